@@ -1,0 +1,1 @@
+"""Label-inference attacks, and how they are scored."""

@@ -1,0 +1,1 @@
+"""Readers of released files, and the embedded sample."""

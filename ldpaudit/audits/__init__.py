@@ -1,0 +1,1 @@
+"""Audits: each looks at a release from one side and returns a finding."""

@@ -1,0 +1,111 @@
+"""What every audit implements, and what it is given."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+
+from ldpaudit.mechanisms import Mechanism
+from ldpaudit.progress import NoProgress, Progress
+from ldpaudit.randomness import child_generator
+from ldpaudit.release import IntArray, Release
+from ldpaudit.result import Finding
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an audit is to be run.
+
+    Attributes
+    ----------
+    seed : int
+        The root of all randomness.
+    confidence : float
+        The confidence of each interval, in (0, 1).
+    queries : int or "all" or None
+        How many rows ask for their neighbours; None: until J(τ) is known to ±0.5 %.
+    neighbors : int or None
+        k of the nearest neighbours; None: adapts to the number of rows.
+    metric : {"l2", "raw", "learned"}
+        The space in which neighbours are near.
+    threads : int
+        Threads for faiss, BLAS and boosting.
+    device : {"auto", "cpu", "cuda"}
+        Where torch models run.
+    max_undetected_excess : float
+        The excess ε, in nats, that the audit must be able to find; a weaker one is inconclusive.
+    show_class_names : bool
+        Whether the report may name the classes and the label column.
+    """
+
+    seed: int
+    confidence: float = 0.95
+    queries: int | Literal["all"] | None = None
+    neighbors: int | None = None
+    metric: Literal["l2", "raw", "learned"] = "l2"
+    threads: int = 1
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    max_undetected_excess: float = 0.5
+    show_class_names: bool = False
+
+
+@dataclass(frozen=True)
+class AuditContext:
+    """Everything an audit may use.
+
+    ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
+    pays for it.
+    """
+
+    release: Release
+    claim: Mechanism
+    plan: Plan
+    progress: Progress = field(default_factory=NoProgress)
+    _shared: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def rng(self, *names: str) -> np.random.Generator:
+        """Return the generator of a part of the audit, independent of every other part."""
+        return child_generator(self.plan.seed, *names)
+
+    def once(self, key: str, build: Callable[[], T]) -> T:
+        """Return what ``build`` gives, computed once per audit run for each ``key``."""
+        if key not in self._shared:
+            self._shared[key] = build()
+        value: T = self._shared[key]
+        return value
+
+    def halves(self) -> IntArray:
+        """Return a random fair split of the rows, int32 zeros and ones of shape (n,).
+
+        All audits use the same two halves: models fitted on one half are scored on the other.
+        """
+        return self.once("halves", self._draw_halves)
+
+    def _draw_halves(self) -> IntArray:
+        n = len(self.release)
+        halves = np.zeros(n, dtype=np.int32)
+        halves[self.rng("halves").permutation(n)[: n // 2]] = 1
+        return halves
+
+
+class Audit(Protocol):
+    """One audit: a file in this folder, or a plug-in of the entry-point group ldpaudit.audits."""
+
+    @property
+    def id(self) -> str:
+        """The stable id for --only and --skip, for instance ``"instance-loss"``."""
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why the audit does not apply here, None where it does."""
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it.
+
+        Raises
+        ------
+        ldpaudit.errors.InsufficientDataError
+            If there are too few rows; the audit is then recorded as skipped with that reason.
+        """

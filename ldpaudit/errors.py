@@ -1,0 +1,29 @@
+"""Errors of ldpaudit: each message is one line that a user can act on.
+
+A message says what must hold, what was found (a type, a count, a column name; never a cell of a
+confidential column) and what to do. The command line turns each into one line and exit status 2.
+"""
+
+
+class LdpAuditError(Exception):
+    """The base of every error that ldpaudit raises on purpose."""
+
+
+class InputError(LdpAuditError, ValueError):
+    """A file, a table, a label or a parameter cannot be audited as it is."""
+
+
+class PolicyError(LdpAuditError, ValueError):
+    """A policy file is malformed or asks for something that does not exist."""
+
+
+class InsufficientDataError(LdpAuditError):
+    """There are too few rows for what was asked."""
+
+
+class MissingDependencyError(LdpAuditError, ImportError):
+    """An optional library that was asked for is not installed."""
+
+
+class OutputError(LdpAuditError, OSError):
+    """A result could not be written."""

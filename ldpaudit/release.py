@@ -1,0 +1,156 @@
+"""A release: features, released labels and, for an insider, the true labels beside them.
+
+Nothing here reads files; :mod:`ldpaudit.datasets` builds these objects.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NewType
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.errors import InputError
+
+FloatArray = npt.NDArray[np.float64]
+Float32Array = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int32]
+BoolArray = npt.NDArray[np.bool_]
+IndexArray = npt.NDArray[np.int64]
+
+TrueLabels = NewType("TrueLabels", IntArray)
+"""Codes of the true labels, int32 of shape (n,), positions in :attr:`Release.classes`."""
+ReleasedLabels = NewType("ReleasedLabels", IntArray)
+"""Codes of the released labels, int32 of shape (n,), positions in :attr:`Release.outputs`."""
+
+Label = str | int | float | bool
+"""One label value as the file holds it."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a file, or its owner, says about the mechanism that made the released labels.
+
+    Attributes
+    ----------
+    name : str
+        The mechanism's name in the contract, for instance ``"randomized-response"``.
+    parameters : mapping
+        Its parameters as declared (``lambda``, ``epsilon``, ``classes``, ``matrix`` …), unchecked:
+        :func:`ldpaudit.mechanisms.from_declaration` checks them.
+    source : {"file", "options", "policy", "api"}
+        Who declared it.
+    """
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    source: Literal["file", "options", "policy", "api"] = "file"
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    """Feature columns as arrays, in two blocks; column names do not get this far.
+
+    Attributes
+    ----------
+    numeric : float32 array of shape (n, d)
+        Numeric and boolean columns and the entries of list-of-float columns; NaN where missing,
+        never infinite.
+    categorical : int32 array of shape (n, c)
+        Codes of string and categorical columns, 0 … cardinality - 1; -1 where missing.
+    cardinalities : tuple of int, length c
+        The number of distinct values of each categorical column.
+    columns : int
+        The number of feature columns of the file (a list-of-float column counts as one).
+    """
+
+    numeric: Float32Array
+    categorical: IntArray
+    cardinalities: tuple[int, ...]
+    columns: int
+
+    def __post_init__(self) -> None:
+        if len(self.numeric) != len(self.categorical):
+            raise InputError("The numeric and the categorical block must have as many rows.")
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.numeric.shape[0]
+
+    @property
+    def width(self) -> int:
+        """The number of array columns, numeric and categorical together."""
+        return self.numeric.shape[1] + self.categorical.shape[1]
+
+    def take(self, rows: npt.NDArray[Any]) -> "FeatureTable":
+        """Return the table of the given rows (indices or a boolean mask)."""
+        return replace(self, numeric=self.numeric[rows], categorical=self.categorical[rows])
+
+    def is_constant(self) -> bool:
+        """Return whether no column tells any two rows apart."""
+        if len(self) == 0 or self.width == 0:
+            return True
+        first = self.numeric[0]
+        same = (self.numeric == first) | (np.isnan(self.numeric) & np.isnan(first))
+        return bool(same.all()) and bool((self.categorical == self.categorical[0]).all())
+
+
+@dataclass(frozen=True)
+class Release:
+    """A released dataset, and what its owner knows about it.
+
+    Attributes
+    ----------
+    features : FeatureTable
+        The released features, n rows (0 columns allowed: label-only audits still run).
+    released : ReleasedLabels
+        Codes into ``outputs``.
+    outputs : tuple
+        The values that a released label can take, m of them.
+    classes : tuple
+        The values that a true label can take, k of them; for randomized response the same as
+        ``outputs``.
+    truth : TrueLabels or None
+        Codes into ``classes``; None in the outsider's audit.
+    declaration : Declaration or None
+        The claim, None where nothing was declared.
+    name : str
+        The file's base name, for the report.
+    label : str
+        The released label's column name.
+    sha256 : str or None
+        The released file's digest; None for an in-memory table.
+    """
+
+    features: FeatureTable
+    released: ReleasedLabels
+    outputs: tuple[Label, ...]
+    classes: tuple[Label, ...]
+    truth: TrueLabels | None = None
+    declaration: Declaration | None = None
+    name: str = "release"
+    label: str = "label"
+    sha256: str | None = None
+
+    def __post_init__(self) -> None:
+        n = len(self.released)
+        if n == 0:
+            raise InputError("The release has no rows.")
+        if len(self.features) != n:
+            raise InputError(f"The features have {len(self.features)} rows, the labels {n}.")
+        if self.truth is not None and len(self.truth) != n:
+            raise InputError(f"The true labels have {len(self.truth)} rows, the release {n}.")
+
+    def __len__(self) -> int:
+        """Return the number of rows n."""
+        return len(self.released)
+
+    def take(self, rows: npt.NDArray[Any]) -> "Release":
+        """Return the release of the given rows (indices or a boolean mask)."""
+        truth = None if self.truth is None else TrueLabels(self.truth[rows])
+        return replace(
+            self,
+            features=self.features.take(rows),
+            released=ReleasedLabels(self.released[rows]),
+            truth=truth,
+        )
