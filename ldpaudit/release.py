@@ -75,12 +75,12 @@ class FeatureTable:
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return self.numeric.shape[0]
+        return int(self.numeric.shape[0])
 
     @property
     def width(self) -> int:
         """The number of array columns, numeric and categorical together."""
-        return self.numeric.shape[1] + self.categorical.shape[1]
+        return int(self.numeric.shape[1] + self.categorical.shape[1])
 
     def take(self, rows: npt.NDArray[Any]) -> "FeatureTable":
         """Return the table of the given rows (indices or a boolean mask)."""

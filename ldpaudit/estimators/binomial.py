@@ -1,0 +1,50 @@
+"""Clopper–Pearson bounds: the counts are the primary datum, an interval is a function of them."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv
+
+from ldpaudit.release import FloatArray
+
+Counts = int | npt.NDArray[np.integer[Any]]
+
+
+def clopper_pearson_lower(count: Counts, n: Counts, alpha: float) -> FloatArray:
+    """Return the exact lower confidence bound of a binomial proportion at level 1 − alpha.
+
+    Parameters
+    ----------
+    count, n : int or integer arrays that broadcast
+        Successes and trials, 0 ≤ count ≤ n.
+    alpha : float
+        One-sided error probability in (0, 1).
+
+    Returns
+    -------
+    float64 array of the broadcast shape
+        The alpha-quantile of Beta(count, n − count + 1); 0 where count = 0.
+
+    References
+    ----------
+    Clopper & Pearson (1934), Biometrika 26(4).
+    """
+    c, t = np.broadcast_arrays(np.asarray(count, dtype=np.float64), np.asarray(n, np.float64))
+    inner = c > 0
+    bound = betaincinv(np.where(inner, c, 1.0), np.where(inner, t - c + 1, 1.0), alpha)
+    return np.where(inner, bound, 0.0)
+
+
+def clopper_pearson_upper(count: Counts, n: Counts, alpha: float) -> FloatArray:
+    """Return the exact upper confidence bound of a binomial proportion at level 1 − alpha.
+
+    The (1 − alpha)-quantile of Beta(count + 1, n − count); 1 where count = n. Parameters as in
+    :func:`clopper_pearson_lower`.
+    """
+    return 1.0 - clopper_pearson_lower(np.asarray(n) - np.asarray(count), n, alpha)
+
+
+def clopper_pearson(count: Counts, n: Counts, alpha: float) -> tuple[FloatArray, FloatArray]:
+    """Return the two-sided interval at level 1 − alpha, alpha/2 in each tail."""
+    return clopper_pearson_lower(count, n, alpha / 2), clopper_pearson_upper(count, n, alpha / 2)
