@@ -1,0 +1,212 @@
+"""The checks that a policy can ask for: each a question, a limit and a test at any level."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from ldpaudit.mechanisms import Mechanism
+from ldpaudit.policy import ExceedanceSection, LimitSection, Policy, RenyiSection
+from ldpaudit.reports.numbers import number
+from ldpaudit.result import Curve, Estimate, Finding, Verdict
+
+RELEASE_ONLY_SHARE = 0.1
+"""With true labels, the share of the error probability that the release-only bound gets."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The findings of all audits, by id."""
+
+    estimates: Mapping[str, Estimate]
+    curves: Mapping[str, Curve]
+    bounds: Mapping[str, Callable[[float], float]]
+
+    @classmethod
+    def collect(cls, findings: Iterable[Finding]) -> "Evidence":
+        """Merge findings."""
+        every = list(findings)
+        return cls(
+            {e.id: e for finding in every for e in finding.estimates},
+            {c.id: c for finding in every for c in finding.curves},
+            {key: bound for finding in every for key, bound in finding.bounds.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answer of one check at one error probability."""
+
+    verdict: Verdict
+    observed: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A check before its level is known."""
+
+    id: str
+    level: str
+    question: str
+    limit: float | None
+    evidence: tuple[str, ...]
+    test: Callable[[float], Outcome]
+    """The outcome at a one-sided error probability; a failure at one stays one at a larger."""
+
+
+def draft_checks(policy: Policy, claim: Mechanism, evidence: Evidence, rows: int) -> list[Draft]:
+    """Return the checks of a policy in their order, those switched off left out."""
+    drafts = []
+    if policy.audit.min_rows is not None:
+        drafts.append(_min_rows(policy.audit.min_rows, rows))
+    checks = policy.checks
+    if checks.claimed_epsilon is not None:
+        excess = policy.audit.max_undetected_excess
+        drafts.append(_claimed_epsilon(checks.claimed_epsilon.level, claim, evidence, excess))
+    if checks.claimed_channel is not None and claim.channel is not None:
+        drafts.append(_claimed_channel(checks.claimed_channel.level, evidence))
+    if checks.instance_loss_exceedance is not None:
+        drafts.append(_exceedance(checks.instance_loss_exceedance, evidence))
+    if checks.label_inference_advantage is not None:
+        drafts.append(_attack("advantage", checks.label_inference_advantage, evidence))
+    if checks.label_inference_accuracy is not None:
+        drafts.append(_attack("accuracy", checks.label_inference_accuracy, evidence))
+    if checks.renyi_epsilon is not None:
+        drafts.append(_renyi(checks.renyi_epsilon, evidence))
+    return [draft for draft in drafts if draft.level != "off"]
+
+
+def _min_rows(least: int, rows: int) -> Draft:
+    enough: Verdict = "pass" if rows >= least else "inconclusive"
+    reason = "" if rows >= least else "the release has fewer rows than the policy asks for"
+    question = "Has the release as many rows as the policy asks for?"
+    outcome = Outcome(enough, float(rows), reason)
+    return Draft("min-rows", "error", question, float(least), (), lambda _: outcome)
+
+
+def _claimed_epsilon(level: str, claim: Mechanism, evidence: Evidence, excess: float) -> Draft:
+    limit = claim.epsilon
+    ids = ("mechanism.epsilon_lower", "release_only.epsilon_lower")
+    found = tuple(i for i in ids if i in evidence.bounds)
+    power = evidence.estimates.get("power.min_detectable_excess")
+
+    def test(alpha: float) -> Outcome:
+        if limit is None:
+            return Outcome("inconclusive", None, "nothing was claimed, so nothing was judged")
+        if math.isinf(limit):
+            return Outcome("inconclusive", None, "the claim promises nothing: its ε is infinite")
+        if not found:
+            return Outcome("inconclusive", None, "no audit could bound ε from below")
+        bound = _best_bound(found, evidence, alpha)
+        if bound > limit:
+            return Outcome("fail", bound, "a certified lower bound lies above the claim")
+        if power is None:
+            return Outcome("inconclusive", bound, "how much this audit could miss is not known")
+        if power.value > excess:
+            missed = number(power.value, "up")
+            return Outcome(
+                "inconclusive",
+                bound,
+                f"an excess of up to {missed} nats could have gone unnoticed, and the policy "
+                f"allows {number(excess)}",
+            )
+        return Outcome("pass", bound, "no certified lower bound lies above the claim")
+
+    power_id = ("power.min_detectable_excess",) if power else ()
+    question = "Does the release leak more about a label than the claimed ε?"
+    return Draft("claimed-epsilon", level, question, limit, found + power_id, test)
+
+
+def _best_bound(found: tuple[str, ...], evidence: Evidence, alpha: float) -> float:
+    if len(found) == 1:
+        return evidence.bounds[found[0]](alpha)
+    shares = (1 - RELEASE_ONLY_SHARE, RELEASE_ONLY_SHARE)
+    return max(evidence.bounds[i](alpha * share) for i, share in zip(found, shares, strict=True))
+
+
+def _claimed_channel(level: str, evidence: Evidence) -> Draft:
+    ids = ("mechanism.channel_consistency", "mechanism.marginal_consistency")
+    name = next((i for i in ids if i in evidence.estimates), None)
+
+    def test(alpha: float) -> Outcome:
+        if name is None:
+            return Outcome("inconclusive", None, "no audit compared the counts with the claim")
+        p_value = evidence.estimates[name].value
+        if p_value <= alpha:
+            return Outcome("fail", p_value, "the released labels do not follow the claimed channel")
+        return Outcome("pass", p_value, "the released labels agree with the claimed channel")
+
+    question = "Are the released labels distributed as the claimed mechanism would (p-value)?"
+    return Draft("claimed-channel", level, question, None, (name,) if name else (), test)
+
+
+def _exceedance(section: ExceedanceSection, evidence: Evidence) -> Draft:
+    curve = evidence.curves.get("instance_loss.exceedance")
+
+    def test(alpha: float) -> Outcome:
+        at = None if curve is None else _grid_point(curve, section.at)
+        if curve is None or at is None or curve.low is None:
+            return Outcome("inconclusive", None, "the instance-based loss was not estimated there")
+        low, value = curve.low[at], curve.value[at]
+        if low > section.max and alpha >= 1 - (curve.level or 1.0):
+            return Outcome("fail", low, "the lower bound of the share lies above the limit")
+        if max(low, value) <= section.max:
+            return Outcome("pass", value, "the estimated share lies within the limit")
+        return Outcome("inconclusive", value, "the share's estimate straddles the limit")
+
+    question = f"Is the share of people whose loss is at least {number(section.at)} nats too large?"
+    ids = ("instance_loss.exceedance",) if curve else ()
+    return Draft("instance-loss-exceedance", section.level, question, section.max, ids, test)
+
+
+def _grid_point(curve: Curve, at: float) -> int | None:
+    """Return the first grid point at or above ``at``: J falls, so its bound is the safe one."""
+    return next((i for i, x in enumerate(curve.x) if x >= at - 1e-9), None)
+
+
+def _attack(what: str, section: LimitSection, evidence: Evidence) -> Draft:
+    name = f"attack.best.{what}"
+    estimate = evidence.estimates.get(name)
+
+    def test(alpha: float) -> Outcome:
+        if estimate is None or estimate.low is None or estimate.high is None:
+            return Outcome("inconclusive", None, "no attack could be scored against true labels")
+        if estimate.kind != "certified":
+            reason = "the attack could be scored only under the claim's own assumption"
+            return Outcome("inconclusive", estimate.value, reason)
+        low = _two_sided_end(estimate, evidence, name, alpha)
+        if low > section.max:
+            return Outcome("fail", low, f"the best attack's {what} lies above the limit")
+        if estimate.high <= section.max:
+            return Outcome("pass", estimate.value, f"the best attack's {what} is within the limit")
+        return Outcome("inconclusive", estimate.value, "the interval straddles the limit")
+
+    question = f"Is the best label-inference attack's {what} above the limit?"
+    ids = (name,) if estimate else ()
+    return Draft(f"label-inference-{what}", section.level, question, section.max, ids, test)
+
+
+def _two_sided_end(estimate: Estimate, evidence: Evidence, name: str, alpha: float) -> float:
+    assert estimate.low is not None
+    if name in evidence.bounds:
+        return evidence.bounds[name](alpha)
+    certified = alpha >= (1 - (estimate.level or 1.0)) / 2
+    return estimate.low if certified else -math.inf
+
+
+def _renyi(section: RenyiSection, evidence: Evidence) -> Draft:
+    curve = evidence.curves.get("renyi.release")
+
+    def test(alpha: float) -> Outcome:
+        at = None if curve is None else _grid_point(curve, section.alpha)
+        if curve is None or at is None or curve.low is None:
+            return Outcome("inconclusive", None, "the Rényi divergence was not audited")
+        if curve.low[at] > section.max and alpha >= 1 - (curve.level or 1.0):
+            return Outcome("fail", curve.low[at], "the lower bound lies above the limit")
+        if curve.value[at] <= section.max:
+            return Outcome("pass", curve.value[at], "the estimate lies within the limit")
+        return Outcome("inconclusive", curve.value[at], "the estimate straddles the limit")
+
+    question = f"Is the Rényi divergence at order {number(section.alpha)} above the limit?"
+    ids = ("renyi.release",) if curve else ()
+    return Draft("renyi-epsilon", section.level, question, section.max, ids, test)

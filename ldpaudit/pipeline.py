@@ -1,0 +1,246 @@
+"""The way of an audit: which audits apply, running them, and putting the result together."""
+
+import datetime
+import importlib.metadata
+import platform
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ldpaudit
+from ldpaudit.audits.interface import Audit, AuditContext, Plan
+from ldpaudit.checks import Evidence
+from ldpaudit.errors import InputError, InsufficientDataError, PolicyError
+from ldpaudit.mechanisms import Mechanism, from_declaration
+from ldpaudit.policy import Policy, default_policy
+from ldpaudit.progress import NoProgress, Progress
+from ldpaudit.release import Release
+from ldpaudit.result import (
+    AuditRecord,
+    AuditResult,
+    Finding,
+    MechanismInfo,
+    Note,
+    ReleaseInfo,
+    RunInfo,
+)
+from ldpaudit.verdict import judge, no_check_could_run
+
+AUDITS = {
+    "mechanism": "ldpaudit.audits.mechanism:MechanismAudit",
+    "instance-loss": "ldpaudit.audits.instance_loss:InstanceLossAudit",
+    "label-inference": "ldpaudit.audits.label_inference:LabelInferenceAudit",
+    "power": "ldpaudit.audits.power:PowerAudit",
+}
+"""The built-in audits in the order in which they run; imported when they do."""
+
+_VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "pyarrow")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one audit gave."""
+
+    record: AuditRecord
+    finding: Finding
+
+
+def run_audit(
+    release: Release,
+    plan: Plan,
+    policy: Policy | None = None,
+    *,
+    only: Collection[str] = (),
+    skip: Collection[str] = (),
+    progress: Progress | None = None,
+    command: str = "ldpaudit.audit(…)",
+    today: datetime.date | None = None,
+    notes: tuple[Note, ...] = (),
+) -> AuditResult:
+    """Run every audit that applies and hold what they find against a policy.
+
+    Parameters
+    ----------
+    release : Release
+    plan : Plan
+        Where the policy pins the seed or the confidence, the policy wins.
+    policy : Policy, optional
+        Default: ``ldpaudit:default``.
+    only, skip : collections of audit ids
+        Which audits to run.
+    progress : Progress, optional
+    command : str
+        How to run it again, without paths or names.
+    today : datetime.date, optional
+        For the expiry of waivers; default: today.
+    notes : tuple of Note
+        What the reader of the file has to say.
+
+    Raises
+    ------
+    InputError
+        If the claim is not one that can be audited, or ``only``/``skip`` name no audit.
+    PolicyError
+        If no audit ran at all, so that no check of the policy could be answered.
+    """
+    start = time.perf_counter()
+    policy = policy or default_policy()
+    release, claim = _claim(release, policy)
+    plan = _pinned(plan, policy)
+    context = AuditContext(release, claim, plan, progress or NoProgress())
+    chosen = _chosen(only, skip)
+    with _limited_threads(plan.threads):
+        outcomes = [_run_one(name, path, context) for name, path in chosen.items()]
+    evidence = Evidence.collect(outcome.finding for outcome in outcomes)
+    judgement = judge(
+        policy,
+        claim,
+        evidence,
+        rows=len(release),
+        sha256=release.sha256,
+        today=today or datetime.date.today(),
+    )
+    records = tuple(outcome.record for outcome in outcomes)
+    if no_check_could_run(judgement.checks, records):
+        reasons = "; ".join(f"{r.id}: {r.reason}" for r in records if r.reason)
+        raise PolicyError(f"No check of the policy could run ({reasons}).")
+    findings = [outcome.finding for outcome in outcomes]
+    return AuditResult(
+        ldpaudit_version=ldpaudit.__version__,
+        verdict=judgement.verdict,
+        sentence=judgement.sentence,
+        release=_release_info(release, plan),
+        mechanism=_mechanism_info(release, claim, plan),
+        estimates=tuple(e for finding in findings for e in finding.estimates),
+        curves=tuple(c for finding in findings for c in finding.curves),
+        histograms=tuple(h for finding in findings for h in finding.histograms),
+        notes=notes + tuple(n for finding in findings for n in finding.notes) + judgement.notes,
+        checks=judgement.checks,
+        audits=records,
+        run=RunInfo(
+            seed=plan.seed,
+            command=command,
+            versions=_versions(),
+            threads=plan.threads,
+            seconds=round(time.perf_counter() - start, 3),
+            policy_sha256=policy.sha256,
+        ),
+    )
+
+
+def available_audits() -> Mapping[str, str]:
+    """Return the audits by id, with the place of each: built in, then plug-ins."""
+    plugins = importlib.metadata.entry_points(group="ldpaudit.audits")
+    return AUDITS | {plugin.name: plugin.value for plugin in plugins}
+
+
+def _claim(release: Release, policy: Policy) -> tuple[Release, Mechanism]:
+    if policy.claim is not None:
+        claimed = policy.claim.declaration()
+        if release.declaration is not None and "classes" in release.declaration.parameters:
+            classes = release.declaration.parameters["classes"]
+            claimed = replace(claimed, parameters={**claimed.parameters, "classes": classes})
+        release = replace(release, declaration=claimed)
+    return release, from_declaration(release.declaration, release.classes)
+
+
+def _pinned(plan: Plan, policy: Policy) -> Plan:
+    seed = plan.seed if policy.audit.seed is None else policy.audit.seed
+    return replace(
+        plan,
+        seed=seed,
+        confidence=policy.audit.confidence,
+        max_undetected_excess=policy.audit.max_undetected_excess,
+    )
+
+
+def _chosen(only: Collection[str], skip: Collection[str]) -> dict[str, str]:
+    known = available_audits()
+    for name in (*only, *skip):
+        if name not in known:
+            raise InputError(f"There is no audit {name!r}; choose from {', '.join(known)}.")
+    chosen = {n: p for n, p in known.items() if (not only or n in only) and n not in skip}
+    if not chosen:
+        raise InputError("No audit is left to run after --only and --skip.")
+    return chosen
+
+
+def _run_one(name: str, path: str, context: AuditContext) -> Outcome:
+    audit = _load(path)
+    start = time.perf_counter()
+    context.progress.step(name.replace("-", " "))
+    reason = audit.unavailable(context)
+    finding = Finding()
+    if reason is None:
+        try:
+            finding = audit.run(context)
+        except InsufficientDataError as error:
+            reason = str(error)
+    seconds = round(time.perf_counter() - start, 3)
+    status = "ran" if reason is None else "skipped"
+    record = AuditRecord.model_validate(
+        {"id": name, "status": status, "reason": reason or "", "seconds": seconds}
+    )
+    return Outcome(record, finding)
+
+
+def _load(path: str) -> Audit:
+    entry = importlib.metadata.EntryPoint(name="", value=path, group="ldpaudit.audits")
+    audit: Audit = entry.load()()
+    return audit
+
+
+@contextmanager
+def _limited_threads(threads: int) -> Iterator[None]:
+    import faiss
+    from threadpoolctl import threadpool_limits
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(threads)
+    try:
+        with threadpool_limits(threads):
+            yield
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+def _release_info(release: Release, plan: Plan) -> ReleaseInfo:
+    shown = plan.show_class_names
+    return ReleaseInfo(
+        name=release.name,
+        sha256=release.sha256,
+        rows=len(release),
+        features=release.features.columns,
+        classes=len(release.classes),
+        class_names=_display_names(release.classes, shown),
+        label=release.label if shown else None,
+        truth=release.truth is not None,
+    )
+
+
+def _display_names(values: tuple[Any, ...], shown: bool) -> tuple[str, ...]:
+    if shown:
+        return tuple(str(value) for value in values)
+    return tuple(f"class {i}" for i in range(1, len(values) + 1))
+
+
+def _mechanism_info(release: Release, claim: Mechanism, plan: Plan) -> MechanismInfo:
+    parameters = dict(claim.declaration())
+    for key in ("classes", "outputs"):
+        if key in parameters:
+            names = _display_names(tuple(parameters[key]), plan.show_class_names)
+            parameters[key] = list(names)
+    return MechanismInfo(
+        name=claim.name,
+        declared=None if release.declaration is None else release.declaration.source,
+        parameters=parameters,
+        epsilon=claim.epsilon,
+        description=claim.description,
+    )
+
+
+def _versions() -> dict[str, str]:
+    versions = {name: importlib.metadata.version(name) for name in _VERSIONS}
+    return {"ldpaudit": ldpaudit.__version__, "python": platform.python_version(), **versions}

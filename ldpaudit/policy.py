@@ -1,0 +1,284 @@
+"""Policies: what a release may leak, as TOML, and the loading of them.
+
+:mod:`ldpaudit.verdict` holds a policy against the findings of an audit.
+"""
+
+import datetime
+import difflib
+import hashlib
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ldpaudit.errors import PolicyError
+from ldpaudit.release import Declaration
+
+Correction = Literal["holm", "bonferroni", "none"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+class ClaimSection(_Section):
+    """The promise that the release is held to; without it the file's declaration counts."""
+
+    mechanism: str = "randomized-response"
+    epsilon: float | None = None
+    lambda_: Annotated[float | None, Field(alias="lambda")] = None
+
+    def declaration(self) -> Declaration:
+        """Return the claim as a declaration."""
+        stated = {"epsilon": self.epsilon, "lambda": self.lambda_}
+        parameters = {key: value for key, value in stated.items() if value is not None}
+        return Declaration(self.mechanism, parameters, "policy")
+
+
+class AuditSection(_Section):
+    """How the audit runs, so that nobody can shop for a seed or a level."""
+
+    seed: Annotated[int, Field(ge=0)] | None = None
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    correction: Correction = "holm"
+    min_rows: Annotated[int, Field(ge=1)] | None = None
+    max_undetected_excess: Annotated[float, Field(gt=0)] = 0.5
+
+
+class CheckSection(_Section):
+    """One check: how grave a violation is."""
+
+    level: Literal["error", "warn", "off"] = "error"
+
+
+class LimitSection(CheckSection):
+    """A check against a largest share."""
+
+    max: Annotated[float, Field(ge=0, le=1)]
+
+
+class ExceedanceSection(LimitSection):
+    """J(τ) at τ = ``at`` nats must not exceed ``max``."""
+
+    at: Annotated[float, Field(ge=0)]
+
+
+class RenyiSection(CheckSection):
+    """D_α of the release at order ``alpha`` must not exceed ``max`` nats."""
+
+    alpha: Annotated[float, Field(gt=1)] = 2.0
+    max: Annotated[float, Field(ge=0)]
+
+
+class ChecksSection(_Section):
+    """The checks of a policy, each under its id."""
+
+    claimed_epsilon: Annotated[CheckSection | None, Field(alias="claimed-epsilon")] = None
+    claimed_channel: Annotated[CheckSection | None, Field(alias="claimed-channel")] = None
+    instance_loss_exceedance: Annotated[
+        ExceedanceSection | None, Field(alias="instance-loss-exceedance")
+    ] = None
+    label_inference_advantage: Annotated[
+        LimitSection | None, Field(alias="label-inference-advantage")
+    ] = None
+    label_inference_accuracy: Annotated[
+        LimitSection | None, Field(alias="label-inference-accuracy")
+    ] = None
+    renyi_epsilon: Annotated[RenyiSection | None, Field(alias="renyi-epsilon")] = None
+
+
+class Waiver(_Section):
+    """A violation that somebody has accepted for one release, until a date."""
+
+    check: str
+    release_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    reason: Annotated[str, Field(min_length=1)]
+    approved_by: Annotated[str, Field(min_length=1)]
+    expires: datetime.date
+
+
+class Policy(_Section):
+    """A whole policy; see the contract for its TOML form."""
+
+    schema_: Annotated[Literal[1], Field(alias="schema")] = 1
+    extends: Literal["ldpaudit:default"] | None = None
+    claim: ClaimSection | None = None
+    audit: AuditSection = AuditSection()
+    checks: ChecksSection = ChecksSection()
+    waivers: tuple[Waiver, ...] = ()
+    sha256: str | None = None
+    """The digest of the policy file; None for the built-in default."""
+
+    @model_validator(mode="after")
+    def _waivers_name_checks(self) -> "Policy":
+        known = check_names()
+        for waiver in self.waivers:
+            if waiver.check not in known:
+                raise ValueError(f"waiver of an unknown check{_suggest(waiver.check, known)}")
+        return self
+
+
+def check_names() -> tuple[str, ...]:
+    """Return the ids of the checks that a policy can ask for."""
+    return tuple(str(field.alias) for field in ChecksSection.model_fields.values())
+
+
+DEFAULT_CHECKS: dict[str, Any] = {
+    "claimed-epsilon": {"level": "error"},
+    "claimed-channel": {"level": "warn"},
+}
+"""``ldpaudit:default``: only that the claim is not refuted."""
+
+STARTER = """\
+# What this release may leak. Delete what does not apply.
+schema = 1
+extends = "ldpaudit:default"        # the claim must not be refuted
+
+# [claim]                           # otherwise the file's own declaration counts
+# mechanism = "randomized-response"
+# epsilon = 1.0
+
+[audit]
+seed = 20260101                     # pinned, so that nobody shops for a seed
+confidence = 0.95                   # family-wise
+correction = "holm"
+min_rows = 1000
+max_undetected_excess = 0.5         # nats; an audit that could miss more is inconclusive
+
+[checks.claimed-epsilon]            # certified lower bounds against the claim
+level = "error"
+
+[checks.instance-loss-exceedance]   # at most 5 % of people may lose 6 nats or more
+level = "error"
+at = 6.0
+max = 0.05
+
+[checks.label-inference-advantage]  # over an attacker who sees the features alone
+level = "warn"
+max = 0.05
+"""
+
+
+EXPLANATIONS = {
+    "claimed-epsilon": (
+        "Compares certified lower bounds on ε with the claimed ε. It fails when a bound, at the "
+        "policy's confidence, lies above the claim; it passes when none does and the audit would "
+        "have noticed an excess of max_undetected_excess nats with 90 % probability."
+    ),
+    "claimed-channel": (
+        "Tests whether the released labels are distributed as the claimed mechanism would make "
+        "them. It fails when the p-value is below one minus the confidence."
+    ),
+    "instance-loss-exceedance": (
+        "Looks at J(τ), the share of people whose instance-based privacy loss is at least 'at' "
+        "nats. It fails when its lower bound lies above 'max', and passes when both the bound "
+        "and the estimate lie within."
+    ),
+    "label-inference-advantage": (
+        "Looks at the strongest label-inference attack's gain in accuracy over an attacker who "
+        "sees the features alone. It fails when the certified interval lies wholly above 'max', "
+        "and passes when it lies wholly within."
+    ),
+    "label-inference-accuracy": (
+        "Looks at the strongest label-inference attack's accuracy. It fails when the certified "
+        "interval lies wholly above 'max', and passes when it lies wholly within."
+    ),
+    "renyi-epsilon": (
+        "Looks at the Rényi divergence, at order 'alpha', between the released rows of two true "
+        "labels. It fails when its lower bound lies above 'max' nats."
+    ),
+}
+
+
+def explain(check: str) -> str:
+    """Return what a check compares, and when it fails.
+
+    Raises
+    ------
+    PolicyError
+        If there is no such check.
+    """
+    if check not in EXPLANATIONS:
+        raise PolicyError(f"There is no check {check!r}{_suggest(check, check_names())}")
+    return f"{check}: {EXPLANATIONS[check]}"
+
+
+def default_policy() -> Policy:
+    """Return ``ldpaudit:default``."""
+    return Policy.model_validate({"schema": 1, "checks": DEFAULT_CHECKS})
+
+
+def parse_policy(text: str) -> Policy:
+    """Read a policy from TOML text.
+
+    Raises
+    ------
+    PolicyError
+        If it is not TOML, has an unknown key (the nearest known one is named) or a value out of
+        range.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"The policy is not valid TOML: {error}.") from None
+    if "schema" not in data:
+        raise PolicyError("The policy must state its version: 'schema = 1'.")
+    if data.get("extends") == "ldpaudit:default" and isinstance(data.get("checks", {}), dict):
+        data["checks"] = DEFAULT_CHECKS | data.get("checks", {})
+    if "sha256" in data:
+        raise PolicyError("Unknown key 'sha256' in the policy.")
+    data["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    try:
+        return Policy.model_validate(data)
+    except ValidationError as error:
+        raise PolicyError(_first_error(error)) from None
+
+
+def load_policy(path: Path) -> Policy:
+    """Read a policy file; errors name the file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise PolicyError(f"The policy file {path.name!r} cannot be read.") from None
+    try:
+        return parse_policy(text)
+    except PolicyError as error:
+        raise PolicyError(f"{path.name}: {error}") from None
+
+
+def _first_error(error: ValidationError) -> str:
+    # A misspelt key also leaves the right one missing: speak of the misspelt one.
+    first = min(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
+    place = ".".join(str(part) for part in first["loc"]) or "policy"
+    if first["type"] == "extra_forbidden":
+        known = _known_keys(tuple(str(part) for part in first["loc"][:-1]))
+        return f"Unknown key {place!r} in the policy{_suggest(str(first['loc'][-1]), known)}"
+    return f"The policy's {place!r} is not valid: {first['msg']}."
+
+
+def _known_keys(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the keys that the section at ``path`` may have."""
+    sections: dict[str, type[BaseModel]] = {
+        "": Policy,
+        "claim": ClaimSection,
+        "audit": AuditSection,
+        "checks": ChecksSection,
+        "waivers": Waiver,
+    }
+    checks: dict[str, type[BaseModel]] = {
+        "instance-loss-exceedance": ExceedanceSection,
+        "label-inference-advantage": LimitSection,
+        "label-inference-accuracy": LimitSection,
+        "renyi-epsilon": RenyiSection,
+    }
+    model = sections.get(path[0] if path else "", Policy)
+    if len(path) > 1 and path[0] == "checks":
+        model = checks.get(path[1], CheckSection)
+    names = (str(field.alias or name) for name, field in model.model_fields.items())
+    return tuple(name for name in names if name != "sha256")
+
+
+def _suggest(word: str, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; it may be one of {', '.join(known)}."

@@ -1,0 +1,256 @@
+"""What the commands do: from options to an audit, and from a result to files and a summary."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ldpaudit.api import audit
+from ldpaudit.errors import InputError, OutputError
+from ldpaudit.progress import NoProgress, Progress
+from ldpaudit.release import Declaration
+from ldpaudit.reports import render, write_all
+from ldpaudit.result import AuditResult
+
+SUFFIXES = (".gz", ".parquet", ".pq", ".csv", ".tsv")
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of ``ldpaudit run``, checked and ready."""
+
+    release: str
+    label: str | None = None
+    truth: str | None = None
+    truth_column: str | None = None
+    id_column: str | None = None
+    drop: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
+    claim: Declaration | None = None
+    policy: Path | None = None
+    seed: int | None = None
+    queries: str | None = None
+    neighbors: int | None = None
+    metric: Literal["l2", "raw", "learned"] = "l2"
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    threads: int | None = None
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    show_class_names: bool = False
+    command: str = "ldpaudit run …"
+
+
+@dataclass(frozen=True)
+class ReportPaths:
+    """Where the report and the result go."""
+
+    html: Path | None
+    json: Path | None
+
+    def given(self) -> tuple[Path, ...]:
+        """Return the paths that are asked for."""
+        return tuple(path for path in (self.html, self.json) if path is not None)
+
+
+def report_paths(release: str, html: Path | None, json: Path | None) -> ReportPaths:
+    """Return where to write: as asked for, else beside the release (a URL's: in this folder)."""
+    if html is not None or json is not None:
+        return ReportPaths(html, json)
+    local = "://" not in release and not any(mark in release for mark in "*?[")
+    folder = Path(release).parent if local else Path()
+    stem = release.rstrip("/").rsplit("/", 1)[-1]
+    for suffix in SUFFIXES:
+        stem = stem.removesuffix(suffix)
+    stem = "".join(letter for letter in stem if letter not in "*?[]") or "release"
+    return ReportPaths(folder / f"{stem}.audit.html", folder / f"{stem}.audit.json")
+
+
+def claim_from_options(
+    mechanism: str | None, epsilon: float | None, noise: float | None, channel: Path | None
+) -> Declaration | None:
+    """Return the claim that the options state, None where they state none.
+
+    Raises
+    ------
+    InputError
+        If they contradict one another.
+    """
+    if channel is not None:
+        if mechanism not in (None, "channel") or epsilon is not None or noise is not None:
+            raise InputError("--channel is a whole claim; give no other mechanism, ε or λ with it.")
+        from ldpaudit.datasets import read_channel
+
+        return read_channel(channel)
+    stated = {"epsilon": epsilon, "lambda": noise}
+    parameters = {key: value for key, value in stated.items() if value is not None}
+    if mechanism is None:
+        return Declaration("randomized-response", parameters, "options") if parameters else None
+    if mechanism == "channel":
+        raise InputError("--mechanism channel needs its matrix: --channel FILE.")
+    if mechanism == "unknown" and parameters:
+        raise InputError("--mechanism unknown claims nothing; give no ε or λ with it.")
+    return Declaration(mechanism, parameters, "options")
+
+
+def audit_release(request: Request, paths: ReportPaths, *, quiet: bool = False) -> AuditResult:
+    """Run the audit, write the reports and print the summary."""
+    _check_outputs(paths, request)
+    with _progress(quiet) as progress:
+        result = audit(
+            request.release,
+            request.truth,
+            request.claim,
+            request.seed,
+            label=request.label,
+            truth_column=request.truth_column,
+            id_column=request.id_column,
+            drop=request.drop,
+            features=request.features,
+            policy=request.policy,
+            only=request.only,
+            skip=request.skip,
+            queries=_queries(request.queries),
+            neighbors=request.neighbors,
+            metric=request.metric,
+            threads=request.threads,
+            device=request.device,
+            show_class_names=request.show_class_names,
+            progress=progress,
+            command=request.command,
+        )
+        progress.step("report")
+        _write(result, paths)
+    print_summary(result, paths, quiet=quiet)
+    return result
+
+
+def run_demo(folder: Path, seed: int) -> int:
+    """Write the two releases of the demo, audit both and say what came of it; return the status.
+
+    0 where the honest release passes and the dishonest one fails, as they should; else 1.
+    """
+    from ldpaudit.demonstration import write_demo
+
+    files = write_demo(folder, seed)
+    verdicts = []
+    for path, story in (
+        (files.honest, "declares ε = 1 and was made with ε = 1"),
+        (files.dishonest, "declares ε = 1 but was made with ε = 3"),
+    ):
+        _say(f"\n{path.name}: {story}")
+        _say(f"$ ldpaudit run {path} --truth {files.truth}")
+        request = Request(str(path), truth=str(files.truth), command="ldpaudit demo")
+        result = audit_release(request, report_paths(str(path), None, None))
+        _say(f"exit status {({'pass': 0, 'fail': 1}).get(result.verdict, 3)}")
+        verdicts.append(result.verdict)
+    return 0 if verdicts == ["pass", "fail"] else 1
+
+
+def render_again(stored: Path, html: Path | None) -> str:
+    """Render a stored result; return what was done in one line."""
+    try:
+        text = stored.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"The result {stored.name!r} cannot be read.") from None
+    result = AuditResult.from_json(text)
+    target = html or stored.with_suffix(".html")
+    result.to_html(target)
+    return f"Wrote {target}."
+
+
+def print_summary(result: AuditResult, paths: ReportPaths, *, quiet: bool) -> None:
+    """Print the verdict, the checks and where the report is."""
+    _say(result.sentence)
+    if quiet:
+        return
+    for check in result.checks:
+        waived = " (waived)" if check.waived else ""
+        _say(f"  {check.verdict:<12} {check.id}: {check.reason}{waived}")
+    for record in result.audits:
+        if record.status != "ran":
+            _say(f"  {record.status:<12} {record.id}: {record.reason}")
+    for note in result.notes:
+        if note.level == "warning":
+            _say(f"  {'warning':<12} {note.text}")
+    for path in paths.given():
+        _say(f"  {'written':<12} {path}")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _queries(text: str | None) -> int | Literal["all"] | None:
+    if text is None or text == "all":
+        return text  # type: ignore[return-value]
+    if not text.isdecimal():
+        raise InputError("--queries must be a number or 'all'.")
+    return int(text)
+
+
+def _check_outputs(paths: ReportPaths, request: Request) -> None:
+    given = [path.resolve() for path in paths.given()]
+    if len(set(given)) < len(given):
+        raise OutputError("The report and the result must be two files.")
+    inputs = {Path(p).resolve() for p in (request.release, request.truth, request.policy) if p}
+    for path in given:
+        if path in inputs:
+            raise OutputError(f"{path.name} is an input of the audit and is not overwritten.")
+        if path.is_dir():
+            raise OutputError(f"{path.name} is a folder; a report needs a file name.")
+        if not path.parent.is_dir():
+            raise OutputError(f"The folder for {path.name} does not exist.")
+        if not os.access(path.parent, os.W_OK):
+            raise OutputError(f"The folder for {path.name} cannot be written to.")
+
+
+def _write(result: AuditResult, paths: ReportPaths) -> None:
+    texts: dict[Path, str] = {}
+    if paths.html is not None:
+        texts[paths.html] = render(result, "html")
+    if paths.json is not None:
+        texts[paths.json] = render(result, "json")
+    write_all(texts)
+
+
+class _Lines:
+    """One line per step, for a log."""
+
+    def step(self, text: str) -> None:
+        sys.stderr.write(f"ldpaudit: {text} …\n")
+
+    def advance(self, done: int, total: int) -> None:
+        pass
+
+
+class _Bar:
+    """A bar on a terminal."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._task = bar.add_task("reading", total=None)
+
+    def step(self, text: str) -> None:
+        self._bar.reset(self._task, total=None, description=text)
+
+    def advance(self, done: int, total: int) -> None:
+        self._bar.update(self._task, completed=done, total=total)
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Progress]:
+    if quiet:
+        yield NoProgress()
+    elif not sys.stderr.isatty():
+        yield _Lines()
+    else:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as RichProgress
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:
+            yield _Bar(bar)
