@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
 SCHEMA_VERSION: Final = "1.0"
 SMALLEST_CELL = 10
@@ -27,13 +27,14 @@ CheckLevel = Literal["error", "warn"]
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9_]+([.-][a-z0-9_]+)*$", max_length=120)]
 
 
-def _no_nan(value: Any) -> Any:
-    if isinstance(value, float) and math.isnan(value):
+def _no_nan(value: float) -> float:
+    if math.isnan(value):
         raise ValueError("A number of the result must not be NaN.")
     return value
 
 
-Number = Annotated[float, BeforeValidator(_no_nan)]
+_NUMBER_SCHEMA: Final = {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}]}
+Number = Annotated[float, AfterValidator(_no_nan), WithJsonSchema(_NUMBER_SCHEMA)]
 """A float that is not NaN; infinities are written to JSON as the string "inf" or "-inf"."""
 
 

@@ -1,21 +1,50 @@
 """Report formats: each renders a result, and nothing but a result."""
 
-from pathlib import Path
+import importlib
+from typing import Final
 
 from ldpaudit.errors import InputError
+from ldpaudit.reports.interface import ReportFormat
+from ldpaudit.reports.output import write_all, write_whole
 from ldpaudit.result import AuditResult
+
+__all__ = ["FORMATS", "embed", "render", "report_format", "write_all", "write_whole"]
+
+FORMATS: Final = {
+    "html": "ldpaudit.reports.html:HtmlReport",
+    "json": "ldpaudit.reports.json_report:JsonReport",
+}
+"""The formats by name, with the place of each; imported when one is asked for."""
+
+
+def report_format(name: str) -> ReportFormat:
+    """Return the report format of that name.
+
+    Raises
+    ------
+    ldpaudit.errors.InputError
+        If there is none.
+    """
+    if name not in FORMATS:
+        raise InputError(f"There is no report format {name!r}; choose from {', '.join(FORMATS)}.")
+    module, _, attribute = FORMATS[name].partition(":")
+    implementation: ReportFormat = getattr(importlib.import_module(module), attribute)()
+    return implementation
 
 
 def render(result: AuditResult, format_name: str) -> str:
-    """Return the report of a result in one of the formats."""
-    raise InputError(f"There is no report format {format_name!r}.")
+    """Return the report of a result in one of the formats.
+
+    Raises
+    ------
+    ldpaudit.errors.InputError
+        If there is no such format.
+    """
+    return report_format(format_name).render(result)
 
 
 def embed(result: AuditResult) -> str:
-    """Return the report as an HTML fragment for a notebook."""
-    return render(result, "html")
+    """Return the report as an HTML fragment for a notebook: the verdict and the page in a frame."""
+    from ldpaudit.reports.html import embedded
 
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    path.write_text(text)
+    return embedded(result)

@@ -1,0 +1,53 @@
+"""The result as JSON: the source of truth for other tools."""
+
+import json
+import math
+from typing import Any
+
+from ldpaudit.result import AuditResult
+
+
+class JsonReport:
+    """Sorted keys, floats at full precision, infinities as "inf" and "-inf"."""
+
+    @property
+    def name(self) -> str:
+        """The name in the contract."""
+        return "json"
+
+    @property
+    def suffix(self) -> str:
+        """How the names of its files end."""
+        return ".json"
+
+    def render(self, result: AuditResult) -> str:
+        """Return the JSON text, in ASCII so that no character of a name can disturb a reader."""
+        return as_json(result.model_dump())
+
+
+def as_json(value: Any) -> str:
+    """Return any part of a result as JSON.
+
+    Raises
+    ------
+    ValueError
+        If a number is NaN.
+    """
+    return json.dumps(_finite(value), sort_keys=True, indent=2, allow_nan=False) + "\n"
+
+
+def json_schema() -> str:
+    """Return the JSON schema of a result as JSON text."""
+    schema = AuditResult.model_json_schema(mode="serialization")
+    return as_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
+
+
+def _finite(value: Any) -> Any:
+    """Return ``value`` with each infinity as a string and each key of a mapping as one."""
+    if isinstance(value, float) and math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

@@ -1,0 +1,142 @@
+"""Rounding of printed numbers that never contradicts a verdict.
+
+A lower bound is rounded down and an upper end up, so a printed bound never claims more than the
+computed one. Where a number is judged against a limit, both are printed with as many digits as it
+takes for the printed pair to stand in the order of the computed pair.
+"""
+
+import math
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from typing import Final, Literal
+
+Direction = Literal["down", "nearest", "up"]
+
+DIGITS: Final = 3
+"""Decimals of a number from 0.1 up, significant digits of a smaller one."""
+_MOST_DIGITS: Final = 40
+_CONTEXT: Final = Context(prec=400)
+_ROUNDING: Final = {"down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING}
+_PLAIN: Final = (Decimal("1e-4"), Decimal("1e6"))
+"""Outside of this range numbers are written as 1.23e-5."""
+_LARGEST_COUNT: Final = 1e15
+
+
+def rounded(value: float, direction: Direction = "nearest", digits: int = DIGITS) -> Decimal:
+    """Return ``value`` rounded towards ``direction``; infinities stay.
+
+    Parameters
+    ----------
+    value : float
+        Not NaN; taken as its shortest decimal form, so that 0.963 rounds down to 0.963.
+    direction : {"down", "nearest", "up"}
+        Towards minus infinity, to the nearest (ties to even), towards plus infinity.
+    digits : int
+        Decimals where 0.1 ≤ |value| < 10⁶; significant digits otherwise.
+    """
+    exact = Decimal(repr(float(value)))
+    if not exact.is_finite() or exact == 0:
+        return exact
+    plain = Decimal("0.1") <= abs(exact) < _PLAIN[1]
+    exponent = -digits if plain else exact.adjusted() - digits + 1
+    if exponent <= _exponent(exact):
+        return exact
+    step = Decimal(1).scaleb(exponent, context=_CONTEXT)
+    return exact.quantize(step, rounding=_ROUNDING[direction], context=_CONTEXT)
+
+
+def _exponent(decimal: Decimal) -> int:
+    return int(decimal.as_tuple().exponent)
+
+
+def number(value: float, direction: Direction = "nearest", digits: int = DIGITS) -> str:
+    """Return ``value`` for people: rounded towards ``direction``, ∞ for infinity.
+
+    A number that the digits hold exactly is written short (``0.05``, ``1``, ``48,842``), a rounded
+    one with all its digits (``0.963``, ``1.000``).
+    """
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if float(value).is_integer() and abs(value) < _LARGEST_COUNT:
+        return f"{int(value):,}".replace("-", "−")
+    decimal = rounded(value, direction, digits)
+    if decimal == Decimal(repr(float(value))):
+        decimal = decimal.normalize(_CONTEXT)
+    return _written(decimal)
+
+
+def _written(decimal: Decimal) -> str:
+    if _PLAIN[0] <= abs(decimal) < _PLAIN[1]:
+        return f"{decimal:f}".replace("-", "−")
+    text = f"{decimal:e}"
+    mantissa, exponent = text.split("e")
+    return f"{mantissa}e{int(exponent)}".replace("-", "−")
+
+
+def digits_apart(
+    printed: Iterable[tuple[float, Direction]],
+    references: Iterable[float],
+    digits: int = DIGITS,
+) -> int:
+    """Return the fewest digits at which rounding keeps every number's order to every reference.
+
+    Parameters
+    ----------
+    printed : pairs of a number and its rounding direction
+    references : floats
+        Limits and claims, printed to the nearest.
+    digits : int
+        The least to return.
+
+    Returns
+    -------
+    int
+        At least ``digits``. A printed number is above, equal to or below the printed reference
+        exactly where the computed ones are.
+    """
+    limits = list(references)
+    pairs = [(v, d, r) for v, d in printed for r in limits]
+    for enough in range(digits, _MOST_DIGITS):
+        if all(_same_order(v, d, r, enough) for v, d, r in pairs):
+            return enough
+    return _MOST_DIGITS
+
+
+def _same_order(value: float, direction: Direction, reference: float, digits: int) -> bool:
+    shown, limit = rounded(value, direction, digits), rounded(reference, "nearest", digits)
+    return (shown > limit) == (value > reference) and (shown < limit) == (value < reference)
+
+
+def toward(value: float, limit: float) -> Direction:
+    """Return the direction in which rounding ``value`` overstates no distance to ``limit``."""
+    if value == limit:
+        return "nearest"
+    return "down" if value > limit else "up"
+
+
+def against(observed: float, limit: float, direction: Direction | None = None) -> tuple[str, str]:
+    """Return ``observed`` and ``limit`` for people, in the order of the computed numbers.
+
+    Without a ``direction`` the observed number is rounded towards the limit.
+    """
+    towards = direction or toward(observed, limit)
+    digits = digits_apart([(observed, towards)], [limit])
+    return number(observed, towards, digits), number(limit, "nearest", digits)
+
+
+def rows(count: float, direction: Direction = "nearest") -> str:
+    """Return a number of rows, a whole one, for instance ``48,842``."""
+    if math.isinf(count):
+        return number(count)
+    if direction == "down":
+        return number(math.floor(count))
+    return number(math.ceil(count) if direction == "up" else round(count))
+
+
+def percent(level: float) -> str:
+    """Return a confidence level such as ``95 %``; its error probability is rounded up."""
+    error = Decimal(1) - Decimal(repr(float(level)))
+    step = Decimal(1).scaleb(error.adjusted() - 1)
+    if error.adjusted() - 1 >= _exponent(error):
+        error = error.quantize(step, rounding=ROUND_CEILING)
+    return f"{((1 - error) * 100).normalize():f} %"
