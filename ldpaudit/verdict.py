@@ -74,7 +74,7 @@ def no_check_could_run(checks: Iterable[Check], audits: Iterable[AuditRecord]) -
 
 def _decide(family: list[Draft], alpha: float, correction: str) -> list[Check]:
     """Answer a family of checks at a family-wise error probability."""
-    levels = _corrected([_p_value(draft, alpha) for draft in family], alpha, correction)
+    levels = corrected_levels([_p_value(draft, alpha) for draft in family], alpha, correction)
     return [_check(draft, level) for draft, level in zip(family, levels, strict=True)]
 
 
@@ -94,7 +94,7 @@ def _p_value(draft: Draft, alpha: float) -> float:
     return math.exp(high)
 
 
-def _corrected(p_values: list[float], alpha: float, correction: str) -> list[float]:
+def corrected_levels(p_values: list[float], alpha: float, correction: str) -> list[float]:
     """Return the error probability at which each check is to be answered.
 
     Holm (1979): the i-th smallest p-value is held against alpha/(m − i + 1), until one is above.
@@ -154,10 +154,11 @@ def _waiver_note(text: str) -> Note:
 
 
 def _overall(checks: list[Check]) -> Verdict:
-    grave = [check for check in checks if check.level == "error" and not check.waived]
+    errors = [check for check in checks if check.level == "error"]
+    grave = [check for check in errors if not check.waived]
     if any(check.verdict == "fail" for check in grave):
         return "fail"
-    if not grave or any(check.verdict == "inconclusive" for check in grave):
+    if not errors or any(check.verdict == "inconclusive" for check in grave):
         return "inconclusive"
     return "pass"
 
@@ -169,6 +170,9 @@ def _sentence(verdict: Verdict, checks: list[Check], claim: Mechanism, evidence:
     if verdict == "inconclusive":
         reason = grave[0].reason if grave else "the policy has no check that can fail"
         return f"Inconclusive: {reason}."
+    waived = sum(check.waived for check in checks)
+    if waived:
+        return f"No violation found that is not waived ({waived} waived, see the checks)."
     return f"No violation found: {_reassurance(claim, checks, evidence)}."
 
 

@@ -1,0 +1,220 @@
+import datetime
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldpaudit.checks import Evidence
+from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
+from ldpaudit.policy import Policy, default_policy, parse_policy
+from ldpaudit.result import Curve, Estimate
+from ldpaudit.verdict import Judgement, corrected_levels, judge
+
+TODAY = datetime.date(2026, 6, 1)
+CLAIM = RandomizedResponse.from_epsilon((0, 1), 1.0)
+
+
+def normal_bound(mean: float, sd: float) -> Callable[[float], float]:
+    from scipy.stats import norm
+
+    return lambda alpha: mean + sd * float(norm.ppf(alpha))
+
+
+def power(excess: float) -> Estimate:
+    return Estimate(id="power.min_detectable_excess", kind="exact", value=excess, unit="nats")
+
+
+def evidence(
+    epsilon: tuple[float, float] | None = None,
+    excess: float | None = None,
+    estimates: tuple[Estimate, ...] = (),
+    curves: tuple[Curve, ...] = (),
+) -> Evidence:
+    every = estimates + ((power(excess),) if excess is not None else ())
+    bounds = {} if epsilon is None else {"mechanism.epsilon_lower": normal_bound(*epsilon)}
+    return Evidence({e.id: e for e in every}, {c.id: c for c in curves}, bounds)
+
+
+def judged(found: Evidence, policy: Policy | None = None, claim: Mechanism = CLAIM) -> Judgement:
+    return judge(policy or default_policy(), claim, found, rows=5000, sha256="0" * 64, today=TODAY)
+
+
+def test_an_honest_release_passes_with_its_power_in_the_sentence() -> None:
+    result = judged(evidence((1.0, 0.02), 0.1, (p_value(0.4),)))
+    assert result.verdict == "pass"
+    assert result.sentence.startswith("No violation found: the claimed ε = 1 nats is not refuted")
+    assert "0.1 or more" in result.sentence
+
+
+def test_a_leaking_release_fails_and_the_sentence_says_by_how_much() -> None:
+    result = judged(evidence((3.0, 0.02), 0.1))
+    assert result.verdict == "fail"
+    assert "claims ε = 1 nats, but at least ε = 2.9" in result.sentence
+
+
+def test_a_narrow_violation_is_not_rounded_away() -> None:
+    result = judged(evidence((1.0004, 1e-7), 0.1))
+    assert result.verdict == "fail"
+    assert "at least ε = 1.0003" in result.sentence
+
+
+def test_too_little_power_is_inconclusive() -> None:
+    result = judged(evidence((1.0, 0.5), 1.7))
+    assert result.verdict == "inconclusive"
+    assert "1.7" in result.sentence
+
+
+def test_no_claim_is_inconclusive() -> None:
+    result = judged(evidence((1.0, 0.5), 0.1), claim=UnknownMechanism())
+    assert result.verdict == "inconclusive"
+    assert "nothing was claimed, so nothing was judged" in result.sentence
+
+
+def test_a_claim_of_infinity_is_inconclusive() -> None:
+    assert judged(evidence((9.0, 0.1), 0.1), claim=RandomizedResponse((0, 1), 0.0)).verdict == (
+        "inconclusive"
+    )
+
+
+def p_value(value: float) -> Estimate:
+    return Estimate.model_validate(
+        {
+            "id": "mechanism.channel_consistency",
+            "kind": "certified",
+            "value": value,
+            "side": "upper",
+            "level": 0.95,
+        }
+    )
+
+
+def test_a_warning_does_not_flip_the_verdict() -> None:
+    result = judged(evidence((1.0, 0.02), 0.1, (p_value(1e-9),)))
+    verdicts = {check.id: check.verdict for check in result.checks}
+    assert verdicts == {"claimed-epsilon": "pass", "claimed-channel": "fail"}
+    assert result.verdict == "pass"
+
+
+EXCEEDANCE = 'schema = 1\n[checks.instance-loss-exceedance]\nat = 6.0\nmax = 0.05\nlevel = "error"'
+
+
+def exceedance(value: float, low: float) -> Curve:
+    return Curve(
+        id="instance_loss.exceedance",
+        kind="estimated",
+        x=(0.0, 5.5, 6.0, 6.5),
+        value=(1.0, value, value, value),
+        low=(1.0, low, low, low),
+        level=0.99,
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "verdict"),
+    [(0.01, 0.0, "pass"), (0.2, 0.1, "fail"), (0.06, 0.01, "inconclusive")],
+)
+def test_exceedance(value: float, low: float, verdict: str) -> None:
+    found = evidence(curves=(exceedance(value, low),))
+    assert judged(found, parse_policy(EXCEEDANCE)).verdict == verdict
+
+
+def test_exceedance_without_the_curve_is_inconclusive() -> None:
+    assert judged(evidence(), parse_policy(EXCEEDANCE)).verdict == "inconclusive"
+
+
+ADVANTAGE = "schema = 1\n[checks.label-inference-advantage]\nmax = 0.05"
+
+
+def advantage(low: float, high: float, kind: str = "certified") -> Estimate:
+    fields: dict[str, Any] = {
+        "id": "attack.best.advantage",
+        "kind": kind,
+        "value": (low + high) / 2,
+        "low": low,
+        "high": high,
+        "side": "two-sided",
+        "level": 0.95,
+    }
+    return Estimate.model_validate(fields)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(0.0, 0.04, "pass"), (0.06, 0.09, "fail"), (0.04, 0.06, "inconclusive")],
+)
+def test_advantage(low: float, high: float, verdict: str) -> None:
+    found = evidence(estimates=(advantage(low, high),))
+    assert judged(found, parse_policy(ADVANTAGE)).verdict == verdict
+
+
+def test_an_estimated_advantage_cannot_fail_or_pass() -> None:
+    found = evidence(estimates=(advantage(0.2, 0.3, "estimated"),))
+    assert judged(found, parse_policy(ADVANTAGE)).verdict == "inconclusive"
+
+
+def test_too_few_rows_are_inconclusive() -> None:
+    policy = parse_policy('schema = 1\nextends = "ldpaudit:default"\n[audit]\nmin_rows = 5001')
+    assert judged(evidence((1.0, 0.02), 0.1, (p_value(0.4),)), policy).verdict == "inconclusive"
+
+
+def waiver(expires: str, check: str = "claimed-epsilon", digest: str = "0" * 64) -> Policy:
+    return parse_policy(
+        f"""schema = 1
+extends = "ldpaudit:default"
+[[waivers]]
+check = "{check}"
+release_sha256 = "{digest}"
+reason = "accepted by the board"
+approved_by = "the board"
+expires = {expires}
+"""
+    )
+
+
+def test_a_waiver_covers_a_violation_until_it_expires() -> None:
+    leaking = evidence((3.0, 0.02), 0.1)
+    covered = judged(leaking, waiver("2026-06-01"))
+    assert covered.checks[0].waived
+    assert covered.checks[0].verdict == "fail"
+    assert covered.verdict == "pass"
+    assert "1 waived" in covered.sentence
+    assert judged(leaking, waiver("2026-05-31")).verdict == "fail"
+    assert judged(leaking, waiver("2026-06-01", digest="1" * 64)).verdict == "fail"
+
+
+def test_an_unused_waiver_is_a_warning() -> None:
+    notes = judged(evidence((1.0, 0.02), 0.1), waiver("2026-06-01")).notes
+    assert [note.level for note in notes] == ["warning"]
+
+
+@given(st.lists(st.floats(1e-9, 1), min_size=1, max_size=8))
+def test_holm_rejects_what_statsmodels_rejects(p_values: list[float]) -> None:
+    from statsmodels.stats.multitest import multipletests
+
+    levels = corrected_levels(p_values, 0.05, "holm")
+    ours = [p <= level for p, level in zip(p_values, levels, strict=True)]
+    assert ours == list(multipletests(p_values, 0.05, method="holm")[0])
+
+
+def test_the_family_wise_error_holds() -> None:
+    """Two true claims, 2,000 audits: more than 155 false alarms have probability below 1e-6."""
+    rng = np.random.default_rng(5)
+    policy = parse_policy(
+        'schema = 1\nextends = "ldpaudit:default"\n[checks.claimed-channel]\nlevel = "error"'
+    )
+    wrong = 0
+    for _ in range(2000):
+        mean = 1.0 + 0.02 * rng.standard_normal()
+        found = evidence((mean, 0.02), 0.1, (p_value(float(rng.uniform(1e-12, 1))),))
+        wrong += judged(found, policy).verdict == "fail"
+    assert wrong <= 155
+    assert wrong >= 20  # the levels are used up, not thrown away
+
+
+def test_an_infinite_bound_fails_every_claim() -> None:
+    found = Evidence({}, {}, {"mechanism.epsilon_lower": lambda _: math.inf})
+    assert judged(found).verdict == "fail"
