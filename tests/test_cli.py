@@ -1,0 +1,327 @@
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from releases import table, written
+
+from ldpaudit import cli
+from ldpaudit.policy import STARTER
+from ldpaudit.result import AuditResult
+
+Ran = tuple[int, str, str]
+Command = Callable[..., Ran]
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run the command line in this process; return its status and both outputs."""
+
+    def call(*words: Any) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["ldpaudit", *map(str, words)])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        out, err = capsys.readouterr()
+        return int(stopped.value.code or 0), out, err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return written(tmp_path_factory.mktemp("honest"), rows=6000)
+
+
+def stored(path: Path) -> AuditResult:
+    return AuditResult.from_json(path.read_text())
+
+
+def test_an_honest_release_passes(command: Command, honest: tuple[Path, Path]) -> None:
+    release, truth = honest
+    status, out, _ = command("run", release, "--truth", truth)
+    assert out.startswith("No violation found")
+    assert status == 0
+    result = stored(release.with_name("release.audit.json"))
+    assert result.verdict == "pass"
+    assert release.with_name("release.audit.html").read_text().startswith("<!doctype html>")
+    epsilon = result.estimate("mechanism.epsilon")
+    assert epsilon is not None
+    assert epsilon.kind == "exact"
+    assert epsilon.value == pytest.approx(1.0)
+
+
+def test_a_dishonest_release_fails(command: Command, tmp_path: Path) -> None:
+    release, truth = written(tmp_path, made=3.0, rows=4000)
+    status, out, _ = command("run", release, "--truth", truth, "--skip", "instance-loss")
+    assert status == 1
+    assert re.match(r"Violation found: the release claims ε = 1 nats, but at least ε = 2\.\d", out)
+
+
+def test_exit_zero_and_inconclusive(command: Command, tmp_path: Path) -> None:
+    release, _ = written(tmp_path, claimed=None, rows=1000)
+    fast = ("--only", "mechanism", "--only", "power")
+    assert command("run", release, *fast)[0] == 3
+    assert command("run", release, *fast, "--inconclusive", "fail")[0] == 1
+    assert command("run", release, *fast, "--inconclusive", "pass")[0] == 0
+    assert command("run", release, *fast, "--exit-zero")[0] == 0
+    assert "nothing was claimed, so nothing was judged" in command("run", release, *fast)[1]
+
+
+def test_the_same_command_gives_the_same_numbers(command: Command, honest: Any) -> None:
+    release, truth = honest
+    texts = []
+    for _ in range(2):
+        command("run", release, "--truth", truth, "--threads", "1")
+        content = json.loads(release.with_name("release.audit.json").read_text())
+        content["run"].pop("seconds")
+        for audit in content["audits"]:
+            audit.pop("seconds")
+        texts.append(content)
+    assert texts[0] == texts[1]
+
+
+def test_environment_twins(
+    command: Command, honest: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LDPAUDIT_JSON", str(tmp_path / "twin.json"))
+    monkeypatch.setenv("LDPAUDIT_SEED", "77")
+    monkeypatch.setenv("LDPAUDIT_ONLY", "mechanism power")
+    assert command("run", honest[0])[0] in (0, 3)
+    assert stored(tmp_path / "twin.json").run.seed == 77
+
+
+def test_csv_and_ids(command: Command, tmp_path: Path) -> None:
+    release, truth = table(rows=1500)
+    frame, true = release.to_pandas(), truth.to_pandas()
+    frame.insert(0, "person", np.arange(1500) + 10)
+    true.insert(0, "person", frame["person"])
+    with gzip.open(tmp_path / "release.csv.gz", "wt") as file:
+        frame.to_csv(file, index=False)
+    true.sample(frac=1, random_state=1).to_csv(tmp_path / "truth.csv", index=False)
+    status, out, _ = command(
+        "run", tmp_path / "release.csv.gz", "--truth", tmp_path / "truth.csv", "--id", "person",
+        "--epsilon", "1", "--only", "mechanism", "--only", "power",
+    )  # fmt: skip
+    assert status == 0, out
+    lower = stored(tmp_path / "release.audit.json").estimate("mechanism.epsilon_lower")
+    assert lower is not None
+    assert 0.7 < lower.value < 1.1
+
+
+def test_truth_column(command: Command, tmp_path: Path) -> None:
+    release, truth = table(rows=1500)
+    joined = release.append_column("really", truth.column("label"))
+    pq.write_table(joined.replace_schema_metadata(release.schema.metadata), tmp_path / "r.parquet")
+    status, out, _ = command(
+        "run", tmp_path / "r.parquet", "--truth-column", "really", "--only", "mechanism",
+        "--only", "power",
+    )  # fmt: skip
+    assert status == 0, out
+    assert stored(tmp_path / "r.audit.json").release.features == 4
+
+
+def test_channel_file(command: Command, tmp_path: Path) -> None:
+    release, truth = written(tmp_path, rows=2000, claimed=None)
+    keep = 1 / (1 + np.exp(-1))
+    lines = [",no,yes", f"no,{keep!r},{1 - keep!r}", f"yes,{1 - keep!r},{keep!r}"]
+    (tmp_path / "channel.csv").write_text("\n".join(lines))
+    only = ("--only", "mechanism", "--only", "power")
+    status, out, _ = command(
+        "run", release, "--truth", truth, "--channel", tmp_path / "channel.csv", *only
+    )
+    assert status == 0, out
+    result = stored(tmp_path / "release.audit.json")
+    assert result.mechanism.name == "channel"
+    assert result.mechanism.epsilon == pytest.approx(1.0)
+
+
+def test_a_stored_result_is_rendered_again(command: Command, honest: Any, tmp_path: Path) -> None:
+    release, truth = honest
+    only = ("--only", "mechanism", "--only", "power")
+    json_path, html = tmp_path / "a.json", tmp_path / "a.html"
+    command("run", release, "--truth", truth, *only, "--json", json_path, "--html", html)
+    again = tmp_path / "b.html"
+    assert command("report", json_path, "--html", again)[0] == 0
+    assert again.read_text() == html.read_text()
+    assert command("report", release)[0] == 2
+
+
+def test_policy_commands(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    assert command("policy", "init", path)[0] == 0
+    assert path.read_text() == STARTER
+    assert command("policy", "init", path)[0] == 2
+    assert command("policy", "check", path)[0] == 0
+    assert "max_undetected_excess" in command("policy", "explain", "claimed-epsilon")[1]
+    assert command("policy", "explain", "claimed")[0] == 2
+
+
+def test_help_is_quick_and_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; sys.argv = ['ldpaudit', '--help']\n"
+        "from ldpaudit import cli\n"
+        "try: cli.main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'faiss', 'sklearn', 'scipy', 'pandas', 'pyarrow', 'numpy', 'altair'}\n"
+        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_every_option_is_documented(command: Command) -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text()
+    for words in (("run",), ("demo",), ("report",)):
+        for option in re.findall(r"--[a-z-]+", command(*words, "--help")[1]):
+            assert option in readme or option in ("--help", "--no-"), option
+
+
+def one_line(ran: Ran) -> str:
+    status, out, err = ran
+    lines = [line for line in err.splitlines() if not line.endswith("…")]
+    assert status == 2, (out, err)
+    assert len(lines) == 1, err
+    assert "Traceback" not in err
+    return lines[0]
+
+
+def spoilt(folder: Path, change: Callable[[pd.DataFrame], pd.DataFrame | None]) -> Path:
+    release, _ = table(rows=300)
+    frame = release.to_pandas()
+    changed = change(frame)
+    path = folder / "spoilt.parquet"
+    content = pa.Table.from_pandas(frame if changed is None else changed, preserve_index=False)
+    pq.write_table(content.replace_schema_metadata(release.schema.metadata), path)
+    return path
+
+
+BAD_TABLES: dict[str, tuple[Callable[[pd.DataFrame], Any], str]] = {
+    "no rows": (lambda f: f.iloc[:0], "row"),
+    "no label": (lambda f: f.rename(columns={"label": "labl"}), "labl"),
+    "missing label": (lambda f: f.assign(label=[None, *f["label"][1:]]), "missing"),
+    "one class": (lambda f: f.assign(label="no"), ""),
+    "undeclared class": (lambda f: f.assign(label=["maybe", *f["label"][1:]]), "declared"),
+    "infinite": (lambda f: f.assign(x0=[np.inf, *f["x0"][1:]]), "infinite"),
+    "nested": (lambda f: f.assign(x0=[{"a": 1}] * len(f)), "x0"),
+    "ragged": (lambda f: f.assign(x0=[[1.0], [1.0, 2.0]] * (len(f) // 2)), "x0"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TABLES)
+def test_a_bad_table(case: str, command: Command, tmp_path: Path) -> None:
+    change, word = BAD_TABLES[case]
+    path = spoilt(tmp_path, change)
+    before = sorted(tmp_path.iterdir())
+    if case == "one class":  # a declared class that is never released is no error
+        path = spoilt(tmp_path, lambda f: f.assign(label="no"))
+        pq.write_table(pq.read_table(path).replace_schema_metadata({}), path)
+        before = sorted(tmp_path.iterdir())
+    assert word in one_line(command("run", path))
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_file_that_is_none(command: Command, tmp_path: Path) -> None:
+    release, _ = written(tmp_path, rows=300)
+    assert "nowhere.parquet" in one_line(command("run", tmp_path / "nowhere.parquet"))
+    for name, content in {
+        "empty.parquet": b"",
+        "text.parquet": b"no parquet at all, just words",
+        "short.parquet": release.read_bytes()[:-50],
+        "cut.csv.gz": gzip.compress(b"label,x\n" + b"a,1\nb,2\n" * 999)[:-30],
+        "empty.csv": b"",
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        assert name in one_line(command("run", tmp_path / name))
+    assert not list(tmp_path.glob("*.audit.*"))
+
+
+BAD_OPTIONS: dict[str, tuple[str, ...]] = {
+    "must agree": ("--epsilon", "2", "--lambda", "0.3"),
+    "[0, 1]": ("--lambda", "1.5"),
+    "above 0": ("--epsilon", "0"),
+    "did you mean": ("--label", "labell"),
+    "no audit": ("--only", "mechanisms"),
+    "--queries": ("--queries", "some"),
+    "at least 1": ("--neighbors", "0"),
+    "policy": ("--policy", "nowhere.toml"),
+    "folder": ("--html", "/nowhere/at/all/report.html"),
+    "No such option": ("--epsilom", "1"),
+}
+
+
+@pytest.mark.parametrize("word", BAD_OPTIONS)
+def test_bad_options(word: str, command: Command, tmp_path: Path) -> None:
+    path, _ = written(tmp_path, rows=300, claimed=None)
+    if word == "did you mean":
+        word = "label"
+        options = BAD_OPTIONS["did you mean"]
+    else:
+        options = BAD_OPTIONS[word]
+    assert word in one_line(command("run", path, *options))
+    assert not list(tmp_path.glob("*.audit.*"))
+
+
+def test_bad_truth(command: Command, tmp_path: Path) -> None:
+    path, truth = written(tmp_path, rows=300)
+    pq.write_table(pq.read_table(truth).slice(5), tmp_path / "short.parquet")
+    assert "295" in one_line(command("run", path, "--truth", tmp_path / "short.parquet"))
+    alien = pa.table({"label": ["perhaps"] * 300})
+    pq.write_table(alien, tmp_path / "alien.parquet")
+    message = one_line(command("run", path, "--truth", tmp_path / "alien.parquet"))
+    assert "perhaps" not in message
+    with_ids = pa.table({"label": ["no"] * 300, "id": [1] * 300})
+    pq.write_table(with_ids, tmp_path / "ids.parquet")
+    assert "id" in one_line(command("run", path, "--truth", tmp_path / "ids.parquet", "--id", "id"))
+
+
+def test_a_bad_channel(command: Command, tmp_path: Path) -> None:
+    path, _ = written(tmp_path, rows=300, claimed=None)
+    (tmp_path / "channel.csv").write_text(",no,yes\nno,0.7,0.2\nyes,0.3,0.7\n")
+    assert "sum to 1" in one_line(command("run", path, "--channel", tmp_path / "channel.csv"))
+
+
+def test_a_report_never_overwrites_its_input(command: Command, tmp_path: Path) -> None:
+    path, truth = written(tmp_path, rows=300)
+    before = path.read_bytes()
+    assert "not overwritten" in one_line(command("run", path, "--html", path))
+    assert "not overwritten" in one_line(command("run", path, "--truth", truth, "--json", truth))
+    assert path.read_bytes() == before
+
+
+def test_label_only_releases_still_run(command: Command, tmp_path: Path) -> None:
+    release, truth = table(rows=3000)
+    pq.write_table(truth, tmp_path / "truth.parquet")
+    for name, columns in {"none": ["label"], "constant": ["label", "c"]}.items():
+        whole = release.append_column("c", pa.array([1.0] * 3000))
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(whole.select(columns).replace_schema_metadata(release.schema.metadata), path)
+        status, out, err = command("run", path, "--truth", tmp_path / "truth.parquet")
+        assert status == 0, (out, err)
+
+
+def test_an_interruption_leaves_nothing(tmp_path: Path) -> None:
+    path, truth = written(tmp_path, rows=20000)
+    before = sorted(tmp_path.iterdir())
+    command = [sys.executable, "-m", "ldpaudit.cli", "run", str(path), "--truth", str(truth)]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ
+    )
+    time.sleep(2.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2, err
+    assert err.strip().splitlines()[-1] == "ldpaudit: Interrupted; nothing was written."
+    assert "Traceback" not in err
+    assert sorted(tmp_path.iterdir()) == before

@@ -1,0 +1,198 @@
+"""Nothing of the data may leave an audit, and nothing in it may harm who reads the report."""
+
+import html.parser
+import itertools
+import json
+import string
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ldpaudit import cli
+from ldpaudit.mechanisms import RandomizedResponse
+
+ROWS = 600
+
+
+def tokens() -> Iterator[str]:
+    """Yield words that occur nowhere else."""
+    for letters in itertools.product(string.ascii_lowercase, repeat=4):
+        yield "qz" + "".join(letters) + "kx"
+
+
+class Sentinels:
+    """A release in which every cell, label, column and folder name is a unique token."""
+
+    def __init__(self, folder: Path) -> None:
+        self.words = tokens()
+        self.given: list[str] = []
+        self.folder = folder / self.word() / self.word()
+        self.folder.mkdir(parents=True)
+        self.classes = (self.word(), self.word())
+        rng = np.random.default_rng(0)
+        codes = rng.integers(0, 2, ROWS).astype(np.int32)
+        released = RandomizedResponse.from_epsilon(self.classes, 1.0).sample(codes, rng)
+        # Numbers are tokens too: no digit string of a cell may be printed.
+        self.numbers = [f"{value:.9f}" for value in 7e5 + 1e5 * rng.random(ROWS)]
+        self.ids = [self.word() for _ in range(ROWS)]
+        self.label, self.id = self.word(), self.word()
+        columns: dict[str, Any] = {
+            self.id: self.ids,
+            self.word(): [self.word() for _ in range(ROWS)],
+            self.word(): [float(number) for number in self.numbers],
+            self.word(): [[float(c), 1.0] for c in codes],
+            self.label: [self.classes[code] for code in released],
+        }
+        true = {self.id: self.ids, self.label: [self.classes[code] for code in codes]}
+        self.release = self.write("release.parquet", columns)
+        self.truth = self.write("truth.parquet", true)
+
+    def word(self) -> str:
+        word = next(self.words)
+        self.given.append(word)
+        return word
+
+    def write(self, name: str, columns: dict[str, Any]) -> Path:
+        path = self.folder / name
+        mechanism = {"name": "randomized-response", "classes": self.classes, "epsilon": 1.0}
+        content = {"version": 1, "label": self.label, "mechanism": mechanism}
+        declared = {"ldpaudit": json.dumps(content)}
+        pq.write_table(pa.table(columns).replace_schema_metadata(declared), path)
+        return path
+
+    def found_in(self, text: str) -> list[str]:
+        numbers = [number for number in self.numbers if number[:9] in text]
+        return [word for word in self.given if word in text] + numbers
+
+
+def run(monkeypatch: pytest.MonkeyPatch, capsys: Any, *words: Any) -> tuple[int, str]:
+    monkeypatch.setattr(sys, "argv", ["ldpaudit", *map(str, words)])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    return int(stopped.value.code or 0), "".join(capsys.readouterr())
+
+
+def test_no_token_leaves_the_audit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    data = Sentinels(tmp_path)
+    # The outputs go elsewhere: the summary names the files that the user asked for.
+    outputs = ("--html", tmp_path / "a.html", "--json", tmp_path / "a.json")
+    for more in (("--truth", data.truth, "--id", data.id), ("--drop", data.id)):
+        status, printed = run(monkeypatch, capsys, "run", data.release, *more, *outputs)
+        assert status in (0, 1, 3), printed
+        assert data.found_in(printed.replace(str(tmp_path), "")) == []
+        for path in (tmp_path / "a.html", tmp_path / "a.json"):
+            assert data.found_in(path.read_text()) == []
+
+
+def test_class_names_are_shown_only_on_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    data = Sentinels(tmp_path)
+    outputs = ("--html", tmp_path / "a.html", "--json", tmp_path / "a.json")
+    only = ("--only", "mechanism", "--show-class-names")
+    run(monkeypatch, capsys, "run", data.release, *only, *outputs)
+    allowed = {*data.classes, data.label}
+    for path in (tmp_path / "a.html", tmp_path / "a.json"):
+        assert set(data.found_in(path.read_text())) == allowed
+
+
+def errors(data: Sentinels) -> Iterator[tuple[str, ...]]:
+    """Yield commands that fail, each with data that a careless message would repeat."""
+    columns = pq.read_table(data.release).to_pydict()
+    keys = list(columns)
+    cells, numbers = keys[1], keys[2]
+
+    def changed(name: str, **change: Any) -> str:
+        new = dict(columns) | change
+        return str(data.write(name, new))
+
+    alien = data.word()
+    yield ("run", changed("alien.parquet", **{data.label: [alien, *columns[data.label][1:]]}))
+    yield ("run", changed("null.parquet", **{data.label: [None, *columns[data.label][1:]]}))
+    yield ("run", changed("inf.parquet", **{numbers: [float("inf"), *columns[numbers][1:]]}))
+    yield ("run", changed("nested.parquet", **{cells: [{"k": c} for c in columns[cells]]}))
+    truth = str(data.write("alien-truth.parquet", {data.label: [alien] * ROWS}))
+    yield ("run", str(data.release), "--truth", truth)
+    doubled = {data.id: [data.ids[0]] * ROWS, data.label: columns[data.label]}
+    twice = str(data.write("twice.parquet", doubled))
+    yield ("run", str(data.release), "--truth", twice, "--id", data.id)
+    strange = {data.id: [data.word() for _ in range(ROWS)], data.label: columns[data.label]}
+    unknown = str(data.write("unknown.parquet", strange))
+    yield ("run", str(data.release), "--truth", unknown, "--id", data.id)
+    broken = data.folder / "broken.csv"
+    broken.write_text(f"label,{data.word()}\n{data.word()},{data.word()},{data.word()}\n")
+    yield ("run", str(broken))
+    yield ("run", str(data.folder / "nowhere.parquet"))
+
+
+def test_no_cell_is_in_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    data = Sentinels(tmp_path)
+    columns = set(pq.read_schema(data.release).names)  # an error may name a column
+    for command in errors(data):
+        status, printed = run(monkeypatch, capsys, *command)
+        assert status == 2, (command, printed)
+        assert set(data.found_in(printed)) <= columns, command
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"'><img src=x onerror=alert(1)>",
+    "\u202eesrever\u2066",
+    "{{ 7 * 7 }}{% raw %}",
+    "]]></svg><script>",
+    "a\x1b[31mred",
+    "=1+1",
+    "long" * 2500,
+]
+
+
+class Elements(html.parser.HTMLParser):
+    """Collects what a browser would act on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_hostile_names_make_a_correct_and_harmless_report(
+    shown: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    rng = np.random.default_rng(1)
+    rows, classes = 2000, tuple(HOSTILE[:3])
+    codes = rng.integers(0, len(classes), rows).astype(np.int32)
+    released = RandomizedResponse.from_epsilon(classes, 1.0).sample(codes, rng)
+    columns: dict[str, Any] = {name: rng.standard_normal(rows) for name in HOSTILE[1:]}
+    columns[HOSTILE[3]] = rng.choice(HOSTILE, rows)
+    columns[HOSTILE[0]] = [classes[code] for code in released]
+    pq.write_table(pa.table(columns), tmp_path / "release.parquet")
+    pq.write_table(pa.table({"label": [classes[c] for c in codes]}), tmp_path / "truth.parquet")
+    more = ("--show-class-names",) if shown else ()
+    status, printed = run(
+        monkeypatch, capsys, "run", tmp_path / "release.parquet", "--label", HOSTILE[0],
+        "--truth", tmp_path / "truth.parquet", "--epsilon", "1", *more,
+    )  # fmt: skip
+    assert status == 0, printed
+    assert "\x1b" not in printed
+    page = (tmp_path / "release.audit.html").read_text()
+    elements = Elements()
+    elements.feed(page)
+    assert not elements.tags & {"script", "iframe", "object", "embed", "img", "link", "form"}
+    assert not any(name.startswith("on") for name in elements.attributes)
+    assert len(page.encode()) < 300_000
+    assert ("&lt;script&gt;" in page) == shown
