@@ -1,1 +1,48 @@
-"""Label-inference attacks, and how they are scored."""
+"""Label-inference attacks, and how they are scored.
+
+An attack is one module with a class that is built from a
+:class:`~ldpaudit.attacks.interface.Knowledge`. Others register theirs under the entry-point group
+``ldpaudit.attacks``.
+"""
+
+import importlib
+import importlib.metadata
+from typing import Final
+
+from ldpaudit.attacks.interface import Attack, Knowledge
+from ldpaudit.errors import InputError
+
+__all__ = ["ATTACKS", "Attack", "Knowledge", "available_attacks", "create_attack"]
+
+ATTACKS: Final = {
+    "prior": "ldpaudit.attacks.prior:PriorAttack",
+    "features-only": "ldpaudit.attacks.features_only:FeaturesOnlyAttack",
+    "released-label": "ldpaudit.attacks.released_label:ReleasedLabelAttack",
+    "oracle": "ldpaudit.attacks.oracle:OracleAttack",
+    "classifier": "ldpaudit.attacks.classifier:ClassifierAttack",
+    "bayes": "ldpaudit.attacks.bayes:BayesAttack",
+    "knn": "ldpaudit.attacks.knn:NeighborsAttack",
+}
+"""The built-in attacks, cheap ones first; imported when they run."""
+
+
+def available_attacks() -> dict[str, str]:
+    """Return the attacks by name with the place of each: built in, then plug-ins."""
+    plugins = importlib.metadata.entry_points(group="ldpaudit.attacks")
+    return ATTACKS | {plugin.name: plugin.value for plugin in plugins if plugin.name not in ATTACKS}
+
+
+def create_attack(name: str, knowledge: Knowledge) -> Attack:
+    """Build an attack.
+
+    Raises
+    ------
+    InputError
+        If there is no attack of that name.
+    """
+    attacks = available_attacks()
+    if name not in attacks:
+        raise InputError(f"There is no such attack; choose one of {', '.join(sorted(attacks))}.")
+    module, _, factory = attacks[name].partition(":")
+    attack: Attack = getattr(importlib.import_module(module), factory)(knowledge)
+    return attack
