@@ -67,7 +67,7 @@ class AccuracyPlan:
 
     def _right(self) -> IntArray:
         hit = (self.groups[:, None] == self.guess) & (self.groups[:, None] >= 0)
-        return hit.astype(np.int32)
+        return np.asarray(hit.astype(np.int32))
 
 
 def expected_bound(correct: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
