@@ -1,0 +1,256 @@
+"""Draws from finite distributions made of integers, so that no rounding hides in them.
+
+A floating-point uniform number has 53 bits and gaps; comparing it with a probability releases
+labels with other odds than the declared ones (Mironov 2012). Here every probability is a whole
+number of 2⁻⁶³ or 2⁻⁶⁴, compared with a whole random word, and within 2⁻⁶⁰ of what was declared.
+"""
+
+import math
+import os
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.errors import InputError
+from ldpaudit.release import FloatArray, IntArray
+
+WordArray = npt.NDArray[np.uint64]
+
+TOTAL: Final = 1 << 63
+"""The integer weights of a :class:`WeightTable` sum to this in each row."""
+
+_BLOCK: Final = 1 << 16
+_MAXIMAL_CELLS: Final = 1 << 25
+
+
+class BitSource(Protocol):
+    """Anything that gives independent random 64-bit words."""
+
+    def words(self, n: int) -> WordArray:
+        """Return ``n`` independent uniform words, uint64 of shape (n,)."""
+
+
+@dataclass(frozen=True)
+class SystemEntropy:
+    """The operating system's generator: for a real release."""
+
+    def words(self, n: int) -> WordArray:
+        """Return ``n`` words of ``os.urandom``."""
+        return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class GeneratorBits:
+    """A NumPy generator: repeatable, for simulations only."""
+
+    generator: np.random.Generator
+
+    def words(self, n: int) -> WordArray:
+        """Return ``n`` words of the generator."""
+        last = np.iinfo(np.uint64).max
+        return self.generator.integers(0, last, size=n, dtype=np.uint64, endpoint=True)
+
+
+Randomness = np.random.Generator | BitSource | None
+"""Where draws come from; None is the operating system, a NumPy generator is for simulations."""
+
+
+def bit_source(rng: Randomness) -> BitSource:
+    """Return the source of words that ``rng`` stands for."""
+    if rng is None:
+        return SystemEntropy()
+    return GeneratorBits(rng) if isinstance(rng, np.random.Generator) else rng
+
+
+def uniform_below(bound: int, n: int, source: BitSource) -> WordArray:
+    """Draw integers, each exactly uniform on 0 … ``bound`` − 1.
+
+    Parameters
+    ----------
+    bound : int
+        From 1 to 2⁶³.
+    n : int
+        How many.
+    source : BitSource
+        The random words; a word beyond the last multiple of ``bound`` is drawn anew.
+
+    Returns
+    -------
+    uint64 array of shape (n,)
+    """
+    last = np.uint64((1 << 64) // bound * bound - 1)
+    words = source.words(n)
+    while (beyond := np.flatnonzero(words > last)).size:
+        words = words.copy()
+        words[beyond] = source.words(beyond.size)
+    return words % np.uint64(bound)
+
+
+def randomized_response(labels: IntArray, noise: float, k: int, rng: Randomness) -> IntArray:
+    """Keep each code with probability 1 − λ, else draw one of all k uniformly.
+
+    λ is rounded up to a multiple of 2⁻⁶⁴, towards privacy, and the uniform draw is exact, so no
+    probability is off by more than 2⁻⁶⁴ and ε is never above the declared one. One random word
+    serves both decisions: below the threshold it is itself uniform.
+
+    Parameters
+    ----------
+    labels : int32 array of shape (n,)
+        Codes 0 … k − 1.
+    noise : float
+        λ in [0, 1].
+    k : int
+        The number of labels.
+    rng : Randomness
+        The source of random words.
+
+    Returns
+    -------
+    int32 array of shape (n,)
+    """
+    source, out = bit_source(rng), np.array(labels, dtype=np.int32)
+    threshold = math.ceil(Fraction(noise) * (1 << 64))
+    if threshold == 0:
+        return out
+    for start in range(0, len(out), _BLOCK):
+        block = out[start : start + _BLOCK]
+        words = source.words(len(block))
+        rows = np.flatnonzero(words <= np.uint64(threshold - 1))
+        block[rows] = _uniform_part(words[rows], threshold, k, source)
+    return out
+
+
+def _uniform_part(words: WordArray, threshold: int, k: int, source: BitSource) -> WordArray:
+    """Turn words uniform below ``threshold`` into exactly uniform integers below k."""
+    whole = threshold // k * k
+    drawn = words % np.uint64(k)
+    beyond = np.flatnonzero(words >= np.uint64(whole)) if whole < threshold else ()
+    if len(beyond):
+        drawn[beyond] = uniform_below(k, len(beyond), source)
+    return drawn
+
+
+def integer_weights(probabilities: FloatArray) -> WordArray:
+    """Turn rows of probabilities into integers that sum to exactly 2⁶³.
+
+    Parameters
+    ----------
+    probabilities : float64 array of shape (k, m)
+        Not negative; a row that does not quite sum to 1 (rounding) is scaled to do so.
+
+    Returns
+    -------
+    uint64 array of shape (k, m)
+        Each within 2 units of 2⁶³ times the scaled probability; 0 only where the probability is
+        below 2⁻⁶³ or 0.
+    """
+    rows = np.ascontiguousarray(probabilities, dtype=np.float64)
+    weights = np.floor(np.ldexp(rows, 63)).astype(np.uint64)
+    for weight, row in zip(weights, rows, strict=True):
+        total = int(np.sum(weight >> np.uint64(32))) << 32
+        missing = TOTAL - total - int(np.sum(weight & np.uint64(0xFFFFFFFF)))
+        _spread(weight, row, missing)
+    return weights
+
+
+def _spread(weight: WordArray, row: FloatArray, missing: int) -> None:
+    """Add ``missing`` units (or take them) in proportion to the probabilities, in place."""
+    share = np.trunc(row * (missing / row.sum())).astype(np.int64)
+    weight += share.view(np.uint64)  # Two's complement: adding a negative number wraps to less.
+    rest = missing - int(share.sum())
+    largest = np.argsort(-row, kind="stable")[: np.count_nonzero(weight)]
+    step = np.uint64(1) if rest > 0 else np.uint64((1 << 64) - 1)
+    whole, left = divmod(abs(rest), len(largest))
+    for _ in range(whole):
+        weight[largest] += step
+    weight[largest[:left]] += step
+
+
+@dataclass(frozen=True, eq=False)
+class WeightTable:
+    """k distributions over m outcomes as integer weights, ready to be drawn from.
+
+    Parameters
+    ----------
+    weights : uint64 array of shape (k, m)
+        Each row sums to 2⁶³.
+
+    Notes
+    -----
+    Inversion by indexed search (Chen and Asau 1974): the top bits of a word say where in the
+    cumulative weights the search starts, so that a draw takes one or two comparisons.
+    """
+
+    weights: WordArray
+
+    def __post_init__(self) -> None:
+        if self.weights.size > _MAXIMAL_CELLS:
+            raise InputError(
+                f"A table of {self.weights.shape[0]} × {self.weights.shape[1]} probabilities is "
+                f"too large to draw from; use fewer labels or a larger step between them."
+            )
+
+    @classmethod
+    def from_probabilities(cls, probabilities: FloatArray) -> "WeightTable":
+        """Build it from float64 rows of shape (k, m) that each sum to 1."""
+        return cls(integer_weights(probabilities))
+
+    @cached_property
+    def cumulative(self) -> WordArray:
+        """Cumulative weights, uint64 of shape (k, m); the last column is 2⁶³."""
+        return np.cumsum(self.weights, axis=1, dtype=np.uint64)
+
+    @cached_property
+    def _bits(self) -> int:
+        return int(min(max(self.weights.shape[1].bit_length(), 4), 20))
+
+    @cached_property
+    def _guide(self) -> IntArray:
+        starts = np.arange(1 << self._bits, dtype=np.uint64) << np.uint64(63 - self._bits)
+        rows = [np.searchsorted(row, starts, side="right") for row in self.cumulative]
+        return np.stack(rows).astype(np.int32)
+
+    def epsilon(self) -> float:
+        """Return ε in nats of the integers themselves (∞ where a zero faces a non-zero)."""
+        high, low = self.weights.max(axis=0), self.weights.min(axis=0)
+        used = high > 0
+        if (low[used] == 0).any():
+            return math.inf
+        ratios = [Fraction(int(a), int(b)) for a, b in zip(high[used], low[used], strict=True)]
+        return math.log(max(ratios)) if ratios else 0.0
+
+    def draw(self, rows: IntArray, rng: Randomness) -> IntArray:
+        """Draw one outcome for each entry of ``rows``.
+
+        Parameters
+        ----------
+        rows : int32 array of shape (n,)
+            Which of the k distributions to draw from.
+        rng : Randomness
+            The source of random words.
+
+        Returns
+        -------
+        int32 array of shape (n,)
+        """
+        source, out = bit_source(rng), np.empty(len(rows), dtype=np.int32)
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK].astype(np.int64)
+            out[start : start + _BLOCK] = self._invert(block, source.words(len(block)))
+        return out
+
+    def _invert(self, rows: npt.NDArray[np.int64], words: WordArray) -> IntArray:
+        words = words >> np.uint64(1)
+        bucket = (words >> np.uint64(63 - self._bits)).astype(np.int64)
+        found: IntArray = self._guide.ravel()[(rows << self._bits) + bucket]
+        cells, cumulative = rows * self.weights.shape[1], self.cumulative.ravel()
+        open_ = np.flatnonzero(cumulative[cells + found] <= words)
+        while open_.size:
+            found[open_] += 1
+            still = cumulative[cells[open_] + found[open_]] <= words[open_]
+            open_ = open_[still]
+        return found

@@ -1,0 +1,192 @@
+"""The base of every mechanism with finitely many labels and finitely many outputs.
+
+A family subclasses :class:`FiniteMechanism` as a frozen dataclass and gives its name, its words,
+its channel and its declaration; everything else follows from the channel, exactly.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.exact_sampling import Randomness, WeightTable
+from ldpaudit.mechanisms.losses import Loss, loss
+from ldpaudit.mechanisms.parameters import check_numeric_classes, check_prior
+from ldpaudit.release import FloatArray, IntArray, Label
+
+
+class FiniteMechanism(ABC):
+    """A label mechanism that is its channel T[y, z] = P(released z | true y).
+
+    Labels and outputs may be of any type; the methods that need numbers (``bias``, ``variance``,
+    ``expected_loss``) raise an :class:`InputError` where labels or outputs are not numbers.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name in the contract."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """One phrase with every parametrisation; holds no label value."""
+
+    if TYPE_CHECKING:  # Nothing at run time: a dataclass may have it as a field.
+
+        @property
+        def channel(self) -> Channel:
+            """The channel of shape (k, m)."""
+
+    @abstractmethod
+    def declaration(self) -> Mapping[str, Any]:
+        """Return the parameters that rebuild the mechanism (without its name)."""
+
+    @property
+    def epsilon(self) -> float:
+        """The exact ε in nats; a family with a closed form may override it."""
+        return self.channel.epsilon
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
+        return self.channel.delta(epsilon)
+
+    def rdp(self, alpha: float) -> float:
+        """Return its Rényi label-DP parameter at order α > 0, in nats."""
+        return self.channel.rdp(alpha)
+
+    @cached_property
+    def weights(self) -> WeightTable:
+        """The channel as integers, each entry within 2⁻⁶⁰; what :meth:`sample` draws from."""
+        return WeightTable.from_probabilities(self.channel.matrix)
+
+    def sample(self, labels: IntArray, rng: Randomness = None) -> IntArray:
+        """Release labels given as codes.
+
+        Parameters
+        ----------
+        labels : int32 array of shape (n,)
+            Codes of the true labels, positions in ``channel.classes``.
+        rng : numpy.random.Generator or BitSource, optional
+            The source of randomness; default: the operating system. A NumPy generator is for
+            simulations, not for a real release.
+
+        Returns
+        -------
+        int32 array of shape (n,)
+            Codes of the outputs, positions in ``channel.outputs``.
+        """
+        return self.weights.draw(check_codes(labels, len(self.channel.classes)), rng)
+
+    def release(self, labels: npt.ArrayLike, rng: Randomness = None) -> npt.NDArray[Any]:
+        """Release labels given as values.
+
+        Parameters
+        ----------
+        labels : array of shape (n,)
+            True labels, each one of ``channel.classes``.
+        rng : numpy.random.Generator or BitSource, optional
+            As in :meth:`sample`.
+
+        Returns
+        -------
+        array of shape (n,)
+            Values out of ``channel.outputs``.
+        """
+        codes = codes_of(labels, self.channel.classes)
+        return as_array(self.channel.outputs)[self.sample(codes, rng)]
+
+    @cached_property
+    def label_values(self) -> FloatArray:
+        """The labels as numbers, float64 of shape (k,)."""
+        return np.asarray(check_numeric_classes(self.channel.classes), dtype=np.float64)
+
+    @cached_property
+    def output_values(self) -> FloatArray:
+        """The outputs as numbers, float64 of shape (m,), in the channel's order."""
+        if any(isinstance(z, bool | str) for z in self.channel.outputs):
+            raise InputError("The outputs of this mechanism are not numbers.")
+        return np.asarray(self.channel.outputs, dtype=np.float64)
+
+    def bias(self) -> FloatArray:
+        """Return E[ŷ | y] − y for each label, float64 of shape (k,)."""
+        # Deviations first, so that large labels do not cancel.
+        deviation = self.output_values[None, :] - self.label_values[:, None]
+        return np.asarray((self.channel.matrix * deviation).sum(axis=1))
+
+    def variance(self) -> FloatArray:
+        """Return Var[ŷ | y] for each label, float64 of shape (k,)."""
+        deviation = self.output_values[None, :] - self.label_values[:, None]
+        centred = deviation - self.bias()[:, None]
+        return np.asarray((self.channel.matrix * centred**2).sum(axis=1))
+
+    def expected_loss(self, prior: Sequence[float] | FloatArray, name: Loss = "squared") -> float:
+        """Return E[ℓ(ŷ, y)] for y drawn from a prior.
+
+        Parameters
+        ----------
+        prior : float64 array of shape (k,)
+            The probabilities of the labels, summing to 1.
+        name : {"squared", "absolute", "poisson"}
+            The loss; squared is ½(ŷ − y)², so that twice it is the mean squared error.
+        """
+        weights = check_prior(prior, len(self.channel.classes))[:, None] * self.channel.matrix
+        losses = loss(name, self.output_values[None, :], self.label_values[:, None])
+        # An infinite loss of an impossible pair counts as nothing.
+        return float(np.where(weights > 0, weights * np.where(weights > 0, losses, 0), 0).sum())
+
+    def accuracy(self, prior: Sequence[float] | FloatArray) -> float:
+        """Return P(released = true) for y drawn from a prior of shape (k,)."""
+        weights = check_prior(prior, len(self.channel.classes))
+        position = {output: z for z, output in enumerate(self.channel.outputs)}
+        kept = [(y, position[c]) for y, c in enumerate(self.channel.classes) if c in position]
+        return float(sum(weights[y] * self.channel.matrix[y, z] for y, z in kept))
+
+
+def as_array(labels: tuple[Label, ...]) -> npt.NDArray[Any]:
+    """Return label values as an array: of their own type, of objects where types are mixed."""
+    mixed = len({isinstance(label, str) for label in labels}) > 1
+    return np.array(labels, dtype=object if mixed else None)
+
+
+def check_codes(codes: IntArray, k: int) -> IntArray:
+    """Return label codes; each must lie in 0 … k − 1."""
+    codes = np.asarray(codes)
+    if codes.ndim != 1 or codes.dtype.kind not in "iu":
+        raise InputError("Label codes must be a one-dimensional array of integers.")
+    outside = int(np.count_nonzero((codes < 0) | (codes >= k)))
+    if outside:
+        raise InputError(f"The labels must lie in the declared range; {outside} row(s) do not.")
+    return codes.astype(np.int32, copy=False)
+
+
+def codes_of(labels: npt.ArrayLike, classes: tuple[Label, ...]) -> IntArray:
+    """Return the positions of label values in ``classes``, int32 of shape (n,).
+
+    Raises
+    ------
+    InputError
+        If a value is missing or is not one of the classes; the rows are counted, not shown.
+    """
+    distinct, inverse = _distinct(np.asarray(labels))
+    position = {label: code for code, label in enumerate(classes)}
+    table = np.array([position.get(value, -1) for value in distinct], dtype=np.int32)
+    codes = table[inverse] if len(table) else np.empty(0, dtype=np.int32)
+    outside = int(np.count_nonzero(codes < 0))
+    if outside:
+        raise InputError(f"The labels must be among the declared ones; {outside} row(s) are not.")
+    return codes
+
+
+def _distinct(values: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArray[np.intp]]:
+    if values.dtype.kind == "O":
+        order: dict[Any, int] = {}
+        inverse = np.array([order.setdefault(v, len(order)) for v in values.tolist()], np.intp)
+        return list(order), inverse
+    found, inverse = np.unique(values, return_inverse=True)
+    return found.tolist(), inverse.reshape(-1)

@@ -1,0 +1,130 @@
+"""Checks of the parameters of mechanisms: what must hold, and what was found instead."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.errors import InputError
+from ldpaudit.release import FloatArray, Label
+
+PRIOR_TOLERANCE = 1e-6
+"""How far a prior's sum may lie from 1."""
+
+AGREEMENT = 1e-6
+"""How far two statements of one parameter may lie apart."""
+
+
+def check_epsilon(epsilon: float) -> float:
+    """Return ε in nats; it must be above 0 and finite."""
+    value = _number("epsilon", epsilon)
+    if not (value > 0 and math.isfinite(value)):
+        raise InputError(
+            f"The 'epsilon' parameter must be above 0 and finite. Got {value:g} instead."
+        )
+    return value
+
+
+def check_delta(delta: float) -> float:
+    """Return δ; it must lie strictly between 0 and 1."""
+    value = _number("delta", delta)
+    if not 0 < value < 1:
+        raise InputError(f"The 'delta' parameter must lie in (0, 1). Got {value:g} instead.")
+    return value
+
+
+def check_positive(name: str, value: float) -> float:
+    """Return a parameter that must be above 0 and finite, for instance σ."""
+    number = _number(name, value)
+    if not (number > 0 and math.isfinite(number)):
+        raise InputError(
+            f"The '{name}' parameter must be above 0 and finite. Got {number:g} instead."
+        )
+    return number
+
+
+def check_finite(name: str, value: float) -> float:
+    """Return a parameter that must be a finite number."""
+    number = _number(name, value)
+    if not math.isfinite(number):
+        raise InputError(f"The '{name}' parameter must be finite. Got {number:g} instead.")
+    return number
+
+
+def check_classes(classes: Sequence[Label] | npt.NDArray[Any]) -> tuple[Label, ...]:
+    """Return the labels of a mechanism: at least two, distinct."""
+    if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
+        raise InputError(f"The classes must be a list of labels. Got {type(classes).__name__}.")
+    labels = tuple(classes.tolist() if isinstance(classes, np.ndarray) else classes)
+    if len(labels) < 2:
+        raise InputError(f"A mechanism must have at least two labels. Got {len(labels)} instead.")
+    if len(set(labels)) < len(labels):
+        raise InputError("The labels of a mechanism must be distinct.")
+    return labels
+
+
+def check_numeric_classes(classes: Sequence[Label] | npt.NDArray[Any]) -> tuple[Label, ...]:
+    """Return numeric labels: at least two, finite, strictly increasing."""
+    labels = check_classes(classes)
+    if any(isinstance(v, bool) or not isinstance(v, int | float) for v in labels):
+        raise InputError("The labels of a numeric mechanism must be numbers.")
+    values = [float(v) for v in labels]
+    if not all(math.isfinite(v) for v in values):
+        raise InputError("The labels of a numeric mechanism must be finite.")
+    if any(a >= b for a, b in pairwise(values)):
+        raise InputError("The labels of a numeric mechanism must be in increasing order.")
+    return labels
+
+
+def check_prior(prior: Iterable[float], k: int) -> FloatArray:
+    """Return a prior over k labels, scaled to sum to exactly 1 up to rounding.
+
+    Parameters
+    ----------
+    prior : float64 array of shape (k,)
+        Not negative, finite, with a sum within 1e-6 of 1.
+    k : int
+        The number of labels.
+    """
+    values = np.asarray(prior, dtype=np.float64)
+    if values.shape != (k,):
+        raise InputError(f"The prior must give one probability to each of the {k} labels.")
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise InputError("The probabilities of a prior must be finite and not negative.")
+    total = float(values.sum())
+    if abs(total - 1) > PRIOR_TOLERANCE:
+        raise InputError(f"The prior must sum to 1. It sums to {total:.9g} instead.")
+    return values / total
+
+
+def only_known(parameters: Mapping[str, Any], known: set[str], name: str) -> None:
+    """Refuse a declaration that has parameters besides the known ones."""
+    unknown = sorted(set(parameters) - known)
+    if unknown:
+        raise InputError(
+            f"The mechanism {name!r} takes the parameters {', '.join(sorted(known))}; "
+            f"got {len(unknown)} unknown one(s)."
+        )
+
+
+def real(parameters: Mapping[str, Any], key: str) -> float | None:
+    """Return a declared number, None where it is not given."""
+    value = parameters.get(key)
+    return None if value is None else _number(key, value)
+
+
+def required(parameters: Mapping[str, Any], key: str, name: str) -> Any:
+    """Return a declared parameter that must be there."""
+    if parameters.get(key) is None:
+        raise InputError(f"The mechanism {name!r} must state '{key}'.")
+    return parameters[key]
+
+
+def _number(name: str, value: Any) -> float:
+    real_number = isinstance(value, int | float | np.integer | np.floating)
+    if isinstance(value, bool) or not real_number or math.isnan(value):
+        raise InputError(f"The '{name}' parameter must be a number. Got {type(value).__name__}.")
+    return float(value)
