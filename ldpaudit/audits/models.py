@@ -7,7 +7,7 @@ import numpy as np
 from ldpaudit.attacks.posterior_model import PosteriorModel, fit_posterior
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InputError
-from ldpaudit.release import FloatArray, IntArray
+from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 MAX_FITTING_ROWS = 200_000
 """Rows of one half that a model is fitted on; more are thinned at random."""
@@ -46,6 +46,19 @@ def half_model(context: AuditContext, target: Target, half: int) -> PosteriorMod
     return context.once(f"model.{target}.{half}", lambda: _fit_half(context, target, half))
 
 
+def fitting_rows(context: AuditContext, half: int) -> IndexArray:
+    """Return the rows of one half that models are fitted on, sorted int64; at most 200,000."""
+
+    def draw() -> IndexArray:
+        rows = np.flatnonzero(context.halves() == half)
+        if len(rows) <= MAX_FITTING_ROWS:
+            return rows
+        rng = context.rng("models", "rows", str(half))
+        return np.sort(rng.choice(rows, size=MAX_FITTING_ROWS, replace=False))
+
+    return context.once(f"fitting-rows.{half}", draw)
+
+
 def _cross_fitted(context: AuditContext, target: Target) -> FloatArray:
     halves = context.halves()
     _, n_codes = _codes(context, target)
@@ -60,10 +73,8 @@ def _cross_fitted(context: AuditContext, target: Target) -> FloatArray:
 
 def _fit_half(context: AuditContext, target: Target, half: int) -> PosteriorModel:
     codes, n_codes = _codes(context, target)
-    rows = np.flatnonzero(context.halves() == half)
+    rows = fitting_rows(context, half)
     rng = context.rng("models", target, str(half))
-    if len(rows) > MAX_FITTING_ROWS:
-        rows = np.sort(rng.choice(rows, size=MAX_FITTING_ROWS, replace=False))
     context.progress.step(f"fitting a model of the {target} label")
     features = context.release.features.take(rows)
     return fit_posterior(features, codes[rows], n_codes, rng, context.plan.threads)

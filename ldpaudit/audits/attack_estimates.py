@@ -1,0 +1,191 @@
+"""From the counts of attacks to the estimates and the curve of the result."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ldpaudit.attacks.scoring import (
+    ACCURACY,
+    ADVANTAGE,
+    GAINS,
+    SCORES,
+    Measure,
+    average,
+    lower_bound,
+    smallest_cell,
+    upper_bound,
+)
+from ldpaudit.audits.attack_runs import AttackRun
+from ldpaudit.estimators.binomial import clopper_pearson
+from ldpaudit.result import SMALLEST_CELL, Curve, Estimate
+
+_REFERENCE = "Busa-Fekete et al. (2024); Wu et al. (2023)"
+
+
+def redacted(**fields: Any) -> Estimate:
+    """Build an estimate of which ``smallest_cell`` names the smallest count behind it."""
+    return Estimate.model_validate(fields)
+
+
+def score_estimates(run: AttackRun, confidence: float) -> list[Estimate]:
+    """Return every score of one attack, certified, and its in-sample accuracy."""
+    measures = SCORES + GAINS if run.uses_release else SCORES
+    estimates = [_estimate(run, measure, confidence) for measure in measures]
+    return estimates + ([_in_sample(run)] if run.uses_release else [])
+
+
+def _estimate(run: AttackRun, measure: Measure, confidence: float) -> Estimate:
+    tail = (1 - confidence) / 2
+    counted = measure is ACCURACY
+    return redacted(
+        id=f"attack.{run.name}.{measure.name}",
+        kind="certified",
+        value=average(run.folds, measure.value),
+        low=lower_bound(run.folds, measure, tail),
+        high=upper_bound(run.folds, measure, tail),
+        side="two-sided",
+        level=confidence,
+        unit=measure.unit,
+        n=sum(fold.n for fold in run.folds),
+        count=sum(fold.correct for fold in run.folds) if counted else None,
+        smallest_cell=smallest_cell(run.folds, measure),
+        method=measure.method,
+        reference=_REFERENCE if measure in GAINS else None,
+    )
+
+
+def _in_sample(run: AttackRun) -> Estimate:
+    return Estimate(
+        id=f"attack.{run.name}.in_sample.accuracy",
+        kind="estimated",
+        value=run.fitted_correct / run.fitted_n,
+        unit="proportion",
+        n=run.fitted_n,
+        count=run.fitted_correct,
+        method="guesses on the rows that the attack was fitted on",
+        assumptions=(
+            "exact for these rows; an attack that memorises its rows does otherwise on new ones",
+        ),
+    )
+
+
+def best_estimates(
+    runs: Sequence[AttackRun], confidence: float
+) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
+    """Return accuracy and advantage of the strongest attack, corrected for choosing it.
+
+    The lower end is the largest lower bound, each at the error probability divided by the number
+    of attacks; the upper end is the largest upper bound, which needs no correction: the strongest
+    attack's own bound is among them.
+
+    Returns
+    -------
+    tuple
+        The estimates, and by id the lower bound as a function of its error probability.
+    """
+    attacks = [run for run in runs if run.uses_release]
+    if not attacks:
+        return [], {}
+    estimates, bounds = [], {}
+    for measure in (ACCURACY, ADVANTAGE):
+        lower = _best_lower(attacks, measure)
+        estimate = _best(attacks, measure, confidence, lower)
+        estimates.append(estimate)
+        bounds[estimate.id] = lower
+    return estimates, bounds
+
+
+def strongest(runs: Sequence[AttackRun], measure: Measure = ACCURACY) -> AttackRun | None:
+    """Return the attack of the highest average score, None without an attack."""
+    attacks = [run for run in runs if run.uses_release]
+    return max(attacks, key=lambda run: average(run.folds, measure.value), default=None)
+
+
+def _best_lower(attacks: Sequence[AttackRun], measure: Measure) -> Callable[[float], float]:
+    def lower(alpha: float) -> float:
+        share = alpha / len(attacks)
+        return max(lower_bound(run.folds, measure, share) for run in attacks)
+
+    return lower
+
+
+def _best(
+    attacks: Sequence[AttackRun],
+    measure: Measure,
+    confidence: float,
+    lower: Callable[[float], float],
+) -> Estimate:
+    tail = (1 - confidence) / 2
+    best = strongest(attacks, measure)
+    assert best is not None
+    cells = [smallest_cell(run.folds, measure) for run in attacks]
+    return redacted(
+        id=f"attack.best.{measure.name}",
+        kind="certified",
+        value=average(best.folds, measure.value),
+        low=lower(tail),
+        high=max(upper_bound(run.folds, measure, tail) for run in attacks),
+        side="two-sided",
+        level=confidence,
+        unit=measure.unit,
+        n=sum(fold.n for fold in best.folds),
+        smallest_cell=min((cell for cell in cells if cell is not None), default=None),
+        method=(
+            f"the strongest of {len(attacks)} attacks, here {best.name}; the lower end's error "
+            f"probability is divided by {len(attacks)}"
+        ),
+        reference=_REFERENCE if measure is ADVANTAGE else None,
+    )
+
+
+def confidence_curve(run: AttackRun, confidence: float) -> Curve | None:
+    """Return accuracy among the most confident guesses against the share of rows guessed.
+
+    Neighbouring points are merged until no step between two points rests on 1 to 9 right or wrong
+    guesses; None where nothing is left.
+    """
+    steps = _merged(np.sum([fold.slices for fold in run.folds], axis=0).tolist())
+    if not steps:
+        return None
+    running = np.cumsum(steps, axis=0)
+    rows, correct = running[:, 0], running[:, 1]
+    low, high = clopper_pearson(correct, rows, 1 - confidence)
+    return Curve(
+        id="attack.best.accuracy_by_confidence",
+        kind="estimated",
+        x=tuple(float(r) for r in rows / rows[-1]),
+        value=tuple(float(v) for v in correct / rows),
+        low=tuple(float(v) for v in low),
+        high=tuple(float(v) for v in high),
+        side="two-sided",
+        level=confidence,
+        x_label="share of people guessed, the most confident guesses first",
+        unit="proportion",
+        n=int(rows[-1]),
+        method=f"held-out guesses of {run.name}; Clopper–Pearson at each point",
+        assumptions=("the cut between confident and other guesses is taken as fixed beforehand",),
+    )
+
+
+def _merged(slices: list[list[int]]) -> list[tuple[int, int]]:
+    """Join consecutive (rows, right) steps until each is free of small cells."""
+    merged: list[tuple[int, int]] = []
+    rows, correct = 0, 0
+    for more_rows, more_correct in slices:
+        rows, correct = rows + more_rows, correct + more_correct
+        if not _is_small(rows, correct):
+            merged.append((rows, correct))
+            rows, correct = 0, 0
+    if rows and merged:
+        last_rows, last_correct = merged.pop()
+        merged.append((last_rows + rows, last_correct + correct))
+        while len(merged) > 1 and _is_small(*merged[-1]):
+            tail = merged.pop()
+            merged[-1] = (merged[-1][0] + tail[0], merged[-1][1] + tail[1])
+    return [step for step in merged if len(merged) > 1 or not _is_small(*step)]
+
+
+def _is_small(rows: int, correct: int) -> bool:
+    cells = (rows, correct, rows - correct)
+    return rows == 0 or any(0 < cell < SMALLEST_CELL for cell in cells)

@@ -1,0 +1,172 @@
+"""Running every attack on both halves of a release: fitted on one, scored on the other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpaudit.attacks import available_attacks, create_attack
+from ldpaudit.attacks.interface import (
+    Attack,
+    Knowledge,
+    SharedModel,
+    as_seen_by,
+    missing_need,
+    without_truth,
+)
+from ldpaudit.attacks.scoring import FoldScore, score_fold
+from ldpaudit.attacks.truth_model import SHARED_KEY
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.models import cross_fitted_posterior, fitting_rows, half_model
+from ldpaudit.errors import InputError, LdpAuditError
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.randomness import seed_from
+from ldpaudit.release import IndexArray, IntArray, Release
+
+BASELINE = "features-only"
+
+
+@dataclass(frozen=True)
+class AttackRun:
+    """How one attack did.
+
+    Attributes
+    ----------
+    name : str
+    uses_release : bool
+        Whether it is an attack rather than a reference.
+    folds : tuple of FoldScore
+        Two held-out folds.
+    fitted_correct, fitted_n : int
+        Right guesses on the rows that the attack was fitted on (in-sample).
+    """
+
+    name: str
+    uses_release: bool
+    folds: tuple[FoldScore, ...]
+    fitted_correct: int
+    fitted_n: int
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Every attack that ran, in order, and why the others did not."""
+
+    runs: tuple[AttackRun, ...]
+    skipped: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """One direction of the cross-fitting."""
+
+    knowledge: Knowledge
+    fitting: Release
+    held_out: Release
+    baseline: IntArray
+
+
+def aligned_channel(context: AuditContext) -> Channel | None:
+    """Return the claimed channel in the order of the release's classes and outputs.
+
+    None where the claim has no channel that is the same for all features.
+
+    Raises
+    ------
+    InputError
+        If the claim's labels are not those of the release.
+    """
+    channel, release = context.claim.channel, context.release
+    if channel is None:
+        return None
+    if set(channel.classes) != set(release.classes) or set(channel.outputs) != set(release.outputs):
+        raise InputError("The claim's labels must be those of the release.")
+    rows = [channel.classes.index(label) for label in release.classes]
+    columns = [channel.outputs.index(label) for label in release.outputs]
+    return Channel(channel.matrix[np.ix_(rows, columns)], release.classes, release.outputs)
+
+
+def run_attacks(context: AuditContext, channel: Channel | None) -> Runs:
+    """Fit and score every available attack on both folds.
+
+    Parameters
+    ----------
+    context : AuditContext
+        Its release has true labels.
+    channel : Channel or None
+        The declared channel, aligned with the release.
+    """
+    folds = [_fold(context, channel, half) for half in (0, 1)]
+    runs, skipped = [], {}
+    for name in available_attacks():
+        try:
+            attacks = [create_attack(name, fold.knowledge) for fold in folds]
+            reason = missing_need(attacks[0], context.release, folds[0].knowledge)
+            if reason is None:
+                context.progress.step(f"attack: {name}")
+                runs.append(_run(context, name, attacks, folds))
+        except LdpAuditError as error:
+            reason = str(error)
+        if reason is not None:
+            skipped[name] = reason
+    return Runs(tuple(runs), skipped)
+
+
+def _fold(context: AuditContext, channel: Channel | None, half: int) -> _Fold:
+    """Return the fold that fits on ``half`` and scores on the other."""
+    posterior = cross_fitted_posterior(context, "truth")
+    rows = fitting_rows(context, half)
+    others = np.flatnonzero(context.halves() != half)
+    fitting, held_out = context.release.take(rows), context.release.take(others)
+    rng = context.rng("label-inference", "shared", str(half))
+    knowledge = Knowledge(channel, context.plan.threads, seed_from(rng), context.progress)
+    model = SharedModel(half_model(context, "truth", half))
+    model.remember(held_out.features, posterior[others])
+    knowledge.share(SHARED_KEY, model)
+    guesses = posterior[others].argmax(axis=1).astype(np.int32)
+    return _Fold(knowledge, fitting, held_out, guesses)
+
+
+def _run(context: AuditContext, name: str, attacks: list[Attack], folds: list[_Fold]) -> AttackRun:
+    scores, correct, n = [], 0, 0
+    for half, (attack, fold) in enumerate(zip(attacks, folds, strict=True)):
+        rng = context.rng("label-inference", name, str(half))
+        attack.fit(as_seen_by(attack, fold.fitting), rng)
+        scores.append(_held_out_score(context, attack, fold, rng))
+        right, rows = _fitted_score(attack, fold, rng)
+        correct, n = correct + right, n + rows
+    return AttackRun(name, attacks[0].uses_release, tuple(scores), correct, n)
+
+
+def _held_out_score(
+    context: AuditContext, attack: Attack, fold: _Fold, rng: np.random.Generator
+) -> FoldScore:
+    rows = _asked(attack, fold.held_out, rng)
+    asked = fold.held_out if rows is None else fold.held_out.take(rows)
+    baseline = fold.baseline if rows is None else fold.baseline[rows]
+    assert asked.truth is not None
+    posterior = attack.posterior(without_truth(asked))
+    return score_fold(
+        asked.truth,
+        posterior,
+        baseline if attack.uses_release else None,
+        rate_alpha=(1 - context.plan.confidence) / 2,
+        rng=rng,
+    )
+
+
+def _fitted_score(attack: Attack, fold: _Fold, rng: np.random.Generator) -> tuple[int, int]:
+    if not attack.uses_release:
+        return 0, 0
+    rows = _asked(attack, fold.fitting, rng)
+    asked = fold.fitting if rows is None else fold.fitting.take(rows)
+    assert asked.truth is not None
+    guesses = attack.posterior(without_truth(asked)).argmax(axis=1)
+    return int((guesses == asked.truth).sum()), len(asked)
+
+
+def _asked(attack: Attack, release: Release, rng: np.random.Generator) -> IndexArray | None:
+    """Return a random sample of rows where the attack is too slow for all, else None."""
+    if attack.most_rows is None or len(release) <= attack.most_rows:
+        return None
+    return np.sort(rng.choice(len(release), size=attack.most_rows, replace=False))
