@@ -1,0 +1,214 @@
+"""Confidence bounds for the mean of independent bounded values that adapt to their variance.
+
+The bounds hold for every sample size and every distribution on [low, high]. They come from betting
+against candidate means: capital that starts at 1 and is multiplied by 1 + λ(V − m) for each value V
+is a non-negative supermartingale whenever the mean is at most m, so it reaches 1/α with probability
+at most α. Here λ is the hedge ratio of a digital option that pays 1/α when the sum ends above the
+normal quantile: that spends the whole of α at the planned end, where a constant λ, as in an
+exponential bound, would spend it evenly over time. Over many values the distance to the sample mean
+comes within 10 % of z_α σ/√n, against the factor √(2 log 1/α) of a constant λ.
+
+References
+----------
+Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B 86(1).
+Voráček & Orabona (2025), STaR-Bets (bets that aim at what the remaining values have to bring).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from ldpaudit.errors import InputError
+from ldpaudit.release import FloatArray, IndexArray
+
+_FEWEST = 8
+_PILOT_SHARE = 0.02
+_BLOCKS = 256
+_LEVELS = 48
+_STEP = 0.05
+"""The distance of candidate means in standard errors."""
+_TARGET = 1.2
+"""The option is bought for a payoff this much above 1/α, so that an imperfect hedge suffices."""
+_LAST_VARIANCE = 0.004
+"""The share of the variance that is never counted as spent: it keeps the last bets finite."""
+_LARGEST_BET = 0.75
+"""The largest share of the capital that one value may cost."""
+_HOPELESS = 25.0
+"""A candidate against which the capital fell below e^-25 is given up (not rejected)."""
+_ROUNDING = 1e-9
+
+
+def mean_lower(
+    values: FloatArray,
+    alpha: float,
+    low: float,
+    high: float,
+    *,
+    rng: np.random.Generator | None = None,
+) -> float:
+    """Return a lower confidence bound at level 1 − alpha for the mean of i.i.d. values.
+
+    Parameters
+    ----------
+    values : float64 array of shape (n,)
+        Independent values in [low, high].
+    alpha : float
+        One-sided error probability in (0, 1).
+    low, high : float
+        Bounds of the values that were known before they were seen.
+    rng : numpy.random.Generator, optional
+        Shuffles the values, since rows often come in the order of their labels. By default a fixed
+        order that does not depend on the values.
+
+    Returns
+    -------
+    float
+        At most the true mean with probability at least 1 − alpha; ``low`` for fewer than 8 values.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside [low, high], or alpha is outside (0, 1).
+
+    Notes
+    -----
+    A fiftieth of the values only places the candidate means, in steps of a twentieth of a standard
+    error. The candidates are then tested in ascending order, each on all other values, up to the
+    first that is not rejected: the first true candidate is rejected with probability at most alpha,
+    so the whole sequence needs no correction. The time is O(n), 0.1–0.2 s for 500,000 values.
+    """
+    scaled = _scaled(values, alpha, low, high)
+    if len(scaled) < _FEWEST or high <= low:
+        return float(low)
+    rng = np.random.default_rng(0) if rng is None else rng
+    scaled = scaled[rng.permutation(len(scaled))]
+    first = max(min(len(scaled) // 4, 16), int(_PILOT_SHARE * len(scaled)))
+    pilot, rest = scaled[:first], scaled[first:]
+    candidates = _candidates(pilot, len(rest), alpha)
+    rejected = _Game(pilot, rest, alpha).play(candidates)
+    passed = len(candidates) if rejected.all() else int(np.argmin(rejected))
+    best = candidates[passed - 1] if passed else 0.0
+    return float(low + (high - low) * min(best, float(scaled.mean())))
+
+
+def mean_upper(
+    values: FloatArray,
+    alpha: float,
+    low: float,
+    high: float,
+    *,
+    rng: np.random.Generator | None = None,
+) -> float:
+    """Return an upper confidence bound at level 1 − alpha for the mean of i.i.d. values.
+
+    The mirror image of :func:`mean_lower`, with its parameters.
+    """
+    return -mean_lower(-np.asarray(values, dtype=np.float64), alpha, -high, -low, rng=rng)
+
+
+def _scaled(values: FloatArray, alpha: float, low: float, high: float) -> FloatArray:
+    values = np.asarray(values, dtype=np.float64)
+    if not 0 < alpha < 1:
+        raise InputError(f"The 'alpha' parameter must lie in (0, 1). Got {alpha!r} instead.")
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise InputError("The 'low' and 'high' parameters must be finite and in order.")
+    slack = 1e-9 * max(1.0, abs(low), abs(high))
+    if len(values) and not (values.min() >= low - slack and values.max() <= high + slack):
+        raise InputError("Every value must lie between 'low' and 'high'.")
+    width = high - low if high > low else 1.0
+    return np.clip((values - low) / width, 0.0, 1.0)
+
+
+def _candidates(pilot: FloatArray, n: int, alpha: float) -> FloatArray:
+    """Return ascending candidate means in (0, 1): fine where the bound is expected, then coarser.
+
+    The bound is expected z_α standard errors below the pilot's mean; beyond what the pilot's own
+    error explains, distances grow by 7 % a step until they cover (0, 1).
+    """
+    error = math.sqrt((pilot.var() + 0.25 / (len(pilot) + 1) ** 2) / n)
+    reach = 2.2 * math.sqrt(n / len(pilot))
+    centre = float(ndtri(alpha)) - 0.1
+    fine = np.arange(centre - reach, centre + reach, _STEP)
+    count = math.ceil(math.log1p(0.07 / (_STEP * error)) / math.log(1.07)) + 1
+    further = np.cumsum(_STEP * 1.07 ** np.arange(min(count, 500)))
+    offsets = np.concatenate([fine[0] - further[::-1], fine, fine[-1] + further])
+    points = pilot.mean() + error * offsets
+    return np.asarray(np.unique(points[(points > 0) & (points < 1)]))
+
+
+@dataclass(frozen=True)
+class _Game:
+    """One sequence of bets in [0, 1], against every candidate mean at once.
+
+    Values are replaced by two neighbouring levels with weights that keep their mean. The logarithm
+    of the capital is concave in the value, so this only lowers it, and a block of values becomes
+    one row of weights, whatever its length. Levels come from the pilot values, bets from the past.
+    """
+
+    pilot: FloatArray
+    values: FloatArray
+    alpha: float
+
+    def play(self, candidates: FloatArray) -> IndexArray:
+        """Return for each candidate m whether "the mean is at most m" is rejected, bool (g,)."""
+        levels, edges = _levels(self.pilot), _block_edges(len(self.values))
+        weights = _level_weights(self.values, levels, edges)
+        spreads = self._spreads(weights, levels, edges)
+        missing = np.full(len(candidates), math.log(1 / self.alpha))
+        for row, spread in zip(weights, spreads, strict=True):
+            active = np.flatnonzero((missing > 0) & (missing < _HOPELESS - math.log(self.alpha)))
+            means = candidates[active]
+            bets = np.minimum(_hedge_ratio(missing[active]) / spread, _LARGEST_BET / means)
+            used = row > 0
+            steps = levels[used] - means[:, None]
+            missing[active] -= np.log1p(bets[:, None] * steps) @ row[used] - _ROUNDING / _BLOCKS
+        return np.asarray(missing <= -_ROUNDING)
+
+    def _spreads(self, weights: FloatArray, levels: FloatArray, edges: IndexArray) -> FloatArray:
+        """Return for each block the predicted deviation of the sum of all values still to come."""
+        past = np.cumsum(weights, axis=0) - weights
+        n = edges[:-1] + len(self.pilot)
+        mean = (self.pilot.sum() + past @ levels) / n
+        square = (np.square(self.pilot).sum() + past @ levels**2) / n
+        variance = np.maximum(square - mean**2, 0.0) + 0.25 / (n + 1) ** 2
+        total = len(self.values)
+        return np.asarray(np.sqrt(variance * (total - edges[:-1] + _LAST_VARIANCE * total)))
+
+
+def _hedge_ratio(missing: FloatArray) -> FloatArray:
+    """Return φ(d)/Φ(d), d = Φ⁻¹(w), for the share w = exp(−missing)/1.2 of the payoff held now.
+
+    The value of the option is Φ(d); its relative change per standard deviation of the sum to come
+    is the bet.
+    """
+    log_share = -missing - math.log(_TARGET)
+    d = ndtri(np.exp(log_share))
+    return np.asarray(np.exp(-0.5 * d * d - 0.5 * math.log(2 * math.pi) - log_share))
+
+
+def _levels(pilot: FloatArray) -> FloatArray:
+    even = np.linspace(0.0, 1.0, _LEVELS + 1)
+    return np.asarray(np.unique(np.concatenate([np.quantile(pilot, even), even])))
+
+
+def _block_edges(n: int) -> IndexArray:
+    """Return the first positions of the blocks and n: doubling at first, shorter towards the end.
+
+    Early blocks are short because the variance is still unknown, late ones because the hedge of a
+    digital option moves fast at its end.
+    """
+    u = np.linspace(0.0, 1.0, min(_BLOCKS, n) + 1)
+    edges = np.round(n * (1 - (1 - u) ** 2)).astype(np.int64)
+    doubling = 2 ** np.arange(max(int(edges[1]).bit_length(), 1))
+    return np.unique(np.concatenate([edges, doubling[doubling < edges[1]]]))
+
+
+def _level_weights(values: FloatArray, levels: FloatArray, edges: IndexArray) -> FloatArray:
+    below = np.clip(np.searchsorted(levels, values, side="right") - 1, 0, len(levels) - 2)
+    share = (values - levels[below]) / (levels[below + 1] - levels[below])
+    block = np.repeat(np.arange(len(edges) - 1), np.diff(edges)) * len(levels) + below
+    size = (len(edges) - 1) * len(levels)
+    weights = np.bincount(block, 1 - share, size) + np.bincount(block + 1, share, size)
+    return np.asarray(weights.reshape(-1, len(levels)))
