@@ -108,6 +108,17 @@ def epsilon_of_accuracy(accuracy: FloatArray, sizes: npt.NDArray[Any]) -> FloatA
     return np.asarray(np.maximum(np.min(per_j, axis=-1), 0.0))
 
 
+def largest_accuracy(epsilon: float, sizes: npt.NDArray[Any]) -> float:
+    """Return the largest mean probability of a right guess under any ε-DP channel.
+
+    max_j P_j e^ε/(e^ε + j − 1), ε in nats: what :func:`epsilon_of_accuracy` inverts.
+    """
+    shares = -np.sort(-np.asarray(sizes, dtype=np.float64))
+    cumulative = np.cumsum(shares) / shares.sum()
+    others = np.arange(len(shares), dtype=np.float64)
+    return float(np.max(cumulative / (1 + others * math.exp(-epsilon))))
+
+
 def accuracy_bound(
     correct: int, sizes: npt.NDArray[Any], alpha: float, method: str = "accuracy"
 ) -> EpsilonBound:
