@@ -1,0 +1,158 @@
+"""The declaration: what a file says about the mechanism that made its labels.
+
+It is JSON under the key ``ldpaudit`` of the Parquet schema metadata::
+
+    {"version": 1, "label": "income",
+     "mechanism": {"name": "randomized-response", "classes": ["no", "yes"], "lambda": 0.3}}
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.datasets.labels import canonical
+from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.datasets.tabular import DECLARATION_KEY
+from ldpaudit.errors import InputError
+from ldpaudit.release import Declaration
+
+VERSION = 1
+_FIELDS = {"version", "label", "mechanism"}
+_AGREEMENT = 1e-6
+
+
+@dataclass(frozen=True)
+class FileDeclaration:
+    """A declaration as it lies in a file: the released label's column, and the mechanism."""
+
+    label: str
+    mechanism: Declaration
+
+
+def parse_declaration(content: bytes) -> FileDeclaration:
+    """Parse the declaration of a file.
+
+    Raises
+    ------
+    InputError
+        If it is not JSON, of another version, or a field is missing, unknown or of a wrong type.
+    """
+    try:
+        value = json.loads(content, object_pairs_hook=_distinct, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise InputError("The file's declaration must be valid JSON (key 'ldpaudit').") from None
+    if not isinstance(value, dict):
+        raise InputError("The file's declaration must be a JSON object.")
+    if value.get("version") != VERSION or isinstance(value["version"], bool):
+        raise InputError(f"The file's declaration must have version {VERSION}.")
+    if set(value) != _FIELDS:
+        raise InputError(
+            "The file's declaration must have the fields version, label and mechanism; "
+            f"{len(_FIELDS - set(value))} missing, {len(set(value) - _FIELDS)} unknown."
+        )
+    if not isinstance(value["label"], str):
+        raise InputError("The declared label must be a column's name.")
+    return FileDeclaration(value["label"], _mechanism(value["mechanism"]))
+
+
+def _mechanism(value: Any) -> Declaration:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise InputError("The declared mechanism must be an object with a 'name'.")
+    parameters = {key: entry for key, entry in value.items() if key != "name"}
+    return Declaration(value["name"], parameters, "file")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("A field occurs twice.")
+    return value
+
+
+def _no_constant(_name: str) -> float:
+    raise ValueError("JSON has no NaN and no infinity.")
+
+
+def agreed(of_file: Declaration | None, given: Declaration | None) -> Declaration | None:
+    """Return the one claim that a file and its reader's options state together.
+
+    Where both state one, the mechanism's name and every parameter that both name must agree, and
+    the claim is what they say together (``epsilon`` in one and ``lambda`` in the other are
+    checked against each other where the mechanism is built).
+
+    Raises
+    ------
+    InputError
+        If they differ.
+    """
+    if of_file is None or given is None:
+        return of_file or given
+    ours, theirs = of_file.parameters, given.parameters
+    differ = [key for key in ours.keys() & theirs.keys() if not _same(ours[key], theirs[key])]
+    if of_file.name != given.name or differ:
+        what = "mechanism" if of_file.name != given.name else "mechanism's parameters"
+        raise InputError(
+            f"The file declares one {what} and the options another; leave out the options, or "
+            f"mend the declaration."
+        )
+    return replace(of_file, parameters={**theirs, **ours})
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray | np.generic):
+        one = one.tolist()
+    if isinstance(other, np.ndarray | np.generic):
+        other = other.tolist()
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, bool | str) or isinstance(other, bool | str):
+        plain = isinstance(one, str | int | float) and isinstance(other, str | int | float)
+        return plain and canonical(one) == canonical(other)
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=_AGREEMENT, abs_tol=_AGREEMENT)
+    return bool(one == other)
+
+
+def declare(table: pa.Table, declaration: Declaration, label: str) -> pa.Table:
+    """Return the table with the declaration in its schema metadata.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The release.
+    declaration : Declaration
+        The mechanism; nothing in it may depend on a single row.
+    label : str
+        The released label's column.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or a parameter cannot be written as JSON.
+    """
+    if label not in table.schema.names:
+        raise missing_column(label, "label", table.schema.names)
+    mechanism = {"name": declaration.name, **declaration.parameters}
+    content = {"version": VERSION, "label": label, "mechanism": mechanism}
+    try:
+        text = json.dumps(content, default=_plain, allow_nan=False)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"The parameters of {quoted(declaration.name)} must be texts, finite numbers, "
+            f"booleans or lists of them."
+        ) from None
+    metadata = {**(table.schema.metadata or {}), DECLARATION_KEY: text.encode()}
+    return table.replace_schema_metadata(metadata)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError

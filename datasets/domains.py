@@ -1,0 +1,183 @@
+"""Which labels there can be: the declared classes and outputs, or those that occur."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldpaudit.datasets.labels import (
+    LabelColumn,
+    check_not_continuous,
+    forms,
+    in_order,
+    most_classes,
+    positions,
+    too_many,
+)
+from ldpaudit.errors import InputError
+from ldpaudit.release import Declaration, IntArray, Label
+
+SAME_OUTPUTS = (
+    "randomized-response",
+    "model-based-rr",
+    "double-rr",
+    "dummy-features-rr",
+    "rr-top-k",
+    "channel",
+)
+"""Mechanisms whose outputs are their classes, unless they declare others."""
+
+
+@dataclass(frozen=True)
+class Domains:
+    """The labels that can occur.
+
+    Attributes
+    ----------
+    classes : tuple, length k
+        The values of a true label.
+    outputs : tuple, length m
+        The values of a released label.
+    apart : bool
+        Whether the two were kept apart because, undeclared, they have no value in common.
+    """
+
+    classes: tuple[Label, ...]
+    outputs: tuple[Label, ...]
+    apart: bool = False
+
+
+@dataclass(frozen=True)
+class EncodedLabels:
+    """Labels as codes: ``released`` into ``outputs``, ``truth`` into ``classes``."""
+
+    domains: Domains
+    released: IntArray
+    truth: IntArray | None
+
+
+def encode_labels(
+    declaration: Declaration | None, released: LabelColumn, truth: LabelColumn | None
+) -> EncodedLabels:
+    """Find the classes and outputs, and code the labels by them.
+
+    Parameters
+    ----------
+    declaration : Declaration or None
+        Its ``classes`` and ``outputs`` are used in their order where it names them.
+    released : LabelColumn
+    truth : LabelColumn or None
+
+    Raises
+    ------
+    InputError
+        If a label lies outside of what is declared, there is one class only, or there are more
+        classes than rows allow.
+    """
+    for column, role in ((released, "released"), (truth, "true")):
+        if column is not None and len(column.values) < 2:
+            raise InputError(f"The {role} label must take at least two values; it takes one only.")
+    domains = find_domains(declaration, released, truth)
+    _check_size(domains, len(released.codes))
+    codes, outside = released.recoded(domains.outputs)
+    if outside:
+        raise InputError(_outside("released", outside, len(codes), "outputs"))
+    if truth is None:
+        return EncodedLabels(domains, codes, None)
+    true_codes, outside = truth.recoded(domains.classes)
+    if outside:
+        raise InputError(_outside("true", outside, len(codes), "classes"))
+    return EncodedLabels(domains, codes, true_codes)
+
+
+def find_domains(
+    declaration: Declaration | None, released: LabelColumn, truth: LabelColumn | None
+) -> Domains:
+    """Return the declared classes and outputs, or the sorted union of the labels that occur.
+
+    Without a declaration, released and true labels with no value in common are kept apart: they
+    are then outputs and classes of their own.
+    """
+    classes = declared_labels(declaration, "classes")
+    outputs = declared_labels(declaration, "outputs")
+    name = "unknown" if declaration is None else declaration.name
+    if name == "channel" and classes is None:
+        raise InputError("A declared channel must name its classes, in the order of its rows.")
+    apart = False
+    if classes is None:
+        classes, apart = _occurring(outputs, released, truth)
+        if apart and name in SAME_OUTPUTS:
+            raise InputError(
+                "No true label has the value of any released label; write both in the same way, "
+                "or declare the classes."
+            )
+    if outputs is None:
+        outputs = classes if name in SAME_OUTPUTS else _outputs(classes, released)
+    return Domains(classes, outputs, apart)
+
+
+def declared_labels(declaration: Declaration | None, key: str) -> tuple[Label, ...] | None:
+    """Return the declared ``classes`` or ``outputs``, None where they are not declared.
+
+    Raises
+    ------
+    InputError
+        If they are not a list of at least two different texts, numbers or booleans.
+    """
+    value: Any = None if declaration is None else declaration.parameters.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple):
+        raise InputError(f"The declared {key} must be a list. Got {type(value).__name__} instead.")
+    labels = tuple(_plain(label, key) for label in value)
+    least = 2 if key == "classes" else 1
+    if len(labels) < least:
+        raise InputError(f"There must be at least {least} declared {key}. Got {len(labels)}.")
+    forms(labels, f"declared {key}")
+    return labels
+
+
+def _plain(label: Any, key: str) -> Label:
+    if hasattr(label, "item") and not isinstance(label, str):
+        label = label.item()
+    finite = not isinstance(label, float) or abs(label) < float("inf")
+    if not isinstance(label, str | int | float) or not finite:
+        raise InputError(
+            f"The declared {key} must be texts, finite numbers or booleans. "
+            f"Got {type(label).__name__} among them."
+        )
+    return label
+
+
+def _occurring(
+    outputs: Sequence[Label] | None, released: LabelColumn, truth: LabelColumn | None
+) -> tuple[tuple[Label, ...], bool]:
+    check_not_continuous(released, "released")
+    base = released.values if outputs is None else tuple(outputs)
+    if truth is None:
+        return in_order(base), False
+    check_not_continuous(truth, "true")
+    found = positions(truth.values, base)
+    if (found < 0).all():
+        return in_order(truth.values), True
+    more = tuple(v for v, place in zip(truth.values, found, strict=True) if place < 0)
+    return in_order(base + more), False
+
+
+def _outputs(classes: tuple[Label, ...], released: LabelColumn) -> tuple[Label, ...]:
+    if (positions(released.values, classes) >= 0).all():
+        return classes
+    check_not_continuous(released, "released")
+    return in_order(released.values)
+
+
+def _check_size(domains: Domains, rows: int) -> None:
+    for labels, role in ((domains.classes, "true"), (domains.outputs, "released")):
+        if len(labels) > most_classes(rows):
+            raise too_many(role, len(labels), rows)
+
+
+def _outside(role: str, outside: int, rows: int, key: str) -> str:
+    return (
+        f"Every {role} label must be one of the declared {key}; {outside} of {rows} rows hold "
+        f"another value."
+    )

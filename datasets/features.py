@@ -1,0 +1,271 @@
+"""Feature columns as arrays: numbers, codes of categories, and lists laid out flat."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ldpaudit.datasets.names import quoted
+from ldpaudit.errors import InputError
+from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray
+
+_UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+_FAR_FROM_ZERO = 256.0
+_LARGEST_INTEGER = float(1 << 24)
+"""Every integer up to this one is a float32 of its own."""
+_WIDEST, _NARROWEST = 1e15, 1e-15
+"""Columns with a spread beyond these are scaled: squares of distances must fit in float32."""
+
+
+@dataclass
+class EncodedFeatures:
+    """Feature columns as they are put together, with the place that each came from.
+
+    Attributes
+    ----------
+    rows : int
+    numeric : list of float32 arrays of shape (n, width)
+    categorical : list of int32 arrays of shape (n,)
+    cardinalities : list of int
+    numeric_places, categorical_places : list of int
+        The number of the feature column (from 0) behind each entry of the two lists.
+    columns : int
+        How many feature columns there are.
+    """
+
+    rows: int
+    numeric: list[Float32Array] = field(default_factory=list)
+    categorical: list[IntArray] = field(default_factory=list)
+    cardinalities: list[int] = field(default_factory=list)
+    numeric_places: list[int] = field(default_factory=list)
+    categorical_places: list[int] = field(default_factory=list)
+    columns: int = 0
+
+    def add(self, column: pa.ChunkedArray, name: str) -> None:
+        """Encode one more column; its name is used in an error only."""
+        column = _plain(column)
+        if is_categorical(column.type):
+            codes, cardinality = encode_categories(_decoded(column, name))
+            self.categorical.append(codes)
+            self.cardinalities.append(cardinality)
+            self.categorical_places.append(self.columns)
+        else:
+            self.numeric.append(encode_numbers(column, name))
+            self.numeric_places.append(self.columns)
+        self.columns += 1
+
+    def table(self) -> FeatureTable:
+        """Return the columns as one table."""
+        return FeatureTable(
+            numeric=_side_by_side(self.numeric, self.rows, np.float32),
+            categorical=_side_by_side(
+                [codes[:, None] for codes in self.categorical], self.rows, np.int32
+            ),
+            cardinalities=tuple(self.cardinalities),
+            columns=self.columns,
+        )
+
+
+def encode_features(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> EncodedFeatures:
+    """Encode feature columns one after the other, so that few are in memory at once.
+
+    Parameters
+    ----------
+    columns : iterable of (name, column of n values)
+    rows : int
+        n.
+
+    Raises
+    ------
+    InputError
+        If a column holds nested objects, lists of differing lengths, or infinite values; the
+        message names the column.
+    """
+    encoded = EncodedFeatures(rows)
+    for name, column in columns:
+        encoded.add(column, name)
+    return encoded
+
+
+def is_categorical(kind: pa.DataType) -> bool:
+    """Return whether a column of this type is one of categories: text, bytes or a dictionary."""
+    tests = (
+        "string",
+        "large_string",
+        "string_view",
+        "binary",
+        "large_binary",
+        "dictionary",
+        "fixed_size_binary",
+    )
+    return any(bool(getattr(pa.types, f"is_{test}")(kind)) for test in tests)
+
+
+def encode_categories(column: pa.ChunkedArray) -> tuple[IntArray, int]:
+    """Return the codes of a text column, and how many different values it has.
+
+    Codes are positions among the sorted values, so they do not depend on the order of the rows;
+    -1 where the value is missing.
+
+    Returns
+    -------
+    codes : int32 array of shape (n,)
+    cardinality : int
+    """
+    encoded = column.dictionary_encode().combine_chunks()
+    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
+    ranks = np.empty(len(order) + 1, dtype=np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    ranks[-1] = -1
+    found = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return ranks[found], len(order)
+
+
+def encode_numbers(column: pa.ChunkedArray, name: str) -> Float32Array:
+    """Return a column of numbers, booleans, dates or lists of them.
+
+    Dates, times and durations are given in days. A list becomes as many numbers side by side.
+
+    Returns
+    -------
+    float32 array of shape (n, width)
+        NaN where missing; see :func:`narrowed` for the zero and the unit of a column.
+    """
+    if _is_list(column.type):
+        return _flat(column, name)
+    return narrowed(_numbers(column, name), name)[:, None]
+
+
+def narrowed(values: FloatArray | Float32Array, name: str) -> Float32Array:
+    """Return numbers as float32 without losing what tells rows apart.
+
+    A column that lies far from zero compared with its spread, or holds integers beyond 2**24, is
+    counted from its minimum; one whose spread is above 1e15 or below 1e-15 is scaled to [0, 1].
+    Neither changes which of two rows is nearer in that column.
+
+    Raises
+    ------
+    InputError
+        If a value is infinite.
+    """
+    if values.size == 0:
+        return values.astype(np.float32)
+    low, high = float(np.fmin.reduce(values, None)), float(np.fmax.reduce(values, None))
+    if np.isinf([low, high]).any():
+        count = int(np.isinf(values).sum())
+        raise InputError(f"The column {quoted(name)} must be finite; {count} values are infinite.")
+    if np.isnan(low):
+        return values.astype(np.float32)
+    half_spread, farthest = high / 2 - low / 2, max(abs(low), abs(high))
+    if half_spread > 0 and not _NARROWEST < half_spread < _WIDEST:
+        scaled = (values / 2 - low / 2) / half_spread / 2
+        return scaled.astype(np.float32)
+    if values.dtype == np.float64 and (
+        farthest > _LARGEST_INTEGER or farthest > _FAR_FROM_ZERO * half_spread
+    ):
+        values = values - low
+    return values.astype(np.float32, copy=False)
+
+
+def _numbers(column: pa.ChunkedArray, name: str) -> FloatArray | Float32Array:
+    kind = column.type
+    days = _units_per_day(kind)
+    try:
+        if days is not None:
+            whole = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+            return np.asarray(whole.cast(pa.float64(), safe=False).to_numpy() / days)
+        if _is_number(kind):
+            target = pa.float32() if _fits_float32(kind) else pa.float64()
+            return np.asarray(column.cast(target, safe=False).to_numpy())
+    except pa.ArrowException:
+        raise InputError(f"The column {quoted(name)} cannot be read as numbers.") from None
+    raise InputError(
+        f"The column {quoted(name)} holds nested objects; a feature must be a number, a text, a "
+        f"boolean, a date or a list of numbers (leave the column out with drop)."
+    )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    tests = ("boolean", "integer", "floating", "decimal", "null")
+    return any(bool(getattr(pa.types, f"is_{test}")(kind)) for test in tests)
+
+
+def _fits_float32(kind: pa.DataType) -> bool:
+    small = pa.types.is_integer(kind) and kind.bit_width <= 16
+    narrow = pa.types.is_floating(kind) and kind.bit_width <= 32
+    return bool(small or narrow or pa.types.is_boolean(kind) or pa.types.is_null(kind))
+
+
+def _units_per_day(kind: pa.DataType) -> int | None:
+    if pa.types.is_date32(kind):
+        return 1
+    if pa.types.is_date64(kind):
+        return _UNITS_PER_DAY["ms"]
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
+        return _UNITS_PER_DAY[kind.unit]
+    return None
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    tests = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
+    return any(bool(getattr(pa.types, f"is_{test}")(kind)) for test in tests)
+
+
+def _flat(column: pa.ChunkedArray, name: str) -> Float32Array:
+    lengths = pc.list_value_length(column)
+    bounds = pc.min_max(lengths).as_py()
+    if bounds["min"] != bounds["max"]:
+        raise InputError(f"The lists in the column {quoted(name)} must all have one length.")
+    width, present = bounds["min"] or 0, np.asarray(column.is_valid().to_numpy())
+    inner = _plain(pc.list_flatten(column))
+    if is_categorical(inner.type):
+        raise InputError(f"The lists in the column {quoted(name)} must hold numbers.")
+    entries = encode_numbers(inner, name)
+    per_row = width * entries.shape[1]
+    entries = entries.reshape(int(present.sum()), per_row)
+    if present.all():
+        return entries
+    block = np.full((len(column), per_row), np.nan, dtype=np.float32)
+    block[present] = entries
+    return block
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the column without its extension type."""
+    if not isinstance(column.type, pa.BaseExtensionType):
+        return column
+    chunks = [chunk.storage for chunk in column.chunks]
+    return pa.chunked_array(chunks, column.type.storage_type)
+
+
+def _decoded(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return a text column in a form that can be sorted and grows beyond 2 GiB."""
+    kind = column.type
+    try:
+        if pa.types.is_dictionary(kind):
+            column = column.cast(kind.value_type)
+        if pa.types.is_string(column.type) or pa.types.is_string_view(column.type):
+            return column.cast(pa.large_string())
+        if pa.types.is_binary(column.type):
+            return column.cast(pa.large_binary())
+    except pa.ArrowException:
+        raise InputError(f"The categories of {quoted(name)} cannot be read.") from None
+    dated = _units_per_day(column.type) is not None
+    if not (dated or _is_number(column.type) or is_categorical(column.type)):
+        raise InputError(f"The categories of the column {quoted(name)} hold nested objects.")
+    return column
+
+
+def _side_by_side(blocks: list[Any], rows: int, kind: Any) -> Any:
+    if len(blocks) == 1:
+        return np.ascontiguousarray(blocks[0])
+    width = sum(block.shape[1] for block in blocks)
+    table = np.empty((rows, width), dtype=kind)
+    start = 0
+    for block in blocks:
+        table[:, start : start + block.shape[1]] = block
+        start += block.shape[1]
+    return table

@@ -1,0 +1,245 @@
+"""Label columns of any type: distinct values and codes, and matching them across files.
+
+A label is written in many ways: a CSV file holds the text ``1``, a Parquet file the integer 1 or
+the float 1.0, a JSON declaration 1 or ``"1"``. Labels are therefore matched by a canonical form
+(:func:`canonical`). Within one collection (the released values, the true values, the declared
+classes) two labels of the same canonical form are an error, so different labels are never merged.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ldpaudit.errors import InputError
+from ldpaudit.release import IntArray, Label
+
+MOST_CLASSES = 1000
+ROWS_PER_CLASS = 10
+CONTINUOUS_FROM = 50
+"""An undeclared label with more distinct values than this, not all whole numbers, is no class."""
+
+
+@dataclass(frozen=True)
+class LabelColumn:
+    """A column of labels.
+
+    Attributes
+    ----------
+    values : tuple
+        The distinct labels, in the order in which they occur; integral floats as ints.
+    codes : int32 array of shape (n,)
+        Positions in ``values``.
+    """
+
+    values: tuple[Label, ...]
+    codes: IntArray
+
+    def recoded(self, domain: Sequence[Label]) -> tuple[IntArray, int]:
+        """Return codes into ``domain`` (-1 where a label is not in it), and the count of -1."""
+        codes = positions(self.values, domain)[self.codes]
+        return codes, int((codes < 0).sum())
+
+
+def most_classes(rows: int) -> int:
+    """Return how many different labels ``rows`` rows can support: one per ten rows, 2 … 1000."""
+    return max(2, min(MOST_CLASSES, rows // ROWS_PER_CLASS))
+
+
+def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) -> LabelColumn:
+    """Read a label column.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray of n labels
+        Strings, numbers, booleans, dates, or a dictionary of them.
+    role : {"released", "true"}
+        Which labels they are, for the messages.
+    from_text : bool
+        Whether the strings come from a text file, where 1 is written as ``1``: they become ints,
+        floats or booleans where all of them are written as such.
+
+    Raises
+    ------
+    InputError
+        If a label is missing or infinite, the type is none of those above, or there are more
+        labels than rows allow.
+    """
+    plain = _plain(column, role)
+    missing = plain.null_count
+    if missing:
+        raise InputError(f"Every row must have a {role} label; {missing} of {len(plain)} lack it.")
+    encoded = plain.dictionary_encode().combine_chunks()
+    found = len(encoded.dictionary)
+    if found > most_classes(len(plain)):
+        raise too_many(role, found, len(plain))
+    values = _values(encoded.dictionary)
+    if from_text:
+        values = _read_text([str(value) for value in values])
+    forms(values, f"{role} labels")
+    return LabelColumn(values, encoded.indices.to_numpy().astype(np.int32))
+
+
+def too_many(role: str, found: int, rows: int) -> InputError:
+    """Return the error for a label with more values than rows allow."""
+    return InputError(
+        f"The {role} label has {found} different values in {rows} rows, and at most "
+        f"{most_classes(rows)} can be audited; a numeric label must be put into bins first, with "
+        f"the bins as the label."
+    )
+
+
+def check_not_continuous(labels: LabelColumn, role: str) -> None:
+    """Check that undeclared labels are classes and not measurements.
+
+    Raises
+    ------
+    InputError
+        If more than 50 different labels are numbers that are not all whole.
+    """
+    fractional = any(isinstance(value, float) for value in labels.values)
+    if fractional and len(labels.values) > CONTINUOUS_FROM:
+        raise InputError(
+            f"The {role} label looks continuous ({len(labels.values)} different numbers, not all "
+            f"whole); put it into bins, or declare a channel with these outputs."
+        )
+
+
+def canonical(label: Label) -> str:
+    """Return the form by which labels of different types are matched.
+
+    Numbers by value (1, 1.0, ``"1"`` and ``"1.0"`` are one label), booleans as ``"true"`` and
+    ``"false"`` in any case, other text letter for letter (``"01"`` is not 1, ``"a "`` not ``"a"``).
+    """
+    if isinstance(label, bool):
+        return "true" if label else "false"
+    if isinstance(label, str):
+        if label.lower() in ("true", "false"):
+            return label.lower()
+        number = _number(label)
+        return label if number is None else canonical(number)
+    whole = isinstance(label, int) or float(label).is_integer()
+    return str(int(label)) if whole else repr(float(label))
+
+
+def forms(labels: Sequence[Label], what: str) -> tuple[str, ...]:
+    """Return the canonical forms of distinct labels.
+
+    Raises
+    ------
+    InputError
+        If two labels have the same form.
+    """
+    found = tuple(canonical(label) for label in labels)
+    if len(set(found)) < len(found):
+        raise InputError(
+            f"The {what} must differ in more than their spelling or type: {len(found)} are given, "
+            f"but only {len(set(found))} can be told apart."
+        )
+    return found
+
+
+def positions(labels: Sequence[Label], domain: Sequence[Label]) -> IntArray:
+    """Return the position of each label in ``domain``, int32 of shape (len(labels),); -1 if absent.
+
+    Labels match by their canonical form. Booleans match 0 and 1 where one side has booleans only
+    and the other only 0 and 1.
+    """
+    own, targets = [canonical(label) for label in labels], [canonical(label) for label in domain]
+    words, digits = {"true", "false"}, {"1", "0"}
+    if set(own) <= words and set(targets) <= digits:
+        own = ["1" if form == "true" else "0" for form in own]
+    elif set(own) <= digits and set(targets) <= words:
+        own = ["true" if form == "1" else "false" for form in own]
+    place = {form: position for position, form in enumerate(targets)}
+    return np.array([place.get(form, -1) for form in own], dtype=np.int32)
+
+
+def in_order(labels: Sequence[Label]) -> tuple[Label, ...]:
+    """Sort labels: booleans and numbers by value, then text."""
+    return tuple(sorted(labels, key=lambda v: (1, 0, v) if isinstance(v, str) else (0, v, "")))
+
+
+def _plain(column: pa.ChunkedArray, role: str) -> pa.ChunkedArray:
+    """Return the column without dictionary or extension type, NaN as missing."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array([c.storage for c in column.chunks], column.type.storage_type)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if pa.types.is_floating(kind):
+        return _finite(column, role)
+    if _is_text(kind):
+        return _as_text(column, role)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return column.cast(pa.large_string())
+    if not (
+        pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_null(kind)
+    ):
+        raise InputError(f"The {role} label must be text, a number or a boolean, no nested object.")
+    return column
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    tests = ("string", "large_string", "string_view", "binary", "large_binary")
+    return any(getattr(pa.types, f"is_{test}")(kind) for test in tests)
+
+
+def _as_text(column: pa.ChunkedArray, role: str) -> pa.ChunkedArray:
+    try:
+        return column.cast(pa.large_string())
+    except pa.ArrowException:
+        raise InputError(f"The {role} label must be text in UTF-8.") from None
+
+
+def _finite(column: pa.ChunkedArray, role: str) -> pa.ChunkedArray:
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
+    infinite = pc.sum(pc.is_inf(column)).as_py() or 0
+    if infinite:
+        raise InputError(f"A {role} label must be finite; {infinite} are infinite.")
+    column = pc.if_else(pc.is_nan(column), None, column)
+    return pc.add(column, pa.scalar(0, column.type))  # turns -0.0 into 0.0
+
+
+def _values(dictionary: pa.Array) -> tuple[Label, ...]:
+    values: list[Any] = dictionary.to_pylist()
+    if pa.types.is_float32(dictionary.type):
+        values = [float(str(np.float32(value))) for value in values]
+    if any(isinstance(value, float | Decimal) for value in values):
+        whole = all(value == int(value) for value in values)
+        return tuple(int(value) if whole else float(value) for value in values)
+    return tuple(values)
+
+
+def _read_text(values: Sequence[str]) -> tuple[Label, ...]:
+    """Read text as ints, floats or booleans where every value is written as such."""
+    numbers = [_number(value) for value in values]
+    if all(number is not None for number in numbers):
+        return tuple(number for number in numbers if number is not None)
+    if all(value.lower() in ("true", "false") for value in values):
+        return tuple(value.lower() == "true" for value in values)
+    return tuple(values)
+
+
+def _number(text: str) -> int | float | None:
+    """Return the number that ``text`` writes in the usual way, whole floats as ints; else None."""
+    try:
+        if str(int(text)) == text:
+            return int(text)
+    except ValueError:
+        pass
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    if not np.isfinite(value) or repr(value) != text:
+        return None
+    return int(value) if value.is_integer() else value

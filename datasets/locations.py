@@ -1,0 +1,159 @@
+"""Where a table lies: one file, a folder, a glob pattern or the URL of any fsspec file system."""
+
+import contextlib
+import csv
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from ldpaudit.datasets.names import quoted
+from ldpaudit.errors import InputError, MissingDependencyError
+
+PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
+_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Location:
+    """The files that make up one table.
+
+    Attributes
+    ----------
+    name : str
+        The base name of what was asked for; no folder, host or user name.
+    filesystem : pyarrow.fs.FileSystem
+    paths : tuple of str
+        The files, sorted.
+    folder : str or None
+        The folder that was asked for; None for a file or a pattern.
+    """
+
+    name: str
+    filesystem: Any
+    paths: tuple[str, ...]
+    folder: str | None = None
+
+    def open(self, path: str) -> Any:
+        """Open one of the files to read its bytes."""
+        return self.filesystem.open_input_stream(path, compression=None)
+
+    def sha256(self) -> str:
+        """Return the digest of the file, as sha256sum prints it.
+
+        For several files it is the digest of one line ``<digest>  <path>`` per file, in order, with
+        paths relative to the folder that they share.
+        """
+        digests = [self._file_sha256(path) for path in self.paths]
+        if len(self.paths) == 1 and self.folder is None:
+            return digests[0]
+        base = self.folder or os.path.commonpath([PurePosixPath(p).parent for p in self.paths])
+        names = [PurePosixPath(path).relative_to(base) for path in self.paths]
+        lines = [f"{digest}  {name}\n" for digest, name in zip(digests, names, strict=True)]
+        return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+    def _file_sha256(self, path: str) -> str:
+        digest = hashlib.sha256()
+        with unreadable(self.name), self.open(path) as stream:
+            while block := stream.read(_CHUNK):
+                digest.update(block)
+        return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def unreadable(name: str, problem: str = "is damaged or truncated") -> Iterator[None]:
+    """Turn what goes wrong while a file is read into one line without any data.
+
+    The messages of pyarrow and of the csv module can quote cells, so none is passed on.
+
+    Raises
+    ------
+    InputError
+        In place of any error of the reader or of the file system.
+    """
+    try:
+        yield
+    except PermissionError:
+        raise InputError(f"The file {quoted(name)} may not be read: permission denied.") from None
+    except FileNotFoundError:
+        raise InputError(f"There is no file {quoted(name)}.") from None
+    except (pa.ArrowException, OSError, EOFError, UnicodeError, csv.Error) as error:
+        kind = type(error).__name__
+        raise InputError(f"The file {quoted(name)} {problem} ({kind}).") from None
+
+
+def locate(path: str | os.PathLike[str]) -> Location:
+    """Find the files of a path, a folder, a glob pattern or an fsspec URL.
+
+    Raises
+    ------
+    InputError
+        If there is none, or a folder holds no Parquet file.
+    MissingDependencyError
+        If the URL's file system needs a library that is not installed.
+    """
+    text = os.fspath(path)
+    name = _base_name(text)
+    system, place = _file_system(text, name)
+    with unreadable(name, "cannot be reached"):
+        paths, folder = _files(system, place, name)
+    local = "file" in _protocols(system)
+    arrow = pafs.LocalFileSystem() if local else pafs.PyFileSystem(pafs.FSSpecHandler(system))
+    return Location(name, arrow, tuple(paths), folder)
+
+
+def _base_name(text: str) -> str:
+    """Return the last part of a path or URL, without a query, which may hold a secret."""
+    if "://" in text:
+        text = text.split("?", 1)[0]
+    return text.rstrip("/").rsplit("/", 1)[-1] or "release"
+
+
+def _file_system(text: str, name: str) -> tuple[Any, str]:
+    try:
+        system, place = fsspec.core.url_to_fs(text)
+    except ImportError:
+        scheme = text.split("://", 1)[0]
+        raise MissingDependencyError(
+            f"Reading {quoted(scheme)} URLs needs the fsspec library for them."
+        ) from None
+    except Exception as error:  # each file system has errors of its own, with hosts and paths
+        kind = type(error).__name__
+        raise InputError(f"The place of {quoted(name)} cannot be reached ({kind}).") from None
+    return system, str(place)
+
+
+def _protocols(system: Any) -> tuple[str, ...]:
+    protocol = system.protocol
+    return (protocol,) if isinstance(protocol, str) else tuple(protocol)
+
+
+def _files(system: Any, place: str, name: str) -> tuple[list[str], str | None]:
+    if system.isdir(place):
+        return _parquet_files(system, place, name), place
+    if system.exists(place):
+        return [place], None
+    if any(mark in place for mark in "*?["):
+        found = sorted(p for p in system.glob(place) if system.isfile(p))
+        if not found:
+            raise InputError(f"No file matches the pattern {quoted(name)}.")
+        return found, None
+    raise InputError(f"There is no file {quoted(name)}.")
+
+
+def _parquet_files(system: Any, folder: str, name: str) -> list[str]:
+    found = []
+    for path in sorted(system.find(folder)):
+        parts = PurePosixPath(path).relative_to(PurePosixPath(folder)).parts
+        hidden = any(part.startswith(("_", ".")) for part in parts)
+        if not hidden and path.endswith(PARQUET_SUFFIXES):
+            found.append(path)
+    if not found:
+        raise InputError(f"The folder {quoted(name)} holds no Parquet file.")
+    return found

@@ -1,0 +1,68 @@
+"""Column names in messages: shortened, harmless, and the nearest one to a misspelt name."""
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ldpaudit.errors import InputError
+
+SHOWN_LENGTH = 60
+
+
+def quoted(name: str) -> str:
+    """Return a name for a message: in quotes, at most about 60 characters, on one line.
+
+    Control characters, line breaks and marks that change the direction of writing are escaped, so
+    a hostile name cannot forge a line or turn a message around.
+    """
+    start = "".join(c if c.isprintable() else _escaped(c) for c in name[: SHOWN_LENGTH + 1])
+    shortened = len(start) > SHOWN_LENGTH
+    return f"'{start[:SHOWN_LENGTH]}{'…' if shortened else ''}'"
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate that is spelt most like ``name``, None where none is alike."""
+    folded = {c[:SHOWN_LENGTH].casefold(): c for c in candidates}
+    found = difflib.get_close_matches(name[:SHOWN_LENGTH].casefold(), folded, n=1)
+    return folded[found[0]] if found else None
+
+
+def missing_column(name: str, role: str, candidates: Sequence[str], advice: str = "") -> InputError:
+    """Return the error for a column that is not there; it names the nearest one.
+
+    Parameters
+    ----------
+    name : str
+        The column that was asked for.
+    role : str
+        What it was to be, for instance ``"label"``.
+    candidates : sequence of str
+        The columns that there are.
+    advice : str
+        What to do, where no column is alike.
+    """
+    close = nearest(name, candidates)
+    end = f"did you mean {quoted(close)}?" if close is not None else advice
+    text = f"There is no {role} column {quoted(name)} among the {len(candidates)} columns"
+    return InputError(f"{text}; {end}" if end else f"{text}.")
+
+
+def check_unique(names: Sequence[str]) -> None:
+    """Check that no two columns have the same name.
+
+    The message gives a count only: in a CSV file without a header the names are data.
+
+    Raises
+    ------
+    InputError
+        If a name occurs more than once.
+    """
+    repeated = sum(count > 1 for count in Counter(names).values())
+    if repeated:
+        raise InputError(
+            f"Column names must be distinct; {repeated} of {len(names)} occur(s) more than once."
+        )

@@ -1,0 +1,221 @@
+"""From a file or a table to a release that can be audited."""
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ldpaudit.datasets.csv_file import SUFFIXES, CsvFile
+from ldpaudit.datasets.declaration import agreed, parse_declaration
+from ldpaudit.datasets.domains import EncodedLabels, encode_labels
+from ldpaudit.datasets.features import EncodedFeatures, encode_features
+from ldpaudit.datasets.labels import LabelColumn, most_classes, read_labels
+from ldpaudit.datasets.leftovers import warnings_about
+from ldpaudit.datasets.locations import locate
+from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.roles import Roles, assign_roles
+from ldpaudit.datasets.tabular import TableSource, open_table
+from ldpaudit.datasets.truth import Truth, read_truth
+from ldpaudit.errors import InputError
+from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
+
+
+@dataclass(frozen=True)
+class ReadReport:
+    """A release as it was read, and what its reader should know about it.
+
+    Attributes
+    ----------
+    release : Release
+    warnings : tuple of str
+        Signs of a mistake, such as a true label left among the features. They hold no name and no
+        value, so they may be shown in a report.
+    """
+
+    release: Release
+    warnings: tuple[str, ...] = ()
+
+
+def read_release(
+    source: Any,
+    *,
+    label: str | None = None,
+    truth: Any = None,
+    truth_column: str | None = None,
+    id_column: str | None = None,
+    drop: Collection[str] = (),
+    features: Collection[str] | None = None,
+    declaration: Declaration | None = None,
+) -> ReadReport:
+    """Read a release, and where they are known its true labels.
+
+    Parameters
+    ----------
+    source : str, os.PathLike, pandas.DataFrame or pyarrow.Table
+        A Parquet file, a folder or a pattern of Parquet files, a CSV file (also ``.csv.gz``), the
+        URL of any of them, or a table in memory. n rows.
+    label : str, optional
+        The released label's column; default: the declared one, else ``"label"``.
+    truth : path, table, Series or array of shape (n,), optional
+        The true labels, in the same row order or joined on ``id_column``.
+    truth_column : str, optional
+        With ``truth`` its column of labels; without it the column of the release that holds the
+        true labels.
+    id_column : str, optional
+        The column of row ids: no feature, and the key of the join.
+    drop, features : collections of str, optional
+        Columns to leave out; the only columns to use.
+    declaration : Declaration, optional
+        The claim; it must agree with the file's, where it has one.
+
+    Returns
+    -------
+    ReadReport
+
+    Raises
+    ------
+    InputError
+        One line about what is wrong. It may name a column, never a value.
+    """
+    table = open_table(source)
+    declared = None if table.declaration is None else parse_declaration(table.declaration)
+    claim = agreed(None if declared is None else declared.mechanism, declaration)
+    roles = assign_roles(
+        table.names,
+        label=label,
+        declared_label=None if declared is None else declared.label,
+        truth_column=truth_column if truth is None else None,
+        id_column=id_column,
+        drop=drop,
+        features=features,
+    )
+    cells = table.columns(roles.special + roles.features, as_text=roles.special)
+    special = {name: next(cells)[1] for name in roles.special}
+    released = _released(special[roles.label], table)
+    _check_same_index(source, truth, id_column)
+    known = _truth(table, special, roles, truth, truth_column)
+    labels = encode_labels(claim, released, None if known is None else known.labels)
+    encoded = encode_features(cells, len(released.codes))
+    warnings = _warnings(table, known, labels, encoded, roles)
+    return ReadReport(_release(table, roles, claim, labels, encoded), tuple(warnings))
+
+
+def read_channel(path: str | os.PathLike[str]) -> Declaration:
+    """Read a channel as a claim from a CSV file.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Rows are true labels and columns outputs: the header names the outputs, the first column
+        the true labels, and each other cell is P(output | label).
+
+    Returns
+    -------
+    Declaration
+        The mechanism ``channel`` with ``classes``, ``outputs`` and ``matrix`` as lists.
+
+    Raises
+    ------
+    InputError
+        If the file is not a rectangle of numbers with names around it. Whether the rows sum to 1
+        is checked where the mechanism is built.
+    """
+    location = locate(path)
+    if len(location.paths) > 1 or not location.paths[0].lower().endswith(SUFFIXES):
+        raise InputError(f"The channel {quoted(location.name)} must be one CSV file.")
+    file = CsvFile(location)
+    rows = [row for row in file.rows() if row][1:]
+    if len(rows) < 2 or len(rows) > most_classes(10**9):
+        raise InputError(f"A channel must have 2 to 1000 labels, one per row. Got {len(rows)}.")
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(file.names):
+            raise InputError(
+                f"A channel must be rectangular: its header has {len(file.names)} fields, row "
+                f"{number} has {len(row)}."
+            )
+    matrix = [_probabilities(row[1:], number) for number, row in enumerate(rows, start=1)]
+    names = {"classes": [row[0] for row in rows], "outputs": list(file.names[1:])}
+    return Declaration("channel", {**names, "matrix": matrix}, "options")
+
+
+def _probabilities(cells: list[str], number: int) -> list[float]:
+    try:
+        return [float(cell) for cell in cells]
+    except ValueError:
+        raise InputError(f"Row {number} of the channel must hold numbers after its name.") from None
+
+
+def _released(column: pa.ChunkedArray, table: TableSource) -> LabelColumn:
+    if len(column) == 0:
+        raise InputError(f"The release {quoted(table.name)} has no rows.")
+    return read_labels(column, "released", from_text=table.text)
+
+
+def _truth(
+    table: TableSource,
+    special: dict[str, pa.ChunkedArray],
+    roles: Roles,
+    source: Any,
+    truth_column: str | None,
+) -> Truth | None:
+    if source is not None:
+        return read_truth(
+            source,
+            len(special[roles.label]),
+            label=roles.label,
+            truth_column=truth_column,
+            id_column=roles.identifier,
+            identifiers=None if roles.identifier is None else special[roles.identifier],
+        )
+    if roles.truth is None:
+        return None
+    column = special[roles.truth]
+    return Truth(read_labels(column, "true", from_text=table.text), roles.truth)
+
+
+def _check_same_index(source: Any, truth: Any, id_column: str | None) -> None:
+    """Check that two pandas objects that are matched by row order have the same index."""
+    ours: Any = getattr(source, "index", None)
+    theirs: Any = getattr(truth, "index", None)
+    if id_column is not None or not hasattr(ours, "equals") or not hasattr(theirs, "equals"):
+        return
+    if len(ours) == len(theirs) and not ours.equals(theirs):
+        raise InputError(
+            "The release and the true labels have different indices, so their rows may not "
+            "belong together; reset both indices, or join on an id column."
+        )
+
+
+def _warnings(
+    table: TableSource,
+    truth: Truth | None,
+    labels: EncodedLabels,
+    features: EncodedFeatures,
+    roles: Roles,
+) -> list[str]:
+    if truth is None:
+        return []
+    number = {name: place for place, name in enumerate(table.names, start=1)}
+    return warnings_about(truth, labels, features, roles, [number[name] for name in roles.features])
+
+
+def _release(
+    table: TableSource,
+    roles: Roles,
+    claim: Declaration | None,
+    labels: EncodedLabels,
+    features: EncodedFeatures,
+) -> Release:
+    return Release(
+        features=features.table(),
+        released=ReleasedLabels(labels.released),
+        outputs=labels.domains.outputs,
+        classes=labels.domains.classes,
+        truth=None if labels.truth is None else TrueLabels(labels.truth),
+        declaration=claim,
+        name=table.name,
+        label=roles.label,
+        sha256=table.sha256(),
+    )

@@ -1,0 +1,87 @@
+"""The files of the demonstration: an honest release, and one that leaks more than it declares."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpaudit.errors import OutputError
+from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.randomness import child_generator
+from ldpaudit.release import Declaration
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CLAIMED_EPSILON = 1.0
+DISHONEST_EPSILON = 3.0
+
+
+@dataclass(frozen=True)
+class DemoFiles:
+    """Where the demonstration's files are: two releases, and the true labels of both."""
+
+    honest: Path
+    dishonest: Path
+    truth: Path
+
+
+def demo_tables(seed: int) -> "tuple[pa.Table, pa.Table, pa.Table]":
+    """Return the two releases and the truth, built from the embedded sample.
+
+    Both releases declare randomized response with ε = 1; the first was made with it, the second
+    with ε = 3.
+
+    Parameters
+    ----------
+    seed : int
+        The root of the releases' randomness.
+    """
+    import pyarrow as pa
+
+    from ldpaudit.datasets.sample import CLASSES, LABEL, affairs
+
+    features, labels = affairs()
+    codes = np.array([CLASSES.index(label) for label in labels], dtype=np.int32)
+    honest = _release(features, codes, CLAIMED_EPSILON, child_generator(seed, "demo", "honest"))
+    dishonest = _release(
+        features, codes, DISHONEST_EPSILON, child_generator(seed, "demo", "dishonest")
+    )
+    return honest, dishonest, pa.table({LABEL: labels})
+
+
+def write_demo(folder: Path, seed: int) -> DemoFiles:
+    """Write the demonstration's files into a folder, which is made where it does not exist.
+
+    Raises
+    ------
+    OutputError
+        If the folder or a file cannot be written.
+    """
+    from ldpaudit.datasets import write_release
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"The folder cannot be made ({type(error).__name__}).") from None
+    names = ("honest.parquet", "dishonest.parquet", "truth.parquet")
+    paths = [
+        write_release(table, folder / name, overwrite=True)
+        for table, name in zip(demo_tables(seed), names, strict=True)
+    ]
+    return DemoFiles(*paths)
+
+
+def _release(features: Any, codes: Any, epsilon: float, rng: np.random.Generator) -> "pa.Table":
+    import pyarrow as pa
+
+    from ldpaudit.datasets import declare
+    from ldpaudit.datasets.sample import CLASSES, LABEL
+
+    released = RandomizedResponse.from_epsilon(CLASSES, epsilon).sample(codes, rng)
+    table = pa.Table.from_pandas(features, preserve_index=False).replace_schema_metadata(None)
+    table = table.append_column(LABEL, pa.array([CLASSES[code] for code in released]))
+    claim = RandomizedResponse.from_epsilon(CLASSES, CLAIMED_EPSILON)
+    parameters = {"classes": list(CLASSES), "epsilon": CLAIMED_EPSILON}
+    return declare(table, Declaration(claim.name, parameters), LABEL)
