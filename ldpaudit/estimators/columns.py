@@ -82,26 +82,21 @@ class CategoricalCoder:
 def fit_numeric(numeric: Float32Array, *, standardise: bool) -> NumericCoder:
     """Return the coder of a numeric block of shape (n, d) with NaN where missing."""
     missing = np.isnan(numeric)
-    some = ~missing.all(axis=0)
-    low, high = np.full(len(some), 0.0), np.full(len(some), 0.0)
-    low[some], high[some] = np.nanmin(numeric[:, some], axis=0), np.nanmax(numeric[:, some], axis=0)
-    columns = np.flatnonzero(high > low)
+    some = np.flatnonzero(~missing.all(axis=0))
+    spread = np.nanmax(numeric[:, some], axis=0) > np.nanmin(numeric[:, some], axis=0)
+    columns = some[np.asarray(spread, dtype=np.bool_)]
     used = numeric[:, columns]
-    fill = _medians(used)
-    center, scale = np.zeros(len(columns)), np.ones(len(columns))
+    center = np.zeros(len(columns), dtype=np.float32)
+    scale = np.ones(len(columns), dtype=np.float32)
     flagged = np.empty(0, dtype=np.int64)
+    limit = np.inf
     if standardise:
-        center = np.nanmean(used, axis=0, dtype=np.float64)
-        scale = np.nanstd(used, axis=0, dtype=np.float64)
-        flagged = np.flatnonzero(missing.any(axis=0) & some)
-    return NumericCoder(
-        columns,
-        flagged,
-        fill,
-        center.astype(np.float32),
-        np.maximum(scale, np.finfo(np.float32).tiny).astype(np.float32),
-        STANDARD_DEVIATIONS if standardise else np.inf,
-    )
+        center = np.nanmean(used, axis=0, dtype=np.float64).astype(np.float32)
+        scale = np.nanstd(used, axis=0, dtype=np.float64).astype(np.float32)
+        scale[scale == 0] = np.finfo(np.float32).tiny
+        flagged = some[missing[:, some].any(axis=0)]
+        limit = STANDARD_DEVIATIONS
+    return NumericCoder(columns, flagged, _medians(used), center, scale, limit)
 
 
 def _medians(numeric: Float32Array) -> Float32Array:
@@ -126,7 +121,7 @@ def fit_categorical(categorical: IntArray, cardinalities: tuple[int, ...]) -> Ca
 
 def _least_count(counts: list[npt.NDArray[np.int64]], n: int) -> int:
     """Return how many rows a level must have for a coordinate of its own."""
-    present = np.sort(np.concatenate([count[count > 0] for count in counts] or [np.empty(0)]))
+    present = np.sort([size for count in counts for size in count.tolist() if size > 0])
     if len(present) <= MAX_LEVELS:
         return 1
     return int(max(present[-MAX_LEVELS - 1] + 1, np.ceil(LEAST_SHARE * n)))

@@ -1,7 +1,7 @@
-"""Equal feature rows, found once: a search over distinct rows is exact, and far smaller, with ties.
+"""Equal feature rows, found once, and an order of rows that is blind to the order of the file.
 
-The distinct rows come in an order that depends on their values alone. Whatever is drawn or broken
-by position afterwards is therefore blind to the labels, even where a file is sorted by label.
+A file may be sorted by label. Whatever is sampled by position or left to rounding afterwards must
+not follow it, so rows are ordered by a hash of their values, equal rows among themselves at random.
 """
 
 from dataclasses import dataclass
@@ -9,9 +9,32 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.release import Float32Array, IndexArray, IntArray
+from ldpaudit.release import BoolArray, Float32Array, IndexArray, IntArray
 
 HashArray = npt.NDArray[np.uint64]
+
+_ROWS_AT_ONCE = 65_536
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """Rows in the order of a hash of their values.
+
+    Attributes
+    ----------
+    order : int64 array of shape (n,)
+        The rows, equal ones side by side.
+    starts : bool array of shape (n,)
+        True where, in that order, a new value begins.
+    """
+
+    order: IndexArray
+    starts: BoolArray
+
+    @property
+    def distinct(self) -> int:
+        """The number of distinct rows."""
+        return int(self.starts.sum())
 
 
 @dataclass(frozen=True)
@@ -36,32 +59,41 @@ class DistinctRows:
         return counts.reshape(len(self.rows), n_labels).astype(np.int32)
 
 
-def distinct_rows(matrix: Float32Array) -> DistinctRows:
-    """Return the distinct rows of a finite float32 matrix of shape (n, d), in O(n d + n log n).
+def row_order(matrix: Float32Array, rng: np.random.Generator) -> RowOrder:
+    """Return the rows of a float32 matrix of shape (n, d) in an order blind to the file's.
 
-    The result does not depend on the order of the rows, but for ``inverse``, which follows it.
+    Parameters
+    ----------
+    matrix : float32 array of shape (n, d)
+        The rows; finite. O(n d + n log n).
+    rng : numpy.random.Generator
+        Orders equal rows among themselves.
     """
-    matrix = np.ascontiguousarray(matrix, dtype=np.float32) + np.float32(0.0)  # -0.0 becomes 0.0
-    hashes = _row_hashes(matrix)
-    order = np.argsort(hashes, kind="stable")
-    ranked = hashes[order]
-    starts = np.ones(len(order), dtype=np.bool_)
-    np.not_equal(ranked[1:], ranked[:-1], out=starts[1:])
-    group = np.cumsum(starts) - 1
-    inverse = np.empty(len(order), dtype=np.int64)
-    inverse[order] = group
-    rows = matrix[order[starts]]
-    if not _equal_rows(matrix, rows, inverse):
-        return _distinct_by_sorting(matrix)
-    return DistinctRows(rows, inverse)
+    shuffled = rng.permutation(len(matrix))
+    hashes = _row_hashes(matrix)[shuffled]
+    ranks = np.argsort(hashes, kind="stable")
+    hashes = hashes[ranks]
+    starts = np.ones(len(hashes), dtype=np.bool_)
+    np.not_equal(hashes[1:], hashes[:-1], out=starts[1:])
+    return RowOrder(shuffled[ranks], starts)
+
+
+def distinct_rows(matrix: Float32Array, found: RowOrder) -> DistinctRows:
+    """Return the distinct rows of a matrix, given its :func:`row_order`."""
+    inverse = np.empty(len(matrix), dtype=np.int64)
+    inverse[found.order] = np.cumsum(found.starts) - 1
+    rows = matrix[found.order[found.starts]]
+    if _equal_rows(matrix, rows, inverse):
+        return DistinctRows(rows, inverse)
+    rows, inverse = np.unique(matrix, axis=0, return_inverse=True)  # two rows had one hash
+    return DistinctRows(rows, inverse.reshape(-1).astype(np.int64))
 
 
 def _row_hashes(matrix: Float32Array) -> HashArray:
     """Return a 64-bit hash of each row's bits (the splitmix64 finalizer, column after column)."""
-    bits = matrix.view(np.uint32)
     hashes = np.zeros(len(matrix), dtype=np.uint64)
-    for column in range(matrix.shape[1]):
-        hashes += bits[:, column]
+    for column in matrix.T:
+        hashes += (column + np.float32(0.0)).view(np.uint32)  # -0.0 counts as 0.0
         hashes += np.uint64(0x9E3779B97F4A7C15)
         hashes ^= hashes >> np.uint64(30)
         hashes *= np.uint64(0xBF58476D1CE4E5B9)
@@ -72,15 +104,8 @@ def _row_hashes(matrix: Float32Array) -> HashArray:
 
 
 def _equal_rows(matrix: Float32Array, rows: Float32Array, inverse: IndexArray) -> bool:
-    """Return whether every row equals the distinct row it was mapped to (no hash collision)."""
+    """Return whether every row equals the distinct row that stands for it."""
     if len(rows) == len(matrix):
         return True
-    step = 65536
-    pieces = range(0, len(matrix), step)
-    return all(np.array_equal(matrix[i : i + step], rows[inverse[i : i + step]]) for i in pieces)
-
-
-def _distinct_by_sorting(matrix: Float32Array) -> DistinctRows:
-    """Return the distinct rows in lexicographic order: the way out of a hash collision."""
-    rows, inverse = np.unique(matrix, axis=0, return_inverse=True)
-    return DistinctRows(rows, inverse.reshape(-1).astype(np.int64))
+    pieces = [slice(i, i + _ROWS_AT_ONCE) for i in range(0, len(matrix), _ROWS_AT_ONCE)]
+    return all(np.array_equal(matrix[piece], rows[inverse[piece]]) for piece in pieces)
