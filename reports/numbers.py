@@ -13,12 +13,13 @@ from typing import Final, Literal
 Direction = Literal["down", "nearest", "up"]
 
 DIGITS: Final = 3
-"""Decimals of a number from 0.1 up, significant digits of a smaller one."""
+"""Decimals of a number from 0.1 up; a smaller one gets one more."""
 _MOST_DIGITS: Final = 40
 _CONTEXT: Final = Context(prec=400)
 _ROUNDING: Final = {"down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING}
 _PLAIN: Final = (Decimal("1e-4"), Decimal("1e6"))
 """Outside of this range numbers are written as 1.23e-5."""
+_SMALL: Final = Decimal("0.001")
 _LARGEST_COUNT: Final = 1e15
 
 
@@ -32,13 +33,16 @@ def rounded(value: float, direction: Direction = "nearest", digits: int = DIGITS
     direction : {"down", "nearest", "up"}
         Towards minus infinity, to the nearest (ties to even), towards plus infinity.
     digits : int
-        Decimals where 0.1 ≤ |value| < 10⁶; significant digits otherwise.
+        Decimals where 0.1 ≤ |value| < 10⁶, one more from 0.001 up; significant digits and one
+        otherwise.
     """
     exact = Decimal(repr(float(value)))
     if not exact.is_finite() or exact == 0:
         return exact
-    plain = Decimal("0.1") <= abs(exact) < _PLAIN[1]
-    exponent = -digits if plain else exact.adjusted() - digits + 1
+    if _SMALL <= abs(exact) < _PLAIN[1]:
+        exponent = -digits if abs(exact) >= Decimal("0.1") else -digits - 1
+    else:
+        exponent = exact.adjusted() - digits + 2
     if exponent <= _exponent(exact):
         return exact
     step = Decimal(1).scaleb(exponent, context=_CONTEXT)

@@ -1,0 +1,84 @@
+"""The report as one HTML page: no script, no request to anywhere."""
+
+import base64
+import hashlib
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from ldpaudit.reports.text import shown
+from ldpaudit.reports.view import all_numbers, view_of
+from ldpaudit.reports.wording import GLOSSARY, LIMITS, MARKS
+from ldpaudit.result import AuditResult
+
+
+class HtmlReport:
+    """One file with everything in it, static charts included."""
+
+    @property
+    def name(self) -> str:
+        """The name in the contract."""
+        return "html"
+
+    @property
+    def suffix(self) -> str:
+        """How the names of its files end."""
+        return ".html"
+
+    def render(self, result: AuditResult) -> str:
+        """Return the page."""
+        view = view_of(result)
+        style = _style()
+        return (
+            _environment()
+            .get_template("report.html.j2")
+            .render(
+                view=view,
+                numbers=all_numbers(view),
+                style=Markup(style),
+                style_hash=_hash(style),
+                marks=MARKS,
+                limits=LIMITS,
+                glossary=GLOSSARY,
+            )
+        )
+
+
+def embedded(result: AuditResult) -> str:
+    """Return the page as a fragment for a notebook: the verdict, then the page in a frame.
+
+    The frame may run nothing and reach nothing; where a notebook takes frames away, the verdict is
+    still there.
+    """
+    page = HtmlReport().render(result)
+    return str(
+        Markup(
+            "<p><strong>{sentence}</strong></p>\n"
+            '<iframe title="Report of the audit" sandbox="" width="100%" height="800" '
+            'frameborder="0" srcdoc="{page}"></iframe>\n'
+        ).format(sentence=escape(shown(result.sentence)), page=escape(str(page)))
+    )
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("ldpaudit.reports", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _style() -> str:
+    loader = _environment().loader
+    assert loader is not None
+    return loader.get_source(_environment(), "report.css")[0]
+
+
+def _hash(style: str) -> str:
+    """Return the hash by which a content-security policy allows the style sheet."""
+    digest = hashlib.sha256(style.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"

@@ -1,0 +1,224 @@
+"""The parts of the report that hold numbers: what each shows, and why it is empty if it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ldpaudit.reports import charts
+from ldpaudit.reports.curve_figures import (
+    curve_figure,
+    curve_table,
+    histogram_figure,
+    histogram_table,
+)
+from ldpaudit.reports.figures import Cell, Figure, Table, attack_figure, epsilon_figure
+from ldpaudit.reports.numbers import number, rows
+from ldpaudit.reports.quantities import Printer, Quantity, is_epsilon
+from ldpaudit.reports.text import shown
+from ldpaudit.reports.wording import ATTACKS, METRICS, missing, name_of
+from ldpaudit.result import AuditResult, Curve, Estimate
+
+REFERENCES: Final = ("prior", "features-only", "ceiling")
+"""What attacks are compared with."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the report; ``missing`` says why it holds no number."""
+
+    key: str
+    title: str
+    intro: str
+    figures: tuple[Figure, ...] = ()
+    quantities: tuple[Quantity, ...] = ()
+    tables: tuple[tuple[str, Table], ...] = ()
+    lead: str = ""
+    missing: str = ""
+
+
+def all_parts(result: AuditResult, printer: Printer) -> tuple[Part, ...]:
+    """Return the parts in the order of the report."""
+    parts = (
+        _epsilon(result, printer),
+        _loss(result, printer),
+        _attacks(result, printer),
+        _renyi(result, printer),
+        _power(result, printer),
+    )
+    further = _further(result, printer)
+    return (*parts, further) if further.figures or further.tables else parts
+
+
+def _epsilon(result: AuditResult, printer: Printer) -> Part:
+    measured = [
+        e for e in result.estimates if e.unit == "nats" and is_epsilon(e.id) and e.kind != "exact"
+    ]
+    quantities = printer.quantities(measured)
+    figures = (epsilon_figure(quantities, result, printer.claim),) if quantities else ()
+    return Part(
+        "epsilon",
+        "Claimed against measured ε",
+        "ε limits how much a released label can tell about the true one. A certified lower bound "
+        "says that the release leaks at least that much, whatever else is true. A bound above the "
+        "claim refutes it. Bounds below the claim prove nothing: they are what this audit could "
+        "find.",
+        figures,
+        lead="" if printer.claim else "Nothing was claimed, so there is nothing to hold these to.",
+        missing="" if quantities else missing(result.audits, "mechanism"),
+    )
+
+
+def _loss(result: AuditResult, printer: Printer) -> Part:
+    quantities = printer.quantities(
+        e for e in result.estimates if e.id.startswith("instance_loss.") and not is_epsilon(e.id)
+    )
+    own = [c for c in result.curves if c.id.startswith("instance_loss.")]
+    figures = [curve_figure([curve], printer, name_of(curve.id)) for curve in own]
+    for histogram in result.histograms:
+        if histogram.id.startswith("instance_loss."):
+            means = _means(quantities)
+            figures.append(histogram_figure(histogram, means, name_of(histogram.id)))
+    return Part(
+        "loss",
+        "Instance-based loss",
+        "ν is what the release, features and label together, tells about one person's true label: "
+        "the shift of its log-odds, in nats, away from the shares of the labels. It counts what "
+        "the features give away by themselves, so it can be large although ε is small. J(τ) is "
+        "the share of people who lose τ nats or more.",
+        tuple(figure for figure in figures if figure is not None),
+        quantities,
+        missing="" if quantities or own else missing(result.audits, "instance-loss"),
+    )
+
+
+def _means(quantities: Sequence[Quantity]) -> list[Quantity]:
+    names = ("instance_loss.mean_lower", "instance_loss.mean")
+    return [quantity for name in names for quantity in quantities if quantity.id == name]
+
+
+def _attacks(result: AuditResult, printer: Printer) -> Part:
+    found = {e.id: printer.quantity(e) for e in result.estimates if e.id.startswith("attack.")}
+    accuracies = {
+        key.split(".")[1]: quantity
+        for key, quantity in found.items()
+        if key.endswith(".accuracy") and key.count(".") == 2
+    }
+    references = [accuracies.pop(n) for n in REFERENCES if n in accuracies]
+    inside = {name: found.get(f"attack.{name}.in_sample.accuracy") for name in accuracies}
+    ranked = sorted(accuracies, key=lambda n: (-accuracies[n].estimate.value, n != "best"))
+    pairs = [(accuracies[name], inside[name]) for name in ranked]
+    figures = (attack_figure(pairs, references),) if pairs else ()
+    table = _attack_table(found)
+    return Part(
+        "attacks",
+        "Attacks against their references",
+        "An attack guesses every person's true label. How often it is right says little by itself: "
+        "the features may give a label away without any release. So each is compared with the "
+        "majority guess, with an attacker who has the features only, and with the best that the "
+        "claim allows anyone. Doing no better than the features alone is what a release that hides "
+        "the label looks like.",
+        figures,
+        tables=(("Every score of every attack", table),) if table.rows else (),
+        missing="" if found else missing(result.audits, "label-inference"),
+    )
+
+
+def _attack_table(found: dict[str, Quantity]) -> Table:
+    metrics = [m for m in METRICS if any(key.endswith(f".{m}") for key in found)]
+    names = sorted({key.rsplit(".", 1)[0]: None for key in found}, key=_rank)
+    body: list[tuple[Cell, ...]] = []
+    for name in names:
+        cells: list[Cell] = [found.get(f"{name}.{metric}", "–") for metric in metrics]
+        if any(not isinstance(cell, str) for cell in cells):
+            body.append((_attack_name(name), *cells))
+    return Table(("Attack", *(METRICS[metric] for metric in metrics)), tuple(body))
+
+
+def _rank(prefix: str) -> int:
+    """Return where an attack stands in the table: the strongest first, the references last."""
+    _, attack, *rest = prefix.split(".")
+    if attack in REFERENCES:
+        return 3 + REFERENCES.index(attack)
+    return 2 if rest else int(attack != "best")
+
+
+def _attack_name(prefix: str) -> str:
+    _, attack, *rest = prefix.split(".")
+    between = ", " + " ".join(rest).replace("_", "-") if rest else ""
+    return shown(f"{ATTACKS.get(attack, attack)}{between}", 60)
+
+
+def _renyi(result: AuditResult, printer: Printer) -> Part:
+    groups: dict[str, list[Curve]] = {}
+    for curve in result.curves:
+        if _is_divergence(curve.id):
+            apart = "delta" if curve.id == "mechanism.delta" else "orders"
+            groups.setdefault(apart, []).append(curve)
+    claimed = result.mechanism.epsilon
+    limit = (
+        [charts.Rule(claimed, "", f"claimed ε = {printer.claim}", 3)]
+        if claimed and claimed < 1e300
+        else []
+    )
+    figures = []
+    for apart, drawn in groups.items():
+        title = (
+            "δ(ε) of the declared mechanism" if apart == "delta" else "Rényi divergence by order"
+        )
+        rules = [] if apart == "delta" else limit
+        figures.append(curve_figure(drawn, printer, title, rules))
+    quantities = printer.quantities(e for e in result.estimates if e.id.startswith("renyi."))
+    return Part(
+        "renyi",
+        "Rényi curve",
+        "The Rényi divergence of order α measures how far apart the outputs for two true labels "
+        "can be; it rises to ε as α grows. An exact curve is computed from the declaration alone.",
+        tuple(figure for figure in figures if figure is not None),
+        quantities,
+        missing="" if groups or quantities else missing(result.audits, "mechanism"),
+    )
+
+
+def _is_divergence(identifier: str) -> bool:
+    return identifier.startswith("renyi.") or identifier in ("mechanism.rdp", "mechanism.delta")
+
+
+def _power(result: AuditResult, printer: Printer) -> Part:
+    quantities = printer.quantities(e for e in result.estimates if e.id.startswith("power."))
+    return Part(
+        "power",
+        "What this audit could have detected",
+        "An audit that finds nothing is worth as much as what it could have found.",
+        quantities=quantities,
+        lead=_power_lead(result.estimate("power.min_detectable_excess"), result.release.rows),
+        missing="" if quantities else missing(result.audits, "power"),
+    )
+
+
+def _power_lead(excess: Estimate | None, n: int) -> str:
+    if excess is None:
+        return ""
+    if excess.value == float("inf"):
+        return "No excess over the claim, however large, would have been found reliably."
+    size = number(excess.value, "up")
+    return (
+        f"With these {rows(n)} rows, a release that leaks {size} nats more than it claims is found "
+        "with 90 % probability. A smaller excess may have gone unseen."
+    )
+
+
+def _further(result: AuditResult, printer: Printer) -> Part:
+    """Return curves and histograms that no other part knows."""
+    figures: list[Figure | None] = []
+    tables: list[tuple[str, Table]] = []
+    for curve in result.curves:
+        if not (_is_divergence(curve.id) or curve.id.startswith("instance_loss.")):
+            figure = curve_figure([curve], printer, shown(name_of(curve.id)))
+            figures.append(figure)
+            if figure is None:
+                tables.append((shown(name_of(curve.id)), curve_table([curve], printer)))
+    for histogram in result.histograms:
+        if not histogram.id.startswith("instance_loss."):
+            tables.append((shown(name_of(histogram.id)), histogram_table(histogram)))
+    drawn = tuple(figure for figure in figures if figure is not None)
+    return Part("further", "Further curves", "What other audits added.", drawn, (), tuple(tables))

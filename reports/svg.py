@@ -1,0 +1,120 @@
+"""Static SVG that inherits the page's colour and font and needs no style sheet."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+from xml.etree import ElementTree
+
+import altair as alt
+import vl_convert
+from markupsafe import Markup
+
+_NAMESPACE: Final = "{http://www.w3.org/2000/svg}"
+_DROPPED: Final = frozenset({"class", "role", "pointer-events", "font-family", "stroke-miterlimit"})
+_DEFAULTS: Final = {
+    "opacity": "1",
+    "stroke-width": "1",
+    "stroke-opacity": "1",
+    "text-anchor": "start",
+    "font-weight": "normal",
+    "transform": "translate(0,0)",
+    "fill": "transparent",
+}
+_LONG_DECIMAL: Final = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
+_GEOMETRY: Final = frozenset({"d", "transform", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy"})
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart in two widths: one for a wide page, one for a narrow one."""
+
+    wide: Markup
+    narrow: Markup
+
+
+def inline_svg(
+    specification: dict[str, Any], title: str, description: str, key: str, *, hidden: bool = False
+) -> Markup:
+    """Return a Vega-Lite chart as an ``<svg>`` element for an HTML page.
+
+    Parameters
+    ----------
+    specification : dict
+        The Vega-Lite chart, its data inside.
+    title, description : str
+        What a screen reader says instead.
+    key : str
+        The beginning of the element ids, unique on the page.
+    hidden : bool
+        Whether it is shown only where a style sheet says so.
+    """
+    # vl-convert runs Vega in a sandbox of its own; no base URL means that it may load nothing.
+    version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
+    text = vl_convert.vegalite_to_svg(specification, vl_version=version, allowed_base_urls=[])
+    root = ElementTree.fromstring(text)
+    _clean(root)
+    width, height = root.attrib["width"], root.attrib["height"]
+    root.attrib.clear()
+    root.attrib |= {
+        "width": width,
+        "height": height,
+        "viewBox": f"0 0 {width} {height}",
+        "role": "img",
+        "aria-labelledby": f"{key}-title {key}-desc",
+        "font-family": "system-ui, sans-serif",
+        "font-size": "13",
+    } | ({"display": "none"} if hidden else {})
+    for position, (tag, words) in enumerate((("title", title), ("desc", description))):
+        element = ElementTree.Element(tag, {"id": f"{key}-{tag}"})
+        element.text = words
+        root.insert(position, element)
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _clean(element: ElementTree.Element) -> None:
+    """Drop what draws nothing, in ``element`` and below it."""
+    element.tag = element.tag.removeprefix(_NAMESPACE)
+    element.attrib = dict(_kept(element))
+    if element.tag == "text" and "stroke" in element.attrib:
+        element.attrib |= {"paint-order": "stroke", "stroke-linejoin": "round"}
+    for child in list(element):
+        _clean(child)
+        if _is_empty(child):
+            element.remove(child)
+        elif child.tag == "g" and not child.attrib:
+            position = list(element).index(child)
+            element.remove(child)
+            for offset, grandchild in enumerate(list(child)):
+                element.insert(position + offset, grandchild)
+
+
+def _kept(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
+    for attribute, value in element.attrib.items():
+        if attribute in _DROPPED or attribute.startswith("aria-"):
+            continue
+        if _DEFAULTS.get(attribute) == value:
+            continue
+        yield attribute, _shortened(attribute, value)
+
+
+def _shortened(attribute: str, value: str) -> str:
+    if attribute in _GEOMETRY:
+        return _LONG_DECIMAL.sub(_short, value)
+    return value.removesuffix("px") if attribute == "font-size" else value
+
+
+def _short(match: re.Match[str]) -> str:
+    return f"{float(match[0]):.1f}".removesuffix(".0").replace(
+        "-0", "0", 1 if match[0] == "-0" else 0
+    )
+
+
+def _is_empty(element: ElementTree.Element) -> bool:
+    if element.tag in ("g", "defs"):
+        return len(element) == 0
+    draws = element.attrib.get("stroke") or element.attrib.get("fill", "") not in ("", "none")
+    invisible = element.tag in ("path", "line", "rect") and not draws
+    return (
+        invisible or element.attrib.get("d") == "" or (element.tag == "text" and not element.text)
+    )

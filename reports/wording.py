@@ -1,0 +1,182 @@
+"""What the numbers are called, and what the words mean."""
+
+from typing import Final
+
+from ldpaudit.result import AuditRecord, Verdict
+
+VERDICTS: Final[dict[Verdict, str]] = {
+    "fail": "Violation found",
+    "pass": "No violation found",
+    "inconclusive": "Inconclusive",
+}
+
+MARKS: Final = {
+    "exact": "computed from the declared mechanism alone; no data, no uncertainty",
+    "lower": "certified lower bound: the truth is at least this, at the stated confidence",
+    "upper": "certified upper bound: the truth is at most this, at the stated confidence",
+    "interval": "certified interval: the truth lies within it, at the stated confidence",
+    "estimated": "estimated: holds under the assumptions printed with it, which are not tested",
+}
+
+_NAMES: Final = {
+    "mechanism.epsilon": "Declared ε",
+    "mechanism.lambda": "λ, the probability of drawing the label anew",
+    "mechanism.total_variation": "Total variation between two labels' outputs",
+    "mechanism.epsilon_lower": "True labels, strongest bound",
+    "mechanism.epsilon_lower.counts": "True labels, channel counts",
+    "mechanism.epsilon_lower.one-run": "True labels, one-run guessing",
+    "mechanism.epsilon_lower.odds-ratio": "True labels, odds ratios",
+    "release_only.epsilon_lower": "The release alone",
+    "mechanism.channel_consistency": "Do the counts fit the declared channel? (p-value)",
+    "mechanism.marginal_consistency": "Do the released shares fit the declaration? (p-value)",
+    "mechanism.rdp": "Rényi divergence of the declared mechanism",
+    "mechanism.delta": "δ(ε) of the declared mechanism",
+    "instance_loss.mean": "Mean loss E[ν], by neighbours",
+    "instance_loss.mean_lower": "Mean loss E[ν], the stronger bound",
+    "instance_loss.mean_lower.cells": "Mean loss E[ν], by score cells",
+    "instance_loss.mean_lower.donsker-varadhan": "Mean loss E[ν], Donsker–Varadhan form",
+    "instance_loss.exceedance": "J(τ): share of people who lose τ nats or more",
+    "instance_loss.histogram": "Instance-based loss of the people in the release",
+    "renyi.release": "Rényi divergence between released rows of two labels",
+    "power.min_detectable_excess": "Smallest excess ε found with 90 % power",
+    "power.rows_needed": "Rows needed for the power that the policy asks for",
+}
+
+ATTACKS: Final = {
+    "best": "Strongest attack",
+    "prior": "Majority guess",
+    "released-label": "Believing the released label",
+    "knn": "Nearest neighbours",
+    "classifier": "Noise-aware classifier",
+    "bayes": "Classifier and channel (Bayes)",
+    "features-only": "Features only, no release",
+    "ceiling": "Ceiling of the claim",
+}
+
+METRICS: Final = {
+    "accuracy": "Accuracy",
+    "balanced_accuracy": "Balanced accuracy",
+    "auc": "AUC",
+    "tpr_at_fpr_1pct": "TPR at 1 % FPR",
+    "advantage": "Additive advantage",
+    "multiplicative_advantage": "Multiplicative advantage",
+}
+"""Scores of an attack in the order of the table's columns."""
+
+AUDITS: Final = {
+    "mechanism": "Mechanism",
+    "instance-loss": "Instance-based loss",
+    "label-inference": "Label inference",
+    "renyi": "Rényi divergence",
+    "synthetic": "Synthetic features",
+    "power": "Power",
+    "policy": "Policy",
+}
+
+SOURCES: Final = {
+    "file": "in the released file",
+    "options": "by an option of the command",
+    "policy": "by the policy",
+    "api": "by the calling program",
+    None: "not at all",
+}
+
+GLOSSARY: Final = (
+    ("audit", "An attempt to refute a claim from data. It can refute; it cannot prove."),
+    (
+        "advantage",
+        "What the release adds to an attack. Additive: the gain in accuracy over an attacker who "
+        "sees the features alone. Multiplicative: the shift of the log-odds of the label, in nats; "
+        "it can be large where the additive one is zero.",
+    ),
+    (
+        "AUC",
+        "The probability that an attack ranks a random person with the label above one without; "
+        "0.5 is guessing.",
+    ),
+    (
+        "ceiling",
+        "The best accuracy that any attacker could have if the claim holds, whatever the attack.",
+    ),
+    (
+        "certified",
+        "A confidence bound that assumes nothing but independent rows. At 95 % it is wrong in at "
+        "most 5 % of audits.",
+    ),
+    (
+        "claim",
+        "What the release promises: a mechanism with its parameter, declared in the file, by an "
+        "option or by a policy.",
+    ),
+    (
+        "ε (epsilon)",
+        "The privacy parameter in nats: whatever is released, no two labels differ in its "
+        "probability by more than a factor of e^ε. Smaller leaks less; ∞ is no limit.",
+    ),
+    ("estimated", "A number that needs an assumption, which is printed with it."),
+    ("exact", "A number computed from the declared mechanism alone."),
+    (
+        "J(τ)",
+        "The share of people whose instance-based loss ν is at least τ nats.",
+    ),
+    (
+        "λ (lambda)",
+        "Randomized response keeps the label with probability 1 − λ and otherwise draws one "
+        "uniformly from all k labels. Not the probability of a flip, which is λ/2 for two labels.",
+    ),
+    ("nat", "The unit of ε, ν and divergences: logarithms are natural, 1 nat is a factor e."),
+    (
+        "ν (instance-based loss)",
+        "How far the features and the released label of one person shift the log-odds of that "
+        "person's label, in nats, away from the shares of the labels. It counts what the features "
+        "give away as well.",
+    ),
+    ("power", "The probability that the audit finds a violation of a given size."),
+    (
+        "TPR at 1 % FPR",
+        "The share of people with the label that an attack finds while it wrongly names 1 % of "
+        "the others.",
+    ),
+)
+
+LIMITS: Final = (
+    "An audit can refute a claim; it cannot prove one. A stronger attack than those tried here may "
+    "exist.",
+    "Rows are taken to be independent draws from one population.",
+    "Only the label is taken to be confidential. What the features themselves reveal about a "
+    "person is not measured.",
+)
+
+
+def name_of(identifier: str) -> str:
+    """Return what a number is called; its id where it has no name here."""
+    if identifier in _NAMES:
+        return _NAMES[identifier]
+    parts = identifier.split(".")
+    if parts[0] != "attack" or len(parts) < 3:
+        return identifier
+    metric = METRICS.get(parts[-1])
+    attack = ATTACKS.get(parts[1], parts[1])
+    between = ", " + " ".join(parts[2:-1]).replace("_", "-") if parts[2:-1] else ""
+    return (
+        f"{attack}{between}: {metric.lower() if metric != 'AUC' else metric}"
+        if metric
+        else identifier
+    )
+
+
+def audit_name(identifier: str) -> str:
+    """Return what an audit is called; its id where it has no name here."""
+    return AUDITS.get(identifier, identifier)
+
+
+def missing(records: tuple[AuditRecord, ...], audit: str) -> str:
+    """Return why a part of the report is empty."""
+    record = next((r for r in records if r.id == audit), None)
+    if record is None:
+        return "Not measured: this audit was not asked for."
+    if record.status == "ran":
+        return "Not measured: the audit ran but this does not apply to the release."
+    word = "was skipped" if record.status == "skipped" else "could not be finished"
+    reason = record.reason.rstrip(".")
+    return f"Not measured: the audit {word}{': ' + reason if reason else ''}."
