@@ -17,7 +17,9 @@ from scipy.stats import binom
 
 from ldpaudit.estimators.epsilon_bounds import largest_accuracy, mean_upper
 from ldpaudit.estimators.odds_ratio import upper_tail_probability
+from ldpaudit.estimators.release_only import GroupTest
 from ldpaudit.estimators.strongest_bound import BoundDesign
+from ldpaudit.mechanisms import lambda_of_epsilon
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FloatArray, IndexArray
 
@@ -252,3 +254,38 @@ def smallest_detectable(power: Callable[[float], float], limit: float, wanted: f
         else:
             high = middle
     return high
+
+
+def group_power(test: GroupTest, k: int, limit: float, epsilon: float, alpha: float) -> float:
+    """Return the probability that a release-only test bounds ε above a limit.
+
+    Parameters
+    ----------
+    test : GroupTest
+        Its groups and their observed agreement; the release was made by randomized response on k
+        labels with ε = ``limit``.
+    k : int
+        The number of labels.
+    limit, epsilon : float
+        The claimed ε and the one of the release in question, in nats.
+    alpha : float
+        The whole error probability; the test has its share.
+
+    Returns
+    -------
+    float
+        Assuming that the same rows were grouped and as many of them are of the label that their
+        group stands for: a row agrees with probability (1 − λ)κ + λβ, κ the share of those rows,
+        β the agreement by chance.
+    """
+    n = int(test.sizes.sum())
+    if n == 0:
+        return 0.0
+    # As many groups as labels: one each; else the other labels, and one.
+    chance = np.full(k, 1 / k) if len(test.sizes) == k else np.array([(k - 1) / k, 1 / k])
+    by_chance = float(test.sizes @ chance) / n
+    claimed, supposed = lambda_of_epsilon(limit, k), lambda_of_epsilon(epsilon, k)
+    purity = min((test.agreement - claimed * by_chance) / (1 - claimed), 1.0)
+    agreement = (1 - supposed) * purity + supposed * by_chance
+    least = _least_count(n, largest_accuracy(limit, test.sizes), alpha * test.share)
+    return float(binom.sf(least - 1, n, min(max(agreement, 0.0), 1.0)))

@@ -93,6 +93,7 @@ def release_only_evidence(
     halves: IntArray,
     *,
     rng: np.random.Generator,
+    point_rows: IndexArray | None = None,
     scores: FloatArray | None = None,
     threads: int = 1,
 ) -> ReleaseOnlyEvidence:
@@ -100,7 +101,7 @@ def release_only_evidence(
 
     Parameters
     ----------
-    points : float32 array of shape (n, d) or None
+    points : float32 array of shape (p, d) or None
         Features in a space where near rows are alike; a map fitted without labels. None: groups by
         scores only.
     released : int32 array of shape (n,)
@@ -109,6 +110,8 @@ def release_only_evidence(
         0 or 1: a random split of the rows.
     rng : numpy.random.Generator
         Draws the anchors.
+    point_rows : int64 array of shape (p,), optional
+        The rows that ``points`` belong to, chosen without labels; all by default.
     scores : float64 array of shape (n, m), optional
         P(output | x) for each row from a model fitted without its own half. How good the model is
         matters for the strength of the bound, not for its validity.
@@ -145,7 +148,8 @@ def release_only_evidence(
             tests += _score_tests(scores[rows], released[rows], share, rng)
     if points is not None:
         left = 0.5 if scores is None else 0.5 * (1 - SCORE_SHARE)
-        tests += _anchor_tests(points, released, n_outputs, halves, left, rng, threads)
+        some = slice(None) if point_rows is None else point_rows
+        tests += _anchor_tests(points, released[some], n_outputs, halves[some], left, rng, threads)
     return ReleaseOnlyEvidence(tuple(tests))
 
 
