@@ -161,7 +161,7 @@ def narrowed(values: FloatArray | Float32Array, name: str) -> Float32Array:
         return values.astype(np.float32)
     half_spread, farthest = high / 2 - low / 2, max(abs(low), abs(high))
     if half_spread > 0 and not _NARROWEST < half_spread < _WIDEST:
-        scaled = (values / 2 - low / 2) / half_spread / 2
+        scaled = (values / 2 - low / 2) / half_spread
         return scaled.astype(np.float32)
     if values.dtype == np.float64 and (
         farthest > _LARGEST_INTEGER or farthest > _FAR_FROM_ZERO * half_spread

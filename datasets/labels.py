@@ -72,7 +72,9 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
     plain = _plain(column, role)
     missing = plain.null_count
     if missing:
-        raise InputError(f"Every row must have a {role} label; {missing} of {len(plain)} lack it.")
+        raise InputError(
+            f"Every row must have a {role} label; {missing} of {len(plain)} are missing."
+        )
     encoded = plain.dictionary_encode().combine_chunks()
     found = len(encoded.dictionary)
     if found > most_classes(len(plain)):

@@ -79,11 +79,13 @@ def unreadable(name: str, problem: str = "is damaged or truncated") -> Iterator[
     """
     try:
         yield
+    except InputError:
+        raise
     except PermissionError:
         raise InputError(f"The file {quoted(name)} may not be read: permission denied.") from None
     except FileNotFoundError:
         raise InputError(f"There is no file {quoted(name)}.") from None
-    except (pa.ArrowException, OSError, EOFError, UnicodeError, csv.Error) as error:
+    except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error) as error:
         kind = type(error).__name__
         raise InputError(f"The file {quoted(name)} {problem} ({kind}).") from None
 

@@ -34,16 +34,18 @@ def write_release(
     """
     target = Path(path)
     shown = quoted(target.name)
-    if target.is_dir() or (target.exists() and not overwrite):
-        raise OutputError(f"{shown} exists already and is left as it is.")
-    draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    draft = target.parent / f".{secrets.token_hex(8)}.tmp"
     try:
+        if target.is_dir() or (target.exists() and not overwrite):
+            raise OutputError(f"{shown} exists already and is left as it is.")
         with draft.open("xb") as stream:
             pq.write_table(table, stream)
             stream.flush()
             os.fsync(stream.fileno())
         draft.replace(target)
-    except (OSError, pa.ArrowException) as error:
+    except OutputError:
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise OutputError(f"{shown} cannot be written ({type(error).__name__}).") from None
     finally:
         with contextlib.suppress(OSError):

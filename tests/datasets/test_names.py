@@ -1,0 +1,40 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldpaudit.datasets.names import check_unique, missing_column, nearest, quoted
+from ldpaudit.errors import InputError
+
+
+@given(st.text())
+def test_a_quoted_name_is_short_printable_and_one_line(name: str) -> None:
+    shown = quoted(name)
+    assert shown.isprintable()
+    assert len(shown) <= 63
+    assert len(shown.splitlines()) == 1
+
+
+def test_marks_that_turn_the_writing_around_are_escaped() -> None:
+    assert quoted("pay\u202egnol\n") == r"'pay\u202egnol\n'"
+    assert quoted("<script>") == "'<script>'"
+    assert quoted("x" * 10_000) == f"'{'x' * 60}…'"
+
+
+def test_the_nearest_name() -> None:
+    assert nearest("incme", ["age", "income", "label"]) == "income"
+    assert nearest("Income", ["age", "income"]) == "income"
+    assert nearest("q" * 20_000, ["w" * 20_000]) is None
+    assert nearest("label", []) is None
+
+
+def test_a_missing_column() -> None:
+    close = str(missing_column("labell", "label", ["label", "x"]))
+    assert close == ("There is no label column 'labell' among the 2 columns; did you mean 'label'?")
+    assert str(missing_column("q", "id", ["label"])).endswith("among the 1 columns.")
+
+
+def test_repeated_names_are_counted_but_not_told() -> None:
+    check_unique(["a", "b"])
+    with pytest.raises(InputError, match=r"1 of 3 occur\(s\)") as caught:
+        check_unique(["Smith", "Smith", "b"])
+    assert "Smith" not in str(caught.value)
