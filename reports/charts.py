@@ -10,14 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-import altair as alt
-
 from ldpaudit.reports.quantities import Mark
 from ldpaudit.reports.svg import Drawing, inline_svg
 
-Chart: TypeAlias = Any
-"""One of altair's charts; its own types are too narrow for what its functions return."""
-Encoding: TypeAlias = Callable[[str], Any]
+Spec: TypeAlias = dict[str, Any]
+"""A Vega-Lite specification or a part of one, as JSON."""
+Encoding: TypeAlias = Callable[[str], Spec]
 """From the name of a field to its place on an axis."""
 Dash = Literal[0, 1, 2, 3]
 
@@ -31,7 +29,7 @@ DASHES: Final[tuple[tuple[int, ...], ...]] = ((1, 0), (6, 4), (2, 3), (10, 4, 2,
 
 _ROW: Final = 46
 _LINE: Final = 16
-_SIDES: Final = (215, 190)
+_SIDES: Final = (215, 215)
 """Widths of the columns for the labels and for the numbers beside a wide chart."""
 _SYMBOLS: Final[dict[Mark, str]] = {
     "exact": "diamond",
@@ -39,6 +37,37 @@ _SYMBOLS: Final[dict[Mark, str]] = {
     "upper": "triangle-left",
     "interval": "circle",
     "estimated": "circle",
+}
+_STRETCHES: Final[dict[str, Spec]] = {
+    "solid": {"strokeWidth": 2.2, "opacity": 0.7},
+    "dotted": {"strokeWidth": 1.6, "strokeDash": DASHES[2]},
+}
+_TEXT: Final[Spec] = {
+    "type": "text",
+    "align": "left",
+    "baseline": "alphabetic",
+    "color": "currentColor",
+}
+_CONFIG: Final[Spec] = {
+    "background": "transparent",
+    "font": "sans-serif",
+    "padding": 4,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "currentColor",
+        "labelFontSize": 12,
+        "labelOpacity": 0.8,
+        "titleColor": "currentColor",
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titleOpacity": 0.8,
+        "gridColor": "currentColor",
+        "gridOpacity": 0.1,
+        "domain": False,
+        "ticks": False,
+        "labelPadding": 6,
+        "titlePadding": 8,
+    },
 }
 
 
@@ -91,16 +120,17 @@ class Axis:
     logarithmic: bool = False
 
 
-def draw(build: Callable[[int], Chart], title: str, description: str, key: str) -> Drawing:
+def draw(build: Callable[[int], Spec], title: str, description: str, key: str) -> Drawing:
     """Draw a chart in both widths."""
-    wide, narrow = (_configured(build(width)).to_dict() for width in (WIDE, NARROW))
     return Drawing(
-        inline_svg(wide, title, description, f"{key}-w"),
-        inline_svg(narrow, title, description, f"{key}-n", hidden=True),
+        inline_svg(build(WIDE) | {"config": _CONFIG}, title, description, f"{key}-w"),
+        inline_svg(
+            build(NARROW) | {"config": _CONFIG}, title, description, f"{key}-n", hidden=True
+        ),
     )
 
 
-def intervals(rows: Sequence[Row], rules: Sequence[Rule], axis: Axis, width: int) -> Chart:
+def intervals(rows: Sequence[Row], rules: Sequence[Rule], axis: Axis, width: int) -> Spec:
     """Return a chart with a row for each number.
 
     Wide: label, mark and number side by side. Narrow: label and number above the mark.
@@ -111,32 +141,35 @@ def intervals(rows: Sequence[Row], rules: Sequence[Rule], axis: Axis, width: int
     x, y = _on(axis), _pixels(height)
     layers = [*_tint(rules, x, axis, height), *_rules(rules, axis, x, height)]
     layers += _marks(rows, axis, x, y, middle)
+    labels = [row.label for row in rows]
     if width == WIDE:
-        layers.append(_texts([r.label for r in rows], -_SIDES[0], middle + 4, y))
-        layers.append(_texts([r.text for r in rows], plot + 20, 19, y, fontWeight="bold"))
+        layers.append(_texts(labels, -_SIDES[0], middle + 4, y))
+        layers.append(_texts([row.text for row in rows], plot + 20, 19, y, fontWeight="bold"))
         words = [row.words for row in rows]
         layers.append(_texts(words, plot + 20, 35, y, fontSize=11, opacity=0.8))
+        layers.append(_room(-_SIDES[0], plot + _SIDES[1]))
     else:
-        layers.append(_texts([r.label for r in rows], 0, 18, y))
+        layers.append(_texts(labels, 0, 18, y))
         text = [row.text.split(" · ")[0] for row in rows]
         layers.append(_texts(text, plot, 18, y, fontWeight="bold", align="right"))
-    return alt.layer(*layers).properties(width=plot, height=height)
+    return {"width": plot, "height": height, "layer": layers}
 
 
-def curves(lines: Sequence[Line], rules: Sequence[Rule], x: Axis, y: Axis, width: int) -> Chart:
+def curves(lines: Sequence[Line], rules: Sequence[Rule], x: Axis, y: Axis, width: int) -> Spec:
     """Return a chart of curves over one variable, with horizontal rules."""
     x_of, y_of = _on(x), _on(y, vertical=True)
     layers = []
     for line in lines:
-        base = _data(_points(line)).encode(x=x_of("x"))
+        data = _points(line)
+        place = {"x": x_of("x"), "y": y_of("y")}
         if line.fill_to is not None:
-            area = base.mark_area(color=ACCENT, opacity=0.18)
-            layers.append(area.encode(y=y_of("y"), y2=alt.Y2("fill")))
+            band = {"type": "area", "color": ACCENT, "opacity": 0.18}
+            layers.append(_layer(data, band, place | {"y2": {"field": "fill"}}))
+        mark = {"type": "line", "color": ACCENT, "strokeDash": DASHES[line.dash]}
         weight = 2.2 if line.dash == 0 else 1.6
-        curve = base.mark_line(color=ACCENT, strokeDash=DASHES[line.dash], strokeWidth=weight)
-        layers.append(curve.encode(y=y_of("y")))
-    layers += [_rule(rule, "y").encode(y=y_of("y")) for rule in rules]
-    return alt.layer(*layers).properties(width=width - 60, height=240 if width == WIDE else 190)
+        layers.append(_layer(data, mark | {"strokeWidth": weight}, place))
+    layers += [_layer([{"y": r.at}], _rule_mark(r), {"y": y_of("y")}) for r in rules]
+    return {"width": width - 60, "height": 240 if width == WIDE else 190, "layer": layers}
 
 
 def histogram(
@@ -145,54 +178,39 @@ def histogram(
     x: Axis,
     y: Axis,
     width: int,
-) -> Chart:
+) -> Spec:
     """Return a histogram of bins (left, right, height), with vertical rules."""
     x_of, y_of = _on(x), _on(y, vertical=True)
-    data = _data([{"x": left, "x2": right, "y": height} for left, right, height in bins])
-    bars = data.mark_rect(color=ACCENT, opacity=0.55, stroke=PAPER, strokeWidth=0.5)
-    layers = [bars.encode(x=x_of("x"), x2="x2", y=y_of("y"), y2=alt.YDatum(0))]
-    layers += [_rule(rule, "x").encode(x=x_of("x")) for rule in rules]
-    return alt.layer(*layers).properties(width=width - 60, height=220 if width == WIDE else 180)
+    data = [{"x": left, "x2": right, "y": height} for left, right, height in bins]
+    bar = {"type": "rect", "color": ACCENT, "opacity": 0.55, "stroke": PAPER, "strokeWidth": 0.5}
+    place = {"x": x_of("x"), "x2": {"field": "x2"}, "y": y_of("y"), "y2": {"datum": 0}}
+    layers = [_layer(data, bar, place)]
+    layers += [_layer([{"x": r.at}], _rule_mark(r), {"x": x_of("x")}) for r in rules]
+    return {"width": width - 60, "height": 220 if width == WIDE else 180, "layer": layers}
 
 
-def _configured(chart: Chart) -> Chart:
-    config = chart.configure(background="transparent", font="sans-serif", padding=4)
-    return config.configure_view(stroke=None).configure_axis(
-        labelColor="currentColor",
-        labelFontSize=12,
-        labelOpacity=0.8,
-        titleColor="currentColor",
-        titleFontSize=12,
-        titleFontWeight="normal",
-        titleOpacity=0.8,
-        gridColor="currentColor",
-        gridOpacity=0.1,
-        domain=False,
-        ticks=False,
-        labelPadding=6,
-        titlePadding=8,
-    )
+def _layer(data: Sequence[Spec], mark: Spec, encoding: Spec) -> Spec:
+    return {"data": {"values": list(data)}, "mark": mark, "encoding": encoding}
 
 
 def _on(axis: Axis, *, vertical: bool = False) -> Encoding:
     """Return the encoding of fields on an axis."""
-    scale: dict[str, Any] = {"domain": [axis.low, axis.high], "nice": False}
-    ticks: dict[str, Any] = {"tickCount": 5, "labelFlush": False}
+    scale: Spec = {"domain": [axis.low, axis.high], "nice": False}
+    ticks: Spec = {"tickCount": 5, "labelFlush": False}
     if vertical:
         ticks |= {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end"}
         ticks |= {"titleX": 0, "titleY": -10, "titleBaseline": "bottom"}
     if axis.logarithmic:
         scale["type"] = "log"
         ticks |= {"values": _powers_of_two(axis.low, axis.high), "format": "~r"}
-    channel = alt.Y if vertical else alt.X
-    made: dict[str, Any] = {"scale": alt.Scale(**scale), "axis": alt.Axis(**ticks)}
-    return lambda field: channel(f"{field}:Q", title=axis.title, **made)
+    made = {"type": "quantitative", "title": axis.title, "scale": scale, "axis": ticks}
+    return lambda field: {"field": field, **made}
 
 
 def _pixels(height: int) -> Encoding:
     """Return the encoding of fields that are pixels from the top."""
-    scale = alt.Scale(domain=[height, 0], nice=False, zero=False)
-    return lambda field: alt.Y(f"{field}:Q", scale=scale, axis=None)
+    scale = {"domain": [height, 0], "nice": False, "zero": False}
+    return lambda field: {"field": field, "type": "quantitative", "scale": scale, "axis": None}
 
 
 def _powers_of_two(low: float, high: float) -> list[float]:
@@ -200,45 +218,36 @@ def _powers_of_two(low: float, high: float) -> list[float]:
     return [2.0**power for power in range(first, last + 1)]
 
 
-def _data(values: Sequence[dict[str, Any]]) -> Chart:
-    return alt.Chart(alt.InlineData(values=list(values)))
-
-
-def _texts(texts: Sequence[str], x: float, down: float, y: Encoding, **style: Any) -> Chart:
+def _texts(texts: Sequence[str], x: float, down: float, y: Encoding, **style: Any) -> Spec:
     """Return one text in each row, ``down`` pixels below the row's top."""
-    options = {"align": "left", "baseline": "alphabetic", "fontSize": 13, "limit": 0} | style
-    data = _data([{"t": text, "y": i * _ROW + down} for i, text in enumerate(texts)])
-    # The halo keeps rules from running through the letters.
-    mark = data.mark_text(color="currentColor", stroke=PAPER, strokeWidth=4, **options)
-    return mark.encode(x=alt.value(x), y=y("y"), text="t:N")
+    mark = _TEXT | {"fontSize": 13, "limit": 0, "stroke": PAPER, "strokeWidth": 4} | style
+    data = [{"t": text, "y": i * _ROW + down} for i, text in enumerate(texts)]
+    return _layer(data, mark, {"x": {"value": x}, "y": y("y"), "text": {"field": "t"}})
 
 
-def _rule(rule: Rule, field: str) -> Chart:
-    return _data([{field: rule.at}]).mark_rule(
-        color="currentColor", strokeWidth=1.6, strokeDash=DASHES[rule.dash]
-    )
+def _room(left: float, right: float) -> Spec:
+    """Return a mark that is not seen and keeps room for letters wider than those measured here."""
+    encoding = {"x": {"value": left}, "x2": {"value": right}, "y": {"value": 0}}
+    return _layer([{}], {"type": "rule", "strokeOpacity": 0}, encoding)
 
 
-def _rules(rules: Sequence[Rule], axis: Axis, x: Encoding, height: int) -> list[Chart]:
+def _rule_mark(rule: Rule) -> Spec:
+    style = {"strokeWidth": 1.6, "strokeDash": DASHES[rule.dash]}
+    return {"type": "rule", "color": "currentColor", **style}
+
+
+def _rules(rules: Sequence[Rule], axis: Axis, x: Encoding, height: int) -> list[Spec]:
     """Return vertical rules, each label on a line of its own above the rows."""
     layers = []
     for position, rule in enumerate(_in_order(rules, axis)):
         top = -6 - _LINE * (len(rules) - 1 - position)
-        line = _rule(rule, "x").encode(
-            x=x("x"), y=alt.value(top - 10), y2=alt.value(height), opacity=alt.value(0.7)
-        )
+        data = [{"x": rule.at, "t": rule.label}]
+        ends = {"y": {"value": top - 10}, "y2": {"value": height}}
+        layers.append(_layer(data, _rule_mark(rule) | {"opacity": 0.7}, {"x": x("x"), **ends}))
         right = _position(rule.at, axis) > 0.5
-        label = _data([{"x": rule.at}]).mark_text(
-            align="right" if right else "left",
-            dx=-5 if right else 5,
-            color="currentColor",
-            fontSize=12,
-            baseline="alphabetic",
-        )
-        layers += [
-            line,
-            label.encode(x=x("x"), y=alt.value(top), text=alt.value(rule.label)),
-        ]
+        side = {"align": "right", "dx": -5} if right else {"align": "left", "dx": 5}
+        place = {"x": x("x"), "y": {"value": top}, "text": {"field": "t"}}
+        layers.append(_layer(data, _TEXT | side | {"fontSize": 12}, place))
     return layers
 
 
@@ -253,39 +262,32 @@ def _position(at: float, axis: Axis) -> float:
     return (at - axis.low) / (axis.high - axis.low)
 
 
-def _tint(rules: Sequence[Rule], x: Encoding, axis: Axis, height: int) -> list[Chart]:
+def _tint(rules: Sequence[Rule], x: Encoding, axis: Axis, height: int) -> list[Spec]:
     data = [{"x": rule.at, "x2": axis.high} for rule in rules if rule.forbidden_beyond]
-    if not data:
-        return []
-    mark = _data(data).mark_rect(color=BEYOND, opacity=0.1)
-    return [mark.encode(x=x("x"), x2="x2", y=alt.value(0), y2=alt.value(height))]
+    place = {"x": x("x"), "x2": {"field": "x2"}, "y": {"value": 0}, "y2": {"value": height}}
+    return [_layer(data, {"type": "rect", "color": BEYOND, "opacity": 0.1}, place)] if data else []
 
 
-def _marks(rows: Sequence[Row], axis: Axis, x: Encoding, y: Encoding, middle: int) -> list[Chart]:
+def _marks(rows: Sequence[Row], axis: Axis, x: Encoding, y: Encoding, middle: int) -> list[Spec]:
     """Return the marks of all rows, a layer for each style."""
     data = [_mark(row, axis, i * _ROW + middle) for i, row in enumerate(rows)]
-    styles: dict[str, dict[str, Any]] = {
-        "solid": {"strokeWidth": 2.2, "opacity": 0.7},
-        "dotted": {"strokeWidth": 1.6, "strokeDash": DASHES[2]},
-    }
     layers = []
-    for style, options in styles.items():
-        if chosen := [datum for datum in data if datum["style"] == style]:
-            rule = _data(chosen).mark_rule(**options)
-            stroke = alt.Stroke("color:N", scale=None)
-            layers.append(rule.encode(x=x("low"), x2="high", y=y("y"), stroke=stroke))
+    for style, options in _STRETCHES.items():
+        chosen = [datum for datum in data if datum["style"] == style]
+        place = {"x": x("low"), "x2": {"field": "high"}, "y": y("y"), "stroke": _OWN_COLOR}
+        layers.append(_layer(chosen, {"type": "rule", **options}, place))
     caps = [{**d, "x": d[end]} for d in data if d["shape"] == "circle" for end in ("low", "high")]
-    if caps:
-        tick = _data(caps).mark_tick(orient="vertical", size=10, thickness=1.6)
-        layers.append(tick.encode(x=x("x"), y=y("y"), color=alt.Color("color:N", scale=None)))
+    tick = {"type": "tick", "orient": "vertical", "size": 10, "thickness": 1.6}
+    layers.append(_layer(caps, tick, {"x": x("x"), "y": y("y"), "color": _OWN_COLOR}))
     also = [datum | {"fill": PAPER, "x": datum["also"]} for datum in data if "also" in datum]
     for points, size in ((also, 60), (data, 75)):
-        if points:
-            layers.append(_points_of(points, size, x, y))
-    return layers
+        mark = {"type": "point", "size": size, "opacity": 1, "strokeWidth": 1.8}
+        look = {"shape": _own("shape"), "fill": _own("fill"), "stroke": _OWN_COLOR}
+        layers.append(_layer(points, mark, {"x": x("x"), "y": y("y"), **look}))
+    return [layer for layer in layers if layer["data"]["values"]]
 
 
-def _mark(row: Row, axis: Axis, y: int) -> dict[str, Any]:
+def _mark(row: Row, axis: Axis, y: int) -> Spec:
     color = BEYOND if row.beyond else ACCENT
     low, high = _stretch(row, axis)
     return {
@@ -300,15 +302,12 @@ def _mark(row: Row, axis: Axis, y: int) -> dict[str, Any]:
     } | ({} if row.also is None else {"also": row.also})
 
 
-def _points_of(data: Sequence[dict[str, Any]], size: int, x: Encoding, y: Encoding) -> Chart:
-    mark = _data(data).mark_point(size=size, opacity=1, strokeWidth=1.8)
-    return mark.encode(
-        x=x("x"),
-        y=y("y"),
-        shape=alt.Shape("shape:N", scale=None),
-        fill=alt.Fill("fill:N", scale=None),
-        stroke=alt.Stroke("color:N", scale=None),
-    )
+def _own(field: str) -> Spec:
+    """Return the encoding of a field that holds the colour or the shape itself."""
+    return {"field": field, "type": "nominal", "scale": None}
+
+
+_OWN_COLOR: Final = _own("color")
 
 
 def _stretch(row: Row, axis: Axis) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from ldpaudit.reports import charts
 from ldpaudit.reports.figures import Cell, Figure, Sample, Table, rule_sample
 from ldpaudit.reports.numbers import digits_apart, number, rows
 from ldpaudit.reports.quantities import Printer, Quantity, words_of
-from ldpaudit.reports.text import as_identifier, shown
+from ldpaudit.reports.text import as_identifier, brief, shown
 from ldpaudit.reports.wording import name_of
 from ldpaudit.result import Curve, Histogram
 
@@ -101,7 +101,7 @@ def histogram_table(histogram: Histogram) -> Table:
 
 
 def _variable(part: Curve | Histogram) -> str:
-    return shown(part.x_label, 60) or "x"
+    return brief(part.x_label, 40) or "x"
 
 
 def _height_title(curve: Curve) -> str:

@@ -20,6 +20,10 @@ from ldpaudit.result import AuditResult, Curve, Estimate
 
 REFERENCES: Final = ("prior", "features-only", "ceiling")
 """What attacks are compared with."""
+_EMPTY_CLAIMS: Final = {
+    "": "Nothing was claimed, so there is nothing to hold these to.",
+    "∞": "The claim is ε = ∞: it promises nothing, so nothing could refute it.",
+}
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ def _epsilon(result: AuditResult, printer: Printer) -> Part:
         "claim refutes it. Bounds below the claim prove nothing: they are what this audit could "
         "find.",
         figures,
-        lead="" if printer.claim else "Nothing was claimed, so there is nothing to hold these to.",
+        lead=_EMPTY_CLAIMS.get(printer.claim, ""),
         missing="" if quantities else missing(result.audits, "mechanism"),
     )
 

@@ -59,6 +59,8 @@ class Quantity:
     @property
     def unit(self) -> str:
         """The unit to print after the number, or nothing."""
+        if "∞" in self.text:
+            return ""
         unit = self.estimate.unit if self.estimate.unit in ("nats", "rows", "log-odds") else ""
         return unit.removesuffix("s") if self.text == "1" and unit != "log-odds" else unit
 

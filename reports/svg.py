@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from xml.etree import ElementTree
 
-import altair as alt
 import vl_convert
 from markupsafe import Markup
 
@@ -50,8 +49,7 @@ def inline_svg(
         Whether it is shown only where a style sheet says so.
     """
     # vl-convert runs Vega in a sandbox of its own; no base URL means that it may load nothing.
-    version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
-    text = vl_convert.vegalite_to_svg(specification, vl_version=version, allowed_base_urls=[])
+    text = vl_convert.vegalite_to_svg(specification, allowed_base_urls=[])
     root = ElementTree.fromstring(text)
     _clean(root)
     width, height = root.attrib["width"], root.attrib["height"]
@@ -113,6 +111,8 @@ def _short(match: re.Match[str]) -> str:
 def _is_empty(element: ElementTree.Element) -> bool:
     if element.tag in ("g", "defs"):
         return len(element) == 0
+    if element.attrib.get("stroke-opacity") == "0":
+        return True
     draws = element.attrib.get("stroke") or element.attrib.get("fill", "") not in ("", "none")
     invisible = element.tag in ("path", "line", "rect") and not draws
     return (

@@ -122,8 +122,10 @@ def _sentence(result: AuditResult) -> str:
 
 def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:
     claim = printer.claim
-    declared = f"{claim} {'nat' if claim == '1' else 'nats'}" if claim else "none"
-    yield Tile("Claimed ε", declared, "exact" if claim else "", "as declared" if claim else "")
+    unit = {"": "none", "1": " nat", "∞": ""}.get(claim, " nats")
+    yield Tile(
+        "Claimed ε", f"{claim}{unit}", "exact" if claim else "", "as declared" if claim else ""
+    )
     bounds = [
         e
         for e in result.estimates

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ldpaudit.reports.numbers import number
+from ldpaudit.reports.numbers import against
 from ldpaudit.result import (
     AuditRecord,
     AuditResult,
@@ -213,10 +213,11 @@ def _check(verdict: Verdict, epsilon: float | None, measured: float, *, truth: b
     )
 
 
-def _sentence(verdict: Verdict, measured: float) -> str:
+def _sentence(verdict: Verdict, epsilon: float | None, measured: float) -> str:
+    observed, claim = against(measured, epsilon or 1.0, "down")
     return {
-        "fail": "Violation found: the release claims ε = 1 nats, but at least "
-        f"ε = {number(measured, 'down')} is certified (at 95 % confidence).",
+        "fail": f"Violation found: the release claims ε = {claim} nats, but at least "
+        f"ε = {observed} is certified (at 95 % confidence).",
         "pass": "No violation found: the claimed ε = 1 nats is not refuted (certified so far: at "
         "least 0.976); an excess of 0.031 or more would have been found with 90 % probability.",
         "inconclusive": "Inconclusive: nothing was claimed, so nothing was judged.",
@@ -248,7 +249,7 @@ def build_result(
     return AuditResult(
         ldpaudit_version="0.1.0",
         verdict=verdict,
-        sentence=_sentence(verdict, bound),
+        sentence=_sentence(verdict, epsilon, bound),
         release=ReleaseInfo(
             name="adult-rr.parquet",
             sha256="9f2c" * 16,
