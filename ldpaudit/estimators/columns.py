@@ -91,8 +91,8 @@ def fit_numeric(numeric: Float32Array, *, standardise: bool) -> NumericCoder:
     flagged = np.empty(0, dtype=np.int64)
     limit = np.inf
     if standardise:
-        center = np.nanmean(used, axis=0, dtype=np.float64).astype(np.float32)
-        scale = np.nanstd(used, axis=0, dtype=np.float64).astype(np.float32)
+        center = np.asarray(np.nanmean(used, axis=0, dtype=np.float64), dtype=np.float32)
+        scale = np.asarray(np.nanstd(used, axis=0, dtype=np.float64), dtype=np.float32)
         scale[scale == 0] = np.finfo(np.float32).tiny
         flagged = some[missing[:, some].any(axis=0)]
         limit = STANDARD_DEVIATIONS

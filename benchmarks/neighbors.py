@@ -1,0 +1,190 @@
+"""Neighbour label counts against faiss.IndexIVFFlat: queries per second at the same error.
+
+python benchmarks/neighbors.py [--rows 500000] [--threads 2] [--repeats 5]
+
+An 18-dimensional Gaussian mixture of two classes whose means differ by 0.25 in each coordinate,
+P(Y = 1) = 0.457, so that the true η(x) is known. One half of the rows is the index, the other asks.
+The figure of merit is the root mean square of η̂(x) − η(x): an approximate search costs smoothness,
+not validity. Both searches alternate in one run; other work on the machine slows both.
+"""
+
+import argparse
+import platform
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import faiss
+import numpy as np
+import numpy.typing as npt
+from sklearn.linear_model import LogisticRegression
+
+from ldpaudit.estimators.metric import score_space
+from ldpaudit.estimators.neighbors import count_labels
+
+DIMENSIONS, WEIGHT, PRIOR, K = 18, 0.25, 0.457, 1000
+GRID = [(nlist, nprobe) for nlist in (1024, 2048, 4096) for nprobe in (16, 32, 64, 128)]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows of the mixture, their labels and the true probability of label 1."""
+
+    points: npt.NDArray[np.float32]
+    labels: npt.NDArray[np.int32]
+    eta: Floats
+
+    def head(self, m: int) -> "Sample":
+        """The first m rows."""
+        return Sample(self.points[:m], self.labels[:m], self.eta[:m])
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One search: its estimate's error and its speed, building included where ``built``."""
+
+    name: str
+    rmse: float
+    speed: float
+
+
+def mixture(n: int, rng: np.random.Generator) -> Sample:
+    labels = (rng.random(n) < PRIOR).astype(np.int32)
+    points = rng.standard_normal((n, DIMENSIONS), dtype=np.float32)
+    points += (WEIGHT * (labels[:, None] - 0.5)).astype(np.float32)
+    log_odds = WEIGHT * points.sum(axis=1, dtype=np.float64) + np.log(PRIOR / (1 - PRIOR))
+    return Sample(points, labels, 1 / (1 + np.exp(-log_odds)))
+
+
+def timed(name: str, queries: Sample, estimate: Callable[[Sample], Floats]) -> Timing:
+    start = time.perf_counter()
+    eta = estimate(queries)
+    seconds = time.perf_counter() - start
+    rmse = float(np.sqrt(np.mean((eta - queries.eta) ** 2)))
+    return Timing(name, rmse, len(eta) / seconds)
+
+
+def ours(index: Sample, threads: int) -> Callable[[Sample], Floats]:
+    def estimate(queries: Sample) -> Floats:
+        found = count_labels(index.points, index.labels, queries.points, K, 2, threads=threads)
+        return np.asarray(found.counts[:, 1] / found.totals, dtype=np.float64)
+
+    return estimate
+
+
+def exact(index: Sample) -> Callable[[Sample], Floats]:
+    flat = faiss.IndexFlatL2(DIMENSIONS)
+    flat.add(index.points)
+    return lambda queries: means(flat, index, queries)
+
+
+def inverted_file(index: Sample, nlist: int) -> faiss.IndexIVFFlat:
+    file = faiss.IndexIVFFlat(faiss.IndexFlatL2(DIMENSIONS), DIMENSIONS, nlist)
+    file.train(index.points[: 48 * nlist])
+    file.add(index.points)
+    return file
+
+
+def probed(file: faiss.IndexIVFFlat, nprobe: int, index: Sample) -> Callable[[Sample], Floats]:
+    def estimate(queries: Sample) -> Floats:
+        file.nprobe = nprobe
+        return means(file, index, queries)
+
+    return estimate
+
+
+def means(search: faiss.Index, index: Sample, queries: Sample) -> Floats:
+    """The mean label of each query's k neighbours, in batches that bound the neighbour lists."""
+    found = np.empty(len(queries.points))
+    for start in range(0, len(found), 20_000):
+        _, near = search.search(queries.points[start : start + 20_000], K)
+        labels = np.where(near >= 0, index.labels[near], 0).sum(axis=1)
+        found[start : start + 20_000] = labels / (near >= 0).sum(axis=1)
+    return found
+
+
+def learned(index: Sample, queries: Sample, fitting: Sample, threads: int) -> Timing:
+    """The learned metric: the log-odds of a logistic regression on rows of neither side."""
+    model = LogisticRegression().fit(fitting.points, fitting.labels)
+    scored = Sample(score_space(model.predict_proba(index.points)), index.labels, index.eta)
+    asked = score_space(model.predict_proba(queries.points))
+    name = f"learned metric ({len(fitting.labels):,} fitting rows)"
+    return timed(name, Sample(asked, queries.labels, queries.eta), ours(scored, threads))
+
+
+def alternating(
+    ways: dict[str, Callable[[Sample], Floats]], queries: dict[str, Sample], repeats: int
+) -> dict[str, list[Timing]]:
+    runs: dict[str, list[Timing]] = {name: [] for name in ways}
+    for _ in range(repeats):
+        for name, estimate in ways.items():
+            runs[name].append(timed(name, queries[name], estimate))
+    return runs
+
+
+def matched(grid: list[tuple[int, int, Timing]], rmse: float) -> tuple[int, int, Timing]:
+    """The fastest inverted file whose error is at most 1 % above ``rmse``."""
+    good = [entry for entry in grid if entry[2].rmse <= 1.01 * rmse]
+    return max(good or grid, key=lambda entry: entry[2].speed if good else -entry[2].rmse)
+
+
+def row(timing: Timing) -> None:
+    print(f"| {timing.name} | {timing.rmse:.4f} | {timing.speed:,.0f} |", flush=True)
+
+
+def peak() -> str:
+    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--grid-queries", type=int, default=10_000)
+    options = parser.parse_args()
+    faiss.omp_set_num_threads(options.threads)
+    rng = np.random.default_rng(20261120)
+    index, queries, fitting = (mixture(n, rng) for n in (options.rows, options.rows, 100_000))
+    few = queries.head(options.grid_queries)
+    print(f"{platform.machine()}, {options.threads} threads, NumPy {np.__version__}, ", end="")
+    print(f"faiss {faiss.__version__}; {options.rows:,} index rows × {DIMENSIONS}, k = {K}\n")
+    print("| search | RMSE of η̂ | queries/s |\n|---|---|---|")
+    ours_all = timed(f"ldpaudit, all {options.rows:,} rows", queries, ours(index, options.threads))
+    row(ours_all)
+    memory = peak()
+    row(learned(index, queries, fitting, options.threads))
+    row(timed(f"exact (IndexFlatL2), {len(few.eta) // 5:,} rows", few.head(2000), exact(index)))
+    files = {nlist: inverted_file(index, nlist) for nlist in sorted({n for n, _ in GRID})}
+    grid = []
+    for nlist, nprobe in GRID:
+        name = f"IVF nlist {nlist}, nprobe {nprobe}, {len(few.eta):,} rows"
+        grid.append((nlist, nprobe, timed(name, few, probed(files[nlist], nprobe, index))))
+        row(grid[-1][2])
+    target = timed("", few, ours(index, options.threads)).rmse
+    nlist, nprobe, _ = matched(grid, target)
+    ways = {
+        "ldpaudit": ours(index, options.threads),
+        f"IVF nlist {nlist}, nprobe {nprobe}": probed(files[nlist], nprobe, index),
+    }
+    sizes = dict(zip(ways, (queries.head(options.rows // 5), few), strict=True))
+    runs = alternating(ways, sizes, options.repeats)
+    print(
+        f"\nAlternating, {options.repeats} times, medians (ldpaudit builds its cells each time):\n"
+    )
+    print("| search | RMSE of η̂ | queries/s |\n|---|---|---|")
+    for name, timings in runs.items():
+        speed = statistics.median(t.speed for t in timings)
+        row(Timing(f"{name}, {len(sizes[name].eta):,} rows", timings[0].rmse, speed))
+    ratios = [a.speed / b.speed for a, b in zip(*runs.values(), strict=True)]
+    print(f"\nldpaudit / IVF at the same error: {statistics.median(ratios):.1f}×", end=" ")
+    print(f"(from {min(ratios):.1f} to {max(ratios):.1f})")
+    print(f"Peak memory of the process: {memory} after ldpaudit on all rows, {peak()} at the end.")
+
+
+if __name__ == "__main__":
+    main()
