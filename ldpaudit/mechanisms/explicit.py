@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.release import IntArray
+from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.parameters import only_known
+from ldpaudit.release import FloatArray, Label
 
 
 @dataclass(frozen=True)
-class ExplicitChannel:
+class ExplicitChannel(FiniteMechanism):
     """A label channel declared entry by entry."""
 
     channel: Channel
@@ -27,11 +30,6 @@ class ExplicitChannel:
         k, m = self.channel.matrix.shape
         return f"a declared channel of {k} labels and {m} outputs, ε = {self.epsilon:.6g} nats"
 
-    @property
-    def epsilon(self) -> float:
-        """ε in nats."""
-        return self.channel.epsilon
-
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters of the declaration."""
         return {
@@ -40,16 +38,24 @@ class ExplicitChannel:
             "matrix": self.channel.matrix.tolist(),
         }
 
-    def sample(self, labels: IntArray, rng: np.random.Generator) -> IntArray:
-        """Release labels: codes of shape (n,) to output codes of shape (n,), int32."""
-        cumulative = np.cumsum(self.channel.matrix, axis=1)
-        cumulative[:, -1] = 1.0
-        draws = rng.random(len(labels))
-        out = np.empty(len(labels), dtype=np.int32)
-        for y, row in enumerate(cumulative):
-            rows = labels == y
-            out[rows] = np.searchsorted(row, draws[rows], side="right")
-        return out
+    @classmethod
+    def from_parameters(
+        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
+    ) -> "ExplicitChannel":
+        """Build it from a declaration; ``classes`` stands in where none are declared."""
+        only_known(parameters, {"classes", "outputs", "matrix"}, "channel")
+        if "matrix" not in parameters:
+            raise InputError("A declared channel must give its matrix.")
+        rows = tuple(parameters.get("classes") or classes)
+        columns = tuple(parameters.get("outputs") or rows)
+        return cls(Channel(_matrix(parameters["matrix"]), rows, columns))
+
+
+def _matrix(value: Any) -> FloatArray:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("A channel's matrix must be a rectangle of numbers.") from None
 
 
 @dataclass(frozen=True)
@@ -79,3 +85,12 @@ class UnknownMechanism:
     def declaration(self) -> Mapping[str, Any]:
         """Return no parameters."""
         return {}
+
+    @classmethod
+    def from_parameters(
+        cls,
+        parameters: Mapping[str, Any],  # noqa: ARG003
+        classes: tuple[Label, ...],  # noqa: ARG003
+    ) -> "UnknownMechanism":
+        """Build it; nothing is declared."""
+        return cls()

@@ -60,7 +60,7 @@ def check_classes(classes: Sequence[Label] | npt.NDArray[Any]) -> tuple[Label, .
         raise InputError(f"The classes must be a list of labels. Got {type(classes).__name__}.")
     labels = tuple(classes.tolist() if isinstance(classes, np.ndarray) else classes)
     if len(labels) < 2:
-        raise InputError(f"A mechanism must have at least two labels. Got {len(labels)} instead.")
+        raise InputError(f"A mechanism must have at least two classes. Got {len(labels)} instead.")
     if len(set(labels)) < len(labels):
         raise InputError("The labels of a mechanism must be distinct.")
     return labels
@@ -128,3 +128,29 @@ def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not real_number or math.isnan(value):
         raise InputError(f"The '{name}' parameter must be a number. Got {type(value).__name__}.")
     return float(value)
+
+
+def epsilon_or_scale(parameters: Mapping[str, Any], width: float, name: str) -> float:
+    """Return ε = width/scale of a declaration that states ``epsilon``, ``scale`` or both alike."""
+    epsilon, scale = real(parameters, "epsilon"), real(parameters, "scale")
+    if epsilon is None and scale is None:
+        raise InputError(f"The mechanism {name!r} must state 'epsilon' or 'scale'.")
+    if scale is None:
+        return check_epsilon(epsilon if epsilon is not None else math.nan)
+    implied = check_epsilon(width / check_positive("scale", scale))
+    if epsilon is not None and not math.isclose(
+        implied, check_epsilon(epsilon), rel_tol=AGREEMENT, abs_tol=AGREEMENT
+    ):
+        raise InputError(
+            f"'epsilon' and 'scale' must agree: scale = {scale:.6g} means epsilon = {implied:.6g}, "
+            f"but epsilon = {epsilon:.6g} is stated."
+        )
+    return implied if epsilon is None else epsilon
+
+
+def check_proportion(name: str, value: float) -> float:
+    """Return a parameter that must lie in [0, 1], for instance λ."""
+    number = _number(name, value)
+    if not 0 <= number <= 1:
+        raise InputError(f"The '{name}' parameter must lie in [0, 1]. Got {number:g} instead.")
+    return number

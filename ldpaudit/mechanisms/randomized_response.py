@@ -16,6 +16,10 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.exact_sampling import Randomness, randomized_response
+from ldpaudit.mechanisms.finite import FiniteMechanism, check_codes
+from ldpaudit.mechanisms.parameters import AGREEMENT, check_classes, only_known, real
+from ldpaudit.mechanisms.step_loss import step_delta, step_rdp
 from ldpaudit.release import IntArray, Label
 
 
@@ -40,7 +44,7 @@ def lambda_of_epsilon(epsilon: float, k: int) -> float:
 
 
 @dataclass(frozen=True)
-class RandomizedResponse:
+class RandomizedResponse(FiniteMechanism):
     """Randomized response over ``classes`` with noise λ: T = (1 − λ)I + (λ/k)11ᵀ.
 
     Parameters
@@ -55,10 +59,7 @@ class RandomizedResponse:
     noise: float
 
     def __post_init__(self) -> None:
-        if len(self.classes) < 2:
-            raise InputError("Randomized response must have at least two classes.")
-        if len(set(self.classes)) < len(self.classes):
-            raise InputError("The classes of a mechanism must be distinct.")
+        object.__setattr__(self, "classes", check_classes(self.classes))
         epsilon_of_lambda(self.noise, len(self.classes))
 
     @classmethod
@@ -97,20 +98,57 @@ class RandomizedResponse:
         """Return the parameters of the declaration."""
         return {"classes": list(self.classes), "lambda": self.noise}
 
-    def sample(self, labels: IntArray, rng: np.random.Generator) -> IntArray:
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
+        return step_delta(1 - self.noise, self.epsilon, epsilon)
+
+    def rdp(self, alpha: float) -> float:
+        """Return its Rényi label-DP parameter at order α > 0, in nats."""
+        return step_rdp(1 - self.noise, self.epsilon, alpha)
+
+    def sample(self, labels: IntArray, rng: Randomness = None) -> IntArray:
         """Release labels.
 
         Parameters
         ----------
         labels : int32 array of shape (n,)
             Codes of the true labels.
-        rng : numpy.random.Generator
-            The source of randomness: for simulations, not for a real release.
+        rng : numpy.random.Generator or BitSource, optional
+            The source of randomness; default: the operating system. A NumPy generator is for
+            simulations, not for a real release.
 
         Returns
         -------
         int32 array of shape (n,)
         """
-        redraw = rng.random(len(labels)) < self.noise
-        drawn = rng.integers(0, len(self.classes), size=len(labels), dtype=np.int32)
-        return np.where(redraw, drawn, labels).astype(np.int32)
+        codes = check_codes(labels, len(self.classes))
+        return randomized_response(codes, self.noise, len(self.classes), rng)
+
+    @classmethod
+    def from_parameters(
+        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
+    ) -> "RandomizedResponse":
+        """Build it from a declaration; ``classes`` stands in where none are declared."""
+        only_known(parameters, {"classes", "lambda", "epsilon"}, "randomized-response")
+        named = check_classes(parameters.get("classes") or classes)
+        return cls(named, _noise(parameters, len(named)))
+
+
+def _noise(parameters: Mapping[str, Any], k: int) -> float:
+    noise, epsilon = real(parameters, "lambda"), real(parameters, "epsilon")
+    if noise is None and epsilon is None:
+        raise InputError("Randomized response must state 'epsilon' or 'lambda'.")
+    if epsilon is None:
+        assert noise is not None
+        epsilon_of_lambda(noise, k)
+        return noise
+    implied = lambda_of_epsilon(epsilon, k)
+    if noise is not None:
+        stated = epsilon_of_lambda(noise, k)
+        if not math.isclose(stated, epsilon, rel_tol=AGREEMENT, abs_tol=AGREEMENT):
+            raise InputError(
+                f"'epsilon' and 'lambda' must agree: lambda = {noise:.6g} on {k} labels means "
+                f"epsilon = {stated:.6g}, but epsilon = {epsilon:.6g} is stated."
+            )
+        return noise
+    return implied

@@ -50,9 +50,13 @@ def test_staircase_closed_forms(epsilon: float, alpha: float, scale: float) -> N
     channel = staircase(epsilon, [True, False], scale)
     high = scale * math.exp(epsilon)
     assert channel.total_variation == pytest.approx(high - scale, rel=1e-9)
-    forward = high**alpha * scale ** (1 - alpha) + (1 - high) ** alpha * (1 - scale) ** (1 - alpha)
-    backward = scale**alpha * high ** (1 - alpha) + (1 - scale) ** alpha * (1 - high) ** (1 - alpha)
-    expected = math.log(max(forward, backward)) / (alpha - 1)
+
+    def summed(p: float, q: float) -> float:
+        first = alpha * math.log(p) + (1 - alpha) * math.log(q)
+        second = alpha * math.log1p(-p) + (1 - alpha) * math.log1p(-q)
+        return float(np.logaddexp(first, second))
+
+    expected = max(summed(high, scale), summed(scale, high)) / (alpha - 1)
     assert channel.rdp(alpha) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 

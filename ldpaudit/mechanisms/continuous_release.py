@@ -1,0 +1,67 @@
+"""Real releases with continuous noise: through OpenDP, or not at all."""
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ldpaudit.errors import InputError, MissingDependencyError
+from ldpaudit.mechanisms.exact_sampling import Randomness
+from ldpaudit.release import FloatArray
+
+REASON = (
+    "Continuous noise made of floating-point numbers gives labels away through its last bits "
+    "(Mironov 2012), so it is not released; use the discrete variant of this mechanism."
+)
+_INSTALL = " The continuous Laplace and Gaussian noise of OpenDP can be used: ldpaudit[continuous]."
+
+
+def simulation_generator(rng: Randomness) -> np.random.Generator:
+    """Return the NumPy generator of a simulation."""
+    if not isinstance(rng, np.random.Generator):
+        raise InputError("A simulation must be given a numpy.random.Generator.")
+    return rng
+
+
+def laplace_release(values: FloatArray, scale: float, sensitivity: float) -> FloatArray:
+    """Add Laplace noise by OpenDP, float64 of shape (n,).
+
+    Raises
+    ------
+    MissingDependencyError
+        If OpenDP is not installed.
+    InputError
+        If OpenDP's own account of ε for this scale exceeds sensitivity/scale by more than 1e-6.
+    """
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
+    measurement = dp.m.make_laplace(*space, scale=scale)
+    stated, promised = float(measurement.map(sensitivity)), sensitivity / scale
+    if stated > promised * (1 + 1e-6):
+        raise InputError(
+            f"OpenDP grants epsilon = {stated:.9g} for this noise, not {promised:.9g}."
+        )
+    return np.asarray(measurement(values.tolist()), dtype=np.float64)
+
+
+def gaussian_release(values: FloatArray, sigma: float) -> FloatArray:
+    """Add Gaussian noise of standard deviation σ by OpenDP, float64 of the shape of ``values``.
+
+    Raises
+    ------
+    MissingDependencyError
+        If OpenDP is not installed.
+    """
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float)
+    measurement = dp.m.make_gaussian(*space, scale=sigma)
+    return np.asarray(measurement(values.ravel().tolist()), dtype=np.float64).reshape(values.shape)
+
+
+def _opendp() -> Any:
+    try:
+        dp: Any = import_module("opendp.prelude")
+    except ImportError:
+        raise MissingDependencyError(REASON + _INSTALL) from None
+    dp.enable_features("contrib")
+    return dp

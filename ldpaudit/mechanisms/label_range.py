@@ -1,0 +1,137 @@
+"""The range of numeric labels that a mechanism with noise is calibrated to."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.parameters import check_finite, check_positive
+from ldpaudit.release import FloatArray, IntArray, Label
+
+_ON_GRID: Final = 1e-6
+_LARGEST_GRID: Final = 1 << 22
+
+
+@dataclass(frozen=True)
+class LabelRange:
+    """Labels between two bounds, on a grid or anywhere.
+
+    Parameters
+    ----------
+    low, high : float
+        The bounds, both possible labels; declared, never taken from the data.
+    step : float or None
+        The distance of neighbouring labels low, low + step, …, high; None for any real number.
+    """
+
+    low: float
+    high: float
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        check_finite("low", self.low)
+        check_finite("high", self.high)
+        if not self.low < self.high:
+            raise InputError("The lowest label must lie below the highest.")
+        if not math.isfinite(self.high - self.low):
+            raise InputError("The labels' range must be finite.")
+        if self.step is not None:
+            self._check_step(check_positive("step", self.step))
+
+    def _check_step(self, step: float) -> None:
+        steps = (self.high - self.low) / step
+        if steps > _LARGEST_GRID:
+            raise InputError(f"The labels must be at most {_LARGEST_GRID} steps apart.")
+        if round(steps) < 1 or abs(steps - round(steps)) > _ON_GRID:
+            raise InputError("The labels' range must be a whole number of steps.")
+
+    @classmethod
+    def parse(cls, text: str) -> "LabelRange":
+        """Read ``LO:HI`` or ``LO:HI:STEP``."""
+        parts = text.split(":")
+        if len(parts) not in (2, 3):
+            raise InputError("Labels must be given as LO:HI or LO:HI:STEP.")
+        try:
+            numbers = [float(part) for part in parts]
+        except ValueError:
+            raise InputError("Labels must be given as LO:HI:STEP, three numbers.") from None
+        return cls(*numbers)
+
+    @property
+    def width(self) -> float:
+        """high − low: the sensitivity of a label."""
+        return self.high - self.low
+
+    @property
+    def spacing(self) -> float:
+        """The step; a range without one has no grid."""
+        if self.step is None:
+            raise InputError("A discrete mechanism must know the labels' step; give LO:HI:STEP.")
+        return self.step
+
+    @property
+    def steps(self) -> int:
+        """The number of steps between the lowest and the highest label."""
+        return round(self.width / self.spacing)
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """The labels on the grid, float64 of shape (steps + 1,)."""
+        return self.at(np.arange(self.steps + 1))
+
+    @cached_property
+    def classes(self) -> tuple[Label, ...]:
+        """The labels on the grid; integers where all of them are whole."""
+        whole = bool(np.all(self.values == np.rint(self.values)))
+        return tuple(self.values.astype(np.int64).tolist() if whole else self.values.tolist())
+
+    def at(self, positions: npt.NDArray[np.int64]) -> FloatArray:
+        """Return low + step · position, float64 of the same shape; positions may be negative."""
+        return np.asarray(self.low + self.spacing * positions, dtype=np.float64)
+
+    def codes(self, labels: npt.ArrayLike) -> IntArray:
+        """Return the grid positions of label values, int32 of shape (n,).
+
+        Raises
+        ------
+        InputError
+            If a label is missing, outside the range or off the grid; the rows are counted.
+        """
+        positions = (self.check(labels) - self.low) / self.spacing
+        off = int(np.count_nonzero(np.abs(positions - np.rint(positions)) > _ON_GRID))
+        if off:
+            raise InputError(f"The labels must lie on the declared grid; {off} row(s) do not.")
+        return np.rint(positions).astype(np.int32)
+
+    def check(self, labels: npt.ArrayLike) -> FloatArray:
+        """Return labels as float64 of shape (n,), all of them inside the range."""
+        try:
+            values = np.asarray(labels, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("The labels of a numeric mechanism must be numbers.") from None
+        if values.ndim != 1:
+            raise InputError("The labels must be a one-dimensional array.")
+        inside = (values >= self.low) & (values <= self.high)  # False for a missing one.
+        if not inside.all():
+            raise InputError(
+                f"The labels must lie in the declared range; {int((~inside).sum())} row(s) do not."
+            )
+        return values
+
+    def declaration(self) -> dict[str, Any]:
+        """Return the parameters ``low``, ``high`` and, where there is one, ``step``."""
+        bounds: dict[str, Any] = {"low": self.low, "high": self.high}
+        return bounds if self.step is None else bounds | {"step": self.step}
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> "LabelRange":
+        """Read the declared bounds."""
+        missing = [key for key in ("low", "high") if parameters.get(key) is None]
+        if missing:
+            raise InputError(f"A mechanism on numeric labels must state {' and '.join(missing)!r}.")
+        return cls(parameters["low"], parameters["high"], parameters.get("step"))

@@ -1,0 +1,233 @@
+"""Model-based randomized response: the new label is drawn from a model of the features."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.exact_sampling import (
+    BitSource,
+    Randomness,
+    bit_source,
+    integer_weights,
+)
+from ldpaudit.mechanisms.finite import check_codes
+from ldpaudit.mechanisms.parameters import check_classes, check_proportion, only_known, required
+from ldpaudit.release import FloatArray, IntArray, Label
+
+_BLOCK = 1 << 14
+_ROW_SUM_TOLERANCE = 1e-6
+
+
+class Classifier(Protocol):
+    """A fitted classifier in the manner of scikit-learn."""
+
+    classes_: npt.NDArray[Any]
+
+    def predict_proba(self, X: Any, /) -> npt.NDArray[Any]:
+        """Return class probabilities of shape (n, k), columns in the order of ``classes_``."""
+
+
+@dataclass(frozen=True)
+class ModelBasedRR:
+    """Keep the label with probability 1 − λ, else draw it from P̂(y | x): one channel per row.
+
+    T_x[y, z] = (1 − λ)·1[y = z] + λ P̂(z | x). With a floor f every P̂(z | x) is first replaced by
+    f + (1 − k f) P̂(z | x), so that no row gives away more than ε = log(1 + (1 − λ)/(λ f)).
+
+    Parameters
+    ----------
+    classes : tuple
+        The k ≥ 2 labels.
+    noise : float
+        λ in [0, 1].
+    floor : float
+        f in [0, 1/k]; 0 leaves P̂ as it is, and then no finite ε holds for every possible row.
+
+    Notes
+    -----
+    The model must not have been fitted on the labels to be released, unless with a privacy budget
+    of its own. The guarantee is for features that are public (label-DP with static features).
+
+    References
+    ----------
+    Busa-Fekete et al. (2023), Mechanism 1.
+    """
+
+    classes: tuple[Label, ...]
+    noise: float
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", check_classes(self.classes))
+        check_proportion("lambda", self.noise)
+        k = len(self.classes)
+        if not 0 <= check_proportion("floor", self.floor) <= 1 / k:
+            raise InputError(f"The 'floor' parameter must lie in [0, 1/{k}]. Got {self.floor!r}.")
+
+    @property
+    def name(self) -> str:
+        """The name in the contract."""
+        return "model-based-rr"
+
+    @property
+    def epsilon(self) -> float:
+        """The largest ε in nats that any row can have: log(1 + (1 − λ)/(λ f)), ∞ at f = 0."""
+        return _epsilon(self.noise, self.floor)
+
+    @property
+    def channel(self) -> None:
+        """None: every row has a channel of its own, see :meth:`channels`."""
+        return None
+
+    @property
+    def description(self) -> str:
+        """Its parameters in words."""
+        return (
+            f"model-based randomized response on {len(self.classes)} labels: λ = {self.noise:.6g}, "
+            f"every model probability at least {self.floor:.6g}, ε = {self.epsilon:.6g} nats at "
+            f"most in any row"
+        )
+
+    def synthetic(self, classifier: Classifier, features: Any) -> FloatArray:
+        """Return P̂(y | x) of a fitted classifier, in the order of the mechanism's labels.
+
+        Parameters
+        ----------
+        classifier : Classifier
+            With exactly the mechanism's labels as ``classes_``.
+        features : array or data frame of n rows
+            What the classifier takes.
+
+        Returns
+        -------
+        float64 array of shape (n, k)
+
+        Raises
+        ------
+        InputError
+            If the classifier knows other labels, or does not return probabilities.
+        """
+        known = list(np.asarray(classifier.classes_).tolist())
+        if set(known) != set(self.classes) or len(known) != len(self.classes):
+            same = len(set(known) & set(self.classes))
+            raise InputError(
+                f"The classifier must know exactly the mechanism's {len(self.classes)} labels. "
+                f"It knows {len(known)}, of which {same} are the same."
+            )
+        probabilities = np.asarray(classifier.predict_proba(features), dtype=np.float64)
+        order = [known.index(label) for label in self.classes]
+        if probabilities.ndim != 2 or probabilities.shape[1] != len(known):
+            raise InputError("The classifier must return one probability per row and label.")
+        return self._floored(probabilities[:, order])
+
+    def _floored(self, probabilities: FloatArray) -> FloatArray:
+        """Return checked distributions with the floor applied; shape (n, k)."""
+        p = np.asarray(probabilities, dtype=np.float64)
+        k = len(self.classes)
+        if p.ndim != 2 or p.shape[1] != k:
+            raise InputError(
+                f"The model's probabilities must have one column for each of {k} labels."
+            )
+        bad = ~np.isfinite(p).all(axis=1) | (p < 0).any(axis=1)
+        bad |= np.abs(p.sum(axis=1) - 1) > _ROW_SUM_TOLERANCE
+        if bad.any():
+            raise InputError(f"The model's probabilities must sum to 1; {int(bad.sum())} do not.")
+        p = p / p.sum(axis=1, keepdims=True)
+        floored: FloatArray = self.floor + (1 - k * self.floor) * p
+        return floored
+
+    def channels(self, synthetic: FloatArray) -> FloatArray:
+        """Return the channel of each row.
+
+        Parameters
+        ----------
+        synthetic : float64 array of shape (n, k)
+            P̂(y | x) of each row.
+
+        Returns
+        -------
+        float64 array of shape (n, k, k)
+            T_x[y, z].
+        """
+        p = self._floored(synthetic)
+        return (1 - self.noise) * np.eye(len(self.classes)) + self.noise * p[:, None, :]
+
+    def row_epsilons(self, synthetic: FloatArray) -> FloatArray:
+        """Return the exact ε of each row in nats, float64 of shape (n,).
+
+        log(1 + (1 − λ)/(λ min_z P̂(z | x))).
+        """
+        lowest = self._floored(synthetic).min(axis=1)
+        if self.noise == 1:
+            return np.zeros(len(lowest))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log1p((1 - self.noise) / (self.noise * lowest)))
+
+    def delta(self, epsilon: float) -> float:
+        """Return δ(ε') of the worst row the floor allows, ε' ≥ 0 in nats.
+
+        The worst pair is y = z of least probability against any other: (1 − λ + λf − e^{ε'} λf)₊.
+        """
+        low = self.noise * self.floor
+        return max(1 - self.noise + low - math.exp(epsilon) * low, 0.0)
+
+    def sample(self, labels: IntArray, synthetic: FloatArray, rng: Randomness = None) -> IntArray:
+        """Release labels given as codes.
+
+        Parameters
+        ----------
+        labels : int32 array of shape (n,)
+            Codes of the true labels.
+        synthetic : float64 array of shape (n, k)
+            P̂(y | x) of each row.
+        rng : numpy.random.Generator or BitSource, optional
+            The source of randomness; default: the operating system.
+
+        Returns
+        -------
+        int32 array of shape (n,)
+        """
+        out = np.array(check_codes(labels, len(self.classes)))
+        if len(synthetic) != len(out):
+            raise InputError(f"There are {len(out)} labels but {len(synthetic)} distributions.")
+        source, threshold = bit_source(rng), math.ceil(Fraction(self.noise) * (1 << 64))
+        for start in range(0, len(out), _BLOCK):
+            block = out[start : start + _BLOCK]
+            if threshold:
+                redraw = np.flatnonzero(source.words(len(block)) <= np.uint64(threshold - 1))
+                block[redraw] = _draw(self._floored(synthetic[start + redraw]), source)
+        return out
+
+    def declaration(self) -> Mapping[str, Any]:
+        """Return the parameters of the declaration; the model is not part of it."""
+        return {"classes": list(self.classes), "lambda": self.noise, "floor": self.floor}
+
+    @classmethod
+    def from_parameters(
+        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
+    ) -> "ModelBasedRR":
+        """Build it from a declaration."""
+        only_known(parameters, {"classes", "lambda", "floor"}, "model-based-rr")
+        noise = required(parameters, "lambda", "model-based-rr")
+        return cls(parameters.get("classes") or classes, noise, parameters.get("floor", 0.0))
+
+
+def _epsilon(noise: float, lowest: float) -> float:
+    if noise == 1:
+        return 0.0
+    return math.inf if noise * lowest == 0 else math.log1p((1 - noise) / (noise * lowest))
+
+
+def _draw(probabilities: FloatArray, source: BitSource) -> IntArray:
+    """Draw one outcome of each row's distribution by inversion on integers."""
+    if not len(probabilities):
+        return np.empty(0, dtype=np.int32)
+    cumulative = np.cumsum(integer_weights(probabilities), axis=1, dtype=np.uint64)
+    words = source.words(len(probabilities)) >> np.uint64(1)
+    return np.asarray((cumulative <= words[:, None]).sum(axis=1), dtype=np.int32)

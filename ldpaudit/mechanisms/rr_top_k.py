@@ -1,0 +1,137 @@
+"""Randomized response on the most likely labels only: RR-Top-k and RR with prior."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.parameters import (
+    check_classes,
+    check_epsilon,
+    check_prior,
+    only_known,
+    required,
+)
+from ldpaudit.release import FloatArray, Label
+
+
+@dataclass(frozen=True)
+class RandomizedResponseTopK(FiniteMechanism):
+    """Randomized response over some kept labels; any other label becomes a random kept one.
+
+    A kept label stays with probability e^ε/(e^ε + m − 1) and becomes each other kept label with
+    probability 1/(e^ε + m − 1), m the number of kept labels; a label that is not kept becomes each
+    kept one with probability 1/m.
+
+    Parameters
+    ----------
+    classes : tuple
+        The k ≥ 2 labels.
+    kept : tuple
+        The m ≥ 1 outputs, some of the labels.
+    budget : float
+        The ε > 0 in nats of the randomized response on the kept labels. It is the mechanism's
+        exact ε if m ≥ 2; a single kept label gives nothing away (ε = 0).
+
+    References
+    ----------
+    Ghazi et al. (2021), Algorithms 2 and 3; Ghazi et al. (2023), appendix G.
+    """
+
+    classes: tuple[Label, ...]
+    kept: tuple[Label, ...]
+    budget: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", check_classes(self.classes))
+        object.__setattr__(self, "kept", tuple(self.kept))
+        check_epsilon(self.budget)
+        if not self.kept or len(set(self.kept)) < len(self.kept):
+            raise InputError("The kept labels must be distinct, and at least one.")
+        if not set(self.kept) <= set(self.classes):
+            raise InputError("The kept labels must be among the mechanism's labels.")
+
+    @classmethod
+    def from_prior(
+        cls, classes: Sequence[Label], prior: Sequence[float] | FloatArray, epsilon: float
+    ) -> "RandomizedResponseTopK":
+        """Keep the number of most likely labels that makes the released label most often true.
+
+        Parameters
+        ----------
+        classes : sequence, length k
+            The labels.
+        prior : float64 array of shape (k,)
+            Their probabilities; they must not be computed from the labels to be released, unless
+            with a privacy budget of their own.
+        epsilon : float
+            ε > 0 in nats.
+
+        References
+        ----------
+        Ghazi et al. (2021), Algorithm 3 (RRWithPrior): m maximises e^ε/(e^ε + m − 1) times the
+        probability of the m most likely labels. Ties go to the smaller m and the earlier label.
+        """
+        labels = check_classes(classes)
+        probabilities = check_prior(prior, len(labels))
+        order = np.argsort(-probabilities, kind="stable")
+        others = np.arange(len(labels))
+        hit = np.cumsum(probabilities[order]) / (1 + others * math.exp(-check_epsilon(epsilon)))
+        m = int(np.argmax(hit)) + 1
+        return cls(labels, tuple(labels[y] for y in sorted(order[:m])), epsilon)
+
+    @property
+    def name(self) -> str:
+        """The name in the contract."""
+        return "rr-top-k"
+
+    @property
+    def epsilon(self) -> float:
+        """The exact ε in nats: the budget, or 0 with a single kept label."""
+        return self.budget if len(self.kept) > 1 else 0.0
+
+    @property
+    def description(self) -> str:
+        """Its parameters in words."""
+        m = len(self.kept)
+        keep = 1 / (1 + (m - 1) * math.exp(-self.budget))
+        return (
+            f"randomized response on {m} kept labels of {len(self.classes)}: budget "
+            f"{self.budget:.6g} nats, ε = {self.epsilon:.6g} nats, a kept label stays with "
+            f"probability {keep:.6g}"
+        )
+
+    @cached_property
+    def channel(self) -> Channel:
+        """The k × m channel."""
+        m = len(self.kept)
+        off = math.exp(-self.budget) / (1 + (m - 1) * math.exp(-self.budget))
+        place = {label: z for z, label in enumerate(self.kept)}
+        matrix = np.full((len(self.classes), m), 1 / m)
+        for y, label in enumerate(self.classes):
+            if label in place:
+                matrix[y] = off
+                matrix[y, place[label]] = 1 / (1 + (m - 1) * math.exp(-self.budget))
+        return Channel(matrix, self.classes, self.kept)
+
+    def declaration(self) -> Mapping[str, Any]:
+        """Return the parameters of the declaration; ``epsilon`` is the budget."""
+        return {"classes": list(self.classes), "kept": list(self.kept), "epsilon": self.budget}
+
+    @classmethod
+    def from_parameters(
+        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
+    ) -> "RandomizedResponseTopK":
+        """Build it from a declaration; ``classes`` stands in where none are declared."""
+        only_known(parameters, {"classes", "kept", "epsilon"}, "rr-top-k")
+        kept = required(parameters, "kept", "rr-top-k")
+        if isinstance(kept, str) or not isinstance(kept, Sequence):
+            raise InputError("The kept labels must be a list of labels.")
+        budget = check_epsilon(required(parameters, "epsilon", "rr-top-k"))
+        return cls(check_classes(parameters.get("classes") or classes), tuple(kept), budget)
