@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from ldpaudit.errors import InputError
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _BLOCK = 1 << 23
+_ROW_LENGTH = re.compile(r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+):")
 
 
 class CsvFile:
@@ -50,29 +52,39 @@ class CsvFile:
             yield name, table.column(position)
 
     def _read(self, names: list[str], as_text: Collection[str]) -> pa.Table:
-        bad = _BadRows()
+        parse = pyarrow.csv.ParseOptions(delimiter=self._separator, newlines_in_values=True)
+        convert = pyarrow.csv.ConvertOptions(
+            include_columns=names,
+            column_types={name: pa.large_string() for name in as_text},
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
         with self._reading(), self._open() as stream:
-            table = pyarrow.csv.read_csv(
-                stream,
-                read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK),
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=self._separator,
-                    newlines_in_values=True,
-                    invalid_row_handler=bad,
-                ),
-                convert_options=pyarrow.csv.ConvertOptions(
-                    include_columns=names,
-                    column_types={name: pa.large_string() for name in as_text},
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                ),
-            )
-        if bad.count:
-            raise InputError(
-                f"Every row of {quoted(self.name)} must have {len(self.names)} fields; "
-                f"{bad.count} row(s) have more or fewer."
-            )
+            try:
+                table = pyarrow.csv.read_csv(
+                    stream,
+                    read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK),
+                    parse_options=parse,
+                    convert_options=convert,
+                )
+            except pa.ArrowInvalid as error:
+                raise self._explained(error) from None
+        pa.default_memory_pool().release_unused()  # what finding the columns' types took
+        for name, kind in zip(names, table.schema.types, strict=True):
+            if pa.types.is_binary(kind):
+                raise InputError(f"The column {quoted(name)} must be text in UTF-8.")
         return table
+
+    def _explained(self, error: pa.ArrowInvalid) -> Exception:
+        """Return the error for a row of another length; of the reader's words only two numbers."""
+        lengths = _ROW_LENGTH.match(str(error))
+        if lengths is None:
+            unexplained: Exception = error
+            return unexplained
+        expected, found = lengths.groups()
+        return InputError(
+            f"Every row of {quoted(self.name)} must have {expected} fields; one has {found}."
+        )
 
     def _open(self) -> Any:
         path = self._location.paths[0]
@@ -81,14 +93,3 @@ class CsvFile:
 
     def _reading(self) -> Any:
         return unreadable(self.name, "is not a readable CSV file in UTF-8")
-
-
-class _BadRows:
-    """Counts the rows of another length; their text is never looked at."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self, row: Any) -> str:  # noqa: ARG002
-        self.count += 1
-        return "skip"

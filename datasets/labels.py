@@ -79,7 +79,7 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
     found = len(encoded.dictionary)
     if found > most_classes(len(plain)):
         raise too_many(role, found, len(plain))
-    values = _values(encoded.dictionary)
+    values = _values(encoded.dictionary, role)
     if from_text:
         values = _read_text([str(value) for value in values])
     forms(values, f"{role} labels")
@@ -211,8 +211,11 @@ def _finite(column: pa.ChunkedArray, role: str) -> pa.ChunkedArray:
     return pc.add(column, pa.scalar(0, column.type))  # turns -0.0 into 0.0
 
 
-def _values(dictionary: pa.Array) -> tuple[Label, ...]:
-    values: list[Any] = dictionary.to_pylist()
+def _values(dictionary: pa.Array, role: str) -> tuple[Label, ...]:
+    try:
+        values: list[Any] = dictionary.to_pylist()
+    except UnicodeDecodeError:  # Parquet files are not checked for it when they are read
+        raise InputError(f"The {role} label must be text in UTF-8.") from None
     if pa.types.is_float32(dictionary.type):
         values = [float(str(np.float32(value))) for value in values]
     if any(isinstance(value, float | Decimal) for value in values):

@@ -106,15 +106,16 @@ class ParquetFiles:
                 pq.ParquetFile(path, filesystem=location.filesystem) as file,
             ):
                 schemas.append(file.schema_arrow)
+                names = list(file.schema_arrow.names)
                 self._rows += file.metadata.num_rows
-        check_unique(schemas[0].names)
+        check_unique(names)
         _check_same(schemas, self.name)
         self.declaration: bytes | None = (schemas[0].metadata or {}).get(DECLARATION_KEY)
         with unreadable(self.name):
             self._dataset = pyarrow.dataset.dataset(
                 list(location.paths),
                 filesystem=location.filesystem,
-                format="parquet",
+                format=_checked_parquet(),
                 partitioning=_partitioning(location),
                 partition_base_dir=location.folder,
             )
@@ -214,6 +215,12 @@ def _check_same(schemas: list[pa.Schema], name: str) -> None:
     declared = {(schema.metadata or {}).get(DECLARATION_KEY) for schema in schemas}
     if len(declared) > 1:
         raise InputError(f"The files of {quoted(name)} must all carry the same declaration.")
+
+
+def _checked_parquet() -> Any:
+    """Return the format that verifies the pages' checksums where a file has them."""
+    options = pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+    return pyarrow.dataset.ParquetFileFormat(default_fragment_scan_options=options)
 
 
 def _partitioning(location: Location) -> Any:

@@ -39,7 +39,7 @@ def write_release(
         if target.is_dir() or (target.exists() and not overwrite):
             raise OutputError(f"{shown} exists already and is left as it is.")
         with draft.open("xb") as stream:
-            pq.write_table(table, stream)
+            pq.write_table(table, stream, write_page_checksum=True)
             stream.flush()
             os.fsync(stream.fileno())
         draft.replace(target)

@@ -1,3 +1,4 @@
+import contextlib
 import gzip
 import hashlib
 import json
@@ -229,9 +230,13 @@ def test_bad_files(tmp_path: Path) -> None:
         "locked.parquet": (b"PARE" + whole[4:], "is encrypted"),
         "empty.csv": (b"", "is empty"),
         "header.csv": (b"label,x\n", "has no rows"),
-        "ragged.csv": (rows + b"zz,1,2\nzz\n", r"2 row\(s\) have more or fewer"),
+        "ragged.csv": (rows + b"zz,1,2\nzz\n", "must have 2 fields; one has (3|1)"),
         "binary.csv": (b"\xff\xfe\x00zz\x01,\n", "readable CSV"),
         "latin.csv": (b"label,x\n" + b"a,1\nb\xe9zz,2\n" * 30, "readable CSV"),
+        "late.csv": (
+            b"label,x\n" + b"a,bb\nzz,c\n" * 9000 + b"a,\xe9\n",
+            "column 'x' must be text",
+        ),
         "double.csv": (b"label,zz,zz\n" + b"a,1,2\n" * 30, r"1 of 3 occur\(s\)"),
         "quote.csv": (b'label,"x\n' + b"a,1\nzz,2\n" * 30, "readable CSV"),
         "cut.csv.gz": (gzip.compress(many)[:-300], "readable CSV"),
@@ -257,6 +262,26 @@ def test_bad_files(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message) as caught:
             read_release(str(tmp_path / place))
         assert str(tmp_path) not in str(caught.value)
+
+
+def test_damage_anywhere_is_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    rng = np.random.default_rng(4)
+    content, _ = table(rows=200)
+    path = tmp_path / "r.parquet"
+    pq.write_table(content, path)
+    text = content.to_pandas().to_csv(index=False).encode()
+    for name, whole in (("r.parquet", path.read_bytes()), ("r.csv", text)):
+        for _ in range(150):
+            damaged = bytearray(whole)
+            for _ in range(rng.integers(1, 6)):
+                damaged[rng.integers(4, len(whole) - 4)] = rng.integers(0, 256)
+            (tmp_path / name).write_bytes(damaged)
+            with contextlib.suppress(InputError):
+                read_release(tmp_path / name)
+    assert capfd.readouterr() == ("", "")
+    assert not recwarn.list
 
 
 def test_files_that_do_not_belong_together(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpaudit.datasets import declare, read_release, write_release
-from ldpaudit.errors import OutputError
+from ldpaudit.errors import InputError, OutputError
 from ldpaudit.release import Declaration
 
 TABLE = pa.table({"x": [1.0, 2.0] * 10, "label": ["a", "b"] * 10})
@@ -28,8 +28,19 @@ def test_a_file_is_replaced_only_on_request(tmp_path: Path) -> None:
     assert pq.read_table(path).num_rows == 4
 
 
+def test_one_changed_byte_of_data_is_found(tmp_path: Path) -> None:
+    path = write_release(
+        pa.table({"x": range(1000), "label": [0, 1] * 500}), tmp_path / "r.parquet"
+    )
+    content = bytearray(path.read_bytes())
+    content[2000] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="damaged"):
+        read_release(path)
+
+
 def test_a_failure_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_: Any, stream: Any) -> None:
+    def broken(_: Any, stream: Any, **__: Any) -> None:
         stream.write(b"half")
         raise KeyboardInterrupt
 
