@@ -18,6 +18,8 @@ from ldpaudit.errors import InputError
 from ldpaudit.estimators.binomial import clopper_pearson_lower
 from ldpaudit.release import FloatArray, IndexArray
 
+_ROUNDING = 1e-12
+
 CountTable = npt.NDArray[np.integer[Any]]
 """Rows counted by true label and output, shape (k, m)."""
 
@@ -105,7 +107,9 @@ def epsilon_of_accuracy(accuracy: FloatArray, sizes: npt.NDArray[Any]) -> FloatA
     room = cumulative - accuracy[..., None]
     with np.errstate(divide="ignore", invalid="ignore"):
         per_j = np.where(room > 0, np.log(others * accuracy[..., None]) - np.log(room), np.inf)
-    return np.asarray(np.maximum(np.min(per_j, axis=-1), 0.0))
+    # At p₁ the bound jumps: rounding must not lift an accuracy above it.
+    constant = accuracy <= cumulative[..., 0] + _ROUNDING
+    return np.asarray(np.where(constant, 0.0, np.maximum(np.min(per_j, axis=-1), 0.0)))
 
 
 def largest_accuracy(epsilon: float, sizes: npt.NDArray[Any]) -> float:
