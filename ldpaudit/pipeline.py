@@ -12,7 +12,7 @@ from typing import Any
 import ldpaudit
 from ldpaudit.audits.interface import Audit, AuditContext, Plan
 from ldpaudit.checks import Evidence
-from ldpaudit.errors import InputError, InsufficientDataError, PolicyError
+from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, PolicyError
 from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.policy import Policy, default_policy
 from ldpaudit.progress import NoProgress, Progress
@@ -178,6 +178,13 @@ def _run_one(name: str, path: str, context: AuditContext) -> Outcome:
             finding = audit.run(context)
         except InsufficientDataError as error:
             reason = str(error)
+        except (LdpAuditError, MemoryError):
+            raise
+        except Exception as error:
+            raise LdpAuditError(
+                f"Internal fault in the audit {name!r} ({type(error).__name__}); leave it out with "
+                f"--skip {name}, or run again with --debug and report it."
+            ) from error
     seconds = round(time.perf_counter() - start, 3)
     status = "ran" if reason is None else "skipped"
     record = AuditRecord.model_validate(
