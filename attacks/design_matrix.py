@@ -13,6 +13,7 @@ MAX_INDICATORS = 600
 BOOSTED_LEVELS = 254
 """Levels of a categorical column that boosting tells apart; one more holds all others."""
 _RARE = 10
+_OFTEN = 30
 _CLIP = 8.0
 
 
@@ -98,10 +99,13 @@ class BoostingMatrix:
 
     Attributes
     ----------
+    columns : bool array of shape (d,)
+        The numeric columns that are there often enough to be split on.
     levels : tuple of int32 arrays
         For each categorical column the code that boosting sees, below 255.
     """
 
+    columns: BoolArray
     levels: tuple[IntArray, ...]
 
     @classmethod
@@ -114,21 +118,26 @@ class BoostingMatrix:
             order = np.argsort(-counts[1:], kind="stable")[:BOOSTED_LEVELS]
             lookup[order] = np.arange(len(order), dtype=np.int32)
             tables.append(lookup)
-        return cls(tuple(tables))
+        # Boosting holds a tenth of the rows out, and no column may be empty in the rest.
+        there = (~np.isnan(features.numeric)).sum(axis=0)
+        return cls(there >= min(_OFTEN, len(features)), tuple(tables))
 
-    def categorical(self, features: FeatureTable) -> BoolArray:
-        """Return which columns of the matrix are categorical, bool of shape (c + d,)."""
-        mask = np.zeros(features.width, dtype=np.bool_)
-        mask[: len(self.levels)] = True
-        return mask
+    @property
+    def width(self) -> int:
+        """The number of columns of the matrix."""
+        return len(self.levels) + int(self.columns.sum())
+
+    def categorical(self) -> BoolArray:
+        """Return which columns of the matrix are categorical, bool of shape (width,)."""
+        return np.arange(self.width) < len(self.levels)
 
     def transform(self, features: FeatureTable) -> Float32Array:
-        """Return the matrix, categorical columns first, float32 of shape (n, c + d)."""
+        """Return the matrix, categorical columns first, float32 of shape (n, width)."""
         c = len(self.levels)
-        matrix = np.empty((len(features), features.width), dtype=np.float32)
+        matrix = np.empty((len(features), self.width), dtype=np.float32)
         for column, lookup in enumerate(self.levels):
             codes = features.categorical[:, column]
             inside = np.clip(codes, 0, len(lookup) - 1)
             matrix[:, column] = np.where(codes < 0, np.nan, lookup[inside])
-        matrix[:, c:] = features.numeric
+        matrix[:, c:] = features.numeric[:, self.columns]
         return matrix

@@ -15,6 +15,7 @@ from ldpaudit.release import Float32Array, FloatArray, IntArray, Release
 
 _PRIOR_ROWS = 2.0
 _FEWEST = 15
+_MOST_INDEXED = 200_000
 
 
 class NeighborsAttack:
@@ -28,7 +29,7 @@ class NeighborsAttack:
     name = "knn"
     needs: frozenset[Need] = frozenset({"same-labels", "features"})
     uses_release = True
-    most_rows = 20_000
+    most_rows = 10_000
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.knowledge = knowledge
@@ -39,7 +40,10 @@ class NeighborsAttack:
         self.seed = 0
 
     def fit(self, release: Release, rng: np.random.Generator) -> Self:
-        """Keep the rows as an index."""
+        """Keep the rows as an index; of more than 200,000 a random sample."""
+        if len(release) > _MOST_INDEXED:
+            kept = np.sort(rng.choice(len(release), size=_MOST_INDEXED, replace=False))
+            release = release.take(kept)
         self.metric = fit_metric(release.features, rng=rng)
         self.points = self.metric.transform(release.features)
         self.released = release.released

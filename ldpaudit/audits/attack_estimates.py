@@ -63,7 +63,7 @@ def _in_sample(run: AttackRun) -> Estimate:
         unit="proportion",
         n=run.fitted_n,
         count=run.fitted_correct,
-        method="guesses on the rows that the attack was fitted on",
+        method="guesses on rows that the attack was fitted on (of large releases, a sample)",
         assumptions=(
             "exact for these rows; an attack that memorises its rows does otherwise on new ones",
         ),

@@ -14,7 +14,6 @@ import numpy as np
 from ldpaudit.attacks import available_attacks, create_attack
 from ldpaudit.attacks.interface import Attack, Knowledge, missing_need
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.models import fitting_rows
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.estimators.bounded_mean import mean_lower, mean_upper
 from ldpaudit.mechanisms.channel import Channel
@@ -113,7 +112,7 @@ def _values(
     folds = []
     for half, (attack, rows) in enumerate(zip(attacks, held_out, strict=True)):
         rng = context.rng("label-inference", attack.name, str(half))
-        attack.fit(context.release.take(fitting_rows(context, half)), rng)
+        attack.fit(context.release.take(np.flatnonzero(context.halves() == half)), rng)
         asked = rows
         if attack.most_rows is not None and len(rows) > attack.most_rows:
             asked = np.sort(rng.choice(rows, size=attack.most_rows, replace=False))

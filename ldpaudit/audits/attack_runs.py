@@ -17,13 +17,13 @@ from ldpaudit.attacks.interface import (
 from ldpaudit.attacks.scoring import FoldScore, score_fold
 from ldpaudit.attacks.truth_model import SHARED_KEY
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.models import cross_fitted_posterior, fitting_rows, half_model
+from ldpaudit.audits.models import cross_fitted_posterior, half_model
 from ldpaudit.errors import InputError, LdpAuditError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.randomness import seed_from
 from ldpaudit.release import IndexArray, IntArray, Release
 
-BASELINE = "features-only"
+_MOST_FITTED_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class AttackRun:
     folds : tuple of FoldScore
         Two held-out folds.
     fitted_correct, fitted_n : int
-        Right guesses on the rows that the attack was fitted on (in-sample).
+        Right guesses on rows that the attack was fitted on (in-sample), at most 100,000 a fold.
     """
 
     name: str
@@ -115,7 +115,7 @@ def run_attacks(context: AuditContext, channel: Channel | None) -> Runs:
 def _fold(context: AuditContext, channel: Channel | None, half: int) -> _Fold:
     """Return the fold that fits on ``half`` and scores on the other."""
     posterior = cross_fitted_posterior(context, "truth")
-    rows = fitting_rows(context, half)
+    rows = np.flatnonzero(context.halves() == half)
     others = np.flatnonzero(context.halves() != half)
     fitting, held_out = context.release.take(rows), context.release.take(others)
     rng = context.rng("label-inference", "shared", str(half))
@@ -158,15 +158,18 @@ def _held_out_score(
 def _fitted_score(attack: Attack, fold: _Fold, rng: np.random.Generator) -> tuple[int, int]:
     if not attack.uses_release:
         return 0, 0
-    rows = _asked(attack, fold.fitting, rng)
+    rows = _asked(attack, fold.fitting, rng, _MOST_FITTED_ROWS)
     asked = fold.fitting if rows is None else fold.fitting.take(rows)
     assert asked.truth is not None
     guesses = attack.posterior(without_truth(asked)).argmax(axis=1)
     return int((guesses == asked.truth).sum()), len(asked)
 
 
-def _asked(attack: Attack, release: Release, rng: np.random.Generator) -> IndexArray | None:
+def _asked(
+    attack: Attack, release: Release, rng: np.random.Generator, most: int | None = None
+) -> IndexArray | None:
     """Return a random sample of rows where the attack is too slow for all, else None."""
-    if attack.most_rows is None or len(release) <= attack.most_rows:
+    limits = [limit for limit in (attack.most_rows, most) if limit is not None]
+    if not limits or len(release) <= min(limits):
         return None
-    return np.sort(rng.choice(len(release), size=attack.most_rows, replace=False))
+    return np.sort(rng.choice(len(release), size=min(limits), replace=False))

@@ -7,10 +7,7 @@ import numpy as np
 from ldpaudit.attacks.posterior_model import PosteriorModel, fit_posterior
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InputError
-from ldpaudit.release import FloatArray, IndexArray, IntArray
-
-MAX_FITTING_ROWS = 200_000
-"""Rows of one half that a model is fitted on; more are thinned at random."""
+from ldpaudit.release import FloatArray, IntArray
 
 Target = Literal["truth", "released"]
 
@@ -46,19 +43,6 @@ def half_model(context: AuditContext, target: Target, half: int) -> PosteriorMod
     return context.once(f"model.{target}.{half}", lambda: _fit_half(context, target, half))
 
 
-def fitting_rows(context: AuditContext, half: int) -> IndexArray:
-    """Return the rows of one half that models are fitted on, sorted int64; at most 200,000."""
-
-    def draw() -> IndexArray:
-        rows = np.flatnonzero(context.halves() == half)
-        if len(rows) <= MAX_FITTING_ROWS:
-            return rows
-        rng = context.rng("models", "rows", str(half))
-        return np.sort(rng.choice(rows, size=MAX_FITTING_ROWS, replace=False))
-
-    return context.once(f"fitting-rows.{half}", draw)
-
-
 def _cross_fitted(context: AuditContext, target: Target) -> FloatArray:
     halves = context.halves()
     _, n_codes = _codes(context, target)
@@ -73,7 +57,7 @@ def _cross_fitted(context: AuditContext, target: Target) -> FloatArray:
 
 def _fit_half(context: AuditContext, target: Target, half: int) -> PosteriorModel:
     codes, n_codes = _codes(context, target)
-    rows = fitting_rows(context, half)
+    rows = np.flatnonzero(context.halves() == half)
     rng = context.rng("models", target, str(half))
     context.progress.step(f"fitting a model of the {target} label")
     features = context.release.features.take(rows)

@@ -15,6 +15,8 @@ from scipy.stats import binom, rankdata
 
 from ldpaudit.estimators.binomial import clopper_pearson_lower, clopper_pearson_upper
 
+_SMALLEST = 1e-12
+
 Scores = npt.NDArray[np.floating[Any]]
 
 
@@ -54,16 +56,17 @@ def auc_lower(value: float, pairs: int, alpha: float) -> float:
     ----------
     Hoeffding (1963), section 5 (U-statistics) with Theorem 1 in its relative-entropy form.
     """
-    if pairs == 0 or value <= 0.0:
+    if pairs == 0 or value <= _SMALLEST:
         return 0.0
     budget = math.log(1.0 / alpha) / pairs
-    if value >= 1.0:
-        return math.exp(-budget)
+    if value >= 1.0 - _SMALLEST:
+        # KL(1 ‖ θ) = log(1/θ); a value within rounding of 1 is taken as just below it.
+        return math.exp(-budget) * (1.0 - _SMALLEST)
 
     def excess(theta: float) -> float:
         return _bernoulli_kl(value, theta) - budget
 
-    least = value * 1e-12
+    least = value * _SMALLEST
     return 0.0 if excess(least) <= 0 else float(brentq(excess, least, value))
 
 
