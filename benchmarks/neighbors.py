@@ -25,7 +25,7 @@ from ldpaudit.estimators.metric import score_space
 from ldpaudit.estimators.neighbors import count_labels
 
 DIMENSIONS, WEIGHT, PRIOR, K = 18, 0.25, 0.457, 1000
-GRID = [(nlist, nprobe) for nlist in (1024, 2048, 4096) for nprobe in (16, 32, 64, 128)]
+GRID = [(1024, 16), (1024, 32), (1024, 64), (2048, 32), (2048, 64), (4096, 64), (4096, 128)]
 
 Floats = npt.NDArray[np.float64]
 
