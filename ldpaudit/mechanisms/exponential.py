@@ -43,7 +43,7 @@ class DiscreteExponential(FiniteMechanism):
     ----------
     labels : LabelRange
         The labels, with a step.
-    epsilon : float
+    target_epsilon : float
         The exact ε > 0 in nats.
 
     References
@@ -53,10 +53,10 @@ class DiscreteExponential(FiniteMechanism):
     """
 
     labels: LabelRange
-    epsilon: float
+    target_epsilon: float
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
+        check_epsilon(self.target_epsilon)
         if self.labels.steps >= _LARGEST_MATRIX:
             raise InputError(f"This mechanism takes at most {_LARGEST_MATRIX} labels.")
 
@@ -69,6 +69,11 @@ class DiscreteExponential(FiniteMechanism):
     def name(self) -> str:
         """The name in the contract."""
         return "exponential"
+
+    @property
+    def epsilon(self) -> float:
+        """The exact ε in nats."""
+        return self.target_epsilon
 
     @property
     def scale(self) -> float:
