@@ -6,6 +6,7 @@ on near-black, and differ for colour-blind eyes; all else is the page's own colo
 """
 
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
@@ -203,7 +204,12 @@ def _on(axis: Axis, *, vertical: bool = False) -> Encoding:
     if axis.logarithmic:
         scale["type"] = "log"
         ticks |= {"values": _powers_of_two(axis.low, axis.high), "format": "~r"}
-    made = {"type": "quantitative", "title": axis.title, "scale": scale, "axis": ticks}
+    made = {
+        "type": "quantitative",
+        "title": textwrap.wrap(axis.title, 44),
+        "scale": scale,
+        "axis": ticks,
+    }
     return lambda field: {"field": field, **made}
 
 

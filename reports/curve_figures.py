@@ -30,10 +30,13 @@ def curve_figure(
     xs = [x for x, _ in finite]
     if len(set(xs)) < 2:
         return None
-    heights = [*(y for _, y in finite), *(rule.at for rule in rules)]
-    logarithmic = min(xs) > 0 and max(xs) / min(xs) > 40
+    tops = [y for line in lines for y in line.fill_to or () if math.isfinite(y)]
+    heights = [*(y for _, y in finite), *tops, *(rule.at for rule in rules)]
+    logarithmic = min(xs) >= 1 and max(xs) / min(xs) > 40
     x_axis = charts.Axis(_variable(drawn[0]), min(xs), max(xs), logarithmic)
-    y_axis = charts.Axis(_height_title(drawn[0]), min(*heights, 0.0), max(*heights, 1e-6) * 1.05)
+    y_axis = charts.Axis(
+        _height_title(drawn[0]), _foot(drawn[0], lines), max(*heights, 1e-6) * 1.05
+    )
     description = " ".join(f"{name_of(c.id)} ({words_of(c)}): {_course(c)}" for c in drawn)
     key = as_identifier(drawn[0].id)
     drawing = charts.draw(
@@ -101,7 +104,15 @@ def histogram_table(histogram: Histogram) -> Table:
 
 
 def _variable(part: Curve | Histogram) -> str:
-    return brief(part.x_label, 40) or "x"
+    return brief(part.x_label, 80) or "x"
+
+
+def _foot(curve: Curve, lines: Sequence[charts.Line]) -> float:
+    """Return where the vertical axis begins: at 0 but for shares that are all large."""
+    lowest = min(y for line in lines for y in line.y if math.isfinite(y))
+    if curve.unit == "proportion" and lowest > 0.4:
+        return math.floor(lowest * 10 - 1e-9) / 10
+    return min(lowest, 0.0)
 
 
 def _height_title(curve: Curve) -> str:
@@ -113,14 +124,15 @@ def _height_title(curve: Curve) -> str:
 def _lines(curve: Curve, position: int) -> list[charts.Line]:
     x, value = _thinned(curve.x, MOST_POINTS), _thinned(curve.value, MOST_POINTS)
     label = shown(name_of(curve.id), 80)
-    dash = _DASHES[position % len(_DASHES)]
     if curve.low is None or curve.low == curve.value:
+        dash = _DASHES[position % len(_DASHES)]
         return [charts.Line(f"{label} ({words_of(curve)})", x, value, dash)]
     low = _thinned(curve.low, MOST_POINTS)
-    return [
-        charts.Line(f"{label} ({curve.kind})", x, value, 1),
-        charts.Line(f"lower end of it ({words_of(curve)})", x, low, 0, value),
-    ]
+    if curve.high is None:
+        bound = charts.Line(f"lower end of it ({words_of(curve)})", x, low, 0, value)
+        return [charts.Line(f"{label} ({curve.kind})", x, value, 1), bound]
+    ends = charts.Line("lower and upper end", x, low, 2, _thinned(curve.high, MOST_POINTS))
+    return [ends, charts.Line(f"{label} ({words_of(curve)})", x, value, 0)]
 
 
 def _thinned(values: Sequence[T], most: int) -> tuple[T, ...]:

@@ -15,6 +15,7 @@ _SHORT: Final = {
     "attack.prior.accuracy": "majority",
     "attack.features-only.accuracy": "features",
     "attack.ceiling.accuracy": "ceiling",
+    "attack.optimum.accuracy": "optimum",
 }
 MOST_MARKS: Final = 14
 """Rows of a chart; the table beside it holds all."""
@@ -108,7 +109,7 @@ def attack_figure(
     low = math.floor((min(numbers) - 0.02) * 20) / 20
     high = math.ceil((max(numbers) + 0.02) * 20) / 20
     axis = charts.Axis("accuracy", max(low, 0.0), min(high, 1.0))
-    dashes: tuple[Literal[1, 2, 3], ...] = (1, 2, 3)
+    dashes: tuple[charts.Dash, ...] = (1, 2, 3, 0)
     rules = [
         charts.Rule(q.estimate.value, _SHORT[q.id], f"{_short_name(q)}: {q.text}", dash)
         for q, dash in zip(references, dashes, strict=False)

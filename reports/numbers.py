@@ -33,16 +33,16 @@ def rounded(value: float, direction: Direction = "nearest", digits: int = DIGITS
     direction : {"down", "nearest", "up"}
         Towards minus infinity, to the nearest (ties to even), towards plus infinity.
     digits : int
-        Decimals where 0.1 ≤ |value| < 10⁶, one more from 0.001 up; significant digits and one
-        otherwise.
+        Decimals where 0.1 ≤ |value| < 10⁶, one more from 0.001 up; elsewhere one less
+        significant digits, and at least one. Whole numbers below 10¹⁵ stay as they are.
     """
     exact = Decimal(repr(float(value)))
-    if not exact.is_finite() or exact == 0:
+    if not exact.is_finite() or _is_count(value):
         return exact
     if _SMALL <= abs(exact) < _PLAIN[1]:
         exponent = -digits if abs(exact) >= Decimal("0.1") else -digits - 1
     else:
-        exponent = exact.adjusted() - digits + 2
+        exponent = exact.adjusted() + 1 - max(digits - 1, 1)
     if exponent <= _exponent(exact):
         return exact
     step = Decimal(1).scaleb(exponent, context=_CONTEXT)
@@ -61,12 +61,16 @@ def number(value: float, direction: Direction = "nearest", digits: int = DIGITS)
     """
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    if float(value).is_integer() and abs(value) < _LARGEST_COUNT:
+    if _is_count(value):
         return f"{int(value):,}".replace("-", "−")
     decimal = rounded(value, direction, digits)
     if decimal == Decimal(repr(float(value))):
         decimal = decimal.normalize(_CONTEXT)
     return _written(decimal)
+
+
+def _is_count(value: float) -> bool:
+    return float(value).is_integer() and abs(value) < _LARGEST_COUNT
 
 
 def _written(decimal: Decimal) -> str:

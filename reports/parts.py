@@ -18,7 +18,7 @@ from ldpaudit.reports.text import shown
 from ldpaudit.reports.wording import ATTACKS, METRICS, missing, name_of
 from ldpaudit.result import AuditResult, Curve, Estimate
 
-REFERENCES: Final = ("prior", "features-only", "ceiling")
+REFERENCES: Final = ("prior", "features-only", "ceiling", "optimum")
 """What attacks are compared with."""
 _EMPTY_CLAIMS: Final = {
     "": "Nothing was claimed, so there is nothing to hold these to.",
@@ -58,6 +58,11 @@ def _epsilon(result: AuditResult, printer: Printer) -> Part:
         e for e in result.estimates if e.unit == "nats" and is_epsilon(e.id) and e.kind != "exact"
     ]
     quantities = printer.quantities(measured)
+    others = [
+        e
+        for e in result.estimates
+        if e.id.startswith("mechanism.") and e.kind != "exact" and e not in measured
+    ]
     figures = (epsilon_figure(quantities, result, printer.claim),) if quantities else ()
     return Part(
         "epsilon",
@@ -67,6 +72,7 @@ def _epsilon(result: AuditResult, printer: Printer) -> Part:
         "claim refutes it. Bounds below the claim prove nothing: they are what this audit could "
         "find.",
         figures,
+        printer.quantities(others),
         lead=_EMPTY_CLAIMS.get(printer.claim, ""),
         missing="" if quantities else missing(result.audits, "mechanism"),
     )
@@ -89,7 +95,7 @@ def _loss(result: AuditResult, printer: Printer) -> Part:
         "the shift of its log-odds, in nats, away from the shares of the labels. It counts what "
         "the features give away by themselves, so it can be large although ε is small. J(τ) is "
         "the share of people who lose τ nats or more.",
-        tuple(figure for figure in figures if figure is not None),
+        _drawn(figures),
         quantities,
         missing="" if quantities or own else missing(result.audits, "instance-loss"),
     )
@@ -101,7 +107,8 @@ def _means(quantities: Sequence[Quantity]) -> list[Quantity]:
 
 
 def _attacks(result: AuditResult, printer: Printer) -> Part:
-    found = {e.id: printer.quantity(e) for e in result.estimates if e.id.startswith("attack.")}
+    every = [printer.quantity(e) for e in result.estimates if e.id.startswith("attack.")]
+    found = {q.id: q for q in every if q.id.count(".") >= 2}
     accuracies = {
         key.split(".")[1]: quantity
         for key, quantity in found.items()
@@ -111,7 +118,12 @@ def _attacks(result: AuditResult, printer: Printer) -> Part:
     inside = {name: found.get(f"attack.{name}.in_sample.accuracy") for name in accuracies}
     ranked = sorted(accuracies, key=lambda n: (-accuracies[n].estimate.value, n != "best"))
     pairs = [(accuracies[name], inside[name]) for name in ranked]
-    figures = (attack_figure(pairs, references),) if pairs else ()
+    figures: list[Figure | None] = [attack_figure(pairs, references)] if pairs else []
+    figures += [
+        curve_figure([curve], printer, shown(name_of(curve.id)))
+        for curve in result.curves
+        if curve.id.startswith("attack.")
+    ]
     table = _attack_table(found)
     return Part(
         "attacks",
@@ -121,35 +133,31 @@ def _attacks(result: AuditResult, printer: Printer) -> Part:
         "majority guess, with an attacker who has the features only, and with the best that the "
         "claim allows anyone. Doing no better than the features alone is what a release that hides "
         "the label looks like.",
-        figures,
+        _drawn(figures),
+        tuple(q for q in every if q.id not in found),
         tables=(("Every score of every attack", table),) if table.rows else (),
-        missing="" if found else missing(result.audits, "label-inference"),
+        missing="" if every else missing(result.audits, "label-inference"),
     )
 
 
 def _attack_table(found: dict[str, Quantity]) -> Table:
-    metrics = [m for m in METRICS if any(key.endswith(f".{m}") for key in found)]
-    names = sorted({key.rsplit(".", 1)[0]: None for key in found}, key=_rank)
+    """Return a row for each attack, the strongest first and the references last."""
+    scores: dict[str, dict[str, Quantity]] = {}
+    for key, quantity in found.items():
+        _, attack, metric = key.split(".", 2)
+        if metric in METRICS:
+            scores.setdefault(attack, {})[metric] = quantity
+    metrics = [metric for metric in METRICS if any(metric in own for own in scores.values())]
     body: list[tuple[Cell, ...]] = []
-    for name in names:
-        cells: list[Cell] = [found.get(f"{name}.{metric}", "–") for metric in metrics]
-        if any(not isinstance(cell, str) for cell in cells):
-            body.append((_attack_name(name), *cells))
+    for attack in sorted(scores, key=_rank):
+        own = scores[attack]
+        name = shown(ATTACKS.get(attack, attack), 60)
+        body.append((name, *(own.get(metric, "–") for metric in metrics)))
     return Table(("Attack", *(METRICS[metric] for metric in metrics)), tuple(body))
 
 
-def _rank(prefix: str) -> int:
-    """Return where an attack stands in the table: the strongest first, the references last."""
-    _, attack, *rest = prefix.split(".")
-    if attack in REFERENCES:
-        return 3 + REFERENCES.index(attack)
-    return 2 if rest else int(attack != "best")
-
-
-def _attack_name(prefix: str) -> str:
-    _, attack, *rest = prefix.split(".")
-    between = ", " + " ".join(rest).replace("_", "-") if rest else ""
-    return shown(f"{ATTACKS.get(attack, attack)}{between}", 60)
+def _rank(attack: str) -> int:
+    return 2 + REFERENCES.index(attack) if attack in REFERENCES else int(attack != "best")
 
 
 def _renyi(result: AuditResult, printer: Printer) -> Part:
@@ -177,7 +185,7 @@ def _renyi(result: AuditResult, printer: Printer) -> Part:
         "Rényi curve",
         "The Rényi divergence of order α measures how far apart the outputs for two true labels "
         "can be; it rises to ε as α grows. An exact curve is computed from the declaration alone.",
-        tuple(figure for figure in figures if figure is not None),
+        _drawn(figures),
         quantities,
         missing="" if groups or quantities else missing(result.audits, "mechanism"),
     )
@@ -205,9 +213,10 @@ def _power_lead(excess: Estimate | None, n: int) -> str:
     if excess.value == float("inf"):
         return "No excess over the claim, however large, would have been found reliably."
     size = number(excess.value, "up")
+    given = ", if the assumptions listed for that hold" if excess.kind == "estimated" else ""
     return (
         f"With these {rows(n)} rows, a release that leaks {size} nats more than it claims is found "
-        "with 90 % probability. A smaller excess may have gone unseen."
+        f"with 90 % probability{given}. A smaller excess may have gone unseen."
     )
 
 
@@ -216,7 +225,7 @@ def _further(result: AuditResult, printer: Printer) -> Part:
     figures: list[Figure | None] = []
     tables: list[tuple[str, Table]] = []
     for curve in result.curves:
-        if not (_is_divergence(curve.id) or curve.id.startswith("instance_loss.")):
+        if not (_is_divergence(curve.id) or curve.id.startswith(("instance_loss.", "attack."))):
             figure = curve_figure([curve], printer, shown(name_of(curve.id)))
             figures.append(figure)
             if figure is None:
@@ -224,5 +233,9 @@ def _further(result: AuditResult, printer: Printer) -> Part:
     for histogram in result.histograms:
         if not histogram.id.startswith("instance_loss."):
             tables.append((shown(name_of(histogram.id)), histogram_table(histogram)))
-    drawn = tuple(figure for figure in figures if figure is not None)
-    return Part("further", "Further curves", "What other audits added.", drawn, (), tuple(tables))
+    intro = "What other audits added."
+    return Part("further", "Further curves", intro, _drawn(figures), (), tuple(tables))
+
+
+def _drawn(figures: Sequence[Figure | None]) -> tuple[Figure, ...]:
+    return tuple(figure for figure in figures if figure is not None)

@@ -116,5 +116,7 @@ def _is_empty(element: ElementTree.Element) -> bool:
     draws = element.attrib.get("stroke") or element.attrib.get("fill", "") not in ("", "none")
     invisible = element.tag in ("path", "line", "rect") and not draws
     return (
-        invisible or element.attrib.get("d") == "" or (element.tag == "text" and not element.text)
+        invisible
+        or element.attrib.get("d") == ""
+        or (element.tag == "text" and not element.text and len(element) == 0)
     )

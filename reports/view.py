@@ -126,14 +126,7 @@ def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:
     yield Tile(
         "Claimed ε", f"{claim}{unit}", "exact" if claim else "", "as declared" if claim else ""
     )
-    bounds = [
-        e
-        for e in result.estimates
-        if e.id in ("mechanism.epsilon_lower", "release_only.epsilon_lower")
-    ]
-    if bounds:
-        best = printer.quantity(max(bounds, key=lambda e: e.value))
-        yield _tile("Measured ε", best)
+    yield from _measured_epsilon(result, printer)
     loss = result.estimate("instance_loss.mean_lower") or result.estimate("instance_loss.mean")
     if loss is not None:
         yield _tile("Mean loss E[ν]", printer.quantity(loss))
@@ -142,6 +135,20 @@ def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:
         prior = result.estimate("attack.prior.accuracy")
         against = f"majority guess: {printer.quantity(prior).text}" if prior else ""
         yield _tile("Best attack’s accuracy", printer.quantity(attack), against)
+
+
+def _measured_epsilon(result: AuditResult, printer: Printer) -> Iterator[Tile]:
+    """Yield the bound that the verdict rests on: corrected as the policy asks."""
+    check = next((c for c in result.checks if c.id == "claimed-epsilon"), None)
+    if check is not None and check.observed is not None and check.confidence:
+        observed, _ = printer.observed_and_limit(check)
+        words = f"certified, {_confidence(check.confidence)}, lower bound"
+        yield Tile("Measured ε", f"≥ {observed} nats", "lower", words)
+        return
+    for identifier in ("mechanism.epsilon_lower", "release_only.epsilon_lower"):
+        if (bound := result.estimate(identifier)) is not None:
+            yield _tile("Measured ε", printer.quantity(bound))
+            return
 
 
 def _tile(label: str, quantity: Quantity, remark: str = "") -> Tile:

@@ -21,14 +21,16 @@ MARKS: Final = {
 _NAMES: Final = {
     "mechanism.epsilon": "Declared ε",
     "mechanism.lambda": "λ, the probability of drawing the label anew",
+    "mechanism.keep_probability": "Probability that the released label is the true one",
+    "mechanism.binary_flip": "Probability of a flip, λ/2",
+    "mechanism.epsilon_observed": "Observed frequencies",
+    "mechanism.inconsistent_entries": "Entries of the channel outside their intervals",
     "mechanism.total_variation": "Total variation between two labels' outputs",
     "mechanism.epsilon_lower": "True labels, strongest bound",
-    "mechanism.epsilon_lower.counts": "True labels, channel counts",
-    "mechanism.epsilon_lower.one-run": "True labels, one-run guessing",
-    "mechanism.epsilon_lower.odds-ratio": "True labels, odds ratios",
     "release_only.epsilon_lower": "The release alone",
-    "mechanism.channel_consistency": "Do the counts fit the declared channel? (p-value)",
-    "mechanism.marginal_consistency": "Do the released shares fit the declaration? (p-value)",
+    "mechanism.channel_consistency": "Counts against the declared channel (p-value)",
+    "mechanism.channel_consistency.g-test": "Counts against the declared channel, G test (p-value)",
+    "mechanism.marginal_consistency": "Released shares against the declaration (p-value)",
     "mechanism.rdp": "Rényi divergence of the declared mechanism",
     "mechanism.delta": "δ(ε) of the declared mechanism",
     "instance_loss.mean": "Mean loss E[ν], by neighbours",
@@ -37,9 +39,12 @@ _NAMES: Final = {
     "instance_loss.mean_lower.donsker-varadhan": "Mean loss E[ν], Donsker–Varadhan form",
     "instance_loss.exceedance": "J(τ): share of people who lose τ nats or more",
     "instance_loss.histogram": "Instance-based loss of the people in the release",
+    "attack.utility_bound": "Bound on every attack’s accuracy",
+    "attack.best.accuracy_by_confidence": "Accuracy among the most confident guesses",
     "renyi.release": "Rényi divergence between released rows of two labels",
     "power.min_detectable_excess": "Smallest excess ε found with 90 % power",
-    "power.rows_needed": "Rows needed for the power that the policy asks for",
+    "power.rows_needed": "Further rows for the power that the policy asks for",
+    "power.detectable_epsilon": "Smallest ε of which some is found with 90 % power",
 }
 
 ATTACKS: Final = {
@@ -49,8 +54,10 @@ ATTACKS: Final = {
     "knn": "Nearest neighbours",
     "classifier": "Noise-aware classifier",
     "bayes": "Classifier and channel (Bayes)",
+    "oracle": "Oracle (true model, channel)",
     "features-only": "Features only, no release",
     "ceiling": "Ceiling of the claim",
+    "optimum": "Optimum against the claim",
 }
 
 METRICS: Final = {
@@ -60,6 +67,7 @@ METRICS: Final = {
     "tpr_at_fpr_1pct": "TPR at 1 % FPR",
     "advantage": "Additive advantage",
     "multiplicative_advantage": "Multiplicative advantage",
+    "in_sample.accuracy": "Accuracy in sample",
 }
 """Scores of an attack in the order of the table's columns."""
 
@@ -100,8 +108,8 @@ GLOSSARY: Final = (
     ),
     (
         "certified",
-        "A confidence bound that assumes nothing but independent rows. At 95 % it is wrong in at "
-        "most 5 % of audits.",
+        "A confidence bound that assumes nothing but independent rows and what is listed for it "
+        "among the assumptions. At 95 % it is wrong in at most 5 % of audits.",
     ),
     (
         "claim",
@@ -152,17 +160,14 @@ def name_of(identifier: str) -> str:
     """Return what a number is called; its id where it has no name here."""
     if identifier in _NAMES:
         return _NAMES[identifier]
-    parts = identifier.split(".")
-    if parts[0] != "attack" or len(parts) < 3:
+    method = identifier.removeprefix("mechanism.epsilon_lower.")
+    if method != identifier:
+        return f"True labels, {method.replace('-', ' ').replace('_', ' ')}"
+    first, _, rest = identifier.partition(".")
+    attack, _, metric = rest.partition(".")
+    if first != "attack" or metric not in METRICS:
         return identifier
-    metric = METRICS.get(parts[-1])
-    attack = ATTACKS.get(parts[1], parts[1])
-    between = ", " + " ".join(parts[2:-1]).replace("_", "-") if parts[2:-1] else ""
-    return (
-        f"{attack}{between}: {metric.lower() if metric != 'AUC' else metric}"
-        if metric
-        else identifier
-    )
+    return f"{ATTACKS.get(attack, attack)}: {METRICS[metric]}"
 
 
 def audit_name(identifier: str) -> str:

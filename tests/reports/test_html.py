@@ -20,7 +20,21 @@ ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section"),
     *("div", "p", "h1", "h2", "h3", "ul", "ol", "li", "dl", "dt", "dd", "span", "strong", "bdi"),
     *("a", "code", "pre", "details", "summary", "figure", "figcaption", "table", "thead"),
-    *("tbody", "tr", "th", "td", "svg", "desc", "g", "path", "line", "rect", "text", "circle"),
+    *(
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "svg",
+        "desc",
+        "g",
+        "path",
+        "line",
+        "rect",
+        "text",
+        "circle",
+        "tspan",
+    ),
 }
 
 
