@@ -34,9 +34,8 @@ def curve_figure(
     heights = [*(y for _, y in finite), *tops, *(rule.at for rule in rules)]
     logarithmic = min(xs) >= 1 and max(xs) / min(xs) > 40
     x_axis = charts.Axis(_variable(drawn[0]), min(xs), max(xs), logarithmic)
-    y_axis = charts.Axis(
-        _height_title(drawn[0]), _foot(drawn[0], lines), max(*heights, 1e-6) * 1.05
-    )
+    foot, head = _foot(drawn[0], lines), _head(drawn[0], heights)
+    y_axis = charts.Axis(_height_title(drawn[0]), foot, head)
     description = " ".join(f"{name_of(c.id)} ({words_of(c)}): {_course(c)}" for c in drawn)
     key = as_identifier(drawn[0].id)
     drawing = charts.draw(
@@ -113,6 +112,13 @@ def _foot(curve: Curve, lines: Sequence[charts.Line]) -> float:
     if curve.unit == "proportion" and lowest > 0.4:
         return math.floor(lowest * 10 - 1e-9) / 10
     return min(lowest, 0.0)
+
+
+def _head(curve: Curve, heights: Sequence[float]) -> float:
+    """Return where the vertical axis ends: a little above the curve, for shares at most at 1."""
+    highest = max(*heights, 1e-6)
+    share = curve.unit == "proportion" and highest <= 1
+    return min(highest * 1.05, 1.0) if share else highest * 1.05
 
 
 def _height_title(curve: Curve) -> str:

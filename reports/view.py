@@ -243,7 +243,8 @@ def _assumptions(result: AuditResult) -> tuple[Pair, ...]:
     parts: list[Estimate | Curve | Histogram] = [*result.estimates, *result.curves]
     for part in [*parts, *result.histograms]:
         for assumption in part.assumptions:
-            names = held.setdefault(shown(assumption), [])
+            sentence = shown(assumption[:1].upper() + assumption[1:])
+            names = held.setdefault(sentence, [])
             if (title := shown(wording.name_of(part.id))) not in names:
                 names.append(title)
     return tuple((text, _some(names)) for text, names in held.items())

@@ -293,3 +293,33 @@ def test_numbers_in_the_page_are_those_of_the_result(build: Build) -> None:
     ceiling = result.estimate("attack.ceiling.accuracy")
     assert ceiling is not None
     assert f"Ceiling of the claim: {number(ceiling.value)}" in words(render(result, "html"))
+
+
+def test_any_id_is_rendered(build: Build) -> None:
+    result = build("pass")
+    odd = ("attack", "attack.x", "attack.a.b.c.d", "mechanism", "power.x", "renyi.x", "epsilon")
+    added = tuple(
+        Estimate(id=i, kind="estimated", value=0.25, low=0.125, high=0.5, unit="nats") for i in odd
+    )
+    curves = tuple(
+        result.curves[0].model_copy(update={"id": f"{i}.curve", "kind": "exact"}) for i in odd
+    )
+    more = {"estimates": (*result.estimates, *added), "curves": (*result.curves, *curves)}
+    text = words(render(result.model_copy(update=more), "html"))
+    for identifier in odd:
+        assert f" {identifier} " in text
+
+
+def test_result_without_anything_is_rendered(build: Build) -> None:
+    nothing = {"estimates": (), "curves": (), "histograms": (), "checks": (), "audits": ()}
+    result = build("inconclusive", epsilon=None).model_copy(update=nothing | {"notes": ()})
+    text = words(render(result, "html"))
+    assert text.count("Not measured: this audit was not asked for.") == 5
+    assert "The policy holds no check, so nothing was judged." in text
+
+
+def test_the_tile_and_the_sentence_show_the_same_bound(build: Build) -> None:
+    result = build("fail", measured=2.8823)
+    checks = (result.checks[0].model_copy(update={"observed": 2.8791}), *result.checks[1:])
+    text = words(render(result.model_copy(update={"checks": checks}), "html"))
+    assert "Measured ε ≥ 2.879 nats" in text
