@@ -1,0 +1,71 @@
+"""Carathéodory's reduction: the same sums with no more columns than equations."""
+
+import numpy as np
+import scipy.linalg
+
+from ldpaudit.release import FloatArray
+
+
+def reduced_amounts(columns: FloatArray, amounts: FloatArray, costs: FloatArray) -> FloatArray:
+    """Return amounts ≥ 0 with the same Σ amount · column, at most r of them above 0.
+
+    Among the directions that leave the sum as it is, it follows those that lower the cost, until
+    one amount after the other is 0. Columns are taken in batches, the largest amounts first.
+
+    Parameters
+    ----------
+    columns : float64 array of shape (r, n)
+        Some positive combination of its rows must be positive on every column.
+    amounts : float64 array of shape (n,)
+        Above 0.
+    costs : float64 array of shape (n,)
+        Per unit of amount.
+
+    Returns
+    -------
+    float64 array of shape (n,)
+    """
+    r, n = columns.shape
+    order = np.argsort(-amounts, kind="stable")
+    result, kept = amounts.copy(), order[:r]
+    for start in range(r, n, r):
+        batch = np.concatenate([kept, order[start : start + r]])
+        share = _reduced(columns[:, batch] * result[batch], result[batch] * costs[batch])
+        result[batch] *= share
+        kept = batch[share > 0]
+    return result
+
+
+def _reduced(columns: FloatArray, costs: FloatArray) -> FloatArray:
+    """Return shares ≥ 0 with columns @ shares = columns @ 1, at most r of them above 0."""
+    r, n = columns.shape
+    scale = np.abs(columns).sum(axis=1)
+    basis, _ = scipy.linalg.qr((columns / np.where(scale > 0, scale, 1)[:, None]).T)
+    null: FloatArray = np.ascontiguousarray(basis[:, r:], dtype=np.float64)
+    shares, left = np.ones(n), np.ones(n, dtype=np.bool_)
+    while null.shape[1]:
+        direction: FloatArray = np.asarray(-null @ (costs @ null), dtype=np.float64)
+        if not np.abs(direction).max() > np.finfo(np.float64).eps * np.abs(costs).max():
+            direction = null[:, 0]
+        falling = np.flatnonzero(left & (direction < 0))
+        if not len(falling):
+            direction = -direction
+            falling = np.flatnonzero(left & (direction < 0))
+        steps = -shares[falling] / direction[falling]
+        gone = falling[steps.argmin()]
+        shares = np.where(left, np.maximum(shares + steps.min() * direction, 0), 0.0)
+        shares[gone], left[gone] = 0.0, False
+        null = _without(null, int(gone))
+    return shares
+
+
+def _without(null: FloatArray, row: int) -> FloatArray:
+    """Return an orthonormal basis of the vectors of the span that are 0 at ``row``."""
+    mirror = null[row].copy()
+    mirror[0] += np.copysign(np.linalg.norm(mirror), mirror[0])
+    size = float(mirror @ mirror)
+    if size > 0:
+        null = null - np.outer(null @ mirror, (2 / size) * mirror)
+    rest = null[:, 1:]
+    rest[row] = 0.0
+    return rest
