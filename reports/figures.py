@@ -61,11 +61,12 @@ def epsilon_figure(quantities: Sequence[Quantity], result: AuditResult, claim: s
     largest = max([*(e for e in ends if math.isfinite(e)), *limits, 0.1])
     axis = charts.Axis("ε (nats)", 0.0, largest * 1.12)
     rules = [charts.Rule(limit, f"claimed ε = {claim}", "", 0, True) for limit in limits]
-    rows = [_epsilon_row(q, claimed) for q in drawn]
+    refuted = any(c.id == "claimed-epsilon" and c.verdict == "fail" for c in result.checks)
+    rows = [_epsilon_row(q, claimed, refuted=refuted) for q in drawn]
     title = "Every method on one axis"
     description = (
         f"{_claim_words(claim)} {_list(quantities)} A mark to the right of the claim "
-        "refutes it if it is certified; a mark to the left of it proves nothing."
+        "refutes it where the check at the corrected level says so; a mark to the left proves nothing."
     )
     drawing = charts.draw(
         lambda width: charts.intervals(rows, rules, axis, width), title, description, "epsilon"
@@ -74,11 +75,14 @@ def epsilon_figure(quantities: Sequence[Quantity], result: AuditResult, claim: s
     return Figure("epsilon", title, description, drawing, table)
 
 
-def _epsilon_row(quantity: Quantity, claimed: float | None) -> charts.Row:
+def _epsilon_row(quantity: Quantity, claimed: float | None, *, refuted: bool) -> charts.Row:
+    """Return a row; only where the corrected check failed is a bound said to be beyond."""
     estimate = quantity.estimate
     above = claimed is not None and estimate.value > claimed
-    beyond = above and quantity.mark == "lower"
-    remark = " · above the claim" if above else ""
+    beyond = above and quantity.mark == "lower" and refuted
+    remark = " · above the claim" if beyond else " · above, uncorrected" if above else ""
+    if above and quantity.mark != "lower":
+        remark = " · above, not certified"
     return charts.Row(
         label=brief(quantity.name, 30),
         text=f"{quantity.text}{remark}",

@@ -68,9 +68,10 @@ def _epsilon(result: AuditResult, printer: Printer) -> Part:
         "epsilon",
         "Claimed against measured ε",
         "ε limits how much a released label can tell about the true one. A certified lower bound "
-        "says that the release leaks at least that much, whatever else is true. A bound above the "
-        "claim refutes it. Bounds below the claim prove nothing: they are what this audit could "
-        "find.",
+        "says that the release leaks at least that much. Each bound here holds at its own level by "
+        "itself; the check holds the strongest against the claim at a level corrected for choosing "
+        "it, and refutes the claim if it still lies above. Bounds below the claim prove nothing: "
+        "they are what this audit could find.",
         figures,
         printer.quantities(others),
         lead=_EMPTY_CLAIMS.get(printer.claim, ""),

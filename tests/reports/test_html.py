@@ -323,3 +323,13 @@ def test_the_tile_and_the_sentence_show_the_same_bound(build: Build) -> None:
     checks = (result.checks[0].model_copy(update={"observed": 2.8791}), *result.checks[1:])
     text = words(render(result.model_copy(update={"checks": checks}), "html"))
     assert "Measured ε ≥ 2.879 nats" in text
+
+
+def test_a_bound_that_is_above_only_without_correction_is_no_violation(build: Build) -> None:
+    result = build("pass", measured=1.002)
+    corrected = result.checks[0].model_copy(update={"observed": 0.998})
+    result = result.model_copy(update={"checks": (corrected, *result.checks[1:])})
+    text = words(render(result, "html"))
+    assert "≥ 1.002 · above, uncorrected" in text
+    assert "· above the claim" not in text
+    assert "Measured ε ≥ 0.998 nats" in text
