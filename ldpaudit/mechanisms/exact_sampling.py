@@ -149,25 +149,24 @@ def integer_weights(probabilities: FloatArray) -> WordArray:
         below 2⁻⁶³ or 0.
     """
     rows = np.ascontiguousarray(probabilities, dtype=np.float64)
-    weights = np.floor(np.ldexp(rows, 63)).astype(np.uint64)
-    for weight, row in zip(weights, rows, strict=True):
-        total = int(np.sum(weight >> np.uint64(32))) << 32
-        missing = TOTAL - total - int(np.sum(weight & np.uint64(0xFFFFFFFF)))
-        _spread(weight, row, missing)
+    scaled = np.ldexp(rows, 63)
+    weights = scaled.astype(np.uint64)
+    fraction = scaled - np.floor(scaled)
+    # The sums wrap modulo 2⁶⁴, and what is missing to 2⁶³ is small: the difference is exact.
+    missing = (np.uint64(TOTAL) - weights.sum(axis=1, dtype=np.uint64)).view(np.int64)
+    excess = (missing - fraction.sum(axis=1)) / rows.sum(axis=1)
+    share = np.floor(fraction + rows * excess[:, None]).astype(np.int64)
+    weights += share.view(np.uint64)  # Two's complement: adding a negative number takes away.
+    _spread(weights, rows, missing - share.sum(axis=1))
     return weights
 
 
-def _spread(weight: WordArray, row: FloatArray, missing: int) -> None:
-    """Add ``missing`` units (or take them) in proportion to the probabilities, in place."""
-    share = np.trunc(row * (missing / row.sum())).astype(np.int64)
-    weight += share.view(np.uint64)  # Two's complement: adding a negative number wraps to less.
-    rest = missing - int(share.sum())
-    largest = np.argsort(-row, kind="stable")[: np.count_nonzero(weight)]
-    step = np.uint64(1) if rest > 0 else np.uint64((1 << 64) - 1)
-    whole, left = divmod(abs(rest), len(largest))
-    for _ in range(whole):
-        weight[largest] += step
-    weight[largest[:left]] += step
+def _spread(weights: WordArray, rows: FloatArray, rest: npt.NDArray[np.int64]) -> None:
+    """Add the last ``rest`` units of each row (fewer than outcomes), one to each of the largest."""
+    order = np.argsort(-rows, axis=1, kind="stable")
+    ordered = np.take_along_axis(weights, order, axis=1)
+    ordered += (np.arange(rows.shape[1]) < rest[:, None]).astype(np.uint64)
+    np.put_along_axis(weights, order, ordered, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

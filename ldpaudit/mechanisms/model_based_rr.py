@@ -4,12 +4,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import (
     BitSource,
     Randomness,
@@ -176,6 +178,23 @@ class ModelBasedRR:
         """
         low = self.noise * self.floor
         return max(1 - self.noise + low - math.exp(epsilon) * low, 0.0)
+
+    def rdp(self, alpha: float) -> float:
+        """Return the Rényi label-DP of the worst row the floor allows, at order α > 0, in nats.
+
+        The divergence of two labels falls as either one's P̂ grows (Σ p^α q^{1−α} less the part
+        that both share is convex in it and bounded), so both are at the floor; of two labels only,
+        one is.
+        """
+        return self._worst_row.rdp(alpha)
+
+    @cached_property
+    def _worst_row(self) -> Channel:
+        """The channel of two labels in the worst row; every other output is one."""
+        f, k = self.floor, len(self.classes)
+        p = np.array([f, 1 - f] if k == 2 else [f, f, 1 - 2 * f])
+        matrix = (1 - self.noise) * np.eye(2, len(p)) + self.noise * p
+        return Channel(matrix, (0, 1), tuple(range(len(p))))
 
     def sample(self, labels: IntArray, synthetic: FloatArray, rng: Randomness = None) -> IntArray:
         """Release labels given as codes.

@@ -30,7 +30,8 @@ def pieces(mechanism):
     steps = [width * (j + part) for j in range(periods) for part in (0.0, gamma)]
     edges = {side * step + shift for step in steps for side in (-1, 1) for shift in (0, width)}
     # Edges that differ by rounding alone would leave slivers in which both densities are off.
-    return sorted({round(edge + mechanism.labels.low, 11) for edge in edges})
+    merged = {round(edge, 9): edge + mechanism.labels.low for edge in edges}
+    return sorted(merged.values())
 
 
 def integral(mechanism, function):
