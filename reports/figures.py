@@ -66,7 +66,7 @@ def epsilon_figure(quantities: Sequence[Quantity], result: AuditResult, claim: s
     title = "Every method on one axis"
     description = (
         f"{_claim_words(claim)} {_list(quantities)} A mark to the right of the claim "
-        "refutes it where the check at the corrected level says so; a mark to the left proves nothing."
+        "refutes it where the check at the corrected level says so; one to the left proves nothing."
     )
     drawing = charts.draw(
         lambda width: charts.intervals(rows, rules, axis, width), title, description, "epsilon"
