@@ -1,7 +1,7 @@
 """Find the best bins for RR-on-Bins: the least expected loss of any ε-DP channel."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from ldpaudit.mechanisms.rr_on_bins import RROnBins
 from ldpaudit.release import FloatArray, Label
 
 _ROUNDS = 50
+_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ def optimal_bins(
 
     The loss of a partition into d bins is Σ L(bin)/(d − 1 + e^ε). Dinkelbach's iteration (1967)
     turns the ratio into a price per bin: for a price λ the partition that minimises Σ (L(bin) − λ)
-    is found by dynamic programming in O(k²), and its ratio is the next price, until the price
-    stays. No table over d is needed.
+    is found by dynamic programming in O(k²), or O(k log k) for the absolute loss, and its ratio
+    is the next price, until the price stays. No table over d is needed.
 
     Parameters
     ----------
@@ -76,19 +77,33 @@ def optimal_bins(
 
 
 def _dinkelbach(costs: BinCosts, prior: FloatArray, growth: float) -> tuple[list[int], int]:
-    best = min(_first_guesses(prior), key=lambda starts: _ratio(costs, starts, len(prior), growth))
-    price = _ratio(costs, best, len(prior), growth)
-    for rounds in range(1, _ROUNDS + 1):
-        starts = _cheapest_partition(costs, len(prior), price)
-        ratio = _ratio(costs, starts, len(prior), growth)
-        if not ratio < price:
-            return best, rounds
+    k = len(prior)
+    best = min(_even_bins(prior), key=lambda starts: _ratio(costs, starts, k, growth))
+    best, _ = _improved(costs.guess, costs, best, k, growth)
+    return _improved(costs.cheapest, costs, best, k, growth)
+
+
+def _improved(
+    cheapest: Callable[[float], list[int]],
+    costs: BinCosts,
+    best: list[int],
+    k: int,
+    growth: float,
+) -> tuple[list[int], int]:
+    """Lower the price until the cheapest partition no longer does; count the rounds."""
+    price = _ratio(costs, best, k, growth)
+    rounds = 0
+    while rounds < _ROUNDS:
+        starts, rounds = cheapest(price), rounds + 1
+        ratio = _ratio(costs, starts, k, growth)
+        if not ratio < price * (1 - _ROUNDING):
+            break
         # The price falls with each round, so no partition comes twice.
         best, price = starts, ratio
-    return best, _ROUNDS
+    return best, rounds
 
 
-def _first_guesses(prior: FloatArray) -> list[list[int]]:
+def _even_bins(prior: FloatArray) -> list[list[int]]:
     """Return partitions into 1, 2, 4, … bins of about equal probability."""
     cumulative, k = np.cumsum(prior), len(prior)
     counts = [1 << power for power in range(k.bit_length()) if 1 << power <= k]
@@ -100,26 +115,8 @@ def _first_guesses(prior: FloatArray) -> list[list[int]]:
 
 
 def _ratio(costs: BinCosts, starts: list[int], k: int, growth: float) -> float:
-    ends = [*starts[1:], k]
-    total = sum(
-        float(costs.ending_at(end - 1)[start]) for start, end in zip(starts, ends, strict=True)
-    )
-    return total / (len(starts) + growth)
-
-
-def _cheapest_partition(costs: BinCosts, k: int, price: float) -> list[int]:
-    """Minimise Σ (L(bin) − price) over the partitions into neighbouring labels."""
-    value = np.zeros(k + 1)
-    start = np.zeros(k + 1, dtype=np.int64)
-    for last in range(k):
-        candidates = costs.ending_at(last) + value[: last + 1]
-        start[last + 1] = best = int(candidates.argmin())
-        value[last + 1] = candidates[best] - price
-    starts, end = [], k
-    while end > 0:
-        end = int(start[end])
-        starts.append(end)
-    return starts[::-1]
+    bins = zip(starts, [*starts[1:], k], strict=True)
+    return sum(costs.cost(start, end - 1) for start, end in bins) / (len(starts) + growth)
 
 
 def _distinct(costs: BinCosts, starts: list[int], k: int) -> tuple[list[int], list[float]]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize_scalar
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.bin_costs import bin_costs
+from ldpaudit.mechanisms.bin_costs import bin_costs, cheapest_partition
 from ldpaudit.mechanisms.bin_design import optimal_bins
 from ldpaudit.mechanisms.losses import loss
 from ldpaudit.mechanisms.unbiased_design import optimal_unbiased
@@ -83,9 +83,7 @@ def test_it_equals_the_best_of_all_partitions_of_ten_labels(seed):
     best, k = math.inf, len(labels)
     for cuts in itertools.product([False, True], repeat=k - 1):
         starts = [0, *np.flatnonzero(cuts) + 1]
-        total = sum(
-            costs.ending_at(e - 1)[s] for s, e in zip(starts, [*starts[1:], k], strict=True)
-        )
+        total = sum(costs.cost(s, e - 1) for s, e in zip(starts, [*starts[1:], k], strict=True))
         best = min(best, total / (len(starts) + math.expm1(epsilon)))
     design = optimal_bins(labels.tolist(), prior, epsilon)
     assert design.loss == pytest.approx(best, rel=1e-10)
@@ -136,7 +134,7 @@ def test_it_is_better_than_the_unbiased_one_and_biased():
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_costs_without_a_table_agree_with_costs_in_a_table(name):
+def test_costs_agree_with_a_search_for_the_best_output(name):
     rng = np.random.default_rng(3)
     labels, prior = np.sort(rng.uniform(0, 9, size=30)), rng.dirichlet(np.ones(30))
     costs = bin_costs(name, labels, prior, 3.0)
@@ -144,19 +142,44 @@ def test_costs_without_a_table_agree_with_costs_in_a_table(name):
         weights = prior * np.where((np.arange(30) >= first) & (np.arange(30) <= last), 4.0, 1.0)
         perfect = float(weights @ loss(name, labels, labels))
         expected = least_loss(name, labels, weights) - perfect
-        assert costs.ending_at(last)[first] == pytest.approx(expected, rel=1e-8)
+        assert costs.cost(first, last) == pytest.approx(expected, rel=1e-8)
         output = np.full(30, costs.output(first, last))
         assert float(weights @ loss(name, output, labels)) - perfect == pytest.approx(
             expected, rel=1e-8
         )
 
 
-def test_ten_thousand_labels_need_no_table_of_all_bins():
-    labels = np.arange(3000)
-    prior = np.exp(-labels / 500)
-    design = optimal_bins(labels.tolist(), prior / prior.sum(), 2.0)
-    assert design.mechanism.outputs[0] < design.mechanism.outputs[-1]
-    assert design.rounds < 10
+def test_many_labels_need_no_table_of_all_bins():
+    labels = np.arange(2001.0)
+    prior = np.exp(-labels / 500) / np.exp(-labels / 500).sum()
+    design = optimal_bins(labels.tolist(), prior, 2.0)
+    costs = bin_costs("squared", labels, prior, math.expm1(2.0))
+    table = [costs.ending_at(last, slice(0, last + 1)) for last in range(2001)]
+    price = design.loss
+    starts = cheapest_partition(lambda end: table[end - 1], 2001, price)
+    ends = [*starts[1:], 2001]
+    total = sum(table[e - 1][s] for s, e in zip(starts, ends, strict=True))
+    # At the optimal price the cheapest partition costs as much as it brings.
+    assert total / (len(starts) + math.expm1(2.0)) == pytest.approx(price, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_path_over_medians_is_the_cheapest_partition(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 40))
+    labels, prior = np.cumsum(rng.uniform(0.05, 3, size=k)), rng.dirichlet(np.full(k, 0.5))
+    costs = bin_costs("absolute", labels, prior, growth := float(rng.choice([0.1, 2.0, 50.0])))
+    for price in (0.01, 0.3, 2.0):
+
+        def ending_at(end):
+            return np.array([costs.cost(start, end - 1) for start in range(end)])
+
+        def total(starts):
+            bins = zip(starts, [*starts[1:], k], strict=True)
+            return sum(costs.cost(s, e - 1) - price for s, e in bins)  # noqa: B023
+
+        plain = total(cheapest_partition(ending_at, k, price))
+        assert total(costs.cheapest(price)) == pytest.approx(plain, rel=1e-10, abs=1e-10 * growth)
 
 
 @pytest.mark.parametrize(
