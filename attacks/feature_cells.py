@@ -3,7 +3,7 @@
 Counts in a cell are shrunk towards a smoother model's probabilities, as a Dirichlet prior would.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +68,10 @@ class Cells:
     def __len__(self) -> int:
         """Return the number of cells c."""
         return len(self.keys)
+
+    def take(self, rows: IndexArray) -> "Cells":
+        """Return the same cells with only the given rows as members."""
+        return replace(self, members=self.members[rows])
 
     def counts(self, codes: IntArray, n_codes: int) -> FloatArray:
         """Return how often each code occurs in each cell, float64 of shape (c, n_codes)."""

@@ -1,6 +1,6 @@
 """The models of P(y | x) that a posterior model blends: each fitted on some rows of one table."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ _BOOSTING_WORK = 4e8
 _BOOSTED_CLASSES = 12
 _FEWEST_ROWS = 2_000
 _PENALTIES = (1000.0, 30.0, 1.0)
+_ROWS_PER_WEIGHT = 50
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,15 @@ class Labelled:
     transition: FloatArray
     channel: Channel | None
     prior: FloatArray
+
+    @property
+    def contrast(self) -> float:
+        """What the channel leaves of a difference: its second singular value, 1 without noise."""
+        return float(np.linalg.svd(self.transition, compute_uv=False)[1])
+
+    def take(self, rows: IndexArray) -> "Labelled":
+        """Return the table of the given rows; the class frequencies stay."""
+        return replace(self, features=self.features.take(rows), codes=self.codes[rows])
 
     def likelihood(self, rows: IndexArray) -> FloatArray:
         """Return T[y, code] for every class y and each row, float64 of shape (rows, k)."""
@@ -104,15 +114,15 @@ def fit_logistic(
     rng : numpy.random.Generator
         Thins the rows of large tables.
     penalty : float, optional
-        The ridge penalty; by default chosen, on large tables 1.
+        The ridge penalty; by default chosen, and 1 where rows tell much more than it.
     """
     design = DesignMatrix.fit(table.features.take(training))
     if design.width == 0:
         return None
     work = design.width * len(table.transition)
     rows = _thinned(training, work, _LOGISTIC_WORK, rng)
-    if penalty is None and len(rows) * work > _LOGISTIC_WORK / 8:
-        penalty = 1.0
+    if penalty is None and len(rows) * table.contrast**2 > _ROWS_PER_WEIGHT * work:
+        penalty = _PENALTIES[-1]
     matrix = design.transform(table.features.take(rows))
     held = design.transform(table.features.take(validation))
     best: tuple[float, LogisticPart] | None = None

@@ -138,13 +138,11 @@ def fit_posterior(
         raise InsufficientDataError("A model of the labels needs at least one row.")
     transition = np.eye(n_classes) if channel is None else channel.matrix
     everything = Labelled(features, codes, transition, channel, _prior(codes, transition))
-    table = everything
+    rows = np.arange(len(codes))
     if len(codes) > max_rows:
         rows = np.sort(rng.choice(len(codes), size=max_rows, replace=False))
-        prior = everything.prior
-        table = Labelled(features.take(rows), codes[rows], transition, channel, prior)
     with threadpool_limits(limits=threads):
-        return _fit(table, everything, rng)
+        return _fit(everything, rows, rng)
 
 
 def _prior(codes: IntArray, transition: FloatArray) -> FloatArray:
@@ -153,9 +151,9 @@ def _prior(codes: IntArray, transition: FloatArray) -> FloatArray:
     return shrunk_cell_posteriors(counts[None, :], transition, np.full((1, k), 1 / k), 1.0).ravel()
 
 
-def _fit(table: Labelled, everything: Labelled, rng: np.random.Generator) -> PosteriorModel:
-    n = len(table.codes)
-    if n < MIN_ROWS or len(np.unique(table.codes)) < 2 or table.features.is_constant():
+def _fit(everything: Labelled, rows: IndexArray, rng: np.random.Generator) -> PosteriorModel:
+    table = everything.take(rows)
+    if len(rows) < MIN_ROWS or len(np.unique(table.codes)) < 2 or table.features.is_constant():
         return PosteriorModel(table.prior)
     folds = _folds(table, rng)
     fitted = [_parts(table, training, validation, rng) for training, validation in folds]
@@ -175,7 +173,11 @@ def _fit(table: Labelled, everything: Labelled, rng: np.random.Generator) -> Pos
     if len(folds) > 1:
         parts = tuple(_refitted(table, fitted[0][i], rng) for i in kept)
         final = PosteriorModel(table.prior, parts, weights)
-    weight = _cell_weight(first, table, *folds[0])
+    # Rows that no part was fitted on judge the cells too, also those that were thinned out.
+    training = rows[folds[0][0]]
+    weight = (
+        0.0 if _too_many_cells(everything, training) else _cell_weight(first, everything, training)
+    )
     return final if weight == 0.0 else _with_cells(final, weight, everything)
 
 
@@ -214,22 +216,29 @@ def _part_logs(prior: FloatArray, parts: tuple[Part, ...], features: FeatureTabl
     return np.stack(logs)
 
 
-def _cell_weight(
-    blend: PosteriorModel, table: Labelled, training: IndexArray, validation: IndexArray
-) -> float:
-    """Return how many rows the blend is worth in a cell; 0 where cells are not worth it."""
-    cells = Cells.fit(table.features.take(training))
-    if len(cells) > len(training) // 3:
-        return 0.0
-    base = blend.predict(table.features.take(training[cells.representatives]))
-    counts = cells.counts(table.codes[training], table.transition.shape[1])
-    held, likelihood = table.features.take(validation), table.likelihood(validation)
-    spots, plain = cells.locate(held), blend.predict(held)
-    best = (forward_loss(plain, likelihood), 0.0)
+def _too_many_cells(table: Labelled, training: IndexArray) -> bool:
+    return len(Cells.fit(table.features.take(training))) > len(training) // 3
+
+
+def _cell_weight(blend: PosteriorModel, table: Labelled, training: IndexArray) -> float:
+    """Return how many rows the blend is worth in a cell; 0 where cells are not worth it.
+
+    Cells are filled from ``training``, the rows that the blend was fitted on, and judged by the
+    forward log-loss on all others.
+    """
+    outputs = table.transition.shape[1]
+    cells = Cells.fit(table.features)
+    base = blend.predict(table.features.take(cells.representatives))
+    filled = cells.take(training).counts(table.codes[training], outputs)
+    others = cells.counts(table.codes, outputs) - filled
+
+    def loss(posterior: FloatArray) -> float:
+        return -float((others * np.log(posterior @ table.transition + 1e-300)).sum())
+
+    best = (loss(base), 0.0)
     for weight in _CELL_WEIGHTS:
-        trial = shrunk_cell_posteriors(counts, table.transition, base, weight)
-        found = np.where(spots[:, None] >= 0, trial[spots], plain)
-        best = min(best, (forward_loss(found, likelihood), weight))
+        trial = shrunk_cell_posteriors(filled, table.transition, base, weight)
+        best = min(best, (loss(trial), weight))
     return best[1]
 
 

@@ -1,0 +1,165 @@
+import numpy as np
+import pytest
+
+from ldpaudit.attacks import ATTACKS, Knowledge, available_attacks, create_attack
+from ldpaudit.attacks.interface import (
+    as_seen_by,
+    condition_on_released,
+    missing_need,
+    without_truth,
+)
+from ldpaudit.attacks.knn import neighbors_for
+from ldpaudit.attacks.label_counts import clean_prior, measured_channel
+from ldpaudit.errors import InputError
+from ldpaudit.estimators.advantage import informed_accuracy
+from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
+
+
+def cell_release(n, epsilon, seed, k=3):
+    """Rows of six cells with known P(y | cell), released through randomized response."""
+    rng = np.random.default_rng(seed)
+    eta = np.random.default_rng(99).dirichlet(np.full(k, 0.6), size=6)
+    cells = rng.integers(0, 6, n)
+    truth = (rng.random((n, 1)) > np.cumsum(eta, axis=1)[cells, :-1]).sum(axis=1)
+    mechanism = RandomizedResponse.from_epsilon(tuple(range(k)), epsilon)
+    released = mechanism.sample(truth.astype(np.int32), rng)
+    table = FeatureTable(
+        cells[:, None].astype(np.float32), cells[:, None].astype(np.int32), (6,), 2
+    )
+    release = Release(
+        table,
+        ReleasedLabels(released),
+        mechanism.classes,
+        mechanism.classes,
+        TrueLabels(truth.astype(np.int32)),
+    )
+    return release, mechanism, eta
+
+
+def fitted(name, release, mechanism, seed=0):
+    known = None if mechanism is None else mechanism.channel
+    attack = create_attack(name, Knowledge(known, seed=seed))
+    return attack.fit(as_seen_by(attack, release), np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_every_attack_gives_probabilities(name):
+    release, mechanism, _ = cell_release(1500, 1.0, 0)
+    posterior = fitted(name, release, mechanism).posterior(without_truth(release))
+    assert posterior.shape == (1500, 3)
+    assert posterior.dtype == np.float64
+    assert posterior.min() >= 0
+    np.testing.assert_allclose(posterior.sum(axis=1), 1.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["bayes", "oracle", "knn"])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_informed_attacks_come_close_to_the_optimum(name, epsilon):
+    release, mechanism, eta = cell_release(8000, epsilon, 1)
+    test, _, _ = cell_release(8000, epsilon, 2)
+    cells = np.bincount(test.features.categorical[:, 0], minlength=6).astype(float)
+    optimum = informed_accuracy(eta, mechanism.channel, cells)
+    posterior = fitted(name, release, mechanism).posterior(without_truth(test))
+    accuracy = np.mean(posterior.argmax(axis=1) == test.truth)
+    # The standard error is 0.0056; fixed seeds.
+    assert optimum - 0.03 < accuracy < optimum + 0.02
+
+
+def test_the_order_of_attacks_changes_nothing():
+    release, mechanism, _ = cell_release(600, 1.0, 3)
+    results = []
+    for order in (("classifier", "bayes"), ("bayes", "classifier")):
+        knowledge = Knowledge(mechanism.channel, seed=5)
+        posteriors = {}
+        for name in order:
+            attack = create_attack(name, knowledge)
+            attack.fit(as_seen_by(attack, release), np.random.default_rng(0))
+            posteriors[name] = attack.posterior(without_truth(release))
+        results.append(posteriors)
+    for name in ("classifier", "bayes"):
+        np.testing.assert_array_equal(results[0][name], results[1][name])
+
+
+def test_attacks_never_see_true_labels_they_do_not_declare():
+    release, mechanism, _ = cell_release(100, 1.0, 4)
+    for name in ATTACKS:
+        attack = create_attack(name, Knowledge(mechanism.channel))
+        sees = as_seen_by(attack, release).truth is not None
+        assert sees == ("truth" in attack.needs) == (name in ("features-only", "oracle"))
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "truth", "reason"),
+    [
+        ("bayes", False, True, "declared channel"),
+        ("oracle", True, False, "true labels"),
+        ("classifier", False, True, None),
+        ("released-label", False, False, None),
+    ],
+)
+def test_what_is_missing_is_said(name, known, truth, reason):
+    release, mechanism, _ = cell_release(100, 1.0, 5)
+    release = release if truth else without_truth(release)
+    knowledge = Knowledge(mechanism.channel if known else None)
+    found = missing_need(create_attack(name, knowledge), release, knowledge)
+    assert found is None if reason is None else reason in found
+
+
+def test_outputs_that_are_no_classes_need_a_channel():
+    release, _, _ = cell_release(100, 1.0, 6)
+    other = Release(
+        release.features, release.released, ("a", "b", "c"), release.classes, release.truth
+    )
+    attack = create_attack("released-label", Knowledge(None))
+    assert "not the classes" in missing_need(attack, other, Knowledge(None))
+
+
+@pytest.mark.parametrize("name", ["released-label", "classifier", "knn", "oracle"])
+def test_without_a_channel_labels_are_taken_at_their_word(name):
+    release, _, _ = cell_release(2000, 4.0, 7)
+    posterior = fitted(name, release, None).posterior(without_truth(release))
+    if name == "released-label":
+        np.testing.assert_array_equal(posterior.argmax(axis=1), release.released)
+    assert np.mean(posterior.argmax(axis=1) == release.truth) > 0.45
+
+
+def test_prior_is_corrected_for_the_channel():
+    mechanism = RandomizedResponse.from_epsilon((0, 1), 1.0)
+    rng = np.random.default_rng(8)
+    truth = (rng.random(40_000) < 0.2).astype(np.int32)
+    prior = clean_prior(mechanism.sample(truth, rng), mechanism.channel.matrix)
+    assert prior[1] == pytest.approx(0.2, abs=0.03)
+
+
+def test_a_false_claim_is_outvoted_by_counts():
+    honest = RandomizedResponse.from_epsilon((0, 1), 4.0)
+    truth = np.tile(np.arange(2, dtype=np.int32), 5000)
+    released = honest.sample(truth, np.random.default_rng(9))
+    claimed = RandomizedResponse.from_epsilon((0, 1), 0.5).channel.matrix
+    found = measured_channel(truth, released, (2, 2), claimed)
+    np.testing.assert_allclose(found, honest.channel.matrix, atol=0.02)
+    np.testing.assert_allclose(measured_channel(truth[:0], released[:0], (2, 2), claimed), claimed)
+
+
+def test_an_impossible_output_leaves_the_posterior():
+    release, _, _ = cell_release(10, 1.0, 10)
+    posterior = np.full((10, 3), 1 / 3)
+    np.testing.assert_allclose(
+        condition_on_released(posterior, np.zeros((3, 3)), release), posterior
+    )
+
+
+def test_more_noise_asks_more_neighbors():
+    few, many = (
+        neighbors_for(40_000, RandomizedResponse.from_epsilon((0, 1), e).channel.matrix)
+        for e in (4.0, 0.5)
+    )
+    assert 100 <= few < many <= 10_000
+    assert neighbors_for(3, np.eye(2)) == 1
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(InputError, match="choose one of"):
+        create_attack("guesswork", Knowledge(None))
+    assert list(available_attacks())[: len(ATTACKS)] == list(ATTACKS)

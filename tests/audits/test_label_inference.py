@@ -1,0 +1,266 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from ldpaudit.attacks.scoring import ACCURACY, ADVANTAGE, score_fold
+from ldpaudit.audits.attack_estimates import _merged, best_estimates
+from ldpaudit.audits.attack_runs import AttackRun, aligned_channel
+from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.label_inference import LabelInferenceAudit
+from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.mechanisms import ExplicitChannel, RandomizedResponse, UnknownMechanism
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
+
+FALSE_ALARM = 1e-6
+"""The probability that a validity test fails by chance."""
+
+
+def gaussian_release(n, epsilon, seed, *, k=2, columns=3, shift=0.4):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, k, n).astype(np.int32)
+    values = rng.normal(size=(n, columns)).astype(np.float32)
+    values += shift * (truth[:, None] - (k - 1) / 2)
+    mechanism = RandomizedResponse.from_epsilon(tuple(f"c{i}" for i in range(k)), epsilon)
+    return Release(
+        FeatureTable(values, np.zeros((n, 0), np.int32), (), columns),
+        ReleasedLabels(mechanism.sample(truth, rng)),
+        mechanism.classes,
+        mechanism.classes,
+        TrueLabels(truth),
+    ), mechanism
+
+
+def audited(release, claim, **plan):
+    context = AuditContext(release, claim, Plan(**({"seed": 1} | plan)))
+    audit = LabelInferenceAudit()
+    assert audit.unavailable(context) is None
+    return audit.run(context)
+
+
+def by_id(finding):
+    return {estimate.id: estimate for estimate in finding.estimates}
+
+
+@pytest.fixture(scope="module")
+def honest():
+    release, mechanism = gaussian_release(4000, 2.0, 0)
+    return release, mechanism, audited(release, mechanism)
+
+
+def test_every_attack_is_scored(honest):
+    found = by_id(honest[2])
+    for name in ("released-label", "oracle", "classifier", "bayes", "knn"):
+        for measure in ("accuracy", "balanced_accuracy", "auc", "tpr_at_fpr_1pct", "advantage"):
+            estimate = found[f"attack.{name}.{measure}"]
+            assert estimate.kind == "certified"
+            assert estimate.low <= estimate.value <= estimate.high
+        assert found[f"attack.{name}.in_sample.accuracy"].kind == "estimated"
+    for name in ("prior", "features-only"):
+        assert f"attack.{name}.accuracy" in found
+        assert f"attack.{name}.advantage" not in found
+    assert found["attack.ceiling.advantage"].kind == "exact"
+    assert found["attack.utility_bound"].value == 1.0
+
+
+def test_the_best_attack_beats_its_references_and_respects_the_ceilings(honest):
+    found = by_id(honest[2])
+    assert found["attack.best.accuracy"].low > found["attack.features-only.accuracy"].value
+    assert found["attack.best.advantage"].low > 0.05
+    assert found["attack.best.advantage"].low <= found["attack.ceiling.advantage"].value
+    assert found["attack.best.accuracy"].low <= found["attack.ceiling.accuracy"].value
+    optimum = found["attack.optimum.accuracy"].value
+    assert found["attack.best.accuracy"].value == pytest.approx(optimum, abs=0.03)
+
+
+def test_bounds_are_functions_of_their_level(honest):
+    found, bounds = by_id(honest[2]), honest[2].bounds
+    for name in ("attack.best.accuracy", "attack.best.advantage"):
+        assert bounds[name](0.025) == pytest.approx(found[name].low)
+        assert bounds[name](0.001) < bounds[name](0.2)
+
+
+def test_the_curve_falls_with_the_share_guessed(honest):
+    (curve,) = honest[2].curves
+    assert curve.id == "attack.best.accuracy_by_confidence"
+    assert curve.x[-1] == 1.0
+    assert curve.value[0] > curve.value[-1]
+    overall = by_id(honest[2])["attack.best.accuracy"].value
+    assert curve.value[-1] == pytest.approx(overall, abs=1e-9)
+
+
+def test_the_same_seed_gives_the_same_finding():
+    release, mechanism = gaussian_release(400, 2.0, 10)
+    first, second = (audited(release, mechanism).estimates for _ in "ab")
+    assert first == second
+
+
+def test_features_that_say_nothing_leave_no_advantage_at_small_epsilon():
+    release, mechanism = gaussian_release(2000, 0.3, 2, shift=0.0)
+    release = replace(release, truth=TrueLabels((np.arange(2000) % 5 == 0).astype(np.int32)))
+    released = mechanism.sample(release.truth, np.random.default_rng(5))
+    found = by_id(audited(replace(release, released=ReleasedLabels(released)), mechanism))
+    assert found["attack.best.advantage"].low <= 0
+    assert found["attack.oracle.advantage"].value == pytest.approx(0.0, abs=0.02)
+
+
+def test_a_leak_beyond_the_claim_is_found():
+    release, _ = gaussian_release(3000, 6.0, 3)
+    claim = RandomizedResponse.from_epsilon(release.classes, 0.5)
+    found = by_id(audited(release, claim))
+    assert found["attack.best.accuracy"].low > found["attack.ceiling.accuracy"].value
+    assert found["attack.best.advantage"].low > found["attack.ceiling.advantage"].value
+
+
+def test_many_classes_and_an_undeclared_mechanism():
+    release, _ = gaussian_release(1500, 3.0, 4, k=5, shift=1.0)
+    finding = audited(release, UnknownMechanism())
+    found = by_id(finding)
+    assert "attack.bayes.accuracy" not in found
+    assert "attack.ceiling.advantage" not in found
+    assert any("bayes" in note.text and "declared" in note.text for note in finding.notes)
+    assert found["attack.oracle.accuracy"].low > found["attack.features-only.accuracy"].value
+
+
+def test_without_features_only_labels_are_attacked():
+    release, mechanism = gaussian_release(1000, 1.0, 5)
+    release = replace(
+        release,
+        features=FeatureTable(
+            np.zeros((1000, 0), np.float32), np.zeros((1000, 0), np.int32), (), 0
+        ),
+    )
+    found = by_id(audited(release, mechanism))
+    assert {"attack.released-label.accuracy", "attack.oracle.accuracy"} <= set(found)
+    assert not {"attack.knn.accuracy", "attack.bayes.accuracy"} & set(found)
+    bound = found["attack.utility_bound"]
+    assert bound.kind == "certified"
+    assert found["attack.released-label.accuracy"].low <= bound.value < 1
+
+
+def test_too_few_rows_are_refused():
+    release, mechanism = gaussian_release(39, 1.0, 6)
+    with pytest.raises(InsufficientDataError, match="at least 40 rows"):
+        audited(release, mechanism)
+    release, mechanism = gaussian_release(40, 1.0, 6)
+    assert "attack.best.accuracy" in by_id(audited(release, mechanism))
+
+
+def test_a_claim_in_another_order_is_aligned():
+    release, _ = gaussian_release(200, 1.0, 7)
+    matrix = np.array([[0.6, 0.4], [0.1, 0.9]])
+    turned = Channel(matrix[::-1, ::-1], release.classes[::-1], release.outputs[::-1])
+    context = AuditContext(release, ExplicitChannel(turned), Plan(seed=1))
+    np.testing.assert_array_equal(aligned_channel(context).matrix, matrix)
+    stranger = RandomizedResponse(("x", "y"), 0.5)
+    with pytest.raises(InputError, match="those of the release"):
+        aligned_channel(AuditContext(release, stranger, Plan(seed=1)))
+
+
+def test_posteriors_come_from_the_other_half():
+    # Every row has a label of its own kind of feature: a model of the same half would know it.
+    rng = np.random.default_rng(8)
+    n = 600
+    codes = np.arange(n, dtype=np.int32)[:, None]
+    table = FeatureTable(np.zeros((n, 0), np.float32), codes, (n,), 1)
+    truth = rng.integers(0, 2, n).astype(np.int32)
+    release = Release(table, ReleasedLabels(truth), (0, 1), (0, 1), TrueLabels(truth))
+    context = AuditContext(release, UnknownMechanism(), Plan(seed=1))
+    posterior = cross_fitted_posterior(context, "truth")
+    right = (posterior.argmax(axis=1) == truth).sum()
+    assert binom.ppf(FALSE_ALARM, n, 0.5) <= right <= binom.isf(FALSE_ALARM, n, 0.5)
+    assert cross_fitted_posterior(context, "truth") is posterior
+    assert not posterior.flags.writeable
+
+
+def test_true_labels_are_asked_for_by_name():
+    release, mechanism = gaussian_release(100, 1.0, 9)
+    context = AuditContext(replace(release, truth=None), mechanism, Plan(seed=1))
+    with pytest.raises(InputError, match="true labels"):
+        cross_fitted_posterior(context, "truth")
+    assert cross_fitted_posterior(context, "released").shape == (100, 2)
+
+
+class TestTheStrongest:
+    """Attacks on cells (x, z) whose accuracy in the population is known exactly."""
+
+    eta = np.array([0.15, 0.5, 0.7])
+    flip = 0.3
+    n = 240
+
+    def draw(self, rng):
+        cells = rng.integers(0, 3, self.n)
+        truth = (rng.random(self.n) < self.eta[cells]).astype(np.int32)
+        released = np.where(rng.random(self.n) < self.flip, 1 - truth, truth)
+        return cells, truth, released
+
+    def population(self, table):
+        """Return P(table[cell, released] is the true label)."""
+        right = 0.0
+        for cell, eta in enumerate(self.eta):
+            for y, share in enumerate((1 - eta, eta)):
+                for z in (0, 1):
+                    chance = self.flip if z != y else 1 - self.flip
+                    right += share * chance * (table[cell, z] == y) / 3
+        return right
+
+    def tables(self, cells, truth, released, rng):
+        """Five fitted attacks: by cell, by cell and release, by release, and two at random."""
+        both = np.stack([np.bincount(cells * 2 + released, truth == y, 6) for y in (0, 1)])
+        full = both.argmax(axis=0).reshape(3, 2)
+        alone = both.reshape(2, 3, 2).sum(axis=2).argmax(axis=0)
+        believing = np.tile([0, 1], (3, 1))
+        noise = [rng.integers(0, 2, (3, 2)) for _ in range(2)]
+        return np.repeat(alone[:, None], 2, axis=1), [full, believing, *noise]
+
+    def one_audit(self, rng):
+        data = self.draw(rng)
+        halves = rng.permutation(self.n) % 2
+        runs: dict[int, list] = {}
+        accuracy, advantage = np.zeros(4), np.zeros(4)
+        for half in (0, 1):
+            baseline, attacks = self.tables(*(part[halves == half] for part in data), rng)
+            cells, truth, released = (part[halves != half] for part in data)
+            for i, table in enumerate(attacks):
+                posterior = np.eye(2)[table[cells, released]]
+                guess = baseline[cells, released].astype(np.int32)
+                fold = score_fold(truth, posterior, guess, rate_alpha=0.05, rng=rng)
+                runs.setdefault(i, []).append(fold)
+                accuracy[i] += self.population(table) / 2
+                advantage[i] += (self.population(table) - self.population(baseline)) / 2
+        return (
+            [AttackRun(f"a{i}", True, tuple(f), 1, 1) for i, f in runs.items()],
+            accuracy,
+            advantage,
+        )
+
+    def test_intervals_hold_for_the_strongest_and_for_each(self):
+        rng, audits, confidence = np.random.default_rng(11), 250, 0.8
+        missed = np.zeros(4)
+        for _ in range(audits):
+            runs, accuracy, advantage = self.one_audit(rng)
+            (best, gain), _ = best_estimates(runs, confidence)
+            missed[0] += not best.low <= accuracy.max() <= best.high
+            missed[1] += not gain.low <= advantage.max() <= gain.high
+            fold = runs[0].folds
+            for column, measure, true in ((2, ACCURACY, accuracy), (3, ADVANTAGE, advantage)):
+                low = sum(measure.lower(f, 0.05) for f in fold) / 2
+                high = sum(measure.upper(f, 0.05) for f in fold) / 2
+                missed[column] += not low <= true[0] <= high
+        assert missed.max() <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
+
+    def test_the_strongest_is_found(self):
+        rng = np.random.default_rng(12)
+        lows = [best_estimates(self.one_audit(rng)[0], 0.8)[0][0].low for _ in range(20)]
+        assert np.mean(lows) > 0.62
+
+
+def test_steps_of_the_curve_hide_small_cells():
+    steps = _merged([[10, 10], [20, 15], [30, 12], [5, 5]])
+    assert sum(rows for rows, _ in steps) == 65
+    for rows, right in steps:
+        assert all(cell == 0 or cell >= 10 for cell in (rows, right, rows - right))
+    assert _merged([[6, 3]]) == []
