@@ -302,3 +302,19 @@ def test_bad_parameters_are_refused(labels, prior, epsilon, words):
 def test_an_unknown_loss_is_refused():
     with pytest.raises(InputError, match="squared, absolute or poisson"):
         optimal_unbiased([0, 1], [0.5, 0.5], 1.0, "hinge")
+
+
+@pytest.mark.real_data
+def test_weeks_worked_in_the_fertility_extract(shared_data):
+    import pyarrow.parquet as pq
+
+    weeks = pq.read_table(shared_data / "fertility.parquet", columns=["work"])["work"].to_numpy()
+    prior = np.bincount(weeks, minlength=53) / len(weeks)
+    losses = {}
+    for epsilon in (0.5, 1, 2, 4, 8):
+        design = optimal_unbiased(list(range(53)), prior, epsilon)
+        losses[epsilon] = design.loss
+        assert design.gap < 1e-9
+        assert np.abs(design.mechanism.bias()).max() < 1e-11
+    expected = {0.5: 5358.817390, 1: 1306.676103, 2: 288.6276248, 4: 40.35164826, 8: 1.848989381}
+    assert losses == pytest.approx(expected, rel=1e-8)
