@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.policy import ExceedanceSection, LimitSection, Policy, RenyiSection
 from ldpaudit.reports.numbers import number
-from ldpaudit.result import Curve, Estimate, Finding, Verdict
+from ldpaudit.result import Curve, Estimate, Finding, Side, Verdict
 
 RELEASE_ONLY_SHARE = 0.1
 """With true labels, the share of the error probability that the release-only bound gets."""
@@ -39,6 +39,8 @@ class Outcome:
     verdict: Verdict
     observed: float | None = None
     reason: str = ""
+    side: Side | None = None
+    """Whether ``observed`` is a confidence bound, and which."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,11 @@ def _claimed_epsilon(level: str, claim: Mechanism, evidence: Evidence, excess: f
             return Outcome("inconclusive", None, "no audit could bound ε from below")
         bound = _best_bound(found, evidence, alpha)
         if bound > limit:
-            return Outcome("fail", bound, "a certified lower bound lies above the claim")
+            return Outcome("fail", bound, "a certified lower bound lies above the claim", "lower")
         if power is None:
-            return Outcome("inconclusive", bound, "how much this audit could miss is not known")
+            return Outcome(
+                "inconclusive", bound, "how much this audit could miss is not known", "lower"
+            )
         if power.value > excess:
             missed = number(power.value, "up")
             return Outcome(
@@ -109,8 +113,9 @@ def _claimed_epsilon(level: str, claim: Mechanism, evidence: Evidence, excess: f
                 bound,
                 f"an excess of up to {missed} nats could have gone unnoticed, and the policy "
                 f"allows {number(excess)}",
+                "lower",
             )
-        return Outcome("pass", bound, "no certified lower bound lies above the claim")
+        return Outcome("pass", bound, "no certified lower bound lies above the claim", "lower")
 
     power_id = ("power.min_detectable_excess",) if power else ()
     question = "Does the release leak more about a label than the claimed ε?"
@@ -149,7 +154,9 @@ def _exceedance(section: ExceedanceSection, evidence: Evidence) -> Draft:
             return Outcome("inconclusive", None, "the instance-based loss was not estimated there")
         low, value = curve.low[at], curve.value[at]
         if low > section.max and alpha >= 1 - (curve.level or 1.0):
-            return Outcome("fail", low, "the lower bound of the share lies above the limit")
+            return Outcome(
+                "fail", low, "the lower bound of the share lies above the limit", "lower"
+            )
         if max(low, value) <= section.max:
             return Outcome("pass", value, "the estimated share lies within the limit")
         return Outcome("inconclusive", value, "the share's estimate straddles the limit")
@@ -176,7 +183,7 @@ def _attack(what: str, section: LimitSection, evidence: Evidence) -> Draft:
             return Outcome("inconclusive", estimate.value, reason)
         low = _two_sided_end(estimate, evidence, name, alpha)
         if low > section.max:
-            return Outcome("fail", low, f"the best attack's {what} lies above the limit")
+            return Outcome("fail", low, f"the best attack's {what} lies above the limit", "lower")
         if estimate.high <= section.max:
             return Outcome("pass", estimate.value, f"the best attack's {what} is within the limit")
         return Outcome("inconclusive", estimate.value, "the interval straddles the limit")
@@ -202,7 +209,7 @@ def _renyi(section: RenyiSection, evidence: Evidence) -> Draft:
         if curve is None or at is None or curve.low is None:
             return Outcome("inconclusive", None, "the Rényi divergence was not audited")
         if curve.low[at] > section.max and alpha >= 1 - (curve.level or 1.0):
-            return Outcome("fail", curve.low[at], "the lower bound lies above the limit")
+            return Outcome("fail", curve.low[at], "the lower bound lies above the limit", "lower")
         if curve.value[at] <= section.max:
             return Outcome("pass", curve.value[at], "the estimate lies within the limit")
         return Outcome("inconclusive", curve.value[at], "the estimate straddles the limit")

@@ -264,6 +264,8 @@ class Check(_Frozen):
     question: str
     limit: Number | None
     observed: Number | None
+    side: Side | None = None
+    """Whether ``observed`` is a confidence bound, and which; None for a plain number."""
     verdict: Verdict
     level: CheckLevel
     confidence: float | None = None

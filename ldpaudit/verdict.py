@@ -119,6 +119,7 @@ def _check(draft: Draft, alpha: float) -> Check:
         question=draft.question,
         limit=draft.limit,
         observed=outcome.observed,
+        side=outcome.side,
         verdict=outcome.verdict,
         level="warn" if draft.level == "warn" else "error",
         confidence=1 - alpha,

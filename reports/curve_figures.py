@@ -15,6 +15,7 @@ from ldpaudit.reports.wording import name_of
 from ldpaudit.result import Curve, Histogram
 
 MOST_POINTS: Final = 240
+LEAST_SHARE_SEEN: Final = 1e-3
 MOST_ROWS: Final = 25
 T = TypeVar("T")
 _DASHES: Final[tuple[charts.Dash, ...]] = (0, 1, 2, 3)
@@ -127,7 +128,19 @@ def _height_title(curve: Curve) -> str:
     return {"proportion": "share", "1": ""}.get(curve.unit, curve.unit)
 
 
+def _visible(curve: Curve) -> Curve:
+    """Return the curve without the tail in which a share is too small to be seen."""
+    if not curve.id.startswith("instance_loss.exceedance"):
+        return curve
+    seen = [i for i, share in enumerate(curve.value) if share >= LEAST_SHARE_SEEN]
+    end = max(seen, default=0) + 2
+    cut = {"x": curve.x[:end], "value": curve.value[:end]}
+    low = None if curve.low is None else curve.low[:end]
+    return curve.model_copy(update=cut | {"low": low})
+
+
 def _lines(curve: Curve, position: int) -> list[charts.Line]:
+    curve = _visible(curve)
     x, value = _thinned(curve.x, MOST_POINTS), _thinned(curve.value, MOST_POINTS)
     label = shown(name_of(curve.id), 80)
     if curve.low is None or curve.low == curve.value:

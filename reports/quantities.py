@@ -107,6 +107,8 @@ class Printer:
         return [check.limit for check in checks if check.limit is not None]
 
     def _direction(self, check: Check, observed: float, limit: float) -> Direction:
+        if check.side in ("lower", "upper"):
+            return "down" if check.side == "lower" else "up"
         for identifier in check.evidence:
             estimate = self._result.estimate(identifier)
             for value, direction in _ends(estimate).values() if estimate else ():

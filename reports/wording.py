@@ -37,7 +37,13 @@ _NAMES: Final = {
     "instance_loss.mean_lower": "Mean loss E[ν], the stronger bound",
     "instance_loss.mean_lower.cells": "Mean loss E[ν], by score cells",
     "instance_loss.mean_lower.donsker-varadhan": "Mean loss E[ν], Donsker–Varadhan form",
+    "instance_loss.mean_by_model": "Mean loss E[ν], by a model",
+    "instance_loss.mean_learned": "Mean loss E[ν], by neighbours in a learned metric",
+    "instance_loss.features_mean": "Mean loss through the features, by neighbours",
+    "instance_loss.label_mean": "Mean loss through the released label",
     "instance_loss.exceedance": "J(τ): share of people who lose τ nats or more",
+    "instance_loss.exceedance_learned": "J(τ) by neighbours in a learned metric",
+    "instance_loss.exceedance_unaveraged": "Share of people whose own released row loses τ or more",
     "instance_loss.histogram": "Instance-based loss of the people in the release",
     "attack.utility_bound": "Bound on every attack’s accuracy",
     "attack.best.accuracy_by_confidence": "Accuracy among the most confident guesses",
@@ -45,6 +51,11 @@ _NAMES: Final = {
     "power.min_detectable_excess": "Smallest excess ε found with 90 % power",
     "power.rows_needed": "Further rows for the power that the policy asks for",
     "power.detectable_epsilon": "Smallest ε of which some is found with 90 % power",
+}
+
+_NUMBERED: Final = {
+    "instance_loss.quantile-": "Loss, percentile",
+    "instance_loss.prior.class-": "Share of class",
 }
 
 ATTACKS: Final = {
@@ -163,6 +174,9 @@ def name_of(identifier: str) -> str:
     method = identifier.removeprefix("mechanism.epsilon_lower.")
     if method != identifier:
         return f"True labels, {method.replace('-', ' ').replace('_', ' ')}"
+    for prefix, name in _NUMBERED.items():
+        if identifier.startswith(prefix):
+            return f"{name} {identifier.removeprefix(prefix)}"
     first, _, rest = identifier.partition(".")
     attack, _, metric = rest.partition(".")
     if first != "attack" or metric not in METRICS:
