@@ -19,16 +19,18 @@ from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.bounded_mean import mean_lower
 from ldpaudit.estimators.payoffs import margin, share_slope, share_term
 from ldpaudit.estimators.posterior_box import PosteriorBox, centred_inverse, onto_simplex
-from ldpaudit.release import FloatArray, IntArray
+from ldpaudit.release import BoolArray, FloatArray, IntArray
 
 _TUNING_SHARE = 0.1
 _FEWEST_ROWS = 100
-_FLOORS = np.exp(-np.arange(1.0, 9.01, 0.5))
+_FLOORS = np.exp(-np.arange(1.0, 9.01))
 """The least posterior of a label, as a share of its prior, that is tried."""
 _HIGHEST = 30.0
-_MOST_TERMS = 100_000_000
+_MOST_TERMS = 200_000_000
 _BATCH_TERMS = 4_000_000
 _SHARES_ERROR = 0.02
+_CLEAR_SHARE = 6.0
+"""A label is kept if its share is this many standard errors."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class ClaimedLossBound:
         Held-out rows of each released label.
     prior : float64 array of shape (k,)
         The guess of the true labels' shares.
+    kept : bool array of shape (k,)
+        Labels whose terms are used; the others', never negative, are left out.
     channel : float64 array of shape (k, m)
         The claim.
     """
@@ -53,6 +57,7 @@ class ClaimedLossBound:
     high: float
     released_counts: IntArray
     prior: FloatArray
+    kept: BoolArray
     channel: FloatArray
 
     def at(self, alpha: float) -> float:
@@ -61,8 +66,10 @@ class ClaimedLossBound:
         total = np.array([self.released_counts.sum()], dtype=np.int32)
         box = PosteriorBox.from_counts(self.released_counts[None], total, spent)
         box = box.through(self.channel)
-        ends = np.stack([box.low[0], box.high[0]])
-        shares = (share_term(ends) - share_slope(self.prior) * ends).min(axis=0).sum()
+        ends = np.stack([box.low[0], box.high[0]])[:, self.kept]
+        shares = (share_term(ends) - share_slope(self.prior[self.kept]) * ends).min(axis=0).sum()
+        if not self.kept.any():
+            return 0.0
         return max(0.0, mean_lower(self.values, alpha - spent, self.low, self.high) + float(shares))
 
 
@@ -105,13 +112,13 @@ def claimed_mean_loss(
         raise InsufficientDataError(f"The bound on E[ν] needs at least 100 held-out rows, got {n}.")
     order = rng.permutation(n)[: max(_FEWEST_ROWS, _MOST_TERMS // channel.size)]
     first = int(_TUNING_SHARE * len(order))
-    game = _Averaged.of(channel, prior)
     tuning, test = order[:first], np.sort(order[first:])
+    game = _Averaged.of(channel, prior, len(test))
     floor = game.best_floor(released_posterior[tuning], released[tuning])
     values = game.values(released_posterior[test], released[test], floor)
     counts = np.bincount(released[test], minlength=channel.shape[1]).astype(np.int32)
     low, high = game.range(floor)
-    return ClaimedLossBound(values, low, high, counts, prior, channel)
+    return ClaimedLossBound(values, low, high, counts, prior, game.kept, channel)
 
 
 @dataclass(frozen=True)
@@ -120,10 +127,15 @@ class _Averaged:
     prior: FloatArray
     inverse: FloatArray
     offset: FloatArray
+    kept: BoolArray
 
     @classmethod
-    def of(cls, channel: FloatArray, prior: FloatArray) -> "_Averaged":
-        return cls(channel, prior, *centred_inverse(channel))
+    def of(cls, channel: FloatArray, prior: FloatArray, n: int) -> "_Averaged":
+        """Keep labels whose share n released labels can tell from none."""
+        inverse, offset = centred_inverse(channel)
+        seen = prior @ channel
+        error = np.sqrt((seen * (1 - seen)) @ inverse**2 / n)
+        return cls(channel, prior, inverse, offset, prior > _CLEAR_SHARE * error)
 
     @property
     def weights(self) -> FloatArray:
@@ -155,18 +167,36 @@ class _Averaged:
         """Return Σ_z T[y,z] h(y, x, z) for each row and label, float64 of shape (n, k)."""
         eta = onto_simplex(self.offset + posterior @ self.inverse)
         eta = np.maximum(eta, floor * self.prior)
-        joint = (eta / eta.sum(axis=1, keepdims=True))[:, :, None] * self.channel
-        others = np.maximum(joint.sum(axis=1, keepdims=True) - joint, math.exp(-_HIGHEST) * joint)
+        eta /= eta.sum(axis=1, keepdims=True)
+        rows = self.channel[self.kept]
+        joint = eta[:, self.kept, None] * rows
+        others = np.maximum((eta @ self.channel)[:, None, :] - joint, math.exp(-_HIGHEST) * joint)
         odds = np.divide(joint, others, out=np.zeros_like(joint), where=joint > 0)
         logs = np.log(np.where(odds > 0, odds, 1.0))
-        paid = odds.sum(axis=1, keepdims=True) - odds
-        gain = 1 + share_slope(self.prior)
-        return np.asarray(gain + (self.channel * (logs - paid)).sum(axis=2))
+        payoffs = -odds.sum(axis=1) @ self.channel.T
+        gain = 1 + share_slope(self.prior[self.kept])
+        payoffs[:, self.kept] += gain + (rows * (logs + odds)).sum(axis=2)
+        return np.asarray(payoffs)
+
+    def _amplification(self) -> FloatArray:
+        """Return max_j R_yj of each label, float64 of shape (k,); infinite if ε is."""
+        seen = self.channel[:, self.channel.max(axis=0) > 0]
+        if (seen == 0).any():
+            return np.full(len(seen), np.inf)
+        return np.asarray((seen @ (seen / seen.min(axis=0)).T).max(axis=1))
 
     def range(self, floor: float) -> tuple[float, float]:
-        """Return bounds of the values: a label's payment is at most (1 − η_y)/η_y."""
+        """Return bounds of the values.
+
+        Averaged over z, a label y pays at most (1 − η_y)/η_y, and at most Σ_j R_yj η_j/(1 − η_j)
+        with R_yj = Σ_z T[y,z] T[j,z]/min_l T[l,z]; only one of these odds can exceed 1, and the
+        others are at most 2 together.
+        """
         gain = 1 + share_slope(self.prior)
         least = floor * self.prior / (1 + floor)
-        low, high = gain + np.log(least) - _HIGHEST - 1 / least, gain + _HIGHEST
+        odds = (1 + floor) / (floor * (1 - self.prior.max()))
+        paid = np.minimum(1 / least, self._amplification() * (odds + 2))
+        low = np.where(self.kept, gain + np.log(least) - _HIGHEST, 0.0) - paid
+        high = np.where(self.kept, gain + _HIGHEST, 0.0)
         ends = np.stack([self.weights * low, self.weights * high])
         return float(ends.min(axis=0).sum(axis=1).min()), float(ends.max(axis=0).sum(axis=1).max())
