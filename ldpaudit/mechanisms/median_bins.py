@@ -22,8 +22,8 @@ class MedianPaths:
     def __init__(self, labels: FloatArray, prior: FloatArray, growth: float) -> None:
         self._labels: list[float] = labels.tolist()
         self._growth = growth
-        self._mass = [0.0, *accumulate(prior.tolist())]
-        self._first = [0.0, *accumulate((prior * labels).tolist())]
+        self._mass: list[float] = [0.0, *accumulate(prior.tolist())]
+        self._first: list[float] = [0.0, *accumulate((prior * labels).tolist())]
 
     def cheapest(self, price: float) -> list[int]:
         """Return the codes of the outputs that minimise the cost less the price of each output."""
