@@ -318,3 +318,12 @@ def test_weeks_worked_in_the_fertility_extract(shared_data):
         assert np.abs(design.mechanism.bias()).max() < 1e-11
     expected = {0.5: 5358.817390, 1: 1306.676103, 2: 288.6276248, 4: 40.35164826, 8: 1.848989381}
     assert losses == pytest.approx(expected, rel=1e-8)
+
+
+def test_a_prior_on_few_of_many_labels_takes_no_more_outputs():
+    prior = np.zeros(120)
+    prior[[0, 30, 70]] = 0.5, 0.3, 0.2
+    design = optimal_unbiased(list(range(120)), prior, 4.0)
+    assert len(design.mechanism.columns) <= 240
+    assert np.abs(design.mechanism.bias()).max() < 1e-11
+    assert design.gap < 1e-7
