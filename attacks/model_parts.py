@@ -125,15 +125,20 @@ def fit_logistic(
         penalty = _PENALTIES[-1]
     matrix = design.transform(table.features.take(rows))
     held = design.transform(table.features.take(validation))
-    best: tuple[float, LogisticPart] | None = None
-    start: ForwardLogistic | None = None
-    for ridge in _PENALTIES if penalty is None else (penalty,):
-        start = fit_forward_logistic(matrix, table.codes[rows], table.transition, ridge, start)
-        loss = forward_loss(start.predict(held), table.likelihood(validation))
-        if best is None or loss < best[0]:
-            best = (loss, LogisticPart(design, start, ridge))
-    assert best is not None
-    return best[1]
+    ridges = _PENALTIES if penalty is None else (penalty,)
+    models: list[ForwardLogistic] = []
+    for ridge in ridges:
+        start = models[-1] if models else None
+        models.append(
+            fit_forward_logistic(matrix, table.codes[rows], table.transition, ridge, start)
+        )
+    chosen = 0
+    if len(ridges) > 1:
+        likelihood = table.likelihood(validation)
+        losses = np.stack([forward_losses(m.predict(held), likelihood) for m in models])
+        clean = table.channel is None
+        chosen = int(losses.mean(axis=1).argmin()) if clean else simplest_good(losses)
+    return LogisticPart(design, models[chosen], ridges[chosen])
 
 
 def fit_boosting(
@@ -222,7 +227,29 @@ def floored(probability: FloatArray, floor: float) -> FloatArray:
     return np.asarray((1.0 - probability.shape[1] * floor) * probability + floor)
 
 
-def forward_loss(probability: FloatArray, likelihood: FloatArray) -> float:
-    """Return the mean forward log-loss −log Σ_y p_y T[y, code] in nats; arrays of shape (n, k)."""
+def forward_losses(probability: FloatArray, likelihood: FloatArray) -> FloatArray:
+    """Return the forward log-loss −log Σ_y p_y T[y, code] of each row in nats, shape (n,).
+
+    Both arguments are float64 arrays of shape (n, k).
+    """
     evidence = (probability * likelihood).sum(axis=1)
-    return -float(np.log(np.maximum(evidence, 1e-300)).mean())
+    return np.asarray(-np.log(np.maximum(evidence, 1e-300)))
+
+
+def forward_loss(probability: FloatArray, likelihood: FloatArray) -> float:
+    """Return the mean of :func:`forward_losses`."""
+    return float(forward_losses(probability, likelihood).mean())
+
+
+def simplest_good(losses: FloatArray) -> int:
+    """Return the first model that is no more than a standard error worse than the best.
+
+    Parameters
+    ----------
+    losses : float64 array of shape (models, n)
+        Losses of the same validation rows, simpler models first.
+    """
+    best = int(losses.mean(axis=1).argmin())
+    worse = losses - losses[best]
+    error = worse.std(axis=1) / np.sqrt(losses.shape[1])
+    return int(np.argmax(worse.mean(axis=1) <= error))

@@ -22,6 +22,8 @@ from ldpaudit.attacks.model_parts import (
     fit_logistic,
     floored,
     forward_loss,
+    forward_losses,
+    simplest_good,
 )
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.channel import Channel
@@ -40,9 +42,9 @@ PROBABILITY_FLOOR = 1e-7
 MIN_ROWS = 20
 """With fewer rows the class frequencies are the model."""
 _BATCH = 100_000
-_MAX_VALIDATION = 20_000
+_MAX_VALIDATION = 40_000
 _FOLDS = 4
-_FOLDED_WORK = 1e6
+_FOLDED_WORK = 2e5
 _PRUNING_NATS = 2e-4
 _PRUNING_SHARE = 0.01
 _ANCHOR_ROWS = 25.0
@@ -167,7 +169,7 @@ def _fit(everything: Labelled, rows: IndexArray, rng: np.random.Generator) -> Po
         axis=1,
     )
     judged = np.concatenate([validation for _, validation in folds])
-    kept, weights = _pruned(logs, table.likelihood(judged))
+    kept, weights = _pruned(logs, table.likelihood(judged), table.contrast)
     first = PosteriorModel(table.prior, tuple(fitted[0][i] for i in kept), weights)
     final = first
     if len(folds) > 1:
@@ -255,12 +257,15 @@ def _blend_loss(weights: FloatArray, logs: FloatArray, likelihood: FloatArray) -
     return forward_loss(blended, likelihood)
 
 
-def _pruned(logs: FloatArray, likelihood: FloatArray) -> tuple[list[int], FloatArray]:
+def _pruned(
+    logs: FloatArray, likelihood: FloatArray, contrast: float
+) -> tuple[list[int], FloatArray]:
     """Return the parts that the blend needs, and its weights: the others cost time for nothing."""
     kept = list(range(len(logs) - 1))
     weights = blend_weights(logs, likelihood)
     loss = _blend_loss(weights, logs, likelihood)
-    allowed = loss + min(_PRUNING_NATS, _PRUNING_SHARE * loss)
+    # Behind a channel, differences of the loss shrink with the square of its contrast.
+    allowed = loss + contrast**2 * min(_PRUNING_NATS, _PRUNING_SHARE * loss)
     for dropped in reversed(kept):
         fewer = [i for i in kept if i != dropped]
         remaining = logs[[0, *(i + 1 for i in fewer)]]
@@ -283,11 +288,12 @@ def blend_weights(logs: FloatArray, likelihood: FloatArray) -> FloatArray:
     Returns
     -------
     float64 array of shape (parts,)
-        w ≥ 0 of softmax(Σ_i w_i log p_i); with few rows drawn towards the best single part.
+        w ≥ 0 of softmax(Σ_i w_i log p_i); with few rows drawn towards the first single part that is
+        about as good as the best.
     """
     n = logs.shape[1]
-    alone = [forward_loss(np.exp(part), likelihood) for part in logs]
-    anchor = np.eye(len(logs))[int(np.argmin(alone))]
+    alone = np.stack([forward_losses(np.exp(part), likelihood) for part in logs])
+    anchor = np.eye(len(logs))[simplest_good(alone)]
 
     def objective(weights: FloatArray) -> tuple[float, FloatArray]:
         log_p = log_softmax(np.tensordot(weights, logs, axes=1), axis=1)
