@@ -42,6 +42,8 @@ PROBABILITY_FLOOR = 1e-7
 MIN_ROWS = 20
 """With fewer rows the class frequencies are the model."""
 _BATCH = 100_000
+_WORTH_THREADS = 1_000_000
+"""Entries of a table from which boosting gains more by threads than it loses by their barriers."""
 _MAX_VALIDATION = 40_000
 _FOLDS = 4
 _FOLDED_WORK = 2e5
@@ -143,7 +145,8 @@ def fit_posterior(
     rows = np.arange(len(codes))
     if len(codes) > max_rows:
         rows = np.sort(rng.choice(len(codes), size=max_rows, replace=False))
-    with threadpool_limits(limits=threads):
+    large = len(rows) * features.width >= _WORTH_THREADS
+    with threadpool_limits({"blas": 1, "openmp": threads if large else 1}):
         return _fit(everything, rows, rng)
 
 

@@ -276,6 +276,8 @@ def _command_without_names(argv: list[str]) -> str:
 
 def main() -> None:
     """Run the command line; every error becomes one line on stderr and exit status 2."""
+    # Threads that wait must not spin: on a shared machine that costs more than the work itself.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     debug = "--debug" in sys.argv or bool(os.environ.get("LDPAUDIT_DEBUG"))
     try:
         status = app(standalone_mode=False)

@@ -207,7 +207,8 @@ def _limited_threads(threads: int) -> Iterator[None]:
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(threads)
     try:
-        with threadpool_limits(threads):
+        # Linear algebra here is many small products: there BLAS threads cost more than they give.
+        with threadpool_limits({"blas": 1, "openmp": threads}):
             yield
     finally:
         faiss.omp_set_num_threads(before)
