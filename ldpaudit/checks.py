@@ -146,24 +146,35 @@ def _claimed_channel(level: str, evidence: Evidence) -> Draft:
 
 
 def _exceedance(section: ExceedanceSection, evidence: Evidence) -> Draft:
-    curve = evidence.curves.get("instance_loss.exceedance")
+    ids = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
+    curves = [evidence.curves[i] for i in ids if i in evidence.curves]
 
     def test(alpha: float) -> Outcome:
-        at = None if curve is None else _grid_point(curve, section.at)
-        if curve is None or at is None or curve.low is None:
+        points = [_bounded_point(curve, section.at) for curve in curves]
+        shares = [point for point in points if point is not None]
+        if not shares:
             return Outcome("inconclusive", None, "the instance-based loss was not estimated there")
-        low, value = curve.low[at], curve.value[at]
-        if low > section.max and alpha >= 1 - (curve.level or 1.0):
-            return Outcome(
-                "fail", low, "the lower bound of the share lies above the limit", "lower"
-            )
+        low, value = max(low for low, _ in shares), max(value for _, value in shares)
+        # One bound per metric: together they may err as often as both.
+        error = sum(1 - (curve.level or 0.0) for curve in curves)
+        if low > section.max and alpha >= error - 1e-12:
+            reason = "the lower bound of the share lies above the limit"
+            return Outcome("fail", low, reason, "lower")
         if max(low, value) <= section.max:
             return Outcome("pass", value, "the estimated share lies within the limit")
         return Outcome("inconclusive", value, "the share's estimate straddles the limit")
 
     question = f"Is the share of people whose loss is at least {number(section.at)} nats too large?"
-    ids = ("instance_loss.exceedance",) if curve else ()
-    return Draft("instance-loss-exceedance", section.level, question, section.max, ids, test)
+    found = tuple(curve.id for curve in curves)
+    return Draft("instance-loss-exceedance", section.level, question, section.max, found, test)
+
+
+def _bounded_point(curve: Curve, at: float) -> tuple[float, float] | None:
+    """Return the lower bound and the value of a curve at ``at``, None where it has none."""
+    position = _grid_point(curve, at)
+    if position is None or curve.low is None:
+        return None
+    return curve.low[position], curve.value[position]
 
 
 def _grid_point(curve: Curve, at: float) -> int | None:

@@ -122,6 +122,15 @@ def test_exceedance(value: float, low: float, verdict: str) -> None:
     assert judged(found, parse_policy(EXCEEDANCE)).verdict == verdict
 
 
+def test_both_metrics_must_lie_within_the_limit() -> None:
+    near, far = exceedance(0.01, 0.0), exceedance(0.2, 0.1)
+    learned = far.model_copy(update={"id": "instance_loss.exceedance_learned"})
+    policy = parse_policy(EXCEEDANCE)
+    assert judged(evidence(curves=(near, learned)), policy).verdict == "fail"
+    unsure = exceedance(0.2, 0.0).model_copy(update={"id": "instance_loss.exceedance_learned"})
+    assert judged(evidence(curves=(near, unsure)), policy).verdict == "inconclusive"
+
+
 def test_exceedance_without_the_curve_is_inconclusive() -> None:
     assert judged(evidence(), parse_policy(EXCEEDANCE)).verdict == "inconclusive"
 

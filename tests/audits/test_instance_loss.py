@@ -53,7 +53,7 @@ def known_posterior(context: AuditContext, target: str) -> FloatArray:
     release = context.release
     k = len(release.classes)
     prior = PRIOR if k == 2 else np.full(k, 1 / k)
-    x = release.features.numeric.astype(np.float64)
+    x = release.features.numeric[:, :1].astype(np.float64)
     density = prior * np.exp(-0.5 * (x - np.arange(k)) ** 2)
     posterior = density / density.sum(axis=1, keepdims=True)
     if target == "released":
@@ -287,6 +287,18 @@ def test_a_coarse_metric_is_told_by_the_certified_bound() -> None:
         finding = run(context_of(buried, metric="raw"))
     assert value(finding, "instance_loss.mean") < value(finding, "instance_loss.mean_lower")
     assert "too coarse" in words(finding)
+    # The learned metric beside it is not fooled by the noise.
+    learned = value(finding, "instance_loss.mean_learned")
+    assert learned > value(finding, "instance_loss.mean_lower")
+    curves = {curve.id: curve for curve in finding.curves}
+    assert "instance_loss.exceedance_learned" in curves
+
+
+def test_with_the_learned_metric_there_is_no_second_curve() -> None:
+    finding = run(context_of(release_of(3000), metric="learned"))
+    ids = [curve.id for curve in finding.curves]
+    assert "instance_loss.exceedance" in ids
+    assert "instance_loss.exceedance_learned" not in ids
 
 
 def test_deterministic() -> None:
