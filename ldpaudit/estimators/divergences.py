@@ -57,12 +57,15 @@ class MeanLossBound:
         Rows of each label.
     foreseen : float
         The bound at confidence 95 % that the tuning rows promised, to choose between critics.
+    doubt : float
+        The standard error of that promise.
     """
 
     payoff: Payoff
     values: FloatArray
     counts: IndexArray
     foreseen: float
+    doubt: float
 
     def at(self, alpha: float) -> float:
         """Return the lower bound on E[ν], in nats, at one-sided error probability ``alpha``."""
@@ -127,9 +130,12 @@ def certified_mean_loss(data: HeldOut, *, rng: np.random.Generator) -> dict[str,
 def strongest(bounds: dict[str, MeanLossBound]) -> str:
     """Return the name of the bound that the tuning rows promise to be larger.
 
-    The choice looks at tuning rows only, so the chosen bound keeps its full level.
+    The choice looks at tuning rows only, so the chosen bound keeps its full level. The model's own
+    log-odds are preferred unless cells promise a standard error more: cells were chosen from
+    several, so the best of them promises too much.
     """
-    return max(bounds, key=lambda name: bounds[name].foreseen)
+    model, cells = bounds["donsker-varadhan"], bounds["cells"]
+    return "cells" if cells.foreseen > model.foreseen + model.doubt else "donsker-varadhan"
 
 
 def _model_critic(tuning: HeldOut) -> Critic:
@@ -146,7 +152,8 @@ def _bound(fits: list[_Fit], tuning: HeldOut, test: HeldOut) -> MeanLossBound:
     best = int(np.argmax(promises))
     payoff = Payoff.fit(fits[best](tuning), tuning, len(test))
     counts = np.bincount(test.labels, minlength=len(test.prior)).astype(np.int64)
-    return MeanLossBound(payoff, payoff.values(test), counts, promises[best])
+    doubt = float(payoff.values(tuning).std() / np.sqrt(len(tuning)))
+    return MeanLossBound(payoff, payoff.values(test), counts, promises[best], doubt)
 
 
 def _foreseen(fit: _Fit, tuning: HeldOut, n: int) -> float:
