@@ -96,7 +96,8 @@ def write(dataset: Dataset, folder: Path) -> None:
     metadata = json.dumps({"version": 1, "label": "label", "mechanism": declaration})
     for story, epsilon in MADE.items():
         made = RandomizedResponse.from_epsilon(values, epsilon)
-        released = made.sample(codes.astype(np.int32), np.random.default_rng(7))
+        noise = np.random.default_rng([*dataset.name.encode(), *story.encode()])
+        released = made.sample(codes.astype(np.int32), noise)
         table = pa.Table.from_pandas(dataset.features, preserve_index=False)
         column = pa.array([values[code] for code in released])
         table = table.append_column("label", column).replace_schema_metadata({"ldpaudit": metadata})

@@ -15,6 +15,8 @@ from ldpaudit import __version__
 
 EXIT = {"pass": 0, "fail": 1, "inconclusive": 3}
 COULD_NOT_RUN = 2
+INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
 SHOWN = frozenset(
     {"--epsilon", "--lambda", "--mechanism", "--seed", "--queries", "--neighbors", "--metric"}
     | {"--only", "--skip", "--threads", "--device"}
@@ -286,6 +288,8 @@ def main() -> None:
     except Exception as error:
         _stop(_one_line(error), debug)
     else:
+        if status == INTERRUPTED:
+            _stop("Interrupted; nothing was written.", debug)
         sys.exit(status if isinstance(status, int) else 0)
 
 

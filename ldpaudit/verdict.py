@@ -184,7 +184,7 @@ def _violation(check: Check) -> str:
     confidence = percent(check.confidence or 0.0)
     if check.id == "claimed-epsilon":
         return (
-            f"the release claims ε = {limit} nats, but at least ε = {observed} is certified "
+            f"the release claims ε = {limit}, but at least ε = {observed} is certified "
             f"(at {confidence} confidence)"
         )
     return f"{check.reason} (at least {observed} against {limit}, at {confidence} confidence)"
@@ -202,7 +202,7 @@ def _reassurance(claim: Mechanism, checks: list[Check], evidence: Evidence) -> s
     observed, claimed_epsilon = against(claimed.observed, claim.epsilon, "down")
     noticed = number(power.value, "up")
     return (
-        f"the claimed ε = {claimed_epsilon} nats is not refuted "
+        f"the claimed ε = {claimed_epsilon} is not refuted "
         f"(certified so far: at least {observed}); an excess of {noticed} or more would have been "
         f"found with 90 % probability"
     )

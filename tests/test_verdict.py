@@ -46,14 +46,14 @@ def judged(found: Evidence, policy: Policy | None = None, claim: Mechanism = CLA
 def test_an_honest_release_passes_with_its_power_in_the_sentence() -> None:
     result = judged(evidence((1.0, 0.02), 0.1, (p_value(0.4),)))
     assert result.verdict == "pass"
-    assert result.sentence.startswith("No violation found: the claimed ε = 1 nats is not refuted")
+    assert result.sentence.startswith("No violation found: the claimed ε = 1 is not refuted")
     assert "0.1 or more" in result.sentence
 
 
 def test_a_leaking_release_fails_and_the_sentence_says_by_how_much() -> None:
     result = judged(evidence((3.0, 0.02), 0.1))
     assert result.verdict == "fail"
-    assert "claims ε = 1 nats, but at least ε = 2.9" in result.sentence
+    assert "claims ε = 1, but at least ε = 2.9" in result.sentence
 
 
 def test_a_narrow_violation_is_not_rounded_away() -> None:

@@ -60,3 +60,19 @@ def test_nothing_declared_is_unknown() -> None:
 def test_a_bad_declaration_is_refused(name: str, parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         from_declaration(Declaration(name, parameters), AB)
+
+
+def test_the_solvers_types_come_back_from_their_declaration() -> None:
+    from ldpaudit.mechanisms.bin_design import optimal_bins
+    from ldpaudit.mechanisms.debiased_rr import DebiasedRR
+    from ldpaudit.mechanisms.unbiased_design import optimal_unbiased
+
+    classes, prior = (0, 1, 2, 5), np.array([0.4, 0.3, 0.2, 0.1])
+    for mechanism in (
+        optimal_unbiased(classes, prior, 1.0).mechanism,
+        optimal_bins(classes, prior, 1.0, "squared").mechanism,
+        DebiasedRR(classes, 1.0),
+    ):
+        again = from_declaration(Declaration(mechanism.name, mechanism.declaration()), ())
+        assert again.channel is not None
+        np.testing.assert_allclose(again.channel.matrix, mechanism.channel.matrix, atol=1e-12)
