@@ -107,19 +107,21 @@ def _claimed_epsilon(level: str, claim: Mechanism, evidence: Evidence, excess: f
                 "inconclusive", bound, "how much this audit could miss is not known", "lower"
             )
         if power.value > excess:
-            missed = number(power.value, "up")
-            return Outcome(
-                "inconclusive",
-                bound,
-                f"an excess of up to {missed} nats could have gone unnoticed, and the policy "
-                f"allows {number(excess)}",
-                "lower",
-            )
+            return Outcome("inconclusive", bound, _too_weak(power.value, excess), "lower")
         return Outcome("pass", bound, "no certified lower bound lies above the claim", "lower")
 
     power_id = ("power.min_detectable_excess",) if power else ()
     question = "Does the release leak more about a label than the claimed ε?"
     return Draft("claimed-epsilon", level, question, limit, found + power_id, test)
+
+
+def _too_weak(missed: float, allowed: float) -> str:
+    if math.isinf(missed):
+        return "no excess, however large, would have been found with 90 % probability"
+    return (
+        f"an excess of up to {number(missed, 'up')} nats could have gone unnoticed, and the policy "
+        f"allows {number(allowed)}"
+    )
 
 
 def _best_bound(found: tuple[str, ...], evidence: Evidence, alpha: float) -> float:
