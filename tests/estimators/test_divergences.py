@@ -61,7 +61,8 @@ def test_the_world_is_the_closed_form() -> None:
     assert binary_world().mean_loss() == pytest.approx(0.5 + 2 * np.tanh(1.0), abs=0.01)
 
 
-# 100 runs at level 0.8 each (200 under `validate`); a count above the limit has probability below 3e-7 in all.
+# 100 runs at level 0.8 each (200 under `validate`); a count above the limit has probability below
+# 3e-7 in all.
 def test_the_bounds_miss_no_more_often_than_their_level() -> None:
     world, rng = binary_world(), np.random.default_rng(0)
     truth = 0.5 + 2 * np.tanh(1.0)
