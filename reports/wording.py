@@ -37,6 +37,7 @@ _NAMES: Final = {
     "instance_loss.mean_lower": "Mean loss E[ν], the stronger bound",
     "instance_loss.mean_lower.cells": "Mean loss E[ν], by score cells",
     "instance_loss.mean_lower.donsker-varadhan": "Mean loss E[ν], Donsker–Varadhan form",
+    "instance_loss.mean_lower_if_claim_holds": "Mean loss E[ν], a bound if the claim holds",
     "instance_loss.mean_by_model": "Mean loss E[ν], by a model",
     "instance_loss.mean_learned": "Mean loss E[ν], by neighbours in a learned metric",
     "instance_loss.features_mean": "Mean loss through the features, by neighbours",
