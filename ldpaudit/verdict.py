@@ -17,6 +17,11 @@ from ldpaudit.reports.numbers import against, number, percent
 from ldpaudit.result import AuditRecord, Check, Note, Verdict
 
 _SMALLEST_ALPHA = 1e-12
+_CLAIM_CHECKS = ("claimed-epsilon", "claimed-channel")
+_REFUTED = (
+    "The declared mechanism is refuted. Numbers marked exact are of the declaration, not of what "
+    "was done, and estimates that take the declaration for true are not to be relied on."
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,8 @@ def judge(
     order = {draft.id: position for position, draft in enumerate(drafts)}
     checks.sort(key=lambda check: order[check.id])
     checks, notes = _apply_waivers(checks, policy.waivers, sha256, today)
+    if any(c.verdict == "fail" and c.id in _CLAIM_CHECKS for c in checks):
+        notes.append(Note(audit="policy", text=_REFUTED, level="warning"))
     verdict = _overall(checks)
     return Judgement(
         verdict, _sentence(verdict, checks, claim, evidence), tuple(checks), tuple(notes)

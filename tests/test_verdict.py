@@ -227,3 +227,9 @@ def test_the_family_wise_error_holds() -> None:
 def test_an_infinite_bound_fails_every_claim() -> None:
     found = Evidence({}, {}, {"mechanism.epsilon_lower": lambda _: math.inf})
     assert judged(found).verdict == "fail"
+
+
+def test_a_refuted_claim_is_said_beside_what_rests_on_it() -> None:
+    notes = judged(evidence((3.0, 0.02), 0.1)).notes
+    assert any("declared mechanism is refuted" in note.text for note in notes)
+    assert not judged(evidence((1.0, 0.02), 0.1, (p_value(0.4),))).notes

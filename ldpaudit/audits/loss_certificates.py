@@ -11,11 +11,12 @@ import numpy as np
 
 from ldpaudit.audits.epsilon_evidence import FEATURE_BLIND, INDEPENDENT
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.loss_labels import LossLabels, measured_channel, measured_shares
+from ldpaudit.audits.loss_labels import REFUTED, LossLabels, measured_channel, measured_shares
 from ldpaudit.audits.loss_queries import has_features
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.claimed_loss import claimed_mean_loss
+from ldpaudit.estimators.consistency import marginal_consistency
 from ldpaudit.estimators.critics import HeldOut
 from ldpaudit.estimators.divergences import MeanLossBound, certified_mean_loss, strongest
 from ldpaudit.estimators.posterior_box import PosteriorBox
@@ -121,6 +122,13 @@ def _estimate(
 def _claimed(context: AuditContext, labels: LossLabels) -> Certificates:
     context.progress.step("bounding the mean privacy loss under the claim")
     assert labels.channel is not None
+    counts = np.bincount(labels.released, minlength=labels.outputs).astype(np.int64)
+    p_value = marginal_consistency(counts, labels.channel)
+    if p_value is not None and p_value <= REFUTED:
+        return Certificates(
+            missing="The released shares contradict the declared channel, so nothing is bounded "
+            "through it; what is estimated through it is not to be relied on."
+        )
     halves, released = context.halves(), labels.released
     fitting, held_out = np.flatnonzero(halves == 1), np.flatnonzero(halves == 0)
     shares = measured_shares(released[fitting], labels.outputs)

@@ -17,7 +17,7 @@ from ldpaudit.release import FloatArray, IntArray
 
 ChannelSource = Literal["declared", "measured", "none"]
 
-_REFUTED = 0.001
+REFUTED = 0.001
 """A declared channel is not used where the counts disagree with it at this p-value."""
 
 
@@ -143,7 +143,7 @@ def _channel(
     if declared is not None:
         matrix = declared.matrix[classes]
         counts = label_table(truth, released, len(classes), m)
-        if channel_consistency(counts, matrix, _REFUTED).p_value > _REFUTED:
+        if channel_consistency(counts, matrix, REFUTED).p_value > REFUTED:
             return matrix, "declared"
     return measured_channel(truth, released, len(classes), m), "measured"
 

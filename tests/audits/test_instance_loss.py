@@ -343,3 +343,11 @@ def test_no_small_group_and_no_label_shows() -> None:
         steps = -np.diff(counts)
         assert ((steps == 0) | (steps >= 10)).all()
     assert all(c == 0 or c >= 10 for h in finding.histograms for c in h.counts)
+
+
+def test_nothing_is_bounded_through_a_claim_that_the_shares_contradict() -> None:
+    release = release_of(8000, made=mechanism(3, 4.0), k=3)
+    few = replace(release, truth=None, released=ReleasedLabels(np.zeros(8000, np.int32)))
+    finding = run(context_of(few, mechanism(3, 1.0)))
+    assert "contradict the declared channel" in words(finding)
+    assert not any(e.id == "instance_loss.mean_lower_if_claim_holds" for e in finding.estimates)
