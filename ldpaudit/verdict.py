@@ -208,8 +208,8 @@ def _reassurance(claim: Mechanism, checks: list[Check], evidence: Evidence) -> s
         return "every check of the policy is met"
     observed, claimed_epsilon = against(claimed.observed, claim.epsilon, "down")
     noticed = number(power.value, "up")
+    how = "would" if power.kind == "exact" else "would, by estimate,"
     return (
-        f"the claimed ε = {claimed_epsilon} is not refuted "
-        f"(certified so far: at least {observed}); an excess of {noticed} or more would have been "
-        f"found with 90 % probability"
+        f"the claimed ε = {claimed_epsilon} is not refuted (certified so far: at least "
+        f"{observed}); an excess of {noticed} or more {how} have been found with 90 % probability"
     )

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -65,7 +66,7 @@ def test_staircase_closed_forms(epsilon: float, alpha: float, scale: float) -> N
 def test_rdp_grows_with_alpha_up_to_epsilon(epsilon: float, k: int) -> None:
     channel = RandomizedResponse.from_epsilon(tuple(range(k)), epsilon).channel
     curve = [channel.rdp(alpha) for alpha in (0.5, 1, 1.5, 2, 8, 64, 4096, math.inf)]
-    assert all(a <= b + 1e-12 for a, b in zip(curve, curve[1:], strict=False))
+    assert all(a <= b + 1e-12 for a, b in itertools.pairwise(curve))
     assert curve[-1] == pytest.approx(epsilon)
 
 
