@@ -14,7 +14,7 @@ from ldpaudit.reports.text import as_identifier, brief, shown
 from ldpaudit.reports.wording import name_of
 from ldpaudit.result import Curve, Histogram
 
-MOST_POINTS: Final = 240
+MOST_POINTS: Final = 120
 LEAST_SHARE_SEEN: Final = 1e-3
 MOST_ROWS: Final = 25
 T = TypeVar("T")
