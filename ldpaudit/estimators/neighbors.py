@@ -73,9 +73,10 @@ def default_neighbors(n_index: int, dimensions: int | None = None) -> int:
     loss wants more: its Clopper–Pearson interval at error 5e-6 cannot show log-odds above
     log(k / 12.2), and the bias costs it little, since averaging over a ball draws η̂ to the prior
     and the loss down. The mean lower bound was largest at 4 to 8 √n (k = 2,000 of 50,000, 2,000 to
-    5,000 of 250,000, 1,000 for Adult; on skin it still grew at 10,000), flat around it, and no
-    row's bound exceeded the true loss on the mixture. 4 √n keeps 97 to 100 % of the best bound but
-    on skin; the error of η̂ is then 0.10 where 0.087 is possible.
+    5,000 of 250,000, 1,000 for Adult; on skin it still grew at 10,000) and flat around it, so
+    4 √n, between two of the sizes tried, should keep nearly all of it but on skin; the error of η̂
+    is then 0.10 where 0.087 is possible. Too large a k also costs validity: on the mixture no row's
+    bound exceeded its true loss up to k = 5,000, but 0.04 % of rows did at k = n/5.
 
     In one coordinate the bias is small and both want more: on the mixture the error was smallest
     at k = 1,000 of 10,000, 2,000 of 50,000 and 5,000 to 10,000 of 250,000, and the mean bound
