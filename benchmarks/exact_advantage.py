@@ -43,8 +43,8 @@ True labels drawn from the exact P(label | features), then randomized response; 
 cross-fitting; averages over all of the seeds {SEEDS[0]} to {SEEDS[-1]}. *Half width*: of the
 certified 95 % interval. *Inside*: in how many seeds it holds the optimum; that is not promised,
 since the interval is for the fitted attack, which may have more to learn. `bayes` learns from
-released labels alone, `oracle` from true labels of the other half; with P known, `bayes` is the optimal attack.
-Seconds of one core, both folds.
+released labels alone, `oracle` from true labels of the other half; with P known, `bayes` is the
+optimal attack. Seconds of one core, both folds.
 
 | data (label) | attack | ε | optimum | accuracy | gap | half width | inside | seconds |"""
 
