@@ -14,6 +14,7 @@ import math
 import multiprocessing
 import os
 import platform
+import queue as queue_module
 import time
 from collections.abc import Callable
 from decimal import Decimal, getcontext
@@ -180,7 +181,7 @@ def limited(form: str, arguments: tuple[Any, ...], limit: float) -> tuple[float,
     process.start()
     try:
         result: tuple[float, float] = queue.get(timeout=limit)
-    except Exception:
+    except queue_module.Empty:
         process.terminate()
         result = None  # type: ignore[assignment]
     process.join()

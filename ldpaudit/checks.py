@@ -9,6 +9,7 @@ from ldpaudit.policy import ExceedanceSection, LimitSection, Policy, RenyiSectio
 from ldpaudit.reports.numbers import number
 from ldpaudit.result import Curve, Estimate, Finding, Side, Verdict
 
+POWER = "power.min_detectable_excess"
 RELEASE_ONLY_SHARE = 0.1
 """With true labels, the share of the error probability that the release-only bound gets."""
 
@@ -20,6 +21,16 @@ class Evidence:
     estimates: Mapping[str, Estimate]
     curves: Mapping[str, Curve]
     bounds: Mapping[str, Callable[[float], float]]
+
+    def undetected_excess(self, alpha: float) -> float | None:
+        """Return the smallest excess ε found with 90 % power at error probability ``alpha``.
+
+        At the audit's own level where it cannot be computed for another; None where unknown.
+        """
+        power = self.estimates.get(POWER)
+        if power is None:
+            return None
+        return self.bounds[POWER](alpha) if POWER in self.bounds else power.value
 
     @classmethod
     def collect(cls, findings: Iterable[Finding]) -> "Evidence":
@@ -90,7 +101,7 @@ def _claimed_epsilon(level: str, claim: Mechanism, evidence: Evidence, excess: f
     limit = claim.epsilon
     ids = ("mechanism.epsilon_lower", "release_only.epsilon_lower")
     found = tuple(i for i in ids if i in evidence.bounds)
-    power = evidence.estimates.get("power.min_detectable_excess")
+    power = evidence.estimates.get(POWER)
 
     def test(alpha: float) -> Outcome:
         if limit is None:
@@ -106,11 +117,12 @@ def _claimed_epsilon(level: str, claim: Mechanism, evidence: Evidence, excess: f
             return Outcome(
                 "inconclusive", bound, "how much this audit could miss is not known", "lower"
             )
-        if power.value > excess:
-            return Outcome("inconclusive", bound, _too_weak(power.value, excess), "lower")
+        missed = evidence.undetected_excess(alpha)
+        if missed is not None and missed > excess:
+            return Outcome("inconclusive", bound, _too_weak(missed, excess), "lower")
         return Outcome("pass", bound, "no certified lower bound lies above the claim", "lower")
 
-    power_id = ("power.min_detectable_excess",) if power else ()
+    power_id = (POWER,) if power else ()
     question = "Does the release leak more about a label than the claimed ε?"
     return Draft("claimed-epsilon", level, question, limit, found + power_id, test)
 

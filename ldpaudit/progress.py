@@ -1,7 +1,5 @@
 """Progress reports: a small protocol with a default that does nothing."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Protocol
 
 
@@ -23,9 +21,3 @@ class NoProgress:
 
     def advance(self, done: int, total: int) -> None:
         """Ignore the numbers."""
-
-
-@contextmanager
-def quiet() -> Iterator[Progress]:
-    """Yield a progress object that says nothing."""
-    yield NoProgress()

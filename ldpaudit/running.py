@@ -157,6 +157,8 @@ def render_again(stored: Path, html: Path | None) -> str:
         raise InputError(f"The result {stored.name!r} cannot be read.") from None
     result = AuditResult.from_json(text)
     target = html or stored.with_suffix(".html")
+    if target.resolve() == stored.resolve():
+        raise OutputError(f"{target.name} is the stored result and is not overwritten.")
     result.to_html(target)
     return f"Wrote {target}."
 

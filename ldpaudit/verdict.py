@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ldpaudit.checks import Draft, Evidence, draft_checks
+from ldpaudit.checks import POWER, Draft, Evidence, draft_checks
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.policy import Policy, Waiver
 from ldpaudit.reports.numbers import against, number, percent
@@ -203,11 +203,12 @@ def _more(others: int) -> str:
 
 def _reassurance(claim: Mechanism, checks: list[Check], evidence: Evidence) -> str:
     claimed = next((c for c in checks if c.id == "claimed-epsilon" and c.verdict == "pass"), None)
-    power = evidence.estimates.get("power.min_detectable_excess")
+    power = evidence.estimates.get(POWER)
     if claimed is None or claim.epsilon is None or claimed.observed is None or power is None:
         return "every check of the policy is met"
     observed, claimed_epsilon = against(claimed.observed, claim.epsilon, "down")
-    noticed = number(power.value, "up")
+    missed = evidence.undetected_excess(1 - (claimed.confidence or 0.0))
+    noticed = number(power.value if missed is None else missed, "up")
     how = "would" if power.kind == "exact" else "would, by estimate,"
     return (
         f"the claimed ε = {claimed_epsilon} is not refuted (certified so far: at least "

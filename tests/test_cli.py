@@ -156,6 +156,7 @@ def test_a_stored_result_is_rendered_again(command: Command, honest: Any, tmp_pa
     assert command("report", json_path, "--html", again)[0] == 0
     assert again.read_text() == html.read_text()
     assert command("report", release)[0] == 2
+    assert "not overwritten" in one_line(command("report", json_path, "--html", json_path))
 
 
 def test_policy_commands(command: Command, tmp_path: Path) -> None:

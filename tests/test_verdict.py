@@ -233,3 +233,17 @@ def test_a_refuted_claim_is_said_beside_what_rests_on_it() -> None:
     notes = judged(evidence((3.0, 0.02), 0.1)).notes
     assert any("declared mechanism is refuted" in note.text for note in notes)
     assert not judged(evidence((1.0, 0.02), 0.1, (p_value(0.4),))).notes
+
+
+def test_power_is_asked_at_the_corrected_level() -> None:
+    """Two checks of level error: each is answered at half the error probability."""
+    policy = parse_policy(
+        'schema = 1\nextends = "ldpaudit:default"\n[checks.claimed-channel]\nlevel = "error"'
+    )
+    found = evidence((1.0, 0.02), 0.1, (p_value(0.4),))
+    power_at = {"power.min_detectable_excess": lambda alpha: 0.1 if alpha > 0.03 else 0.9}
+    corrected = Evidence(found.estimates, found.curves, {**found.bounds, **power_at})
+    assert judged(corrected).verdict == "pass"
+    result = judged(corrected, policy)
+    assert result.verdict == "inconclusive"
+    assert "0.9" in result.sentence
