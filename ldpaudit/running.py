@@ -1,19 +1,16 @@
 """What the commands do: from options to an audit, and from a result to files and a summary."""
 
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ldpaudit.api import audit
 from ldpaudit.errors import InputError, OutputError
-from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.release import Declaration
 from ldpaudit.reports import render, write_all
 from ldpaudit.result import AuditResult
+from ldpaudit.terminal import progress_on_terminal, say
 
 SUFFIXES = (".gz", ".parquet", ".pq", ".csv", ".tsv")
 
@@ -98,7 +95,7 @@ def claim_from_options(
 def audit_release(request: Request, paths: ReportPaths, *, quiet: bool = False) -> AuditResult:
     """Run the audit, write the reports and print the summary."""
     _check_outputs(paths, request)
-    with _progress(quiet) as progress:
+    with progress_on_terminal(quiet) as progress:
         result = audit(
             request.release,
             request.truth,
@@ -140,11 +137,11 @@ def run_demo(folder: Path, seed: int) -> int:
         (files.honest, "declares ε = 1 and was made with ε = 1"),
         (files.dishonest, "declares ε = 1 but was made with ε = 3"),
     ):
-        _say(f"\n{path.name}: {story}")
-        _say(f"$ ldpaudit run {path} --truth {files.truth}")
+        say(f"\n{path.name}: {story}")
+        say(f"$ ldpaudit run {path} --truth {files.truth}")
         request = Request(str(path), truth=str(files.truth), command="ldpaudit demo")
         result = audit_release(request, report_paths(str(path), None, None))
-        _say(f"exit status {({'pass': 0, 'fail': 1}).get(result.verdict, 3)}")
+        say(f"exit status {({'pass': 0, 'fail': 1}).get(result.verdict, 3)}")
         verdicts.append(result.verdict)
     return 0 if verdicts == ["pass", "fail"] else 1
 
@@ -165,24 +162,20 @@ def render_again(stored: Path, html: Path | None) -> str:
 
 def print_summary(result: AuditResult, paths: ReportPaths, *, quiet: bool) -> None:
     """Print the verdict, the checks and where the report is."""
-    _say(result.sentence)
+    say(result.sentence)
     if quiet:
         return
     for check in result.checks:
         waived = " (waived)" if check.waived else ""
-        _say(f"  {check.verdict:<12} {check.id}: {check.reason}{waived}")
+        say(f"  {check.verdict:<12} {check.id}: {check.reason}{waived}")
     for record in result.audits:
         if record.status != "ran":
-            _say(f"  {record.status:<12} {record.id}: {record.reason}")
+            say(f"  {record.status:<12} {record.id}: {record.reason}")
     for note in result.notes:
         if note.level == "warning":
-            _say(f"  {'warning':<12} {note.text}")
+            say(f"  {'warning':<12} {note.text}")
     for path in paths.given():
-        _say(f"  {'written':<12} {path}")
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+        say(f"  {'written':<12} {path}")
 
 
 def _queries(text: str | None) -> int | Literal["all"] | None:
@@ -216,43 +209,3 @@ def _write(result: AuditResult, paths: ReportPaths) -> None:
     if paths.json is not None:
         texts[paths.json] = render(result, "json")
     write_all(texts)
-
-
-class _Lines:
-    """One line per step, for a log."""
-
-    def step(self, text: str) -> None:
-        sys.stderr.write(f"ldpaudit: {text} …\n")
-
-    def advance(self, done: int, total: int) -> None:
-        pass
-
-
-class _Bar:
-    """A bar on a terminal."""
-
-    def __init__(self, bar: Any) -> None:
-        self._bar = bar
-        self._task = bar.add_task("reading", total=None)
-
-    def step(self, text: str) -> None:
-        self._bar.reset(self._task, total=None, description=text)
-
-    def advance(self, done: int, total: int) -> None:
-        self._bar.update(self._task, completed=done, total=total)
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Progress]:
-    if quiet:
-        yield NoProgress()
-    elif not sys.stderr.isatty():
-        yield _Lines()
-    else:
-        from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as RichProgress
-
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:
-            yield _Bar(bar)

@@ -14,7 +14,7 @@ from ldpaudit.mechanisms.laplace import Laplace
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    dp = pytest.importorskip("dp_accounting", reason="the extra 'oracles' is not installed")
+    dp = pytest.importorskip("dp_accounting", reason="the extra 'accounting' is not installed")
     plm = pytest.importorskip("dp_accounting.pld.privacy_loss_mechanism")
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)

@@ -1,0 +1,99 @@
+"""The command line: thin shells, one module per command.
+
+Exit status: 0 no violation found, 1 a violation, 2 could not run, 3 inconclusive.
+"""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from ldpaudit import __version__
+from ldpaudit.cli import policy, run
+
+COULD_NOT_RUN = 2
+INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
+
+
+def _typer(help: str, name: str | None = None) -> typer.Typer:
+    return typer.Typer(
+        name=name,
+        help=help,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+
+
+app = _typer(
+    "How much does a dataset with privatized labels give away about each person's label?",
+    "ldpaudit",
+)
+app.command()(run.run)
+app.command()(run.demo)
+app.command()(run.report)
+
+_policy = _typer("Check, explain or start a policy file.")
+_policy.command("check")(policy.check)
+_policy.command("explain")(policy.explain)
+_policy.command("init")(policy.init)
+app.add_typer(_policy, name="policy")
+
+
+def _version(shown: bool) -> None:
+    if shown:
+        typer.echo(f"ldpaudit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; every error becomes one line on stderr and exit status 2."""
+    # Threads that wait must not spin: on a shared machine that costs more than the work itself.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    debug = "--debug" in sys.argv or bool(os.environ.get("LDPAUDIT_DEBUG"))
+    try:
+        status = app(standalone_mode=False)
+    except (typer.Abort, KeyboardInterrupt):
+        _stop("Interrupted; nothing was written.", debug)
+    except Exception as error:
+        _stop(_one_line(error), debug)
+    else:
+        if status == INTERRUPTED:
+            _stop("Interrupted; nothing was written.", debug)
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _one_line(error: Exception) -> str:
+    from ldpaudit.errors import LdpAuditError
+
+    if isinstance(error, LdpAuditError):
+        return " ".join(str(error).split())
+    if hasattr(error, "format_message"):  # typer's own usage errors
+        return " ".join(str(error.format_message()).split())
+    if isinstance(error, MemoryError):
+        return "The audit needs more memory than there is; try fewer --queries or --neighbors."
+    if isinstance(error, OSError) and error.strerror:
+        return f"A file could not be used: {error.strerror}."
+    # The text of a foreign exception may hold data, so only its type is told.
+    return f"Internal fault ({type(error).__name__}); run again with --debug and report it."
+
+
+def _stop(message: str, debug: bool) -> None:
+    if debug:
+        import traceback
+
+        traceback.print_exc()
+    typer.echo(f"ldpaudit: {message}", err=True)
+    sys.exit(COULD_NOT_RUN)

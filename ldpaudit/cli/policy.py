@@ -1,0 +1,44 @@
+"""``ldpaudit policy check|explain|init``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ldpaudit.cli.options import Debug
+
+
+def check(
+    file: Annotated[Path, typer.Argument(help="The policy file.")],
+    _debug: Debug = False,
+) -> None:
+    """Validate a policy without any data."""
+    from ldpaudit.policy import load_policy
+
+    load_policy(file)
+    typer.echo(f"{file.name}: a valid policy.")
+
+
+def explain(
+    check: Annotated[str, typer.Argument(help="The check's id.")],
+    _debug: Debug = False,
+) -> None:
+    """Explain a check: what it compares, and when it fails."""
+    from ldpaudit.policy import explain as explained
+
+    typer.echo(explained(check))
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("ldpaudit.toml"),
+    _debug: Debug = False,
+) -> None:
+    """Write a starter policy, never over a file that exists."""
+    from ldpaudit.errors import OutputError
+    from ldpaudit.policy import STARTER
+    from ldpaudit.reports import write_whole
+
+    if file.exists():
+        raise OutputError(f"{file.name} exists already and is left as it is.")
+    write_whole(file, STARTER)
+    typer.echo(f"Wrote {file.name}.")
