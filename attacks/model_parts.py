@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from ldpaudit.attacks.design_matrix import BoostingMatrix, DesignMatrix
-from ldpaudit.attacks.forward_logistic import ForwardLogistic, fit_forward_logistic
+from ldpaudit.learners.corrections import clean_posterior, forward_losses
+from ldpaudit.learners.logistic import LogisticModel, fit_forward_logistic
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
@@ -65,7 +66,7 @@ class LogisticPart:
     """Ridge-penalised multinomial logistic regression."""
 
     design: DesignMatrix
-    model: ForwardLogistic
+    model: LogisticModel
     penalty: float
 
     def predict(self, features: FeatureTable) -> FloatArray:
@@ -126,7 +127,7 @@ def fit_logistic(
     matrix = design.transform(table.features.take(rows))
     held = design.transform(table.features.take(validation))
     ridges = _PENALTIES if penalty is None else (penalty,)
-    models: list[ForwardLogistic] = []
+    models: list[LogisticModel] = []
     for ridge in ridges:
         start = models[-1] if models else None
         models.append(
@@ -189,56 +190,9 @@ def _invertible(transition: FloatArray) -> bool:
     return bool(np.linalg.matrix_rank(transition, tol=1e-9) == len(transition))
 
 
-def clean_posterior(noisy_posterior: FloatArray, channel: Channel) -> FloatArray:
-    """Return P(y | x) from P(ỹ | x): invert the channel, then project on the simplex.
-
-    Parameters
-    ----------
-    noisy_posterior : float64 array of shape (n, m)
-        Probabilities of the released label.
-    channel : Channel
-        The channel T (k × m), of rank k.
-
-    Returns
-    -------
-    float64 array of shape (n, k)
-        The Euclidean projection of ``noisy_posterior @ channel.inverse``; may hold zeros.
-
-    Raises
-    ------
-    InputError
-        If the channel cannot be inverted.
-    """
-    return _project_on_simplex(noisy_posterior @ channel.inverse)
-
-
-def _project_on_simplex(points: FloatArray) -> FloatArray:
-    # Duchi et al. (2008), Figure 1: subtract the threshold at which the positive part sums to 1.
-    descending = -np.sort(-points, axis=1)
-    excess = np.cumsum(descending, axis=1) - 1.0
-    ranks = np.arange(1, points.shape[1] + 1)
-    support = (descending - excess / ranks > 0).sum(axis=1)
-    threshold = excess[np.arange(len(points)), support - 1] / support
-    return np.asarray(np.clip(points - threshold[:, None], 0.0, None))
-
-
 def floored(probability: FloatArray, floor: float) -> FloatArray:
     """Return probabilities drawn towards the uniform until none is below ``floor``."""
     return np.asarray((1.0 - probability.shape[1] * floor) * probability + floor)
-
-
-def forward_losses(probability: FloatArray, likelihood: FloatArray) -> FloatArray:
-    """Return the forward log-loss −log Σ_y p_y T[y, code] of each row in nats, shape (n,).
-
-    Both arguments are float64 arrays of shape (n, k).
-    """
-    evidence = (probability * likelihood).sum(axis=1)
-    return np.asarray(-np.log(np.maximum(evidence, 1e-300)))
-
-
-def forward_loss(probability: FloatArray, likelihood: FloatArray) -> float:
-    """Return the mean of :func:`forward_losses`."""
-    return float(forward_losses(probability, likelihood).mean())
 
 
 def simplest_good(losses: FloatArray) -> int:

@@ -17,15 +17,13 @@ from ldpaudit.attacks.model_parts import (
     Labelled,
     LogisticPart,
     Part,
-    clean_posterior,
     fit_boosting,
     fit_logistic,
     floored,
-    forward_loss,
-    forward_losses,
     simplest_good,
 )
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.learners.corrections import forward_loss, forward_losses
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 
@@ -33,7 +31,6 @@ __all__ = [
     "PROBABILITY_FLOOR",
     "PosteriorModel",
     "blend_weights",
-    "clean_posterior",
     "fit_posterior",
 ]
 

@@ -5,14 +5,12 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from ldpaudit.attacks.feature_cells import Cells, hash_rows, shrunk_cell_posteriors
-from ldpaudit.attacks.forward_logistic import fit_forward_logistic
 from ldpaudit.attacks.posterior_model import (
     PROBABILITY_FLOOR,
     blend_weights,
-    clean_posterior,
     fit_posterior,
 )
-from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable
 
@@ -149,40 +147,6 @@ def test_no_row_is_an_error():
         fit_posterior(
             numeric_table(np.zeros((0, 1))), np.zeros(0, np.int32), 2, np.random.default_rng(0), 1
         )
-
-
-@given(st.integers(2, 6), st.floats(0.05, 8.0), st.integers(0, 1000))
-def test_cleaning_undoes_the_channel(k, epsilon, seed):
-    channel = RandomizedResponse.from_epsilon(tuple(range(k)), epsilon).channel
-    eta = np.random.default_rng(seed).dirichlet(np.ones(k), size=5)
-    np.testing.assert_allclose(clean_posterior(eta @ channel.matrix, channel), eta, atol=1e-8)
-
-
-@given(st.integers(2, 6), st.integers(0, 1000))
-def test_cleaning_stays_on_the_simplex(k, seed):
-    channel = RandomizedResponse.from_epsilon(tuple(range(k)), 0.5).channel
-    noisy = np.random.default_rng(seed).dirichlet(np.full(k, 0.3), size=9)
-    clean = clean_posterior(noisy, channel)
-    assert clean.min() >= 0
-    np.testing.assert_allclose(clean.sum(axis=1), 1.0, atol=1e-9)
-
-
-def test_a_channel_without_inverse_cannot_be_cleaned():
-    channel = RandomizedResponse((0, 1), 1.0).channel
-    with pytest.raises(InputError, match="cannot be inverted"):
-        clean_posterior(np.full((3, 2), 0.5), channel)
-
-
-def test_forward_logistic_without_noise_matches_scikit_learn():
-    from sklearn.linear_model import LogisticRegression
-
-    rng = np.random.default_rng(11)
-    matrix = rng.normal(size=(500, 3)).astype(np.float32)
-    codes = (rng.random(500) < expit(matrix[:, 0] - matrix[:, 1])).astype(np.int32)
-    ours = fit_forward_logistic(matrix, codes, np.eye(2), 2.0).predict(matrix)
-    # Two symmetric weight vectors share one penalty: half of it for their difference.
-    theirs = LogisticRegression(C=1.0, tol=1e-8).fit(matrix, codes).predict_proba(matrix)
-    np.testing.assert_allclose(ours, theirs, atol=2e-3)
 
 
 def test_blend_prefers_the_better_part():

@@ -1,0 +1,124 @@
+"""Losses of released labels, corrected for the channel that the labels went through.
+
+For losses ℓ(h(x), y) of each possible label, the backward correction is a linear combination whose
+mean over the channel is the loss of the true label; the forward correction sends the model's
+probabilities through the channel instead.
+"""
+
+import numpy as np
+
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.finite import check_codes
+from ldpaudit.release import FloatArray, IntArray
+
+
+def label_targets(codes: IntArray, channel: Channel) -> FloatArray:
+    """Return the unbiased soft label of each row: E[target | y] is the indicator of y.
+
+    Parameters
+    ----------
+    codes : int array of shape (n,)
+        Released labels, positions in ``channel.outputs``.
+    channel : Channel
+        The channel T (k × m), of rank k.
+
+    Returns
+    -------
+    float64 array of shape (n, k)
+        Row z of the inverse R with T R = I. Rows sum to 1; entries may be negative or above 1.
+
+    Raises
+    ------
+    InputError
+        If a code lies outside the channel's outputs, or the channel cannot be inverted.
+
+    References
+    ----------
+    Patrini et al. (2017), Theorem 1; van Rooyen and Williamson (2018), Theorem 5.
+    """
+    targets: FloatArray = channel.inverse[check_codes(codes, len(channel.outputs))]
+    return targets
+
+
+def backward_losses(losses: FloatArray, codes: IntArray, channel: Channel) -> FloatArray:
+    """Return the unbiased loss of each row, float64 of shape (n,).
+
+    Σ_y R[z, y] ℓ(h(x), y); for randomized response with λ on k labels that is
+    (ℓ(h(x), z) − (λ/k) Σ_y ℓ(h(x), y))/(1 − λ).
+
+    Parameters
+    ----------
+    losses : float64 array of shape (n, k)
+        ℓ(h(x), y) for each label y.
+    codes : int array of shape (n,)
+        Released labels.
+    channel : Channel
+        The channel, of rank k.
+
+    Raises
+    ------
+    InputError
+        If a code lies outside the channel's outputs, or the channel cannot be inverted.
+
+    References
+    ----------
+    Patrini et al. (2017), Theorem 1; Busa-Fekete et al. (2023), appendix G.
+    """
+    return np.asarray((label_targets(codes, channel) * losses).sum(axis=1))
+
+
+def forward_losses(probability: FloatArray, likelihood: FloatArray) -> FloatArray:
+    """Return the forward log-loss −log Σ_y p_y T[y, z] of each row in nats, shape (n,).
+
+    Both arguments are float64 arrays of shape (n, k): the model's probabilities, and the channel's
+    T[y, z] at the released label z for every y.
+
+    References
+    ----------
+    Patrini et al. (2017), Theorem 2.
+    """
+    evidence = (probability * likelihood).sum(axis=1)
+    return np.asarray(-np.log(np.maximum(evidence, 1e-300)))
+
+
+def forward_loss(probability: FloatArray, likelihood: FloatArray) -> float:
+    """Return the mean of :func:`forward_losses`."""
+    return float(forward_losses(probability, likelihood).mean())
+
+
+def clean_posterior(noisy_posterior: FloatArray, channel: Channel) -> FloatArray:
+    """Return P(y | x) from P(ỹ | x): invert the channel, then project on the simplex.
+
+    Parameters
+    ----------
+    noisy_posterior : float64 array of shape (n, m)
+        Probabilities of the released label.
+    channel : Channel
+        The channel T (k × m), of rank k.
+
+    Returns
+    -------
+    float64 array of shape (n, k)
+        The Euclidean projection of ``noisy_posterior @ channel.inverse``; may hold zeros.
+
+    Raises
+    ------
+    InputError
+        If the channel cannot be inverted.
+    """
+    return project_on_simplex(noisy_posterior @ channel.inverse)
+
+
+def project_on_simplex(points: FloatArray) -> FloatArray:
+    """Return the nearest probability vector of each row, float64 of shape (n, k).
+
+    References
+    ----------
+    Duchi et al. (2008), Figure 1: subtract the threshold at which the positive part sums to 1.
+    """
+    descending = -np.sort(-points, axis=1)
+    excess = np.cumsum(descending, axis=1) - 1.0
+    ranks = np.arange(1, points.shape[1] + 1)
+    support = (descending - excess / ranks > 0).sum(axis=1)
+    threshold = excess[np.arange(len(points)), support - 1] / support
+    return np.asarray(np.clip(points - threshold[:, None], 0.0, None))

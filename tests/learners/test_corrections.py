@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldpaudit.errors import InputError
+from ldpaudit.learners.corrections import backward_losses, clean_posterior, label_targets
+from ldpaudit.mechanisms import Channel, RandomizedResponse
+
+
+def random_channel(k, m, rng):
+    matrix = rng.dirichlet(np.ones(m), size=k)
+    return Channel(matrix, tuple(range(k)), tuple(range(m)))
+
+
+@given(st.integers(2, 5), st.integers(0, 3), st.integers(0, 10_000))
+def test_the_backward_loss_is_unbiased(k, more, seed):
+    rng = np.random.default_rng(seed)
+    channel = random_channel(k, k + more, rng)
+    if np.linalg.svd(channel.matrix, compute_uv=False)[-1] < 1e-3:
+        return
+    losses = rng.exponential(size=(1, k))
+    codes = np.arange(k + more)
+    each = backward_losses(np.repeat(losses, k + more, axis=0), codes, channel)
+    np.testing.assert_allclose(channel.matrix @ each, losses[0], atol=1e-9)
+
+
+def test_for_randomized_response_it_is_the_published_form():
+    mechanism, rng = RandomizedResponse((0, 1, 2), 0.4), np.random.default_rng(0)
+    losses, codes = rng.random((30, 3)), rng.integers(0, 3, 30)
+    published = (losses[np.arange(30), codes] - 0.4 / 3 * losses.sum(axis=1)) / 0.6
+    np.testing.assert_allclose(backward_losses(losses, codes, mechanism.channel), published)
+
+
+def test_labels_outside_the_channel_are_counted():
+    channel = RandomizedResponse((0, 1), 0.4).channel
+    with pytest.raises(InputError, match="2 row"):
+        label_targets(np.array([0, 2, -1]), channel)
+
+
+@given(st.integers(2, 6), st.floats(0.05, 8.0), st.integers(0, 1000))
+def test_cleaning_undoes_the_channel(k, epsilon, seed):
+    channel = RandomizedResponse.from_epsilon(tuple(range(k)), epsilon).channel
+    eta = np.random.default_rng(seed).dirichlet(np.ones(k), size=5)
+    np.testing.assert_allclose(clean_posterior(eta @ channel.matrix, channel), eta, atol=1e-8)
+
+
+@given(st.integers(2, 6), st.integers(0, 1000))
+def test_cleaning_stays_on_the_simplex(k, seed):
+    channel = RandomizedResponse.from_epsilon(tuple(range(k)), 0.5).channel
+    noisy = np.random.default_rng(seed).dirichlet(np.full(k, 0.3), size=9)
+    clean = clean_posterior(noisy, channel)
+    assert clean.min() >= 0
+    np.testing.assert_allclose(clean.sum(axis=1), 1.0, atol=1e-9)
+
+
+def test_a_channel_without_inverse_cannot_be_cleaned():
+    channel = RandomizedResponse((0, 1), 1.0).channel
+    with pytest.raises(InputError, match="cannot be inverted"):
+        clean_posterior(np.full((3, 2), 0.5), channel)
