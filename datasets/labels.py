@@ -81,7 +81,7 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
         raise too_many(role, found, len(plain))
     values = _values(encoded.dictionary, role)
     if from_text:
-        values = _read_text([str(value) for value in values])
+        values = read_texts([str(value) for value in values])
     forms(values, f"{role} labels")
     return LabelColumn(values, encoded.indices.to_numpy().astype(np.int32))
 
@@ -224,8 +224,8 @@ def _values(dictionary: pa.Array, role: str) -> tuple[Label, ...]:
     return tuple(values)
 
 
-def _read_text(values: Sequence[str]) -> tuple[Label, ...]:
-    """Read text as ints, floats or booleans where every value is written as such."""
+def read_texts(values: Sequence[str]) -> tuple[Label, ...]:
+    """Return text as ints, floats or booleans where every value is written as such."""
     numbers = [_number(value) for value in values]
     if all(number is not None for number in numbers):
         return tuple(number for number in numbers if number is not None)

@@ -29,20 +29,24 @@ class HtmlReport:
     def render(self, result: AuditResult) -> str:
         """Return the page."""
         view = view_of(result)
-        style = _style()
-        return (
-            _environment()
-            .get_template("report.html.j2")
-            .render(
-                view=view,
-                numbers=all_numbers(view),
-                style=Markup(style),
-                style_hash=_hash(style),
-                marks=MARKS,
-                limits=LIMITS,
-                glossary=GLOSSARY,
-            )
+        return rendered(
+            "report.html.j2",
+            view=view,
+            numbers=all_numbers(view),
+            marks=MARKS,
+            limits=LIMITS,
+            glossary=GLOSSARY,
         )
+
+
+def rendered(template: str, **values: object) -> str:
+    """Return a page from one of the templates, with the style sheet and its hash."""
+    style = _style()
+    return (
+        _environment()
+        .get_template(template)
+        .render(style=Markup(style), style_hash=_hash(style), **values)
+    )
 
 
 def embedded(result: AuditResult) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ldpaudit import __version__
-from ldpaudit.cli import policy, run
+from ldpaudit.cli import mechanism, policy, run
 
 COULD_NOT_RUN = 2
 INTERRUPTED = 130
@@ -41,6 +41,11 @@ _policy.command("check")(policy.check)
 _policy.command("explain")(policy.explain)
 _policy.command("init")(policy.init)
 app.add_typer(_policy, name="policy")
+
+_mechanism = _typer("Describe, design, compose or audit a mechanism.")
+_mechanism.command("describe")(mechanism.describe)
+_mechanism.command("channel")(mechanism.channel)
+app.add_typer(_mechanism, name="mechanism")
 
 
 def _version(shown: bool) -> None:

@@ -1,0 +1,74 @@
+"""``ldpaudit mechanism describe|design|compose|channel``: exact analysis, no data."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ldpaudit.cli.options import Debug, option
+
+
+class LossName(StrEnum):
+    """The losses between a true and a released numeric label."""
+
+    squared = "squared"
+    absolute = "absolute"
+    poisson = "poisson"
+
+
+Epsilon = Annotated[float | None, option("--epsilon", help="ε, in nats.")]
+Lambda = Annotated[
+    float | None, option("--lambda", help="λ: the chance of a label drawn anew from all.")
+]
+Classes = Annotated[str | None, option("--classes", help="The true labels: A,B,…")]
+Labels = Annotated[
+    str | None, option("--labels", help="Numeric labels on a range: LO:HI or LO:HI:STEP.")
+]
+Prior = Annotated[
+    Path | None, option("--prior", help="The labels' prior: a CSV file label,probability.")
+]
+Loss = Annotated[LossName, option("--loss", help="What a mechanism made for a prior minimises.")]
+Json = Annotated[Path | None, option("--json", help="Where to write the result.")]
+Html = Annotated[Path | None, option("--html", help="Where to write the page with pictures.")]
+
+
+def describe(
+    name: Annotated[str, typer.Argument(help="The mechanism, for instance randomized-response.")],
+    epsilon: Epsilon = None,
+    lambda_: Lambda = None,
+    classes: Classes = None,
+    labels: Labels = None,
+    prior: Prior = None,
+    loss: Loss = LossName.squared,
+    more: Annotated[
+        list[str] | None,
+        option("--set", help="A further parameter as KEY=VALUE, such as clipped=true."),
+    ] = None,
+    json: Json = None,
+    html: Html = None,
+    _debug: Debug = False,
+) -> None:
+    """Say everything that is exactly known of a mechanism: ε, λ, δ(ε), Rényi curve, error."""
+    from ldpaudit.designing.describing import DescribeRequest, describe
+    from ldpaudit.designing.files import Outputs
+    from ldpaudit.designing.specification import Specification, settings
+
+    wanted = Specification(name, epsilon, lambda_, settings(more or ()), loss.value)
+    describe(DescribeRequest(wanted, classes, labels, prior, Outputs(json, html)))
+
+
+def channel(
+    file: Annotated[
+        Path, typer.Argument(help="A channel as CSV: rows labels, columns outputs, with names.")
+    ],
+    prior: Prior = None,
+    json: Json = None,
+    html: Html = None,
+    _debug: Debug = False,
+) -> None:
+    """Analyse a channel matrix exactly."""
+    from ldpaudit.designing.describing import describe_channel
+    from ldpaudit.designing.files import Outputs
+
+    describe_channel(file, prior, Outputs(json, html))

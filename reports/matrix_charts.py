@@ -1,0 +1,138 @@
+"""Heat maps and bars as Vega-Lite specifications; the look is that of the other charts."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ldpaudit.reports.charts import ACCENT, WIDE, Spec
+from ldpaudit.reports.text import brief
+
+_ROW: Final = 34
+_TEXT: Final[Spec] = {"type": "text", "color": "currentColor", "fontSize": 12}
+_LABEL: Final = 215
+_NUMBER: Final = 110
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar: what it is, its number in words, and whether it is the one to look at."""
+
+    label: str
+    text: str
+    value: float
+    strong: bool = False
+
+
+def heat_map(
+    rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[float]], width: int
+) -> Spec:
+    """Return a heat map of probabilities: the larger, the more opaque.
+
+    Parameters
+    ----------
+    rows, columns : sequences of str, length k and m
+        Labels and outputs; an axis shows as many names as it has room for.
+    cells : k sequences of m numbers in [0, 1]
+    """
+    plot = width - 90
+    tall = min(420, max(120, round(plot * len(rows) / max(len(columns), 1))))
+    largest = max(max(row) for row in cells) or 1.0
+    data = [
+        {"x": x, "x2": x + 1, "y": y, "y2": y + 1, "p": cell / largest}
+        for y, row in enumerate(cells)
+        for x, cell in enumerate(row)
+    ]
+    place: Spec = {
+        "x": _places(columns, "output", plot, 46),
+        "x2": {"field": "x2"},
+        "y": _places(rows, "true label", tall, 18),
+        "y2": {"field": "y2"},
+        "opacity": {
+            "field": "p",
+            "type": "quantitative",
+            "scale": {"domain": [0, 1]},
+            "legend": None,
+        },
+    }
+    mark = {"type": "rect", "color": ACCENT, "strokeWidth": 0}
+    return {
+        "width": plot,
+        "height": tall,
+        "data": {"values": data},
+        "mark": mark,
+        "encoding": place,
+    }
+
+
+def _places(names: Sequence[str], title: str, pixels: int, room: int) -> Spec:
+    """Return an axis of unit steps with names in the middle of some of them."""
+    field = "x" if title == "output" else "y"
+    step = max(1, math.ceil(len(names) * room / max(pixels, 1)))
+    shown = list(range(0, len(names), step))
+    # Names are looked up by position: labels of different types may read alike.
+    words = [brief(name, 9) for name in names]
+    domain = [0, len(names)] if field == "x" else [len(names), 0]
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"domain": domain, "nice": False, "zero": False},
+        "axis": {
+            "values": [position + 0.5 for position in shown],
+            "labelExpr": f"{_quoted(words)}[floor(datum.value)]",
+            "grid": False,
+            "labelOverlap": False,
+        },
+    }
+
+
+def _quoted(words: Sequence[str]) -> str:
+    """Return a list of texts as a Vega expression."""
+    return json.dumps(list(words))
+
+
+def bars(rows: Sequence[Bar], width: int) -> Spec:
+    """Return horizontal bars; an infinite one runs to the edge, faint, with its words.
+
+    Wide: label, bar and number side by side. Narrow: label and number above the bar.
+    """
+    wide = width == WIDE
+    plot = width - _LABEL - _NUMBER if wide else width
+    height = (_ROW if wide else _ROW + 8) * len(rows)
+    finite = [abs(row.value) for row in rows if math.isfinite(row.value)]
+    low = min([0.0, *(row.value for row in rows if math.isfinite(row.value))])
+    high = max([0.0, *(row.value for row in rows if math.isfinite(row.value))])
+    high = high if high > low else low + max([1.0, *finite])
+    middle = 17 if wide else 31
+    x: Spec = {"field": "x", "type": "quantitative", "axis": None}
+    x |= {"scale": {"domain": [low, high], "nice": False}}
+    y: Spec = {"field": "y", "type": "quantitative", "axis": None}
+    y |= {"scale": {"domain": [height, 0], "nice": False, "zero": False}}
+    each = height // max(len(rows), 1)
+    layers = []
+    for strong in (True, False):
+        chosen = [
+            {"x": 0.0, "x2": row.value, "y": i * each + middle - 7, "y2": i * each + middle + 7}
+            for i, row in enumerate(rows)
+            if row.strong == strong and math.isfinite(row.value)
+        ]
+        if chosen:
+            mark = {"type": "rect", "color": ACCENT, "opacity": 1.0 if strong else 0.45}
+            place = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}}
+            layers.append({"data": {"values": chosen}, "mark": mark, "encoding": place})
+    down = middle + 4 if wide else 18
+    labels = [{"t": brief(row.label, 32), "y": i * each + down} for i, row in enumerate(rows)]
+    numbers = [{"t": row.text, "y": i * each + down} for i, row in enumerate(rows)]
+    left = _TEXT | {"align": "left", "baseline": "alphabetic"}
+    right = (
+        left | {"fontWeight": "bold"} if wide else left | {"align": "right", "fontWeight": "bold"}
+    )
+    for data, mark, at in (
+        (labels, left, -_LABEL if wide else 0),
+        (numbers, right, plot + (12 if wide else 0)),
+    ):
+        place = {"x": {"value": at}, "y": y, "text": {"field": "t"}}
+        layers.append({"data": {"values": data}, "mark": mark, "encoding": place})
+    return {"width": plot, "height": height, "layer": layers}

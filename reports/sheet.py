@@ -1,0 +1,44 @@
+"""A page about mechanisms: tiles, parts with figures and tables, notes; no script, no request."""
+
+from dataclasses import dataclass
+
+from ldpaudit import __version__
+from ldpaudit.reports.html import rendered
+from ldpaudit.reports.parts import Part
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number to see first."""
+
+    label: str
+    text: str
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a page shows.
+
+    Parameters
+    ----------
+    what, title : str
+        The kind of page, and what it is about.
+    lead : str
+        The page in one sentence.
+    tiles : tuple of Tile
+    parts : tuple of Part
+    notes : tuple of str
+    """
+
+    what: str
+    title: str
+    lead: str
+    tiles: tuple[Tile, ...]
+    parts: tuple[Part, ...]
+    notes: tuple[str, ...] = ()
+
+
+def render_sheet(sheet: Sheet) -> str:
+    """Return the page."""
+    return rendered("sheet.html.j2", sheet=sheet, version=__version__)
