@@ -1,0 +1,158 @@
+"""Outputs of any randomizer as a table of entries: what it returned, checked and flattened."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.errors import InputError
+
+OutputTable = npt.NDArray[Any]
+"""Outputs of shape (n, d): numbers, text or, of type object, hashable entries."""
+
+NUMERIC = "biuf"
+_SCALARS = (bool, int, float, np.generic)
+
+
+def as_outputs(returned: Any, n: int) -> OutputTable:
+    """Read what a randomizer returned.
+
+    Parameters
+    ----------
+    returned : array or sequence of n outputs
+        An output is a number, text or another hashable value, an array or a tuple of such, or a
+        set. Outputs of unequal length are read as sets.
+    n : int
+        How many outputs were asked for.
+
+    Returns
+    -------
+    array of shape (n, d)
+        One row per output; d is 1 where an output is one value or a set.
+
+    Raises
+    ------
+    InputError
+        If it is nothing of that kind, or not n of them.
+    """
+    if not isinstance(returned, np.ndarray) and hasattr(returned, "__array__"):
+        returned = np.asarray(returned)
+    if isinstance(returned, np.ndarray):
+        return _from_array(returned, n)
+    if isinstance(returned, str | bytes) or not isinstance(returned, Sequence):
+        raise InputError(
+            f"The function must return an array or a list of outputs; "
+            f"got {type(returned).__name__}."
+        )
+    _check_number(len(returned), n)
+    return _from_sequence(returned)
+
+
+def joined(tables: Sequence[OutputTable]) -> OutputTable:
+    """Join tables of one randomizer, row under row.
+
+    Raises
+    ------
+    InputError
+        If their rows differ in length.
+    """
+    widths = {table.shape[1] for table in tables}
+    if len(widths) > 1:
+        raise InputError(
+            f"Every output must have the same number of entries; got {min(widths)} in one call "
+            f"and {max(widths)} in another."
+        )
+    kinds = {"n" if table.dtype.kind in NUMERIC else table.dtype.kind for table in tables}
+    if len(kinds) > 1:
+        tables = [table.astype(object) for table in tables]
+    return np.concatenate(tables)
+
+
+def _check_number(found: int, n: int) -> None:
+    if found != n:
+        raise InputError(
+            f"The function must return as many outputs as it is asked for: {n} were asked for, "
+            f"{found} came."
+        )
+
+
+def _from_array(array: npt.NDArray[Any], n: int) -> OutputTable:
+    if array.ndim == 0:
+        raise InputError("The function must return an array of outputs; got a single value.")
+    _check_number(len(array), n)
+    if array.dtype.names is not None:
+        return joined_columns([_from_array(array[name], n) for name in array.dtype.names])
+    if array.dtype.kind == "O":
+        return _from_sequence(array.tolist())
+    if array.dtype.kind in "Mm":
+        array = array.view(np.int64)
+    if array.dtype.kind not in NUMERIC + "US":
+        raise InputError(f"The outputs must be numbers or text; got {array.dtype}.")
+    if array.size == 0 and n > 0:
+        raise InputError("Every output must have at least one entry; got none.")
+    table = np.ascontiguousarray(array.reshape(n, -1))
+    if table.dtype.kind == "f":  # One NaN is as good as another.
+        table = np.where(np.isnan(table), np.finfo(table.dtype).max, table)
+    return table
+
+
+def joined_columns(tables: Sequence[OutputTable]) -> OutputTable:
+    """Join tables of equally many rows, side by side; of mixed kinds as objects."""
+    kinds = {"n" if table.dtype.kind in NUMERIC else table.dtype.kind for table in tables}
+    if len(kinds) > 1:
+        tables = [table.astype(object) for table in tables]
+    return np.concatenate(tables, axis=1)
+
+
+def _from_sequence(outputs: Sequence[Any]) -> OutputTable:
+    if all(isinstance(output, _SCALARS) for output in outputs):
+        return _typed(np.array(outputs)[:, None])
+    if all(isinstance(output, np.ndarray) for output in outputs):
+        shapes = {(output.shape, output.dtype.kind) for output in outputs}
+        if len(shapes) == 1 and outputs[0].dtype.kind in NUMERIC:
+            return _from_array(np.stack(outputs), len(outputs))
+    rows = [_entries(output) for output in outputs]
+    widths = {len(row) for row in rows}
+    if len(widths) == 1 and widths != {0}:
+        return _typed_rows(rows, widths.pop())
+    # Of unequal lengths: which values occur is all that can be compared.
+    return _objects([(frozenset(row),) for row in rows], 1)
+
+
+def _entries(output: Any) -> tuple[Any, ...]:
+    if isinstance(output, AbstractSet):
+        return (frozenset(output),)
+    if isinstance(output, np.ndarray):
+        return tuple(output.ravel().tolist())
+    if isinstance(output, list | tuple):
+        return tuple(_flat(output))
+    if not isinstance(output, Hashable):
+        raise InputError(
+            f"An output must be hashable, an array or a tuple; got {type(output).__name__}."
+        )
+    return (output,)
+
+
+def _flat(output: Sequence[Any]) -> Iterator[Any]:
+    for part in output:
+        yield from _entries(part)
+
+
+def _typed_rows(rows: Sequence[tuple[Any, ...]], width: int) -> OutputTable:
+    if all(isinstance(entry, _SCALARS) for row in rows for entry in row):
+        return _typed(np.array(rows))
+    return _objects(rows, width)
+
+
+def _typed(array: npt.NDArray[Any]) -> OutputTable:
+    """Return numbers as they are; integers that fit no machine word stay objects."""
+    return array if array.dtype.kind == "O" else _from_array(array, len(array))
+
+
+def _objects(rows: Sequence[tuple[Any, ...]], width: int) -> OutputTable:
+    table = np.empty((len(rows), width), dtype=object)
+    for column in range(width):
+        table[:, column] = [row[column] for row in rows]
+    return table
