@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ldpaudit.datasets.labels import (
     LabelColumn,
     check_not_continuous,
@@ -13,8 +15,10 @@ from ldpaudit.datasets.labels import (
     positions,
     too_many,
 )
+from ldpaudit.datasets.numbers import encode_numbers
 from ldpaudit.errors import InputError
-from ldpaudit.release import Declaration, IntArray, Label
+from ldpaudit.numeric_labels import NumericLabels, NumericView
+from ldpaudit.release import Declaration, FloatArray, IntArray, Label
 
 SAME_OUTPUTS = (
     "randomized-response",
@@ -22,6 +26,7 @@ SAME_OUTPUTS = (
     "double-rr",
     "dummy-features-rr",
     "rr-top-k",
+    "gaussian-rr",
     "channel",
 )
 """Mechanisms whose outputs are their classes, unless they declare others."""
@@ -48,11 +53,22 @@ class Domains:
 
 @dataclass(frozen=True)
 class EncodedLabels:
-    """Labels as codes: ``released`` into ``outputs``, ``truth`` into ``classes``."""
+    """Labels as codes: ``released`` into ``outputs``, ``truth`` into ``classes``.
+
+    ``numeric`` holds them as numbers, where the mechanism is one on numbers.
+    """
 
     domains: Domains
     released: IntArray
     truth: IntArray | None
+    numeric: NumericLabels | None = None
+
+    @property
+    def true_values(self) -> IntArray | None:
+        """Codes of the true labels before any of them were grouped, of shape (n,)."""
+        if self.numeric is None or self.numeric.truth is None:
+            return self.truth
+        return np.unique(self.numeric.truth, return_inverse=True)[1].astype(np.int32)
 
 
 def encode_labels(
@@ -87,6 +103,25 @@ def encode_labels(
     if outside:
         raise InputError(_outside("true", outside, len(codes), "classes"))
     return EncodedLabels(domains, codes, true_codes)
+
+
+def encode_numeric_labels(
+    view: NumericView, released: FloatArray, truth: FloatArray | None
+) -> EncodedLabels:
+    """Code the labels of a mechanism on numbers by its view.
+
+    Raises
+    ------
+    InputError
+        If a label lies outside of what is declared, or takes one value only.
+    """
+    for values, role in ((released, "released"), (truth, "true")):
+        if values is not None and values.min() == values.max():
+            raise InputError(f"The {role} label must take at least two values; it takes one only.")
+    encoded = encode_numbers(view, released, truth)
+    names = encoded.labels.view
+    domains = Domains(names.classes.names, names.outputs.names)
+    return EncodedLabels(domains, encoded.released, encoded.truth, encoded.labels)
 
 
 def find_domains(

@@ -40,8 +40,9 @@ def warnings_about(
             f"Column {place} of the release has the name of the true label's column and is used "
             f"as a feature: was the true label left in the release?"
         )
-    assert labels.truth is not None
-    for place in revealing_columns(features, labels.truth):
+    values = labels.true_values
+    assert values is not None
+    for place in revealing_columns(features, values):
         found.append(
             f"Column {order[place]} of the release tells the true label in every row: was the "
             f"true label left in the release?"
@@ -95,6 +96,9 @@ def _pairs(values: npt.NDArray[np.generic], truth: IntArray) -> bool:
 
 def _equal(labels: EncodedLabels) -> bool:
     """Return whether every released label is the true one."""
+    if labels.numeric is not None:
+        truth = labels.numeric.truth
+        return truth is not None and bool((labels.numeric.released == truth).all())
     domains = labels.domains
     meaning = positions(domains.outputs, domains.classes)
     return bool((meaning[labels.released] == labels.truth).all())

@@ -1,7 +1,7 @@
 """From a file or a table to a release that can be audited."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,16 +9,18 @@ import pyarrow as pa
 
 from ldpaudit.datasets.csv_file import SUFFIXES, CsvFile
 from ldpaudit.datasets.declaration import agreed, parse_declaration
-from ldpaudit.datasets.domains import EncodedLabels, encode_labels
+from ldpaudit.datasets.domains import EncodedLabels, encode_labels, encode_numeric_labels
 from ldpaudit.datasets.features import EncodedFeatures, encode_features
 from ldpaudit.datasets.labels import LabelColumn, most_classes, read_labels
 from ldpaudit.datasets.leftovers import warnings_about
 from ldpaudit.datasets.locations import locate
 from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.numbers import read_numbers
 from ldpaudit.datasets.roles import Roles, assign_roles
 from ldpaudit.datasets.tabular import TableSource, open_table
-from ldpaudit.datasets.truth import Truth, read_truth
+from ldpaudit.datasets.truth import Truth, read_truth, true_labels
 from ldpaudit.errors import InputError
+from ldpaudit.numeric_labels import NumericView
 from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 
 
@@ -48,6 +50,7 @@ def read_release(
     drop: Collection[str] = (),
     features: Collection[str] | None = None,
     declaration: Declaration | None = None,
+    numeric: Callable[[Declaration, int], NumericView | None] | None = None,
 ) -> ReadReport:
     """Read a release, and where they are known its true labels.
 
@@ -69,6 +72,9 @@ def read_release(
         Columns to leave out; the only columns to use.
     declaration : Declaration, optional
         The claim; it must agree with the file's, where it has one.
+    numeric : callable, optional
+        Gives, for a claim and a number of rows, how labels that are numbers are coded; None for a
+        mechanism that is not one on numbers.
 
     Returns
     -------
@@ -93,11 +99,12 @@ def read_release(
     )
     cells = table.columns(roles.special + roles.features, as_text=roles.special)
     special = {name: next(cells)[1] for name in roles.special}
-    released = _released(special[roles.label], table)
+    rows = _rows(special[roles.label], table)
     _check_same_index(source, truth, id_column)
-    known = _truth(table, special, roles, truth, truth_column)
-    labels = encode_labels(claim, released, None if known is None else known.labels)
-    encoded = encode_features(cells, len(released.codes))
+    view = None if numeric is None or claim is None else numeric(claim, rows)
+    known = _truth(table, special, roles, truth, truth_column, view is not None)
+    labels = _labels(view, claim, special[roles.label], known, table)
+    encoded = encode_features(cells, rows)
     warnings = _warnings(table, known, labels, encoded, roles)
     return ReadReport(_release(table, roles, claim, labels, encoded), tuple(warnings))
 
@@ -147,10 +154,25 @@ def _probabilities(cells: list[str], number: int) -> list[float]:
         raise InputError(f"Row {number} of the channel must hold numbers after its name.") from None
 
 
-def _released(column: pa.ChunkedArray, table: TableSource) -> LabelColumn:
+def _rows(column: pa.ChunkedArray, table: TableSource) -> int:
     if len(column) == 0:
         raise InputError(f"The release {quoted(table.name)} has no rows.")
-    return read_labels(column, "released", from_text=table.text)
+    return len(column)
+
+
+def _labels(
+    view: NumericView | None,
+    claim: Declaration | None,
+    column: pa.ChunkedArray,
+    truth: Truth | None,
+    table: TableSource,
+) -> EncodedLabels:
+    known = None if truth is None else truth.labels
+    if view is not None:
+        assert not isinstance(known, LabelColumn)
+        return encode_numeric_labels(view, read_numbers(column, "released"), known)
+    assert known is None or isinstance(known, LabelColumn)
+    return encode_labels(claim, read_labels(column, "released", from_text=table.text), known)
 
 
 def _truth(
@@ -159,6 +181,7 @@ def _truth(
     roles: Roles,
     source: Any,
     truth_column: str | None,
+    numeric: bool,
 ) -> Truth | None:
     if source is not None:
         return read_truth(
@@ -168,11 +191,12 @@ def _truth(
             truth_column=truth_column,
             id_column=roles.identifier,
             identifiers=None if roles.identifier is None else special[roles.identifier],
+            numeric=numeric,
         )
     if roles.truth is None:
         return None
     column = special[roles.truth]
-    return Truth(read_labels(column, "true", from_text=table.text), roles.truth)
+    return Truth(true_labels(column, numeric=numeric, from_text=table.text), roles.truth)
 
 
 def _check_same_index(source: Any, truth: Any, id_column: str | None) -> None:
@@ -218,4 +242,5 @@ def _release(
         name=table.name,
         label=roles.label,
         sha256=table.sha256(),
+        numeric=labels.numeric,
     )

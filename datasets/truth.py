@@ -9,9 +9,11 @@ import pyarrow.compute as pc
 
 from ldpaudit.datasets.labels import LabelColumn, read_labels
 from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.datasets.numbers import read_numbers
 from ldpaudit.datasets.roles import DEFAULT_LABEL
 from ldpaudit.datasets.tabular import MemoryTable, TableSource, open_table
 from ldpaudit.errors import InputError
+from ldpaudit.release import FloatArray
 
 
 @dataclass(frozen=True)
@@ -20,14 +22,14 @@ class Truth:
 
     Attributes
     ----------
-    labels : LabelColumn
+    labels : LabelColumn, or float64 array of shape (n,) for a mechanism on numbers
     column : str or None
         The name of the column that they came from; None for a bare array.
     unused : int
         How many rows of the truth belong to no row of the release.
     """
 
-    labels: LabelColumn
+    labels: LabelColumn | FloatArray
     column: str | None
     unused: int = 0
 
@@ -40,6 +42,7 @@ def read_truth(
     truth_column: str | None = None,
     id_column: str | None = None,
     identifiers: pa.ChunkedArray | None = None,
+    numeric: bool = False,
 ) -> Truth:
     """Read the true labels of a release.
 
@@ -58,6 +61,8 @@ def read_truth(
         The column on which to join; None: the rows are in the same order.
     identifiers : pyarrow.ChunkedArray of n values, or None
         The release's ids.
+    numeric : bool
+        Whether the mechanism is one on numbers.
 
     Raises
     ------
@@ -78,8 +83,18 @@ def read_truth(
         raise InputError(
             f"The true labels must have as many rows as the release: {len(values)} against {rows}."
         )
-    labels = read_labels(values, "true", from_text=table.text)
-    return Truth(labels, None if bare else name, unused)
+    return Truth(
+        true_labels(values, numeric=numeric, from_text=table.text), None if bare else name, unused
+    )
+
+
+def true_labels(
+    column: pa.ChunkedArray, *, numeric: bool, from_text: bool
+) -> LabelColumn | FloatArray:
+    """Read a column of true labels, as numbers for a mechanism on numbers."""
+    if numeric:
+        return read_numbers(column, "true")
+    return read_labels(column, "true", from_text=from_text)
 
 
 def _open(source: Any) -> tuple[TableSource, bool]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from ldpaudit.numeric_labels import NumericView
     from ldpaudit.policy import Policy
 
 
@@ -96,6 +97,7 @@ def audit(
         drop=tuple(drop),
         features=None if features is None else tuple(features),
         declaration=_declaration(mechanism),
+        numeric=_numeric_view,
     )
     plan = Plan(
         seed=_seed(rng, reading.release.sha256),
@@ -117,6 +119,15 @@ def audit(
         command=command,
         notes=notes,
     )
+
+
+def _numeric_view(declaration: Declaration, rows: int) -> "NumericView | None":
+    from ldpaudit.mechanisms import from_declaration
+    from ldpaudit.mechanisms.numeric_view import NUMERIC_NAMES, numeric_view
+
+    if declaration.name not in NUMERIC_NAMES:
+        return None
+    return numeric_view(from_declaration(declaration, ()), rows)
 
 
 def available_threads() -> int:

@@ -10,6 +10,7 @@ from ldpaudit.reports.numbers import number
 from ldpaudit.result import Curve, Estimate, Finding, Side, Verdict
 
 POWER = "power.min_detectable_excess"
+CONSISTENCY = ("mechanism.channel_consistency", "mechanism.marginal_consistency")
 RELEASE_ONLY_SHARE = 0.1
 """With true labels, the share of the error probability that the release-only bound gets."""
 
@@ -76,7 +77,7 @@ def draft_checks(policy: Policy, claim: Mechanism, evidence: Evidence, rows: int
     if checks.claimed_epsilon is not None:
         excess = policy.audit.max_undetected_excess
         drafts.append(_claimed_epsilon(checks.claimed_epsilon.level, claim, evidence, excess))
-    if checks.claimed_channel is not None and claim.channel is not None:
+    if checks.claimed_channel is not None and _has_channel(claim, evidence):
         drafts.append(_claimed_channel(checks.claimed_channel.level, evidence))
     if checks.instance_loss_exceedance is not None:
         drafts.append(_exceedance(checks.instance_loss_exceedance, evidence))
@@ -87,6 +88,11 @@ def draft_checks(policy: Policy, claim: Mechanism, evidence: Evidence, rows: int
     if checks.renyi_epsilon is not None:
         drafts.append(_renyi(checks.renyi_epsilon, evidence))
     return [draft for draft in drafts if draft.level != "off"]
+
+
+def _has_channel(claim: Mechanism, evidence: Evidence) -> bool:
+    """Return whether the claim is one about frequencies, also those of a numeric label's bins."""
+    return claim.channel is not None or any(name in evidence.estimates for name in CONSISTENCY)
 
 
 def _min_rows(least: int, rows: int) -> Draft:
@@ -144,8 +150,7 @@ def _best_bound(found: tuple[str, ...], evidence: Evidence, alpha: float) -> flo
 
 
 def _claimed_channel(level: str, evidence: Evidence) -> Draft:
-    ids = ("mechanism.channel_consistency", "mechanism.marginal_consistency")
-    name = next((i for i in ids if i in evidence.estimates), None)
+    name = next((i for i in CONSISTENCY if i in evidence.estimates), None)
 
     def test(alpha: float) -> Outcome:
         if name is None:

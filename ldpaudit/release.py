@@ -10,21 +10,28 @@ from typing import Any, Literal, NewType
 import numpy as np
 import numpy.typing as npt
 
+from ldpaudit.arrays import BoolArray, Float32Array, FloatArray, IndexArray, IntArray, Label
 from ldpaudit.errors import InputError
+from ldpaudit.numeric_labels import NumericLabels
 
-FloatArray = npt.NDArray[np.float64]
-Float32Array = npt.NDArray[np.float32]
-IntArray = npt.NDArray[np.int32]
-BoolArray = npt.NDArray[np.bool_]
-IndexArray = npt.NDArray[np.int64]
+__all__ = [
+    "BoolArray",
+    "Declaration",
+    "FeatureTable",
+    "Float32Array",
+    "FloatArray",
+    "IndexArray",
+    "IntArray",
+    "Label",
+    "Release",
+    "ReleasedLabels",
+    "TrueLabels",
+]
 
 TrueLabels = NewType("TrueLabels", IntArray)
 """Codes of the true labels, int32 of shape (n,), positions in :attr:`Release.classes`."""
 ReleasedLabels = NewType("ReleasedLabels", IntArray)
 """Codes of the released labels, int32 of shape (n,), positions in :attr:`Release.outputs`."""
-
-Label = str | int | float | bool
-"""One label value as the file holds it."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +127,9 @@ class Release:
         The released label's column name.
     sha256 : str or None
         The released file's digest; None for an in-memory table.
+    numeric : NumericLabels or None
+        The labels as numbers, where the mechanism is one on numbers: the codes above are then
+        those of its view, in which many labels are grouped and many outputs put into bins.
     """
 
     features: FeatureTable
@@ -131,6 +141,7 @@ class Release:
     name: str = "release"
     label: str = "label"
     sha256: str | None = None
+    numeric: NumericLabels | None = None
 
     def __post_init__(self) -> None:
         n = len(self.released)
@@ -148,8 +159,10 @@ class Release:
     def take(self, rows: npt.NDArray[Any]) -> "Release":
         """Return the release of the given rows (indices or a boolean mask)."""
         truth = None if self.truth is None else TrueLabels(self.truth[rows])
+        numeric = None if self.numeric is None else self.numeric.take(rows)
         return replace(
             self,
+            numeric=numeric,
             features=self.features.take(rows),
             released=ReleasedLabels(self.released[rows]),
             truth=truth,

@@ -16,10 +16,10 @@ from ldpaudit.attacks.interface import (
 )
 from ldpaudit.attacks.scoring import FoldScore, score_fold
 from ldpaudit.attacks.truth_model import SHARED_KEY
+from ldpaudit.audits.claimed_channel import attackers_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior, half_model
-from ldpaudit.errors import InputError, LdpAuditError
-from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.errors import LdpAuditError
 from ldpaudit.randomness import seed_from
 from ldpaudit.release import IndexArray, IntArray, Release
 
@@ -66,37 +66,15 @@ class _Fold:
     baseline: IntArray
 
 
-def aligned_channel(context: AuditContext) -> Channel | None:
-    """Return the claimed channel in the order of the release's classes and outputs.
-
-    None where the claim has no channel that is the same for all features.
-
-    Raises
-    ------
-    InputError
-        If the claim's labels are not those of the release.
-    """
-    channel, release = context.claim.channel, context.release
-    if channel is None:
-        return None
-    if set(channel.classes) != set(release.classes) or set(channel.outputs) != set(release.outputs):
-        raise InputError("The claim's labels must be those of the release.")
-    rows = [channel.classes.index(label) for label in release.classes]
-    columns = [channel.outputs.index(label) for label in release.outputs]
-    return Channel(channel.matrix[np.ix_(rows, columns)], release.classes, release.outputs)
-
-
-def run_attacks(context: AuditContext, channel: Channel | None) -> Runs:
+def run_attacks(context: AuditContext) -> Runs:
     """Fit and score every available attack on both folds.
 
     Parameters
     ----------
     context : AuditContext
         Its release has true labels.
-    channel : Channel or None
-        The declared channel, aligned with the release.
     """
-    folds = [_fold(context, channel, half) for half in (0, 1)]
+    folds = [_fold(context, half) for half in (0, 1)]
     runs, skipped = [], {}
     for name in available_attacks():
         try:
@@ -112,13 +90,14 @@ def run_attacks(context: AuditContext, channel: Channel | None) -> Runs:
     return Runs(tuple(runs), skipped)
 
 
-def _fold(context: AuditContext, channel: Channel | None, half: int) -> _Fold:
+def _fold(context: AuditContext, half: int) -> _Fold:
     """Return the fold that fits on ``half`` and scores on the other."""
     posterior = cross_fitted_posterior(context, "truth")
     rows = np.flatnonzero(context.halves() == half)
     others = np.flatnonzero(context.halves() != half)
     fitting, held_out = context.release.take(rows), context.release.take(others)
     rng = context.rng("label-inference", "shared", str(half))
+    channel = attackers_channel(context, rows)
     knowledge = Knowledge(channel, context.plan.threads, seed_from(rng), context.progress)
     model = SharedModel(half_model(context, "truth", half))
     model.remember(held_out.features, posterior[others])

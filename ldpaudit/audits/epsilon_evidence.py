@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.audits.attack_runs import aligned_channel
+from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
@@ -14,8 +14,10 @@ from ldpaudit.estimators.release_only import ReleaseOnlyEvidence, release_only_e
 from ldpaudit.estimators.strongest_bound import BoundEvidence, epsilon_evidence
 from ldpaudit.release import Float32Array, IndexArray
 
-FEATURE_DEPENDENT = frozenset({"model-based-rr", "double-rr", "gaussian-rr"})
-"""Mechanisms of which the label channel, or what it looks like, depends on the features."""
+FEATURE_DEPENDENT = frozenset({"model-based-rr"})
+"""Mechanisms of which the label channel depends on the features. Those of double randomized
+response and of Gaussian features do not: given the true label, the released label is drawn
+independently of what is released of the features."""
 FEATURE_BLIND = "the released label depends on the true label alone, not on the features"
 INDEPENDENT = "rows were released independently of each other"
 _MOST_POINTS = 400_000

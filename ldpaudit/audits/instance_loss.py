@@ -8,8 +8,7 @@ rest on smooth label probabilities; the lower bound on E[ν] with true labels re
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
+from ldpaudit.audits.claimed_channel import why_no_channel
 from ldpaudit.audits.epsilon_evidence import FEATURE_BLIND, INDEPENDENT
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.loss_certificates import Certificates, certificates
@@ -38,12 +37,10 @@ class InstanceLossAudit:
         """Return why the loss cannot be estimated, None where it can."""
         if context.release.truth is not None:
             return None
-        if context.claim.channel is None:
-            return "without true labels the loss can be estimated only through a declared channel"
-        matrix = context.claim.channel.matrix
-        if np.linalg.matrix_rank(matrix, tol=1e-9) < len(matrix):
-            return "without true labels the loss cannot be estimated: the channel has no inverse"
-        return None
+        reason = why_no_channel(context)
+        if reason is None:
+            return None
+        return f"without true labels the loss cannot be estimated: {reason}"
 
     def run(self, context: AuditContext) -> Finding:
         """Run it.

@@ -8,8 +8,6 @@ privacy looks like.
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from ldpaudit.audits.attack_estimates import (
     best_estimates,
     confidence_curve,
@@ -18,7 +16,8 @@ from ldpaudit.audits.attack_estimates import (
 )
 from ldpaudit.audits.attack_outsider import outsider_estimates
 from ldpaudit.audits.attack_references import AUDIT_ID, ceiling_estimates, utility_estimate
-from ldpaudit.audits.attack_runs import aligned_channel, run_attacks
+from ldpaudit.audits.attack_runs import run_attacks
+from ldpaudit.audits.claimed_channel import aligned_channel, why_no_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InsufficientDataError
@@ -38,13 +37,10 @@ class LabelInferenceAudit:
         """Return why no attack can be scored, None where one can."""
         if context.release.truth is not None:
             return None
-        if context.claim.channel is None:
-            return "without true labels an attack can be scored only through a declared channel"
-        if np.linalg.matrix_rank(context.claim.channel.matrix, tol=1e-9) < len(
-            context.release.classes
-        ):
-            return "without true labels an attack cannot be scored: the channel has no inverse"
-        return None
+        reason = why_no_channel(context)
+        if reason is None:
+            return None
+        return f"without true labels an attack cannot be scored: {reason}"
 
     def run(self, context: AuditContext) -> Finding:
         """Run it.
@@ -65,7 +61,7 @@ class LabelInferenceAudit:
 
 def _insider(context: AuditContext, channel: Channel | None) -> Finding:
     confidence = context.plan.confidence
-    found = run_attacks(context, channel)
+    found = run_attacks(context)
     estimates = [e for run in found.runs for e in score_estimates(run, confidence)]
     best, bounds = best_estimates(found.runs, confidence)
     champion = strongest(found.runs)

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.audits.attack_runs import aligned_channel
+from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.epsilon_evidence import feature_dependence
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InsufficientDataError

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.audits.attack_runs import aligned_channel
+from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.epsilon_evidence import (
     FEATURE_BLIND,
     INDEPENDENT,

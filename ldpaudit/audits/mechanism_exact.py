@@ -7,7 +7,10 @@ import numpy as np
 
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.explicit import ExplicitChannel
+from ldpaudit.mechanisms.gaussian_rr import GaussianRR
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
+from ldpaudit.mechanisms.numeric_view import NUMERIC_NAMES
 from ldpaudit.result import Curve, Estimate
 
 ORDERS = (1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128, 256)
@@ -38,6 +41,51 @@ def exact_estimates(claim: Mechanism) -> Iterator[Estimate]:
         )
     if isinstance(claim, RandomizedResponse):
         yield from _randomized_response(claim)
+    if isinstance(claim, GaussianRR):
+        yield from _gaussian_features(claim)
+    if claim.name in NUMERIC_NAMES:
+        yield from _errors(claim)
+
+
+def _errors(claim: Mechanism) -> Iterator[Estimate]:
+    """Yield the largest bias and mean squared error of a numeric mechanism over its labels."""
+    if not isinstance(claim, NumericMechanism):
+        return
+    # Labels anywhere in an interval have no grid; noise without clipping errs alike everywhere.
+    labels = getattr(claim, "labels", None)
+    if labels is not None and labels.step is None:
+        ends = np.array([labels.low, (labels.low + labels.high) / 2, labels.high])
+        bias, variance = claim.bias(ends), claim.variance(ends)  # type: ignore[call-arg]
+        where = "at the lowest, the middle and the highest label"
+    else:
+        bias, variance = claim.bias(), claim.variance()
+        where = "over all labels"
+    yield Estimate(
+        id="mechanism.max_bias",
+        kind="exact",
+        value=float(np.abs(bias).max()),
+        unit="label units",
+        method=f"the largest |E[ŷ | y] − y| {where}",
+    )
+    yield Estimate(
+        id="mechanism.max_mean_squared_error",
+        kind="exact",
+        value=float((bias**2 + variance).max()),
+        unit="squared label units",
+        method=f"the largest E[(ŷ − y)² | y] {where}",
+    )
+
+
+def _gaussian_features(claim: GaussianRR) -> Iterator[Estimate]:
+    yield Estimate(
+        id="mechanism.feature_epsilon",
+        kind="exact",
+        value=claim.exact_feature_epsilon,
+        unit="nats",
+        method=f"exact ε of the features' Gaussian noise at δ = {claim.feature_delta:.3g}; "
+        f"claimed: {claim.feature_epsilon:.6g}",
+        reference="Balle & Wang (2018), Theorem 8",
+    )
 
 
 def _randomized_response(claim: RandomizedResponse) -> Iterator[Estimate]:
@@ -70,37 +118,43 @@ def _randomized_response(claim: RandomizedResponse) -> Iterator[Estimate]:
 
 def exact_curves(claim: Mechanism) -> Iterator[Curve]:
     """Yield the Rényi curve and δ(ε) of a claimed channel."""
-    if claim.channel is None:
-        return
-    channel = _smallest_equivalent(claim)
-    orders = _FEW_ORDERS if len(channel.classes) > _MANY_LABELS else ORDERS
+    if claim.epsilon is None or not isinstance(claim, AnalysedMechanism):
+        if claim.channel is None:
+            return
+        claim = ExplicitChannel(claim.channel)
+    analysed, orders = _cheapest(claim)
     yield Curve(
         id="mechanism.rdp",
         kind="exact",
         x=orders,
-        value=tuple(channel.rdp(alpha) for alpha in orders),
+        value=tuple(analysed.rdp(alpha) for alpha in orders),
         x_label="order α",
         unit="nats",
-        method="the largest Rényi divergence of order α between two rows of the channel",
+        method="the largest Rényi divergence of order α between two labels' outputs",
         reference="Busa-Fekete et al. (2023), Definition 4.2",
     )
-    top = channel.epsilon if math.isfinite(channel.epsilon) else _UNBOUNDED_EPSILON
+    epsilon = claim.epsilon or 0.0
+    top = epsilon if math.isfinite(epsilon) else _UNBOUNDED_EPSILON
     grid = tuple(float(e) for e in np.linspace(0.0, max(top, 1e-3), _DELTA_POINTS))
     yield Curve(
         id="mechanism.delta",
         kind="exact",
         x=grid,
-        value=tuple(min(claim.channel.delta(e), 1.0) for e in grid),
+        value=tuple(min(max(claim.delta(e), 0.0), 1.0) for e in grid),
         x_label="ε",
         unit="proportion",
-        method="the smallest δ for which the channel is (ε, δ)-label-DP",
+        method="the smallest δ for which the mechanism is (ε, δ)-label-DP",
     )
 
 
-def _smallest_equivalent(claim: Mechanism) -> Channel:
-    """Return a channel with the same divergences: for randomized response any two rows do."""
-    assert claim.channel is not None
+def _cheapest(claim: AnalysedMechanism) -> tuple[AnalysedMechanism, tuple[float, ...]]:
+    """Return a mechanism with the same divergences, and how many orders of it are worth it.
+
+    For randomized response any two rows of its channel do.
+    """
     channel = claim.channel
-    if isinstance(claim, RandomizedResponse):
-        return Channel(channel.matrix[:2], channel.classes[:2], channel.outputs)
-    return channel
+    if isinstance(claim, RandomizedResponse) and channel is not None:
+        two = Channel(channel.matrix[:2], channel.classes[:2], channel.outputs)
+        return ExplicitChannel(two), ORDERS
+    many = channel is not None and len(channel.classes) > _MANY_LABELS
+    return claim, _FEW_ORDERS if many else ORDERS

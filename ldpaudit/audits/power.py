@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from ldpaudit.audits.attack_runs import aligned_channel
+from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.epsilon_evidence import (
     FEATURE_BLIND,
     feature_dependence,
@@ -52,8 +52,8 @@ class PowerAudit:
         epsilon = context.claim.epsilon
         if epsilon is not None and math.isinf(epsilon):
             return "the claimed ε is infinite: there is no excess to find"
-        if context.claim.channel is None and context.release.truth is None:
-            return "nothing is claimed and there are no true labels"
+        if aligned_channel(context) is None and context.release.truth is None:
+            return "there are no true labels, and no channel is declared that could be sharpened"
         return None
 
     def run(self, context: AuditContext) -> Finding:
@@ -77,7 +77,7 @@ class PowerAudit:
 
 
 def _insider(context: AuditContext, channel: Channel, sizes: IndexArray) -> Finding:
-    limit, target = channel.epsilon, context.plan.max_undetected_excess
+    limit, target = _limit(context, channel), context.plan.max_undetected_excess
     level = _insider_alpha(context, 1 - context.plan.confidence)
 
     def excess(alpha: float) -> float:
@@ -107,6 +107,11 @@ def _insider(context: AuditContext, channel: Channel, sizes: IndexArray) -> Find
     ]
     bounds: Mapping[str, Callable[[float], float]] = {EXCESS: excess}
     return Finding(estimates=tuple(estimates), notes=tuple(_no_power(value)), bounds=bounds)
+
+
+def _limit(context: AuditContext, channel: Channel) -> float:
+    """Return the claimed ε; the channel to the bins of a numeric mechanism may have a smaller."""
+    return channel.epsilon if context.claim.epsilon is None else context.claim.epsilon
 
 
 def _insider_alpha(context: AuditContext, alpha: float) -> float:
@@ -197,7 +202,7 @@ def _outsider(context: AuditContext, channel: Channel) -> Finding:
             "response only; for another channel it is not known."
         )
         return Finding(notes=(Note(audit="power", text=text, level="warning"),))
-    limit, k = channel.epsilon, len(channel.classes)
+    limit, k = _limit(context, channel), len(channel.classes)
 
     def excess(alpha: float) -> float:
         test = evidence.strongest_test(alpha)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy.special import gammainc
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.additive import binned_channel, check_edges
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.continuous_release import REASON, simulation_generator
 from ldpaudit.mechanisms.exact_sampling import Randomness
@@ -274,6 +275,33 @@ class Exponential:
         place = uniform * (below + above) - below
         drawn = values - np.sign(place) * self.scale * np.log1p(-np.abs(place))
         return np.clip(drawn, self.labels.low, self.labels.high)
+
+    def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
+        """Return the channel from labels to bins of the output: post-processing, never above ε.
+
+        Parameters
+        ----------
+        edges : sequence of float, increasing
+            m − 1 bounds of m bins: up to and with the first, …, above the last.
+        labels : float64 array of shape (k,), optional
+            Label values; default: all labels of the grid.
+
+        Returns
+        -------
+        Channel
+            With outputs 0 … m − 1.
+        """
+        values = self.labels.values if labels is None else self.labels.check(labels)
+        cuts = np.clip(check_edges(edges), self.labels.low, self.labels.high)
+        left = self._moment(0, values - self.labels.low)[:, None]
+        right = self._moment(0, self.labels.high - values)[:, None]
+        offset = cuts[None, :] - values[:, None]
+        inside = self._moment(0, np.abs(offset))
+        below = np.where(offset < 0, left - inside, left + inside)
+        above = np.where(offset < 0, right + inside, right - inside)
+        return binned_channel(
+            below / (left + right), above / (left + right), tuple(values.tolist())
+        )
 
 
 class ExponentialFamily:

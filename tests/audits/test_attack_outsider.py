@@ -89,7 +89,7 @@ def test_intervals_hold_over_releases():
 @pytest.mark.parametrize(
     ("claim", "reason"),
     [
-        (UnknownMechanism(), "declared channel"),
+        (UnknownMechanism(), "no channel is declared"),
         (RandomizedResponse((0, 1, 2), 1.0), "no inverse"),
     ],
 )

@@ -6,7 +6,8 @@ from scipy.stats import binom
 
 from ldpaudit.attacks.scoring import ACCURACY, ADVANTAGE, score_fold
 from ldpaudit.audits.attack_estimates import _merged, best_estimates
-from ldpaudit.audits.attack_runs import AttackRun, aligned_channel
+from ldpaudit.audits.attack_runs import AttackRun
+from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.label_inference import LabelInferenceAudit
 from ldpaudit.audits.models import cross_fitted_posterior

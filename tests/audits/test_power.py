@@ -132,7 +132,7 @@ def test_when_nothing_can_be_said() -> None:
     assert audit.unavailable(context(binary(1.0), 1000)) is None
     nothing = audit.unavailable(context(UnknownMechanism(), 1000, with_truth=False))
     assert nothing is not None
-    assert "nothing is claimed" in nothing
+    assert "no true labels" in nothing
     noiseless = audit.unavailable(context(RandomizedResponse((0, 1), 0.0), 1000))
     assert noiseless is not None
     assert "infinite" in noiseless

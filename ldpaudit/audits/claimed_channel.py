@@ -1,0 +1,87 @@
+"""The claimed channel as the audits see it: in the order of the release's classes and outputs."""
+
+import numpy as np
+
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.numeric_view import group_channel, view_channel
+from ldpaudit.numeric_labels import NumericLabels
+from ldpaudit.release import IndexArray
+
+
+def label_channel(claim: Mechanism) -> Channel | None:
+    """Return the channel of the label alone; None where it is unknown or uses the features.
+
+    For double randomized response it is that of its label: label and features are replaced
+    independently of each other.
+    """
+    found: Channel | None = getattr(claim, "label_channel", claim.channel)
+    return found
+
+
+def aligned_channel(context: AuditContext) -> Channel | None:
+    """Return the claimed channel in the order of the release's classes and outputs.
+
+    For a mechanism on numbers it is the channel to the bins of its view, given the true labels
+    where they are grouped. None where the claim has no channel that is the same for all features,
+    and where labels are grouped and unknown: a group's channel depends on the labels in it.
+
+    Raises
+    ------
+    InputError
+        If the claim's labels are not those of the release.
+    """
+    return context.once("channel", lambda: _aligned(context))
+
+
+def _aligned(context: AuditContext) -> Channel | None:
+    release = context.release
+    if release.numeric is not None:
+        return _numeric(context.claim, release.numeric, None)
+    channel = label_channel(context.claim)
+    if channel is None:
+        return None
+    if set(channel.classes) != set(release.classes) or set(channel.outputs) != set(release.outputs):
+        raise InputError("The claim's labels must be those of the release.")
+    rows = [channel.classes.index(label) for label in release.classes]
+    columns = [channel.outputs.index(label) for label in release.outputs]
+    return Channel(channel.matrix[np.ix_(rows, columns)], release.classes, release.outputs)
+
+
+def attackers_channel(context: AuditContext, rows: IndexArray) -> Channel | None:
+    """Return the channel that an attacker uses who knows the true labels of some rows.
+
+    The claimed one; where labels are grouped, each group's average over the labels of these rows.
+
+    Parameters
+    ----------
+    context : AuditContext
+    rows : int64 array of shape (r,)
+        The rows that the attack is fitted on.
+    """
+    numeric = context.release.numeric
+    if numeric is None or not numeric.view.classes.grouped:
+        return aligned_channel(context)
+    return _numeric(context.claim, numeric, rows)
+
+
+def _numeric(claim: Mechanism, labels: NumericLabels, rows: IndexArray | None) -> Channel | None:
+    if not labels.view.classes.grouped:
+        return view_channel(claim, labels.view)
+    if labels.truth is None:
+        return None
+    return group_channel(claim, labels.view, labels.truth if rows is None else labels.truth[rows])
+
+
+def why_no_channel(context: AuditContext) -> str | None:
+    """Return why the released labels alone cannot be turned into true ones, None if they can."""
+    numeric, channel = context.release.numeric, aligned_channel(context)
+    if numeric is not None and numeric.view.classes.grouped and channel is None:
+        return "there are so many labels that they are grouped"
+    if channel is None:
+        return "no channel is declared that is the same for all features"
+    if np.linalg.matrix_rank(channel.matrix, tol=1e-9) < len(context.release.classes):
+        return "the channel has no inverse"
+    return None

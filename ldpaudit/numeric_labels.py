@@ -1,0 +1,138 @@
+"""Labels that are numbers: how values become codes, fixed before any released label is seen."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.arrays import FloatArray, IntArray, Label
+from ldpaudit.errors import InputError
+
+_ROUNDING: Final = 1e-6
+"""How far from a declared value a number may be, as a share of the values' span: single precision
+is allowed for."""
+
+
+@dataclass(frozen=True)
+class NumericCoding:
+    """How numbers become codes 0 … c − 1: each its own value, or bins.
+
+    Attributes
+    ----------
+    names : tuple, length c
+        What each code is called.
+    values : float64 array of shape (c,) or None
+        The number of each code, in increasing order; None for bins.
+    edges : float64 array of shape (c − 1,)
+        For bins, increasing: code 0 is up to and with the first, …, code c − 1 above the last.
+    low, high : float
+        No number outside of them has a code.
+    """
+
+    names: tuple[Label, ...]
+    values: FloatArray | None
+    edges: FloatArray
+    low: float = -np.inf
+    high: float = np.inf
+
+    @classmethod
+    def of_values(cls, names: tuple[Label, ...]) -> "NumericCoding":
+        """Give each of some increasing numbers a code of its own."""
+        return cls(names, np.asarray(names, dtype=np.float64), np.empty(0))
+
+    @classmethod
+    def of_bins(
+        cls, edges: FloatArray, low: float = -np.inf, high: float = np.inf
+    ) -> "NumericCoding":
+        """Give each bin between increasing edges a code."""
+        cuts = [f"{edge:.10g}" for edge in edges]
+        inner = [f"{a} to {b}" for a, b in pairwise(cuts)]
+        names = (f"up to {cuts[0]}", *inner, f"above {cuts[-1]}")
+        return cls(names, None, np.asarray(edges, dtype=np.float64), low, high)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether several numbers share a code."""
+        return self.values is None
+
+    def __len__(self) -> int:
+        """Return the number of codes."""
+        return len(self.names)
+
+    def codes(self, numbers: FloatArray) -> IntArray:
+        """Return the code of each number, int32 of shape (n,); −1 where it has none."""
+        if self.values is None:
+            codes = np.searchsorted(self.edges, numbers, side="left")
+            return np.where((numbers >= self.low) & (numbers <= self.high), codes, -1).astype(
+                np.int32
+            )
+        middles = (self.values[1:] + self.values[:-1]) / 2
+        codes = np.searchsorted(middles, numbers, side="right")
+        return np.where(np.abs(self.values[codes] - numbers) <= self._slack(), codes, -1).astype(
+            np.int32
+        )
+
+    def _slack(self) -> float:
+        assert self.values is not None
+        gaps = np.diff(self.values)
+        return float(min(_ROUNDING * gaps.sum(), gaps.min() / 4))
+
+    def merged(self, counts: npt.NDArray[np.int64], least: int) -> "NumericCoding":
+        """Return bins of which each holds at least ``least`` of the counted numbers.
+
+        Parameters
+        ----------
+        counts : int64 array of shape (c,)
+            How many true labels each bin holds. Released labels must have no say in this.
+        least : int
+
+        Raises
+        ------
+        InputError
+            If fewer than two bins are left.
+        """
+        kept, held = [], 0
+        for place, edge in enumerate(self.edges):
+            held += int(counts[place])
+            if held >= least:
+                kept.append(edge)
+                held = 0
+        if kept and held + int(counts[-1]) < least:
+            kept.pop()
+        if not kept:
+            raise InputError(
+                f"The true labels must spread over the declared range; {least} rows or more in "
+                "each of two groups are needed."
+            )
+        return NumericCoding.of_bins(np.array(kept), self.low, self.high)
+
+
+@dataclass(frozen=True)
+class NumericView:
+    """How an audit sees numeric labels: the coding of the true and of the released ones."""
+
+    classes: NumericCoding
+    outputs: NumericCoding
+
+
+@dataclass(frozen=True)
+class NumericLabels:
+    """Labels as numbers, beside their codes.
+
+    Attributes
+    ----------
+    view : NumericView
+    released : float64 array of shape (n,)
+    truth : float64 array of shape (n,) or None
+    """
+
+    view: NumericView
+    released: FloatArray
+    truth: FloatArray | None = None
+
+    def take(self, rows: npt.NDArray[np.integer] | npt.NDArray[np.bool_]) -> "NumericLabels":
+        """Return the labels of the given rows."""
+        truth = None if self.truth is None else self.truth[rows]
+        return NumericLabels(self.view, self.released[rows], truth)
