@@ -1,0 +1,68 @@
+"""What is done with a guess of log dP/dQ before it is cut: nothing, or a table over its cells."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ldpaudit.release import FloatArray
+
+_BIN_ROWS = 60
+_MOST_BINS = 60
+_TRUST = 20.0
+
+
+class ScoreMap(Protocol):
+    """A fixed function of the guess."""
+
+    @property
+    def name(self) -> str:
+        """The kind of critic, for people."""
+
+    def __call__(self, guess: FloatArray) -> FloatArray:
+        """Return the log ratio that is used for each guess; float64 of the same shape."""
+
+
+@dataclass(frozen=True)
+class IdentityMap:
+    """Takes the guess as it is."""
+
+    name: str = "model"
+
+    def __call__(self, guess: FloatArray) -> FloatArray:
+        """Return the guess."""
+        return guess
+
+
+@dataclass(frozen=True)
+class CellMap:
+    """The log ratio of counts in cells of the guess, shrunk towards the cell's mean guess.
+
+    With a fixed table the variational bound is a bound on the divergence between the distributions
+    over cells, with all cells counted jointly; grouping only loses divergence.
+    """
+
+    edges: FloatArray
+    table: FloatArray
+    name: str = "cells"
+
+    @classmethod
+    def fit(cls, p: FloatArray, q: FloatArray) -> "CellMap":
+        """Learn quantile cells and their log ratios from guesses for rows of P and of Q."""
+        both = np.concatenate([p, q])
+        bins = int(np.clip(len(both) // _BIN_ROWS, 2, _MOST_BINS))
+        edges = np.unique(np.quantile(both, np.arange(1, bins) / bins))
+        cells = np.searchsorted(edges, both, side="right")
+        size = np.bincount(cells, minlength=len(edges) + 1)
+        mean = np.bincount(cells, both, minlength=len(edges) + 1) / np.maximum(size, 1)
+        share = len(p) / len(both)
+        odds = np.exp(np.clip(mean, -20, 20)) * share / (1 - share)
+        prior = odds / (1 + odds)
+        own = np.bincount(cells[: len(p)], minlength=len(edges) + 1) + _TRUST * prior
+        other = np.bincount(cells[len(p) :], minlength=len(edges) + 1) + _TRUST * (1 - prior)
+        table = np.log(own / len(p)) - np.log(other / len(q))
+        return cls(np.asarray(edges), np.asarray(table))
+
+    def __call__(self, guess: FloatArray) -> FloatArray:
+        """Return the table's entry for each guess."""
+        return np.asarray(self.table[np.searchsorted(self.edges, guess, side="right")])
