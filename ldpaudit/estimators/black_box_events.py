@@ -16,8 +16,9 @@ from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray
 
 _THRESHOLDS = 64
-_DOUBT = 1.0
+_DOUBT = 2.5
 """Standard errors of the choosing sample by which an event must be better."""
+_FEW_VALUES = 16
 _MARGIN = 0.02
 """Nats by which boosted trees must be better than counting: they cost more to apply."""
 
@@ -116,18 +117,17 @@ def choose_events(
         One per unordered pair.
     """
     fitting = [table[: len(table) // 2] for table in tables]
-    choosing = [table[len(table) // 2 :] for table in tables]
     histograms = fit_histograms(fitting)
     choices = []
     for first, second in combinations(range(len(tables)), 2):
         scores = [histogram.score(first, second) for histogram in histograms]
-        options = [_choice(score, choosing, first, second, goal) for score in scores]
+        options = [_choice(score, tables, first, second, goal) for score in scores]
         choices.append(max(options, key=lambda option: option.expected))
     choices.sort(key=lambda option: -option.expected)
     best = choices[0]
     boosted = fit_boosted(fitting[best.first], fitting[best.second], integer_seed(rng))
     if boosted is not None:
-        option = _choice(boosted, choosing, best.first, best.second, goal)
+        option = _choice(boosted, tables, best.first, best.second, goal)
         if option.expected > best.expected + _MARGIN:
             choices[0] = option
     return choices
@@ -149,8 +149,11 @@ def delta_event(choice: PairChoice, tables: Sequence[OutputTable], epsilon: floa
 def _choice(
     score: Score, tables: Sequence[OutputTable], first: int, second: int, goal: Goal
 ) -> PairChoice:
-    scores = score.of(tables[first]), score.of(tables[second])
-    grid = _Grid.of(*scores)
+    """Choose thresholds on the second half; on all where the score has too few values to overfit."""
+    scores = [score.of(tables[i][len(tables[i]) // 2 :]) for i in (first, second)]
+    if len(np.unique(np.concatenate(scores))) <= _FEW_VALUES:
+        scores = [score.of(tables[i]) for i in (first, second)]
+    grid = _Grid.of(scores[0], scores[1])
     right, wrong = grid.sums()
     n = len(scores[0]) + len(scores[1])
     expected = np.where(grid.allowed(), _expected(right, wrong, grid.sides(), n, goal), -np.inf)
