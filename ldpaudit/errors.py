@@ -25,5 +25,9 @@ class MissingDependencyError(LdpAuditError, ImportError):
     """An optional library that was asked for is not installed."""
 
 
+class GeneratorDivergedError(LdpAuditError):
+    """Training a generator of synthetic features failed; nothing of it is kept."""
+
+
 class OutputError(LdpAuditError, OSError):
     """A result could not be written."""

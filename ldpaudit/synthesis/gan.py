@@ -1,0 +1,301 @@
+"""A conditional generative adversarial network for tables and for square images."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.progress import NoProgress, Progress
+from ldpaudit.randomness import integer_seed
+from ldpaudit.release import Float32Array, IndexArray, IntArray
+from ldpaudit.synthesis.encoded import EncodedRows
+from ldpaudit.synthesis.image_codec import ImageCodec, image_side
+from ldpaudit.synthesis.interface import (
+    VERSION,
+    DeviceName,
+    TrainedOn,
+    check_labels,
+    check_training_set,
+    not_fitted,
+)
+from ldpaudit.synthesis.table_codec import TableCodec
+
+if TYPE_CHECKING:
+    from ldpaudit.synthesis.adversarial import TrainingPlan, TrainingRecord
+    from ldpaudit.synthesis.networks import NetworkPair
+
+Network = Literal["auto", "dense", "convolutional"]
+
+MIN_CLASS_ROWS = 20
+"""A class with fewer rows cannot be learnt."""
+_HELD_OUT = 0.1
+_AT_ONCE = 4096
+
+
+class ConditionalGan:
+    """Learns P(x | y) by a generator that a critic cannot tell from the data.
+
+    Parameters
+    ----------
+    trained_on : {"public", "private"}
+        Whose rows it will be fitted on; goes into the declaration.
+    network : {"auto", "dense", "convolutional"}
+        ``"auto"``: convolutional for one list column of square images, else dense.
+    steps, seconds, batch, learning_rate : optional
+        At most so many steps and seconds, rows of a batch, and Adam's step; by default those of
+        the network.
+
+    Notes
+    -----
+    A tenth of the rows of each class (at least 5) is held out: training stops when the generated
+    rows come no nearer to them. The generator that is kept is the one that was nearest.
+
+    References
+    ----------
+    Mirza & Osindero (2014), Conditional generative adversarial nets; hinge loss, spectral norms and
+    projection after Miyato et al. (2018), Miyato & Koyama (2018).
+    """
+
+    name = "gan"
+
+    def __init__(
+        self,
+        *,
+        trained_on: TrainedOn = "private",
+        network: Network = "auto",
+        steps: int | None = None,
+        seconds: float | None = None,
+        batch: int | None = None,
+        learning_rate: float | None = None,
+    ) -> None:
+        self.trained_on = trained_on
+        self.network = network
+        given = {"steps": steps, "seconds": seconds, "batch": batch, "learning_rate": learning_rate}
+        self.limits = {key: value for key, value in given.items() if value is not None}
+        for key, value in self.limits.items():
+            if not value > 0:
+                raise InputError(f"The {key!r} parameter must be positive. Got {value} instead.")
+        self.record: TrainingRecord | None = None
+        self._warnings: tuple[str, ...] = ()
+        self._seed: int | None = None
+        self._rows = self._classes = 0
+        self._codec: TableCodec | ImageCodec | None = None
+        self._pair: NetworkPair | None = None
+        self._device = "cpu"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know about the fit, one sentence each."""
+        return self._warnings
+
+    def fit(
+        self,
+        table: pa.Table,
+        labels: IntArray,
+        classes: int,
+        *,
+        rng: np.random.Generator,
+        progress: Progress | None = None,
+        device: DeviceName = "auto",
+    ) -> Self:
+        """Train it; see :meth:`ldpaudit.synthesis.interface.Generator.fit`.
+
+        The same ``rng`` gives the same generator on one machine, unless the time ran out.
+        """
+        from ldpaudit.synthesis.adversarial import train
+        from ldpaudit.synthesis.closeness import SlicedDistance
+
+        codes = check_training_set(table, labels, classes)
+        _check_sizes(codes, classes)
+        seed = integer_seed(rng)
+        draws = np.random.default_rng(seed)
+        codec = self._fitted_codec(table)
+        rows = _encoded(codec, table, draws)
+        place = torch_device(device)
+        pair = build_networks(codec, classes, integer_seed(draws))
+        held_out = _held_out(codes, classes, draws)
+        distance = SlicedDistance.to(rows[held_out], codes[held_out], classes, pair.codes, draws)
+        plan = self._plan(codec)
+        record = train(
+            pair,
+            rows[~held_out],
+            codes[~held_out],
+            plan,
+            distance,
+            rng=draws,
+            seed=integer_seed(draws),
+            device=place,
+            progress=progress or NoProgress(),
+        )
+        self._warnings = _small_classes(codes[~held_out], classes, plan.batch)
+        self.record, self._seed, self._device = record, seed, place
+        self._rows, self._classes = table.num_rows, classes
+        self._codec, self._pair = codec, pair
+        return self
+
+    def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
+        """Draw one row for each label; see :meth:`ldpaudit.synthesis.interface.Generator.sample`."""
+        if self._codec is None or self._pair is None:
+            raise not_fitted()
+        codes = check_labels(labels, self._classes)
+        made = _generated(self._pair, codes, integer_seed(rng), self._device)
+        if isinstance(self._codec, ImageCodec):
+            return self._codec.decode(made)
+        return self._codec.decode(_split(made, self._codec), rng)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return name, version, network, seed, number of training rows and whose rows they were."""
+        if self._codec is None:
+            raise not_fitted()
+        network = "convolutional" if isinstance(self._codec, ImageCodec) else "dense"
+        return {
+            "name": self.name,
+            "version": VERSION,
+            "network": network,
+            "seed": self._seed,
+            "rows": self._rows,
+            "trained_on": self.trained_on,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that :meth:`from_state` needs, as tensors and plain values."""
+        from ldpaudit.synthesis.codec_state import codec_state
+
+        if self._codec is None or self._pair is None:
+            raise not_fitted()
+        return {
+            "trained_on": self.trained_on,
+            "seed": self._seed,
+            "rows": self._rows,
+            "classes": self._classes,
+            "codec": codec_state(self._codec),
+            "weights": {k: v.cpu() for k, v in self._pair.generator.state_dict().items()},
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "ConditionalGan":
+        """Rebuild a fitted generator, on the CPU."""
+        from ldpaudit.synthesis.codec_state import codec_from_state
+
+        found = cls(trained_on=state["trained_on"])
+        found._seed, found._rows = state["seed"], int(state["rows"])
+        found._classes = int(state["classes"])
+        found._codec = codec_from_state(state["codec"])
+        found._pair = build_networks(found._codec, found._classes, 0)
+        found._pair.generator.load_state_dict(state["weights"])
+        found._pair.generator.eval()
+        return found
+
+    def _fitted_codec(self, table: pa.Table) -> TableCodec | ImageCodec:
+        convolutional = self.network == "convolutional"
+        if convolutional or (self.network == "auto" and image_side(table) is not None):
+            return ImageCodec.fit(table)
+        return TableCodec.fit(table)
+
+    def _plan(self, codec: TableCodec | ImageCodec) -> "TrainingPlan":
+        from ldpaudit.synthesis.adversarial import TrainingPlan
+
+        if isinstance(codec, ImageCodec):
+            plan = TrainingPlan(steps=6000, seconds=240.0, batch=64, learning_rate=2e-4)
+        else:
+            plan = TrainingPlan(steps=4000, seconds=120.0, batch=500, learning_rate=5e-4)
+        return replace(plan, **self.limits)  # type: ignore[arg-type]
+
+
+def build_networks(codec: TableCodec | ImageCodec, classes: int, seed: int) -> "NetworkPair":
+    """Return untrained networks for a codec's rows, with weights drawn from the seed."""
+    from ldpaudit.synthesis import networks
+
+    def build() -> networks.NetworkPair:
+        if isinstance(codec, ImageCodec):
+            return networks.NetworkPair(
+                networks.ImageGenerator(codec.side, classes, 32),
+                networks.ImageCritic(codec.side, classes, 32),
+                0,
+            )
+        sizes = codec.cardinalities
+        return networks.NetworkPair(
+            networks.DenseGenerator(codec.numbers, sizes, classes, 256),
+            networks.DenseCritic(codec.numbers + sum(sizes), classes, 256, 5),
+            sum(sizes),
+        )
+
+    return networks.seeded(build, seed)
+
+
+def torch_device(device: DeviceName) -> str:
+    """Return the torch device to use.
+
+    Raises
+    ------
+    InputError
+        If ``"cuda"`` is asked for and torch sees no GPU.
+    """
+    import torch
+
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("The device must be one that torch sees; there is no GPU (use auto).")
+    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def _check_sizes(codes: IntArray, classes: int) -> None:
+    small = int((np.bincount(codes, minlength=classes) < MIN_CLASS_ROWS).sum())
+    if small:
+        raise InsufficientDataError(
+            f"A generator needs at least {MIN_CLASS_ROWS} rows of every class; {small} of "
+            f"{classes} classes have fewer."
+        )
+
+
+def _small_classes(codes: IntArray, classes: int, batch: int) -> tuple[str, ...]:
+    small = int((np.bincount(codes, minlength=classes) < batch // classes).sum())
+    if not small:
+        return ()
+    return (
+        f"{small} of {classes} classes have fewer rows than their share of one batch; their rows "
+        f"were used again and again, so the generator may repeat them.",
+    )
+
+
+def _held_out(codes: IntArray, classes: int, rng: np.random.Generator) -> np.ndarray:
+    mask = np.zeros(len(codes), dtype=np.bool_)
+    for y in range(classes):
+        rows: IndexArray = rng.permutation(np.flatnonzero(codes == y))
+        mask[rows[: max(int(_HELD_OUT * len(rows)), 5)]] = True
+    return mask
+
+
+def _encoded(
+    codec: TableCodec | ImageCodec, table: pa.Table, rng: np.random.Generator
+) -> Float32Array:
+    if isinstance(codec, ImageCodec):
+        return codec.encode(table)
+    return codec.encode(table, rng).flat()
+
+
+def _generated(pair: "NetworkPair", codes: IntArray, seed: int, device: str) -> Float32Array:
+    import torch
+
+    from ldpaudit.synthesis.adversarial import draw_noise
+
+    noise = torch.Generator().manual_seed(seed)
+    parts = []
+    with torch.inference_mode():
+        for start in range(0, max(len(codes), 1), _AT_ONCE):
+            some = torch.from_numpy(codes[start : start + _AT_ONCE].astype(np.int64)).to(device)
+            normal, gumbel = draw_noise(len(some), pair.codes, noise, device)
+            parts.append(pair.generator(normal, some, gumbel).cpu().numpy())
+    return np.concatenate(parts)
+
+
+def _split(flat: Float32Array, codec: TableCodec) -> EncodedRows:
+    """Return numbers and, of each relaxed code, the largest entry: an exact draw (Gumbel-max)."""
+    d, sizes = codec.numbers, codec.cardinalities
+    starts = d + np.cumsum([0, *sizes])
+    codes = [flat[:, a:b].argmax(axis=1) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    empty = np.zeros((len(flat), 0), dtype=np.int32)
+    stacked = np.stack(codes, axis=1).astype(np.int32) if codes else empty
+    return EncodedRows(flat[:, :d], stacked, sizes)

@@ -1,0 +1,144 @@
+"""What every conditional feature generator offers, at the level of tables."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, Protocol, Self, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.errors import InputError
+from ldpaudit.progress import Progress
+from ldpaudit.release import IntArray
+
+VERSION: Final = 1
+"""The version of the generators: it changes whenever the same seed gives other rows."""
+
+TrainedOn = Literal["public", "private"]
+"""Whose rows a generator was fitted on; the guarantee of double randomized response assumes public
+rows, or a generator with a privacy budget of its own."""
+
+DeviceName = Literal["auto", "cpu", "cuda"]
+
+
+@runtime_checkable
+class Generator(Protocol):
+    """Draws feature rows given a label: P̂(x | y).
+
+    References
+    ----------
+    Busa-Fekete et al. (2023), Label differential privacy and private training data release,
+    Mechanism 2.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name in the declaration: ``"gan"``, ``"mixture"`` or ``"table"``."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know about the fit, one sentence each; empty before fitting."""
+
+    def fit(
+        self,
+        table: pa.Table,
+        labels: IntArray,
+        classes: int,
+        *,
+        rng: np.random.Generator,
+        progress: Progress | None = None,
+        device: DeviceName = "auto",
+    ) -> Self:
+        """Learn the features of each class.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            Feature columns only, n rows.
+        labels : int32 array of shape (n,)
+            Class codes, 0 … k − 1.
+        classes : int
+            k, at least 2; every class must have rows.
+        rng : numpy.random.Generator
+            The source of all randomness.
+        progress : Progress, optional
+        device : {"auto", "cpu", "cuda"}
+            Where networks are trained; ``"auto"`` takes a GPU where torch sees one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ldpaudit.errors.InputError
+            If a column's type cannot be generated, or the labels do not fit the table.
+        ldpaudit.errors.InsufficientDataError
+            If a class has too few rows to learn from.
+        ldpaudit.errors.GeneratorDivergedError
+            If training failed; nothing is kept then.
+        """
+
+    def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
+        """Draw one feature row for each label.
+
+        Parameters
+        ----------
+        labels : int32 array of shape (m,)
+            Class codes, 0 … k − 1.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        pyarrow.Table
+            m rows, with exactly the schema of the fitted table.
+
+        Raises
+        ------
+        ldpaudit.errors.InputError
+            If the generator is not fitted, or a code is no class.
+        """
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return what a declaration says of the generator; nothing in it depends on one row."""
+
+
+def check_labels(labels: IntArray, classes: int, rows: int | None = None) -> IntArray:
+    """Return class codes as int32, checked.
+
+    Raises
+    ------
+    InputError
+        If they are not integers of shape (rows,) in 0 … classes − 1.
+    """
+    codes = np.asarray(labels)
+    if codes.ndim != 1 or not np.issubdtype(codes.dtype, np.integer):
+        raise InputError("The class codes must be a one-dimensional array of integers.")
+    if rows is not None and len(codes) != rows:
+        raise InputError(f"The features have {rows} rows, the labels {len(codes)}.")
+    if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < classes:
+        raise InputError(f"Every class code must be one of 0 … {classes - 1}.")
+    return codes.astype(np.int32)
+
+
+def check_training_set(table: pa.Table, labels: IntArray, classes: int) -> IntArray:
+    """Return the class codes of a training set, checked.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two classes, no rows or columns, or a class without rows.
+    """
+    if classes < 2:
+        raise InputError(f"A generator must have at least 2 classes. Got {classes}.")
+    if table.num_rows == 0 or table.num_columns == 0:
+        raise InputError("A generator needs at least one feature column and one row.")
+    codes = check_labels(labels, classes, table.num_rows)
+    absent = int((np.bincount(codes, minlength=classes) == 0).sum())
+    if absent:
+        raise InputError(f"Every class must have rows; {absent} of {classes} have none.")
+    return codes
+
+
+def not_fitted() -> InputError:
+    """Return the error for a generator that is used before it is fitted."""
+    return InputError("The generator must be fitted, or loaded from a file, before it is used.")

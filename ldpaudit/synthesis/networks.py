@@ -1,0 +1,169 @@
+"""The generator and critic networks: dense for tables, convolutional for images."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.parametrizations import spectral_norm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NOISE = 64
+"""The number of random coordinates behind each generated row."""
+_TEMPERATURE = 0.5
+_SLOPE = 0.2
+_EMBEDDED = 24
+
+
+class DenseGenerator(nn.Module):
+    """Turns noise and a label into numbers and soft one-hot codes.
+
+    Parameters
+    ----------
+    numbers : int
+        d, the number of real coordinates.
+    cardinalities : sequence of int
+        The size of each categorical variable.
+    classes : int
+        k.
+    width : int
+        Units of each hidden layer.
+    """
+
+    def __init__(
+        self, numbers: int, cardinalities: "Sequence[int]", classes: int, width: int
+    ) -> None:
+        super().__init__()
+        self._numbers, self._cardinalities = numbers, tuple(cardinalities)
+        self.label = nn.Embedding(classes, _EMBEDDED)
+        self.first = nn.Linear(NOISE + _EMBEDDED, width)
+        self.second = nn.Linear(width + _EMBEDDED, width)
+        self.first_norm, self.second_norm = nn.BatchNorm1d(width), nn.BatchNorm1d(width)
+        self.out = nn.Linear(2 * width, numbers + sum(self._cardinalities))
+
+    def forward(self, noise: Tensor, labels: Tensor, gumbel: Tensor) -> Tensor:
+        """Return rows of shape (m, d + Σ cardinalities).
+
+        ``gumbel`` is standard Gumbel noise of shape (m, Σ cardinalities): each code is a relaxed
+        draw, so that the critic sees nearly one-hot codes of both kinds of rows.
+        """
+        label = self.label(labels)
+        first = torch.relu(self.first_norm(self.first(torch.cat([noise, label], 1))))
+        second = torch.relu(self.second_norm(self.second(torch.cat([first, label], 1))))
+        raw = self.out(torch.cat([first, second], 1))
+        parts = [raw[:, : self._numbers]]
+        start = self._numbers
+        for size in self._cardinalities:
+            logits = raw[:, start : start + size]
+            offset = start - self._numbers
+            drawn = (logits + gumbel[:, offset : offset + size]) / _TEMPERATURE
+            parts.append(functional.softmax(drawn, dim=1))
+            start += size
+        return torch.cat(parts, 1)
+
+
+class DenseCritic(nn.Module):
+    """Scores packs of rows of one label: real ones high, generated ones low.
+
+    Several rows of one class are judged together, so a generator that gives few different rows is
+    found out (Lin et al. 2018, PacGAN).
+    """
+
+    def __init__(self, width_in: int, classes: int, width: int, pack: int) -> None:
+        super().__init__()
+        self.pack = pack
+        self.first = spectral_norm(nn.Linear(width_in * pack, width))
+        self.second = spectral_norm(nn.Linear(width, width))
+        self.out = spectral_norm(nn.Linear(width, 1))
+        self.label = spectral_norm(nn.Embedding(classes, width))
+
+    def forward(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """Return scores of shape (m / pack,); consecutive rows of a pack have one label."""
+        packed = rows.reshape(len(rows) // self.pack, -1)
+        hidden = functional.leaky_relu(self.first(packed), _SLOPE)
+        hidden = functional.leaky_relu(self.second(hidden), _SLOPE)
+        return _projection(self.out(hidden), hidden, self.label(labels[:: self.pack]))
+
+
+class ImageGenerator(nn.Module):
+    """Turns noise and a label into an s × s image with pixels in [−1, 1]."""
+
+    def __init__(self, side: int, classes: int, width: int) -> None:
+        super().__init__()
+        self._side, self._start, self._width = side, -(-side // 4), width
+        self.label = nn.Embedding(classes, _EMBEDDED)
+        self.first = nn.Linear(NOISE + _EMBEDDED, 2 * width * self._start**2)
+        self.first_norm = nn.BatchNorm2d(2 * width)
+        self.second = nn.ConvTranspose2d(2 * width, width, 4, 2, 1)
+        self.second_norm = nn.BatchNorm2d(width)
+        self.out = nn.ConvTranspose2d(width, 1, 4, 2, 1)
+
+    def forward(self, noise: Tensor, labels: Tensor, _gumbel: Tensor) -> Tensor:
+        """Return images of shape (m, s²)."""
+        flat = self.first(torch.cat([noise, self.label(labels)], 1))
+        grid = flat.reshape(-1, 2 * self._width, self._start, self._start)
+        hidden = self.second(torch.relu(self.first_norm(grid)))
+        image = torch.tanh(self.out(torch.relu(self.second_norm(hidden))))
+        return image[:, 0, : self._side, : self._side].flatten(1)
+
+
+class ImageCritic(nn.Module):
+    """Scores images of one label: real ones high, generated ones low."""
+
+    pack = 1
+
+    def __init__(self, side: int, classes: int, width: int) -> None:
+        super().__init__()
+        self._side = side
+        last = 2 * width * (side // 2 // 2) ** 2
+        self.first = spectral_norm(nn.Conv2d(1, width, 4, 2, 1))
+        self.second = spectral_norm(nn.Conv2d(width, 2 * width, 4, 2, 1))
+        self.out = spectral_norm(nn.Linear(last, 1))
+        self.label = spectral_norm(nn.Embedding(classes, last))
+
+    def forward(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """Return scores of shape (m,)."""
+        grid = rows.reshape(-1, 1, self._side, self._side)
+        hidden = functional.leaky_relu(self.first(grid), _SLOPE)
+        hidden = functional.leaky_relu(self.second(hidden), _SLOPE).flatten(1)
+        return _projection(self.out(hidden), hidden, self.label(labels))
+
+
+@dataclass(frozen=True)
+class NetworkPair:
+    """A generator and its critic.
+
+    Attributes
+    ----------
+    generator, critic : torch.nn.Module
+    codes : int
+        Σ cardinalities: how much Gumbel noise the generator takes.
+    """
+
+    generator: nn.Module
+    critic: nn.Module
+    codes: int
+
+    @property
+    def pack(self) -> int:
+        """How many rows the critic judges together."""
+        return int(self.critic.pack)  # type: ignore[arg-type]
+
+
+def seeded(build: Callable[[], NetworkPair], seed: int) -> NetworkPair:
+    """Return what ``build`` gives with weights drawn from a seed.
+
+    Layers draw from torch's global generator; its state is put back afterwards.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.set_rng_state(torch.Generator().manual_seed(seed).get_state())
+        return build()
+
+
+def _projection(score: Tensor, hidden: Tensor, label: Tensor) -> Tensor:
+    """Add the projection of the features on the label's embedding (Miyato & Koyama 2018)."""
+    return score[:, 0] + (hidden * label).sum(1)

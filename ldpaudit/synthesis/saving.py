@@ -1,0 +1,103 @@
+"""Fitted generators as files that hold tensors and plain values, and nothing that runs."""
+
+import contextlib
+import os
+import pickle
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ldpaudit.datasets.names import quoted
+from ldpaudit.errors import InputError, LdpAuditError, OutputError
+from ldpaudit.synthesis.interface import VERSION
+
+if TYPE_CHECKING:
+    from ldpaudit.synthesis.gan import ConditionalGan
+    from ldpaudit.synthesis.mixture import ClassMixtures
+
+_FORMAT = "ldpaudit-generator"
+
+
+def save_generator(
+    generator: "ConditionalGan | ClassMixtures",
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+) -> Path:
+    """Write a fitted generator to a file, whole or not at all.
+
+    The file holds what was learnt of the training rows: treat it as confidential where they are.
+    It is readable by its owner only.
+
+    Raises
+    ------
+    InputError
+        If the generator is not fitted.
+    OutputError
+        If the file is there already, or cannot be written.
+    """
+    import torch
+
+    target = Path(path)
+    content = {"format": _FORMAT, "version": VERSION, "name": generator.name}
+    content |= {"state": generator.state()}
+    draft = target.parent / f".{secrets.token_hex(8)}.tmp"
+    try:
+        if target.is_dir() or (target.exists() and not overwrite):
+            raise OutputError(f"{quoted(target.name)} exists already and is left as it is.")
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as stream:
+            torch.save(content, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(target)
+    except OutputError:
+        raise
+    except (OSError, RuntimeError) as error:
+        shown = quoted(target.name)
+        raise OutputError(f"{shown} cannot be written ({type(error).__name__}).") from None
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+    return target
+
+
+def load_generator(path: str | os.PathLike[str]) -> "ConditionalGan | ClassMixtures":
+    """Read a generator that :func:`save_generator` wrote; no code in the file is ever run.
+
+    Raises
+    ------
+    InputError
+        If the file is no generator of this version, or is damaged.
+    """
+    import torch
+
+    target = Path(path)
+    try:
+        content = torch.load(target, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, ValueError, EOFError, pickle.UnpicklingError):
+        raise InputError(f"{quoted(target.name)} must be a generator's file.") from None
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise InputError(f"{quoted(target.name)} must be a generator's file.")
+    if content.get("version") != VERSION:
+        raise InputError(
+            f"{quoted(target.name)} holds a generator of another version; fit it again."
+        )
+    return _rebuilt(content, target.name)
+
+
+def _rebuilt(content: dict[str, object], name: str) -> "ConditionalGan | ClassMixtures":
+    from ldpaudit.synthesis.gan import ConditionalGan
+    from ldpaudit.synthesis.mixture import ClassMixtures
+
+    makers = {ConditionalGan.name: ConditionalGan, ClassMixtures.name: ClassMixtures}
+    maker = makers.get(str(content.get("name")))
+    try:
+        if maker is not None:
+            return maker.from_state(content["state"])  # type: ignore[arg-type]
+    except LdpAuditError:
+        raise
+    except Exception:
+        # A file of the right format with a damaged content fails wherever the damage lies.
+        pass
+    raise InputError(f"{quoted(name)} is damaged: no generator can be rebuilt from it.")
