@@ -2,6 +2,7 @@
 
 import json
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +14,7 @@ _ROW: Final = 34
 _TEXT: Final[Spec] = {"type": "text", "color": "currentColor", "fontSize": 12}
 _LABEL: Final = 215
 _NUMBER: Final = 110
+_CUT: Final = 6.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def heat_map(
         "opacity": {
             "field": "p",
             "type": "quantitative",
-            "scale": {"domain": [0, 1]},
+            "scale": {"domain": [0, 1], "range": [0.02, 1]},
             "legend": None,
         },
     }
@@ -94,45 +96,50 @@ def _quoted(words: Sequence[str]) -> str:
 
 
 def bars(rows: Sequence[Bar], width: int) -> Spec:
-    """Return horizontal bars; an infinite one runs to the edge, faint, with its words.
+    """Return horizontal bars, each with its number in words.
 
-    Wide: label, bar and number side by side. Narrow: label and number above the bar.
+    One enormous number must not hide the others: a bar beyond six times the median is cut at the
+    edge; an infinite number has no bar. Wide: label, bar and number side by side. Narrow: label and
+    number above the bar.
     """
     wide = width == WIDE
     plot = width - _LABEL - _NUMBER if wide else width
-    height = (_ROW if wide else _ROW + 8) * len(rows)
-    finite = [abs(row.value) for row in rows if math.isfinite(row.value)]
-    low = min([0.0, *(row.value for row in rows if math.isfinite(row.value))])
-    high = max([0.0, *(row.value for row in rows if math.isfinite(row.value))])
-    high = high if high > low else low + max([1.0, *finite])
-    middle = 17 if wide else 31
+    each, middle = (_ROW, 17) if wide else (_ROW + 8, 31)
+    low, high = _ends([row.value for row in rows if math.isfinite(row.value)])
     x: Spec = {"field": "x", "type": "quantitative", "axis": None}
     x |= {"scale": {"domain": [low, high], "nice": False}}
     y: Spec = {"field": "y", "type": "quantitative", "axis": None}
-    y |= {"scale": {"domain": [height, 0], "nice": False, "zero": False}}
-    each = height // max(len(rows), 1)
-    layers = []
-    for strong in (True, False):
-        chosen = [
-            {"x": 0.0, "x2": row.value, "y": i * each + middle - 7, "y2": i * each + middle + 7}
-            for i, row in enumerate(rows)
-            if row.strong == strong and math.isfinite(row.value)
-        ]
+    y |= {"scale": {"domain": [each * len(rows), 0], "nice": False, "zero": False}}
+    data = [
+        {"x": 0.0, "x2": min(row.value, high), "y": i * each + middle - 7, "strong": row.strong}
+        for i, row in enumerate(rows)
+        if math.isfinite(row.value)
+    ]
+    place = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}}
+    layers: list[Spec] = []
+    for strong, opacity in ((True, 1.0), (False, 0.45)):
+        chosen = [{**datum, "y2": datum["y"] + 14} for datum in data if datum["strong"] == strong]
         if chosen:
-            mark = {"type": "rect", "color": ACCENT, "opacity": 1.0 if strong else 0.45}
-            place = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}}
+            mark: Spec = {"type": "rect", "color": ACCENT, "opacity": opacity}
             layers.append({"data": {"values": chosen}, "mark": mark, "encoding": place})
     down = middle + 4 if wide else 18
     labels = [{"t": brief(row.label, 32), "y": i * each + down} for i, row in enumerate(rows)]
     numbers = [{"t": row.text, "y": i * each + down} for i, row in enumerate(rows)]
-    left = _TEXT | {"align": "left", "baseline": "alphabetic"}
-    right = (
-        left | {"fontWeight": "bold"} if wide else left | {"align": "right", "fontWeight": "bold"}
-    )
-    for data, mark, at in (
-        (labels, left, -_LABEL if wide else 0),
-        (numbers, right, plot + (12 if wide else 0)),
-    ):
-        place = {"x": {"value": at}, "y": y, "text": {"field": "t"}}
-        layers.append({"data": {"values": data}, "mark": mark, "encoding": place})
-    return {"width": plot, "height": height, "layer": layers}
+    layers.append(_words(labels, y, -_LABEL if wide else 0))
+    strong_words = {"fontWeight": "bold"} if wide else {"fontWeight": "bold", "align": "right"}
+    layers.append(_words(numbers, y, plot + (12 if wide else 0), **strong_words))
+    return {"width": plot, "height": each * len(rows), "layer": layers}
+
+
+def _ends(finite: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of the bars' axis."""
+    low, high = min([0.0, *finite]), max([0.0, *finite])
+    if low == 0 and finite:
+        high = min(high, _CUT * statistics.median(finite)) or high
+    return low, high if high > low else low + 1.0
+
+
+def _words(data: Sequence[Spec], y: Spec, at: float, **style: str) -> Spec:
+    mark = _TEXT | {"align": "left", "baseline": "alphabetic"} | style
+    place = {"x": {"value": at}, "y": y, "text": {"field": "t"}}
+    return {"data": {"values": list(data)}, "mark": mark, "encoding": place}

@@ -44,6 +44,8 @@ app.add_typer(_policy, name="policy")
 
 _mechanism = _typer("Describe, design, compose or audit a mechanism.")
 _mechanism.command("describe")(mechanism.describe)
+_mechanism.command("design")(mechanism.design)
+_mechanism.command("compose")(mechanism.compose)
 _mechanism.command("channel")(mechanism.channel)
 app.add_typer(_mechanism, name="mechanism")
 

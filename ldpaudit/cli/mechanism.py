@@ -72,3 +72,72 @@ def channel(
     from ldpaudit.designing.files import Outputs
 
     describe_channel(file, prior, Outputs(json, html))
+
+
+def design(
+    labels: Annotated[str, option("--labels", help="The labels: LO:HI or LO:HI:STEP.")],
+    epsilon: Annotated[float, option("--epsilon", help="The total ε, in nats.")],
+    prior: Prior = None,
+    loss: Annotated[
+        LossName, option("--loss", help="What is minimised in expectation.")
+    ] = LossName.squared,
+    private_prior: Annotated[
+        float | None,
+        option("--private-prior", help="ε₁ to spend on a prior estimated from --data."),
+    ] = None,
+    data: Annotated[
+        Path | None, option("--data", help="The file that a private prior is estimated from.")
+    ] = None,
+    label: Annotated[
+        str | None, option("--label", help="The column of true labels in --data.")
+    ] = None,
+    reference: Annotated[
+        bool, option("--reference", help="Solve the mesh linear program too (slow).")
+    ] = False,
+    json: Json = None,
+    html: Html = None,
+    quiet: Annotated[bool, option("--quiet", help="Show no progress.")] = False,
+    _debug: Debug = False,
+) -> None:
+    """Compare all mechanisms for a prior, a loss and ε, and say which to take."""
+    from ldpaudit.designing.design import DesignRequest, design
+    from ldpaudit.designing.files import Outputs
+
+    design(
+        DesignRequest(
+            labels=labels,
+            epsilon=epsilon,
+            prior=prior,
+            loss=loss.value,
+            private_epsilon=private_prior,
+            data=data,
+            column=label,
+            reference=reference,
+            quiet=quiet,
+            outputs=Outputs(json, html),
+        )
+    )
+
+
+def compose(
+    releases: Annotated[
+        list[str],
+        typer.Argument(
+            help="Release files with a declaration, or NAME:KEY=VALUE,… such as "
+            "randomized-response:epsilon=1,times=3."
+        ),
+    ],
+    classes: Classes = None,
+    labels: Labels = None,
+    prior: Prior = None,
+    loss: Loss = LossName.squared,
+    json: Json = None,
+    html: Html = None,
+    _debug: Debug = False,
+) -> None:
+    """Say what several releases of the same labels give away together."""
+    from ldpaudit.designing.composing import ComposeRequest, compose_releases
+    from ldpaudit.designing.files import Outputs
+
+    outputs = Outputs(json, html)
+    compose_releases(ComposeRequest(tuple(releases), classes, labels, prior, loss.value, outputs))

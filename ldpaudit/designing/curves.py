@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -16,7 +16,26 @@ from ldpaudit.mechanisms.rr_top_k import RandomizedResponseTopK
 from ldpaudit.release import FloatArray
 
 ORDERS: Final = (
-    *(0.5, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0),
+    *(
+        0.5,
+        0.75,
+        1.0,
+        1.1,
+        1.25,
+        1.5,
+        1.75,
+        2.0,
+        2.5,
+        3.0,
+        3.5,
+        4.0,
+        5.0,
+        6.0,
+        7.0,
+        8.0,
+        10.0,
+        12.0,
+    ),
     *(16.0, 20.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0, 192.0, 256.0, math.inf),
 )
 """The orders α of a Rényi curve."""
@@ -27,12 +46,22 @@ _ENDLESS: Final = 10.0
 """Where the curve δ(ε) of a mechanism without a finite ε ends, in nats."""
 
 
+class Curves(Protocol):
+    """δ(ε) and the Rényi curve of a mechanism, a channel or a bound."""
+
+    def delta(self, epsilon: float) -> float:
+        """Return δ(ε), ε ≥ 0 in nats."""
+
+    def rdp(self, alpha: float) -> float:
+        """Return the Rényi parameter of order α > 0, in nats."""
+
+
 @dataclass(frozen=True)
 class Privacy:
     """A mechanism's ε in nats, its curves, and how many of their points can be computed."""
 
     epsilon: float
-    curves: AnalysedMechanism | Channel
+    curves: Curves
     points: int
 
 
@@ -90,8 +119,8 @@ def delta_curve(privacy: Privacy) -> tuple[tuple[float, float], ...]:
     end = privacy.epsilon if 0 < privacy.epsilon < math.inf else _ENDLESS
     if privacy.epsilon == 0:
         end = 1.0
-    places = np.linspace(0.0, end, privacy.points) if privacy.points else []
-    return tuple((float(at), float(privacy.curves.delta(float(at)))) for at in places)
+    places = np.linspace(0.0, end, privacy.points)
+    return tuple((at, float(privacy.curves.delta(at))) for at in places.tolist())
 
 
 def rdp_curve(privacy: Privacy) -> tuple[tuple[float, float], ...]:

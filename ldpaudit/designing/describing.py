@@ -1,6 +1,6 @@
 """``describe`` and ``channel``: everything that is exactly known of one mechanism."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ class DescribeRequest:
     classes: str | None = None
     labels: str | None = None
     prior: Path | None = None
-    outputs: Outputs = Outputs()
+    outputs: Outputs = field(default_factory=Outputs)
 
 
 def describe(request: DescribeRequest) -> Analysis:
@@ -47,7 +47,7 @@ def describe(request: DescribeRequest) -> Analysis:
     request.outputs.check([request.prior])
     domain = read_domain(request.classes, request.labels, request.prior)
     analysis = analyse(build(request.wanted, domain), domain.prior)
-    _hand_out(analysis, request.outputs)
+    hand_out(analysis, request.outputs)
     return analysis
 
 
@@ -69,11 +69,12 @@ def describe_channel(file: Path, prior: Path | None, outputs: Outputs) -> Analys
 
         known = prior_over(rows, read_prior(prior))
     analysis = analyse(mechanism, known)
-    _hand_out(analysis, outputs)
+    hand_out(analysis, outputs)
     return analysis
 
 
-def _hand_out(analysis: Analysis, outputs: Outputs) -> None:
+def hand_out(analysis: Analysis, outputs: Outputs) -> None:
+    """Print an analysis and write what is asked for."""
     print_analysis(analysis)
     outputs.write(as_result(analysis), lambda: mechanism_page(analysis))
 

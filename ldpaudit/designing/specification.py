@@ -142,7 +142,7 @@ def _model_noise(epsilon: float, floor: Any) -> float:
             "Model-based randomized response has a finite ε with a floor above 0 only: state "
             "--set floor=F, or --lambda."
         )
-    return 1 / (1 + floor * math.expm1(epsilon))
+    return 1 / (1 + float(floor) * math.expm1(epsilon))
 
 
 def _gaussian(stated: dict[str, Any]) -> dict[str, Any]:
