@@ -3,13 +3,16 @@
 It is JSON under the key ``ldpaudit`` of the Parquet schema metadata::
 
     {"version": 1, "label": "income",
-     "mechanism": {"name": "randomized-response", "classes": ["no", "yes"], "lambda": 0.3}}
+     "mechanism": {"name": "randomized-response", "classes": ["no", "yes"], "lambda": 0.3},
+     "provenance": {"randomness": "operating system", "classes": "declared"}}
+
+``provenance`` may be left out; it says how the release was made and takes no part in the claim.
 """
 
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,10 +31,32 @@ _AGREEMENT = 1e-6
 
 @dataclass(frozen=True)
 class FileDeclaration:
-    """A declaration as it lies in a file: the released label's column, and the mechanism."""
+    """A declaration as it lies in a file: the released label's column, and the mechanism.
+
+    ``provenance`` is what the file says about its making: ``randomness``, ``classes``, ``prior``,
+    and under ``epsilon`` the parts ``prior`` and ``labels`` of a ``total``, in nats.
+    """
 
     label: str
     mechanism: Declaration
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def remarks(self) -> list[str]:
+        """Return what the provenance means for whoever relies on the release, in sentences."""
+        found = []
+        if str(self.provenance.get("randomness", "")).startswith("experimental"):
+            found.append(
+                "The release was made as an experiment, with draws that can be repeated: whoever "
+                "knows the seed can undo the mechanism."
+            )
+        parts = self.provenance.get("epsilon", {})
+        if parts.get("prior", 0) > 0:
+            found.append(
+                f"The mechanism was designed with a private histogram of the labels, which spent "
+                f"ε = {parts['prior']:.6g} nats of its own: with the claimed ε of the released "
+                f"labels the whole release comes to ε = {parts['total']:.6g}."
+            )
+        return found
 
 
 def parse_declaration(content: bytes) -> FileDeclaration:
@@ -50,14 +75,38 @@ def parse_declaration(content: bytes) -> FileDeclaration:
         raise InputError("The file's declaration must be a JSON object.")
     if value.get("version") != VERSION or isinstance(value["version"], bool):
         raise InputError(f"The file's declaration must have version {VERSION}.")
-    if set(value) != _FIELDS:
+    if set(value) - {"provenance"} != _FIELDS:
+        unknown = set(value) - _FIELDS - {"provenance"}
         raise InputError(
             "The file's declaration must have the fields version, label and mechanism; "
-            f"{len(_FIELDS - set(value))} missing, {len(set(value) - _FIELDS)} unknown."
+            f"{len(_FIELDS - set(value))} missing, {len(unknown)} unknown."
         )
     if not isinstance(value["label"], str):
         raise InputError("The declared label must be a column's name.")
-    return FileDeclaration(value["label"], _mechanism(value["mechanism"]))
+    said = _provenance(value.get("provenance", {}))
+    return FileDeclaration(value["label"], _mechanism(value["mechanism"]), said)
+
+
+def _provenance(value: Any) -> Mapping[str, Any]:
+    """Return the provenance; the parts of ε must add up to its total."""
+    if not isinstance(value, dict):
+        raise InputError("The declared provenance must be a JSON object.")
+    parts = value.get("epsilon")
+    if parts is None:
+        return value
+    named = [parts.get(key) for key in ("prior", "labels", "total")] if _is_object(parts) else []
+    numbers = [v for v in named if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) < 3 or not math.isclose(
+        numbers[0] + numbers[1], numbers[2], rel_tol=_AGREEMENT, abs_tol=_AGREEMENT
+    ):
+        raise InputError(
+            "The declared provenance must state epsilon as prior and labels that add up to total."
+        )
+    return value
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
 
 
 def _mechanism(value: Any) -> Declaration:
@@ -137,8 +186,33 @@ def declare(table: pa.Table, declaration: Declaration, label: str) -> pa.Table:
     """
     if label not in table.schema.names:
         raise missing_column(label, "label", table.schema.names)
+    own = declared_metadata(declaration, label)
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), **own})
+
+
+def declared_metadata(
+    declaration: Declaration, label: str, provenance: Mapping[str, Any] | None = None
+) -> dict[bytes, bytes]:
+    """Return the schema metadata that holds a declaration.
+
+    Parameters
+    ----------
+    declaration : Declaration
+        The mechanism; nothing in it may depend on a single row.
+    label : str
+        The released label's column.
+    provenance : mapping, optional
+        How the release was made; as the declaration, it may not depend on a single row.
+
+    Raises
+    ------
+    InputError
+        If a parameter cannot be written as JSON.
+    """
     mechanism = {"name": declaration.name, **declaration.parameters}
-    content = {"version": VERSION, "label": label, "mechanism": mechanism}
+    content: dict[str, Any] = {"version": VERSION, "label": label, "mechanism": mechanism}
+    if provenance:
+        content["provenance"] = dict(provenance)
     try:
         text = json.dumps(content, default=_plain, allow_nan=False)
     except (TypeError, ValueError):
@@ -146,8 +220,7 @@ def declare(table: pa.Table, declaration: Declaration, label: str) -> pa.Table:
             f"The parameters of {quoted(declaration.name)} must be texts, finite numbers, "
             f"booleans or lists of them."
         ) from None
-    metadata = {**(table.schema.metadata or {}), DECLARATION_KEY: text.encode()}
-    return table.replace_schema_metadata(metadata)
+    return {DECLARATION_KEY: text.encode()}
 
 
 def _plain(value: Any) -> Any:

@@ -106,6 +106,7 @@ def read_release(
     labels = _labels(view, claim, special[roles.label], known, table)
     encoded = encode_features(cells, rows)
     warnings = _warnings(table, known, labels, encoded, roles)
+    warnings += [] if declared is None else declared.remarks()
     return ReadReport(_release(table, roles, claim, labels, encoded), tuple(warnings))
 
 
