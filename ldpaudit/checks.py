@@ -233,17 +233,36 @@ def _two_sided_end(estimate: Estimate, evidence: Evidence, name: str, alpha: flo
 
 def _renyi(section: RenyiSection, evidence: Evidence) -> Draft:
     curve = evidence.curves.get("renyi.release")
+    estimate = evidence.curves.get("renyi.release.estimate")
 
     def test(alpha: float) -> Outcome:
-        at = None if curve is None else _grid_point(curve, section.alpha)
-        if curve is None or at is None or curve.low is None:
-            return Outcome("inconclusive", None, "the Rényi divergence was not audited")
-        if curve.low[at] > section.max and alpha >= 1 - (curve.level or 1.0):
-            return Outcome("fail", curve.low[at], "the lower bound lies above the limit", "lower")
-        if curve.value[at] <= section.max:
-            return Outcome("pass", curve.value[at], "the estimate lies within the limit")
-        return Outcome("inconclusive", curve.value[at], "the estimate straddles the limit")
+        at = None if curve is None else _order_at_most(curve, section.alpha)
+        if curve is None or at is None:
+            return Outcome("inconclusive", None, "the Rényi divergence was not audited there")
+        low = _renyi_bound(curve, at, evidence, alpha)
+        if low > section.max:
+            return Outcome("fail", low, "the certified lower bound lies above the limit", "lower")
+        above = None if estimate is None else _grid_point(estimate, section.alpha)
+        if estimate is None or above is None:
+            reason = "the rows cannot support an estimate at this order"
+            return Outcome("inconclusive", low, reason, "lower")
+        if estimate.value[above] <= section.max:
+            return Outcome("pass", estimate.value[above], "the estimate lies within the limit")
+        return Outcome("inconclusive", estimate.value[above], "the estimate straddles the limit")
 
     question = f"Is the Rényi divergence at order {number(section.alpha)} above the limit?"
-    ids = ("renyi.release",) if curve else ()
+    ids = tuple(part.id for part in (curve, estimate) if part is not None)
     return Draft("renyi-epsilon", section.level, question, section.max, ids, test)
+
+
+def _order_at_most(curve: Curve, order: float) -> int | None:
+    """Return the last grid point at or below ``order``: D grows, so its lower bound is safe."""
+    return max((i for i, x in enumerate(curve.x) if x <= order + 1e-9), default=None)
+
+
+def _renyi_bound(curve: Curve, at: int, evidence: Evidence, alpha: float) -> float:
+    key = f"{curve.id}@{curve.x[at]:g}"
+    if key in evidence.bounds:
+        return evidence.bounds[key](alpha)
+    low = curve.low[at] if curve.low is not None else -math.inf
+    return low if alpha >= 1 - (curve.level or 1.0) - 1e-12 else -math.inf

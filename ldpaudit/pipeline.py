@@ -32,6 +32,7 @@ AUDITS = {
     "mechanism": "ldpaudit.audits.mechanism:MechanismAudit",
     "instance-loss": "ldpaudit.audits.instance_loss:InstanceLossAudit",
     "label-inference": "ldpaudit.audits.label_inference:LabelInferenceAudit",
+    "renyi": "ldpaudit.audits.renyi:RenyiAudit",
     "power": "ldpaudit.audits.power:PowerAudit",
 }
 """The built-in audits in the order in which they run; imported when they do."""

@@ -103,6 +103,26 @@ class FeatureTable:
 
 
 @dataclass(frozen=True)
+class SyntheticTable:
+    """Synthetic rows with the label that each stands for.
+
+    Attributes
+    ----------
+    features : FeatureTable
+        s rows, coded like the release's features.
+    labels : int32 array of shape (s,)
+        Codes into the release's classes.
+    """
+
+    features: FeatureTable
+    labels: IntArray
+
+    def __post_init__(self) -> None:
+        if len(self.features) != len(self.labels):
+            raise InputError("The synthetic table must have a label for every row.")
+
+
+@dataclass(frozen=True)
 class Release:
     """A released dataset, and what its owner knows about it.
 
@@ -130,6 +150,11 @@ class Release:
     numeric : NumericLabels or None
         The labels as numbers, where the mechanism is one on numbers: the codes above are then
         those of its view, in which many labels are grouped and many outputs put into bins.
+    original : FeatureTable or None
+        The original features, n rows in the release's order and coded like ``features``, where the
+        mechanism replaces some.
+    synthetic : SyntheticTable or None
+        The table that replaced features were drawn from, where it is known.
     """
 
     features: FeatureTable
@@ -142,6 +167,8 @@ class Release:
     label: str = "label"
     sha256: str | None = None
     numeric: NumericLabels | None = None
+    original: FeatureTable | None = None
+    synthetic: "SyntheticTable | None" = None
 
     def __post_init__(self) -> None:
         n = len(self.released)
@@ -151,6 +178,10 @@ class Release:
             raise InputError(f"The features have {len(self.features)} rows, the labels {n}.")
         if self.truth is not None and len(self.truth) != n:
             raise InputError(f"The true labels have {len(self.truth)} rows, the release {n}.")
+        if self.original is not None and len(self.original) != n:
+            raise InputError(
+                f"The original features have {len(self.original)} rows, the release {n}."
+            )
 
     def __len__(self) -> int:
         """Return the number of rows n."""
@@ -166,4 +197,5 @@ class Release:
             features=self.features.take(rows),
             released=ReleasedLabels(self.released[rows]),
             truth=truth,
+            original=None if self.original is None else self.original.take(rows),
         )

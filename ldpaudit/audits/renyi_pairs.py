@@ -1,0 +1,170 @@
+"""Which labels to hold against each other, and what a model guesses of their rows.
+
+D_α is convex in each argument in the sense of being at most the largest over a mixture's parts, so
+"a label against all others" bounds the worst pair of labels from below as "one against one" does:
+labels with few rows are merged that way, never dropped. Which pair to bound is chosen on tuning
+rows, so the bound needs no correction for the number of pairs.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.renyi import FEWEST_ROWS, TUNING_SHARE, RenyiBound, bounds_on
+from ldpaudit.estimators.renyi_critics import Scores, choose_critics
+from ldpaudit.estimators.renyi_points import RenyiPoint, calibration_error, renyi_points
+from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
+
+MOST_LABELS = 8
+"""Labels that are looked at alone: the most frequent ones."""
+_SCREENED_ROWS = 1_500
+_TUNED_ROWS = 5_000
+_FINALISTS = 3
+_SCREENING_ORDER = 2.0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Labels on the left (P) and on the right (Q), as masks over the k labels."""
+
+    left: BoolArray
+    right: BoolArray
+
+
+@dataclass(frozen=True)
+class GuessedRows:
+    """Held-out rows with a model's guess for each label.
+
+    Attributes
+    ----------
+    weights : float64 array of shape (n, k)
+        Positive, proportional within a row to the joint probability of the label and what was
+        released.
+    labels : int32 array of shape (n,)
+    prior : float64 array of shape (k,)
+        Shares of the labels among the fitting rows.
+    """
+
+    weights: FloatArray
+    labels: IntArray
+    prior: FloatArray
+
+    def take(self, rows: IndexArray) -> "GuessedRows":
+        """Return the given rows."""
+        return GuessedRows(self.weights[rows], self.labels[rows], self.prior)
+
+    def scores(self, pair: Pair, most: int | None = None) -> Scores:
+        """Return guesses of log dP/dQ for the rows on either side, the first ``most`` of each."""
+        return Scores(self._side(pair, pair.left, most), self._side(pair, pair.right, most))
+
+    def _side(self, pair: Pair, side: BoolArray, most: int | None) -> FloatArray:
+        rows = np.flatnonzero(side[self.labels])[:most]
+        weights, left, right = self.weights[rows], pair.left, pair.right
+        own = weights[:, left].sum(axis=1) / self.prior[left].sum()
+        other = weights[:, right].sum(axis=1) / self.prior[right].sum()
+        return np.asarray(np.log(own) - np.log(other))
+
+
+@dataclass(frozen=True)
+class WorstPair:
+    """Bounds and estimates for the pairs that looked farthest apart.
+
+    Attributes
+    ----------
+    bounds : tuple of RenyiBound
+        One for each order.
+    pairs : tuple of Pair
+        The pair behind each bound.
+    points : tuple of RenyiPoint
+        Estimates, of the pair that looked farthest apart at order 2.
+    calibration : float
+        The calibration error of the guesses for that pair.
+    compared : int
+        How many ordered pairs were looked at.
+    rows : int
+        Test rows.
+    """
+
+    bounds: tuple[RenyiBound, ...]
+    pairs: tuple[Pair, ...]
+    points: tuple[RenyiPoint, ...]
+    calibration: float
+    compared: int
+    rows: int
+
+
+def worst_pair(
+    data: GuessedRows, orders: Sequence[float], *, rng: np.random.Generator
+) -> WorstPair:
+    """Choose pairs of labels on tuning rows and prepare their bounds on all others.
+
+    Raises
+    ------
+    InsufficientDataError
+        If no two groups of labels have 50 rows each.
+    """
+    order = rng.permutation(len(data.labels))
+    first = max(int(TUNING_SHARE * len(order)), min(4 * FEWEST_ROWS, len(order) // 2))
+    tuning, test = data.take(order[:first]), data.take(order[first:])
+    pairs = [pair for pair in candidate_pairs(data.prior) if _enough(pair, tuning, test)]
+    if not pairs:
+        raise InsufficientDataError(
+            f"A Rényi divergence needs two labels, or groups of them, with {FEWEST_ROWS} "
+            "held-out rows each."
+        )
+    finalists = _finalists(pairs, tuning, test)
+    families = [
+        bounds_on(tuning.scores(pair, _TUNED_ROWS), test.scores(pair), orders) for pair in finalists
+    ]
+    chosen = [
+        int(np.argmax([family[i].critic.foreseen for family in families]))
+        for i in range(len(orders))
+    ]
+    centre = chosen[int(np.argmin([abs(o - _SCREENING_ORDER) for o in orders]))]
+    scores = test.scores(finalists[centre])
+    return WorstPair(
+        tuple(families[c][i] for i, c in enumerate(chosen)),
+        tuple(finalists[c] for c in chosen),
+        renyi_points(scores, orders),
+        calibration_error(scores),
+        len(pairs),
+        len(test.labels),
+    )
+
+
+def candidate_pairs(prior: FloatArray) -> list[Pair]:
+    """Return every ordered pair of the most frequent labels, and each against all others."""
+    k = len(prior)
+    frequent = np.sort(np.argsort(-prior, kind="stable")[:MOST_LABELS])
+    one = np.eye(k, dtype=bool)
+    pairs = [Pair(one[a], one[b]) for a in frequent for b in frequent if a != b]
+    return pairs + list(_against_rest(one, frequent)) if k > 2 else pairs
+
+
+def _against_rest(one: BoolArray, frequent: IndexArray) -> Iterator[Pair]:
+    for label in frequent:
+        yield Pair(one[label], ~one[label])
+        yield Pair(~one[label], one[label])
+
+
+def _enough(pair: Pair, tuning: GuessedRows, test: GuessedRows) -> bool:
+    for data, least in ((tuning, 8), (test, FEWEST_ROWS // 2)):
+        counts = np.bincount(data.labels, minlength=len(data.prior))
+        if min(counts[pair.left].sum(), counts[pair.right].sum()) < least:
+            return False
+    return True
+
+
+def _finalists(pairs: list[Pair], tuning: GuessedRows, test: GuessedRows) -> list[Pair]:
+    if len(pairs) <= _FINALISTS:
+        return pairs
+    counts = np.bincount(test.labels, minlength=len(test.prior))
+    promises = []
+    for pair in pairs:
+        n_p, n_q = int(counts[pair.left].sum()), int(counts[pair.right].sum())
+        scores = tuning.scores(pair, _SCREENED_ROWS)
+        promises.append(choose_critics(scores, n_p, n_q, (_SCREENING_ORDER,))[0].foreseen)
+    best = np.argsort(-np.asarray(promises), kind="stable")[:_FINALISTS]
+    return [pairs[i] for i in best]
