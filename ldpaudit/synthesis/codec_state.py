@@ -48,6 +48,7 @@ def _column_state(column: Column) -> dict[str, Any]:
             "quantiles": torch.from_numpy(column.quantiles),
             "seen": torch.from_numpy(column.seen),
             "offset": column.offset,
+            "span": column.span,
         }
     batch = pa.record_batch([column.levels], names=["levels"])
     sink = pa.BufferOutputStream()
@@ -59,7 +60,7 @@ def _column_state(column: Column) -> dict[str, Any]:
 def _column(state: Mapping[str, Any], kind: pa.DataType) -> Column:
     if "quantiles" in state:
         quantiles, seen = state["quantiles"].numpy(), state["seen"].numpy()
-        return NumberColumn(kind, quantiles, seen, int(state["offset"]))
+        return NumberColumn(kind, quantiles, seen, int(state["offset"]), int(state["span"]))
     with pa.ipc.open_stream(pa.py_buffer(state["levels"].numpy().tobytes())) as reader:
         levels = reader.read_next_batch().column(0)
     levels.validate(full=True)

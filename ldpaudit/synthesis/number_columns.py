@@ -16,7 +16,6 @@ _QUANTILES = 1001
 _MOST_VALUES = 256
 """A column of at most this many different values is given only values that occur."""
 _TAIL = 1e-5
-_SPAN = 2.0**63
 
 
 @dataclass(frozen=True)
@@ -35,14 +34,16 @@ class NumberColumn:
         At equally spaced levels from 0 to 1; a scalar column has width 1.
     seen : float64 array of shape (v,)
         The values that occur, where there are few; else empty.
-    offset : int
-        What is subtracted from whole numbers and dates, so that float64 holds them exactly.
+    offset, span : int
+        The smallest of whole numbers and dates, which is subtracted so that float64 holds them
+        exactly, and how far the largest lies above it.
     """
 
     kind: pa.DataType
     quantiles: FloatArray
     seen: FloatArray
     offset: int = 0
+    span: int = 0
 
     @property
     def width(self) -> int:
@@ -59,15 +60,15 @@ class NumberColumn:
             If a value is infinite, or the lists have missing entries or differing lengths.
         """
         present = _present(column)
-        offset = _offset(_flattened(present, name))
+        offset, span = _range(_flattened(present, name))
         values = _numbers(present, name, offset)
         if np.isinf(values).any():
             raise InputError(f"The column {quoted(name)} must be finite to be generated.")
         if len(values) == 0:
-            return cls(column.type, np.zeros((2, values.shape[1])), np.zeros(0), 0)
+            return cls(column.type, np.zeros((2, values.shape[1])), np.zeros(0))
         levels = np.linspace(0.0, 1.0, min(_QUANTILES, max(len(values), 2)))
         quantiles = np.quantile(values, levels, axis=0)
-        return cls(column.type, quantiles, seen_values(values), offset)
+        return cls(column.type, quantiles, seen_values(values), offset, span)
 
     def encode(self, column: pa.ChunkedArray, name: str, rng: np.random.Generator) -> Float32Array:
         """Return the coordinates, float32 of shape (n, width); a missing row gets random ones."""
@@ -95,7 +96,7 @@ class NumberColumn:
             values[:, j] = np.interp(shares[:, j], levels, self.quantiles[:, j])
         if len(self.seen):
             values = nearest_seen(values, self.seen)
-        return _as_arrow(values, self.kind, self.offset, missing)
+        return _as_arrow(values, self.kind, missing, self.offset, self.span)
 
 
 def missing_codes(column: pa.ChunkedArray) -> IntArray:
@@ -162,9 +163,14 @@ def _whole(scalars: pa.ChunkedArray, target: pa.DataType) -> Any:
     )
 
 
-def _offset(scalars: pa.ChunkedArray) -> int:
+def _range(scalars: pa.ChunkedArray) -> tuple[int, int]:
+    """Return the smallest whole number, and how far the largest lies above it."""
     target = _integer_type(scalars.type)
-    return 0 if target is None or len(scalars) == 0 else int(_whole(scalars, target).min())
+    if target is None or len(scalars) == 0:
+        return 0, 0
+    whole = _whole(scalars, target)
+    low, high = int(whole.min()), int(whole.max())
+    return low, high - low
 
 
 def _numbers(column: pa.ChunkedArray, name: str, offset: int) -> FloatArray:
@@ -196,12 +202,17 @@ def list_entries(column: pa.ChunkedArray, name: str) -> FloatArray:
     InputError
         If the lists have missing entries or differing lengths.
     """
-    return _numbers(column, name, 0)
+    offset, _ = _range(_flattened(column, name))
+    return _numbers(column, name, offset) + offset
 
 
 def lists_of(values: FloatArray, kind: pa.DataType) -> pa.Array:
     """Return a list column of the given type from entries of shape (m, width)."""
-    return _as_arrow(values, kind, 0, np.zeros(len(values), dtype=np.int32))
+    present = np.zeros(len(values), dtype=np.int32)
+    if _integer_type(kind.value_type) is None:
+        return _as_arrow(values, kind, present, 0, 0)
+    low, high = (int(np.rint(end(values))) for end in (np.min, np.max))
+    return _as_arrow(values - low, kind, present, low, high - low)
 
 
 def seen_values(values: FloatArray) -> FloatArray:
@@ -229,7 +240,9 @@ def nearest_seen(values: FloatArray, seen: FloatArray) -> FloatArray:
     return np.asarray(seen[np.searchsorted(middles, values)])
 
 
-def _as_arrow(values: FloatArray, kind: pa.DataType, offset: int, missing: IntArray) -> pa.Array:
+def _as_arrow(
+    values: FloatArray, kind: pa.DataType, missing: IntArray, offset: int, span: int
+) -> pa.Array:
     scalar = _scalar_type(kind)
     target = _integer_type(scalar)
     flat = values.ravel()
@@ -237,8 +250,9 @@ def _as_arrow(values: FloatArray, kind: pa.DataType, offset: int, missing: IntAr
         flat = np.where(np.repeat(missing == 2, values.shape[1]), np.nan, flat)
         entries = _inexact(flat, scalar)
     else:
-        steps = np.rint(np.clip(flat, 0.0, np.nextafter(2 * _SPAN, 0.0))).astype(np.uint64)
-        whole = steps + np.uint64(offset % 2**64)
+        # float64 may round the largest step up, beyond what the type holds.
+        steps = np.rint(np.clip(flat, 0.0, np.nextafter(2.0**64, 0.0))).astype(np.uint64)
+        whole = np.minimum(steps, np.uint64(span)) + np.uint64(offset % 2**64)
         whole = whole if target.equals(pa.uint64()) else whole.astype(np.int64)
         entries = pa.array(whole).cast(target).cast(scalar)
     null = missing == 1
