@@ -46,8 +46,16 @@ def sentences(found: Design) -> list[str]:
             f"Total ε = {exact(found.total_epsilon)} nats: {exact(found.prior_epsilon)} for the "
             f"private prior and {exact(found.problem.epsilon)} for the labels."
         )
-    lines += [f"{scored.title}: {scored.reason}" for scored in found.candidates if scored.reason]
-    return lines
+    return lines + _reasons(found)
+
+
+def _reasons(found: Design) -> list[str]:
+    """Return each reason for the lack of a finite loss once, after those that it holds for."""
+    titles: dict[str, list[str]] = {}
+    for scored in found.candidates:
+        if scored.reason:
+            titles.setdefault(scored.reason, []).append(scored.title)
+    return [f"{', '.join(names)}: {reason}" for reason, names in titles.items()]
 
 
 def _praise(what: str, scored: Scored, found: Design) -> str:
