@@ -1,0 +1,223 @@
+import math
+
+import numpy as np
+import pytest
+
+from ldpaudit.mechanisms import RandomizedResponse
+
+SKEWED = [0.4, 0.05, 0.05, 0.1, 0.15, 0.25]
+
+
+def test_both_parametrisations_say_the_same(result):
+    by_epsilon = result("describe", "randomized-response", "--epsilon", 1, "--classes", "a,b,c")
+    noise = by_epsilon["lambda"]
+    by_lambda = result("describe", "randomized-response", "--lambda", noise, "--classes", "a,b,c")
+    assert noise == pytest.approx(3 / (2 + math.e), rel=1e-14)
+    assert by_lambda["epsilon"] == pytest.approx(1, rel=1e-12)
+    assert by_lambda["channel"]["matrix"] == by_epsilon["channel"]["matrix"]
+
+
+def test_the_numbers_are_the_closed_forms(result):
+    found = result("describe", "randomized-response", "--epsilon", 2, "--classes", "no,yes")
+    assert found["kind"] == "exact"
+    assert found["total_variation"] == pytest.approx(math.tanh(1), rel=1e-12)
+    keep = math.exp(2) / (1 + math.exp(2))
+    for at, value in found["delta"]:
+        assert value == pytest.approx(keep * -math.expm1(min(at - 2, 0)), abs=1e-12)
+    rdp = {alpha: value for alpha, value in found["rdp"]}
+    assert rdp["inf"] == pytest.approx(2, rel=1e-12)
+    assert rdp[2.0] == pytest.approx(math.log(keep**2 / (1 - keep) + (1 - keep) ** 2 / keep))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("randomized-response", ()),
+        ("double-rr", ()),
+        ("dummy-features-rr", ()),
+        ("model-based-rr", ("--set", "floor=0.05")),
+        (
+            "gaussian-rr",
+            ("--set", "radius=1", "--set", "feature-epsilon=1", "--set", "feature-delta=1e-5"),
+        ),
+        ("rr-top-k", ("prior",)),
+        ("rr-on-bins", ("prior",)),
+        ("optimal-unbiased", ("prior",)),
+        ("debiased-rr", ()),
+        *((n, ()) for n in ("laplace", "discrete-laplace", "staircase", "discrete-staircase")),
+        ("staircase", ("--set", "gamma=0.3", "--set", "clipped=true")),
+        ("exponential", ()),
+    ],
+)
+def test_every_mechanism_of_the_contract(result, prior, tmp_path, name, options):
+    if options == ("prior",):
+        options = ("--prior", prior(range(6), SKEWED))
+    page = tmp_path / "page.html"
+    words = ("describe", name, "--epsilon", 1, "--labels", "0:5:1", *options, "--html", page)
+    found = result(*words)
+    # A design never exceeds its ε, by rounding down a little; rr-top-k may keep a single label.
+    assert found["epsilon"] <= 1 + 1e-9
+    assert found["epsilon"] > 0.999 or (name == "rr-top-k" and found["epsilon"] == 0)
+    deltas = [value for _, value in found["delta"]]
+    assert all(a >= b - 1e-12 for a, b in zip(deltas, deltas[1:], strict=False))
+    assert deltas[0] == found["total_variation"]
+    assert found["delta"][-1][1] == pytest.approx(0, abs=1e-9)
+    orders = [value for _, value in found["rdp"]]
+    assert all(a <= b + 1e-9 for a, b in zip(orders, orders[1:], strict=False))
+    assert orders[-1] == pytest.approx(found["epsilon"], abs=1e-9)
+    text = page.read_text()
+    assert "<script" not in text
+    assert len(text) < 300_000
+
+
+def test_bias_and_variance_are_those_of_the_channel(result, prior):
+    found = result(
+        *("describe", "rr-on-bins", "--epsilon", 2, "--prior", prior(range(6), SKEWED)),
+        *("--labels", "0:5"),
+    )
+    matrix = np.array(found["channel"]["matrix"])
+    outputs, labels = np.array(found["channel"]["outputs"]), np.arange(6.0)
+    assert found["bias"] == pytest.approx(matrix @ outputs - labels, abs=1e-12)
+    variance = matrix @ outputs**2 - (matrix @ outputs) ** 2
+    assert found["variance"] == pytest.approx(variance, abs=1e-10)
+    deviation = 0.5 * (outputs[None, :] - labels[:, None]) ** 2
+    expected = float(np.array(SKEWED) @ (matrix * deviation).sum(axis=1))
+    assert found["loss"]["squared"] == pytest.approx(expected, rel=1e-12)
+    assert not found["unbiased"]
+
+
+def test_an_unbiased_mechanism_says_so(command, result):
+    assert result("describe", "debiased-rr", "--epsilon", 1, "--labels", "0:9")["unbiased"]
+    assert "0 (unbiased)" in command("describe", "debiased-rr", "--epsilon", 1, "--labels", "0:9")[1]
+
+
+def test_no_privacy_and_no_information_at_the_ends_of_lambda(result):
+    nothing = result("describe", "randomized-response", "--lambda", 1, "--classes", "a,b")
+    assert nothing["epsilon"] == 0
+    assert {value for _, value in nothing["delta"]} == {0}
+    everything = result("describe", "randomized-response", "--lambda", 0, "--classes", "a,b")
+    assert everything["epsilon"] == "inf"
+    assert {value for _, value in everything["delta"]} == {1}
+
+
+def test_many_labels_are_described_quickly_by_symmetry(result):
+    found = result("describe", "debiased-rr", "--epsilon", 1, "--labels", "0:999")
+    rr = RandomizedResponse.from_epsilon(tuple(range(1000)), 1.0)
+    assert found["total_variation"] == pytest.approx(rr.delta(0), rel=1e-9)
+    assert found["rdp"][6][1] == pytest.approx(rr.rdp(found["rdp"][6][0]), rel=1e-9)
+    assert found["channel"] is None
+
+
+def test_a_channel_file(result, tmp_path):
+    file = tmp_path / "channel.csv"
+    file.write_text(",low,high\n0,0.75,0.25\n1,0.25,0.75\n")
+    found = result("channel", file)
+    assert found["epsilon"] == pytest.approx(math.log(3), rel=1e-14)
+    assert found["total_variation"] == pytest.approx(0.5, rel=1e-14)
+    assert dict(map(tuple, found["rdp"]))[1.0] == pytest.approx(0.5 * math.log(3), rel=1e-12)
+    assert found["declaration"]["name"] == "channel"
+
+
+def test_a_channel_with_a_zero_protects_nothing(result, tmp_path):
+    file = tmp_path / "channel.csv"
+    file.write_text("label,a,b\nx,1,0\ny,0.5,0.5\n")
+    found = result("channel", file)
+    assert found["epsilon"] == "inf"
+    # x never gives b, so the pair (y, x) has δ(ε) = 1/2 at every ε.
+    assert found["delta"][-1][1] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--epsilon", 0, "--classes", "a,b"), "above 0"),
+        (("--epsilon", "nan", "--classes", "a,b"), "number"),
+        (("--epsilon", "inf", "--classes", "a,b"), "finite"),
+        (("--lambda", 1.5, "--classes", "a,b"), "[0, 1]"),
+        (("--lambda", 0.5, "--epsilon", 1, "--classes", "a,b"), "one of"),
+        (("--classes", "a,b"), "one of"),
+        (("--epsilon", 1), "State the labels"),
+        (("--epsilon", 1, "--classes", "a"), "at least two"),
+        (("--epsilon", 1, "--classes", "a,a"), "distinct"),
+        (("--epsilon", 1, "--labels", "0:inf"), "finite"),
+        (("--epsilon", 1, "--labels", "3:1"), "below"),
+        (("--epsilon", 1, "--labels", "0:1:0.3"), "whole number of steps"),
+        (("--epsilon", 1, "--labels", "0:9", "--classes", "a,b"), "once"),
+        (("--epsilon", 1, "--classes", "a,b", "--set", "clipped"), "KEY=VALUE"),
+        (("--epsilon", 1, "--classes", "a,b", "--set", "colour=3"), "unknown"),
+    ],
+)
+def test_bad_input_is_one_line(command, words, says):
+    status, out, err = command("describe", "randomized-response", *words)
+    assert (status, out) == (2, "")
+    assert says in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "says"),
+    [
+        ("debiased-rr", ("--classes", "3,1,2"), "increasing"),
+        ("debiased-rr", ("--classes", "0,1,inf"), "numbers"),
+        ("laplace", ("--classes", "a,b"), "range"),
+        ("laplace", ("--labels", "0:9", "--set", "clipped=3"), "true or false"),
+        ("rr-on-bins", ("--labels", "0:9"), "--prior"),
+        ("model-based-rr", ("--classes", "a,b"), "floor"),
+        ("gaussian-rr", ("--classes", "a,b"), "radius"),
+        ("channel", ("--classes", "a,b"), "mechanism channel"),
+        ("rnadomized", ("--classes", "a,b"), "no such mechanism"),
+    ],
+)
+def test_bad_mechanisms_are_one_line(command, name, words, says):
+    status, out, err = command("describe", name, "--epsilon", 1, *words)
+    assert (status, out) == (2, "")
+    assert says in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "probabilities", "says"),
+    [
+        (range(3), [0.5, 0.5, 0.5], "sum to 1"),
+        (range(3), [1.2, -0.1, -0.1], "not negative"),
+        (range(4), [0.25] * 4, "exactly the declared 3"),
+        ([0, 1, 7], [0.25, 0.25, 0.5], "of which 2"),
+        ([0, 1, 1], [0.25, 0.25, 0.5], "spelling"),
+        (range(3), ["x", "y", "z"], "numbers"),
+    ],
+)
+def test_bad_priors_are_one_line_without_a_cell(command, prior, labels, probabilities, says):
+    file = prior(labels, probabilities)
+    status, out, err = command(
+        "describe", "rr-on-bins", "--epsilon", 1, "--labels", "0:2", "--prior", file
+    )
+    assert (status, out) == (2, "")
+    assert says in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_prior_matches_labels_by_value_in_any_order(result, prior):
+    file = prior(["0.3", "0", "0.1", "0.2"], [0.1, 0.4, 0.3, 0.2])
+    found = result(
+        "describe", "rr-on-bins", "--epsilon", 1, "--labels", "0:0.3:0.1", "--prior", file
+    )
+    assert found["labels"] == pytest.approx([0, 0.1, 0.2, 0.3])
+
+
+def test_an_input_is_never_overwritten(command, prior):
+    file = prior(range(3), [0.5, 0.25, 0.25])
+    before = file.read_text()
+    words = ("--epsilon", 1, "--labels", "0:2", "--prior", file, "--json", file)
+    status, out, err = command("describe", "rr-on-bins", *words)
+    assert (status, out) == (2, "")
+    assert "not overwritten" in err
+    assert file.read_text() == before
+
+
+def test_result_and_page_are_two_files_in_a_folder_that_exists(command, tmp_path):
+    common = ("describe", "randomized-response", "--epsilon", 1, "--classes", "a,b")
+    both = tmp_path / "one"
+    assert "two files" in command(*common, "--json", both, "--html", both)[2]
+    assert "does not exist" in command(*common, "--json", tmp_path / "no" / "where")[2]
+    assert "folder" in command(*common, "--json", tmp_path)[2]
+    assert list(tmp_path.iterdir()) == []
