@@ -102,6 +102,15 @@ class FeatureTable:
         return bool(same.all()) and bool((self.categorical == self.categorical[0]).all())
 
 
+def joined(first: FeatureTable, second: FeatureTable) -> FeatureTable:
+    """Return the rows of two tables with the same columns and codes, one after the other."""
+    return replace(
+        first,
+        numeric=np.concatenate([first.numeric, second.numeric]),
+        categorical=np.concatenate([first.categorical, second.categorical]),
+    )
+
+
 @dataclass(frozen=True)
 class SyntheticTable:
     """Synthetic rows with the label that each stands for.
@@ -155,6 +164,8 @@ class Release:
         mechanism replaces some.
     synthetic : SyntheticTable or None
         The table that replaced features were drawn from, where it is known.
+    held_out : FeatureTable or None
+        Rows of the same population, coded like ``features``, that no generator has seen.
     """
 
     features: FeatureTable
@@ -169,6 +180,7 @@ class Release:
     numeric: NumericLabels | None = None
     original: FeatureTable | None = None
     synthetic: "SyntheticTable | None" = None
+    held_out: FeatureTable | None = None
 
     def __post_init__(self) -> None:
         n = len(self.released)
