@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def test_the_numbers_are_the_closed_forms(result):
     keep = math.exp(2) / (1 + math.exp(2))
     for at, value in found["delta"]:
         assert value == pytest.approx(keep * -math.expm1(min(at - 2, 0)), abs=1e-12)
-    rdp = {alpha: value for alpha, value in found["rdp"]}
+    rdp = dict(map(tuple, found["rdp"]))
     assert rdp["inf"] == pytest.approx(2, rel=1e-12)
     assert rdp[2.0] == pytest.approx(math.log(keep**2 / (1 - keep) + (1 - keep) ** 2 / keep))
 
@@ -49,25 +50,33 @@ def test_the_numbers_are_the_closed_forms(result):
         ("exponential", ()),
     ],
 )
-def test_every_mechanism_of_the_contract(result, prior, tmp_path, name, options):
+def test_every_mechanism_of_the_contract(result, prior, name, options):
     if options == ("prior",):
         options = ("--prior", prior(range(6), SKEWED))
-    page = tmp_path / "page.html"
-    words = ("describe", name, "--epsilon", 1, "--labels", "0:5:1", *options, "--html", page)
-    found = result(*words)
+    found = result("describe", name, "--epsilon", 1, "--labels", "0:5:1", *options)
     # A design never exceeds its ε, by rounding down a little; rr-top-k may keep a single label.
     assert found["epsilon"] <= 1 + 1e-9
     assert found["epsilon"] > 0.999 or (name == "rr-top-k" and found["epsilon"] == 0)
     deltas = [value for _, value in found["delta"]]
-    assert all(a >= b - 1e-12 for a, b in zip(deltas, deltas[1:], strict=False))
+    assert all(a >= b - 1e-12 for a, b in pairwise(deltas))
     assert deltas[0] == found["total_variation"]
     assert found["delta"][-1][1] == pytest.approx(0, abs=1e-9)
     orders = [value for _, value in found["rdp"]]
-    assert all(a <= b + 1e-9 for a, b in zip(orders, orders[1:], strict=False))
+    assert all(a <= b + 1e-9 for a, b in pairwise(orders))
     assert orders[-1] == pytest.approx(found["epsilon"], abs=1e-9)
+
+
+def test_the_page_is_small_and_static(command, tmp_path):
+    page = tmp_path / "page.html"
+    names = '"<b>",</script><script>alert(1)</script>'
+    command("describe", "randomized-response", "--epsilon", 1, "--classes", names, "--html", page)
     text = page.read_text()
     assert "<script" not in text
-    assert len(text) < 300_000
+    assert "<b>" not in text
+    assert "default-src 'none'" in text
+    assert text.count("<figure") == text.count("Table and description") == 3
+    assert text.count("<title") == text.count("<desc") + 1 == 7
+    assert len(text) < 100_000
 
 
 def test_bias_and_variance_are_those_of_the_channel(result, prior):
@@ -88,7 +97,9 @@ def test_bias_and_variance_are_those_of_the_channel(result, prior):
 
 def test_an_unbiased_mechanism_says_so(command, result):
     assert result("describe", "debiased-rr", "--epsilon", 1, "--labels", "0:9")["unbiased"]
-    assert "0 (unbiased)" in command("describe", "debiased-rr", "--epsilon", 1, "--labels", "0:9")[1]
+    assert (
+        "0 (unbiased)" in command("describe", "debiased-rr", "--epsilon", 1, "--labels", "0:9")[1]
+    )
 
 
 def test_no_privacy_and_no_information_at_the_ends_of_lambda(result):
