@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ldpaudit import __version__
-from ldpaudit.cli import mechanism, policy, run
+from ldpaudit.cli import mechanism, policy, privatize, run
 
 COULD_NOT_RUN = 2
 INTERRUPTED = 130
@@ -35,6 +35,7 @@ app = _typer(
 app.command()(run.run)
 app.command()(run.demo)
 app.command()(run.report)
+app.command()(privatize.privatize)
 
 _policy = _typer("Check, explain or start a policy file.")
 _policy.command("check")(policy.check)

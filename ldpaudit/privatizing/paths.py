@@ -1,0 +1,48 @@
+"""Where may be written: never over an input, and never two files in one place."""
+
+from pathlib import Path
+
+from ldpaudit.datasets.locations import locate
+from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.streamed_writing import check_target
+from ldpaudit.errors import OutputError
+from ldpaudit.privatizing.request import PrivatizeRequest
+
+
+def check_paths(request: PrivatizeRequest) -> None:
+    """Check the files that will be written against each other and against those that are read.
+
+    Raises
+    ------
+    OutputError
+        If a file would be an input, lie in the folder that is read, be written twice, or cannot
+        be written.
+    """
+    targets = [path for path in (request.secret, request.output) if path is not None]
+    if len(targets) == 2 and _same(targets[0], targets[1]):
+        raise OutputError("The release and the secret must be two files.")
+    inputs, folders = _inputs(request)
+    for target in targets:
+        if any(_same(target, path) for path in inputs):
+            raise OutputError(f"{quoted(target.name)} is an input and is not overwritten.")
+        if any(folder in target.resolve().parents for folder in folders):
+            raise OutputError(
+                f"{quoted(target.name)} would lie in the folder that is read; write it elsewhere."
+            )
+        check_target(target, overwrite=request.overwrite)
+
+
+def _inputs(request: PrivatizeRequest) -> tuple[list[Path], list[Path]]:
+    """Return the files that are read, and the folder where a whole folder is."""
+    data = locate(request.data)
+    paths = [Path(path) for path in data.paths]
+    beside = (request.prior, request.channel, request.public, request.synthetic)
+    paths += [Path(path) for path in beside if path is not None]
+    return paths, [] if data.folder is None else [Path(data.folder).resolve()]
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.resolve() == other.resolve() or one.samefile(other)
+    except (OSError, ValueError):
+        return False

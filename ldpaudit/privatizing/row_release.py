@@ -1,0 +1,221 @@
+"""A mechanism ready to be applied to rows: label and features together, batch by batch."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.additive import AdditiveNoise
+from ldpaudit.mechanisms.discrete_noise import DiscreteNoise
+from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.dummy_features_rr import DummyFeaturesRR
+from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.gaussian_rr import GaussianRR
+from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
+from ldpaudit.privatizing.feature_release import (
+    AsTheyAre,
+    FeatureRelease,
+    GaussianNoise,
+    Withheld,
+    replaced,
+)
+from ldpaudit.privatizing.label_release import (
+    CodedRelease,
+    ContinuousRelease,
+    LabelRelease,
+    coded_release,
+    step_noise_release,
+)
+from ldpaudit.privatizing.public_model import PublicModel, fit_public_model
+from ldpaudit.privatizing.request import PrivatizeRequest
+from ldpaudit.privatizing.survey import Survey
+from ldpaudit.privatizing.synthetic_rows import SyntheticRows, read_synthetic
+from ldpaudit.release import IntArray
+
+Released = tuple[pa.RecordBatch, pa.Array]
+
+
+class RowRelease(Protocol):
+    """Turns a batch of true rows into released ones, in the same order."""
+
+    @property
+    def label_type(self) -> pa.DataType:
+        """The released label's type."""
+
+    def schema(self, features: pa.Schema) -> pa.Schema:
+        """Return the released features' columns and types."""
+
+    def release(self, features: pa.RecordBatch, label: pa.Array, codes: IntArray) -> Released:
+        """Return released features and labels of n rows.
+
+        Parameters
+        ----------
+        features : pyarrow.RecordBatch
+        label : pyarrow.Array
+            The true labels.
+        codes : int32 array of shape (n,)
+            The same as codes of the survey's domain.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class SeparateRelease:
+    """Label and features are released independently of each other."""
+
+    labels: LabelRelease
+    features: FeatureRelease
+
+    @property
+    def label_type(self) -> pa.DataType:
+        """The released label's type."""
+        return self.labels.type
+
+    def schema(self, features: pa.Schema) -> pa.Schema:
+        """Return the released features' columns and types."""
+        return self.features.schema(features)
+
+    def release(self, features: pa.RecordBatch, label: pa.Array, codes: IntArray) -> Released:
+        """Return released features and labels of n rows."""
+        return self.features.release(features), self.labels.release(label, codes)
+
+
+@dataclass(frozen=True, eq=False)
+class DoubleRelease:
+    """Double randomized response: some rows get all features of a synthetic row."""
+
+    mechanism: DoubleRR
+    outputs: CodedRelease
+    synthetic: SyntheticRows
+    rng: np.random.Generator | None
+
+    @property
+    def label_type(self) -> pa.DataType:
+        """The released label's type."""
+        return self.outputs.type
+
+    def schema(self, features: pa.Schema) -> pa.Schema:
+        """Return the features' columns and types."""
+        return features
+
+    def release(
+        self,
+        features: pa.RecordBatch,
+        label: pa.Array,  # noqa: ARG002
+        codes: IntArray,
+    ) -> Released:
+        """Return released features and labels of n rows."""
+        drawn = self.mechanism.sample(codes, self.synthetic.labels, self.rng)
+        mixed = replaced(features, self.synthetic, drawn.synthetic_rows)
+        return mixed, self.outputs.write(drawn.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelRelease:
+    """Model-based randomized response: the features are released, and say what a label may be."""
+
+    mechanism: ModelBasedRR
+    outputs: CodedRelease
+    model: PublicModel
+    rng: np.random.Generator | None
+
+    @property
+    def label_type(self) -> pa.DataType:
+        """The released label's type."""
+        return self.outputs.type
+
+    def schema(self, features: pa.Schema) -> pa.Schema:
+        """Return the features' columns and types."""
+        return features
+
+    def release(
+        self,
+        features: pa.RecordBatch,
+        label: pa.Array,  # noqa: ARG002
+        codes: IntArray,
+    ) -> Released:
+        """Return released features and labels of n rows."""
+        probabilities = self.mechanism.synthetic(self.model, features)
+        return features, self.outputs.write(self.mechanism.sample(codes, probabilities, self.rng))
+
+
+def row_release(
+    request: PrivatizeRequest,
+    mechanism: Mechanism,
+    survey: Survey,
+    label: pa.Field,
+    features: pa.Schema,
+) -> RowRelease:
+    """Make a mechanism ready.
+
+    Parameters
+    ----------
+    request : PrivatizeRequest
+    mechanism : Mechanism
+    survey : Survey
+    label : pyarrow.Field
+        The true label's column.
+    features : pyarrow.Schema
+        The features that are released.
+
+    Raises
+    ------
+    InputError, MissingDependencyError
+        If a table that it needs is missing or does not fit, or its noise cannot be drawn exactly.
+    """
+    rng = request.randomness("release")
+    if isinstance(mechanism, AdditiveNoise):
+        continuous = ContinuousRelease(mechanism, rng)
+        continuous.check()
+        return SeparateRelease(continuous, AsTheyAre())
+    if isinstance(mechanism, DiscreteNoise):
+        return SeparateRelease(step_noise_release(mechanism, label.type, rng), AsTheyAre())
+    if isinstance(mechanism, DoubleRR | ModelBasedRR):
+        coded = coded_release(mechanism, mechanism.classes, label.type, survey.found, rng)
+        return _with_table(request, mechanism, coded, label.name, features)
+    assert isinstance(mechanism, FiniteMechanism)
+    outputs = mechanism.channel.outputs
+    coded = coded_release(mechanism, outputs, label.type, survey.found, rng)
+    return SeparateRelease(coded, _features(request, mechanism, label.name, features))
+
+
+def _with_table(
+    request: PrivatizeRequest,
+    mechanism: DoubleRR | ModelBasedRR,
+    coded: CodedRelease,
+    label: str,
+    features: pa.Schema,
+) -> RowRelease:
+    classes = mechanism.classes
+    if isinstance(mechanism, DoubleRR):
+        path = _needed(request.synthetic, mechanism, "--synthetic")
+        rows = read_synthetic(path, features, label, classes, request.drop)
+        return DoubleRelease(mechanism, coded, rows, coded.rng)
+    path = _needed(request.public, mechanism, "--public")
+    model = fit_public_model(path, features, label, classes, request.drop)
+    return ModelRelease(mechanism, coded, model, coded.rng)
+
+
+def _needed(path: str | None, mechanism: Mechanism, option: str) -> str:
+    if path is None:
+        raise InputError(f"The mechanism {mechanism.name!r} must be given a table with {option}.")
+    return path
+
+
+def _features(
+    request: PrivatizeRequest, mechanism: FiniteMechanism, label: str, features: pa.Schema
+) -> FeatureRelease:
+    rng = request.randomness("features")
+    if isinstance(mechanism, GaussianRR):
+        noise = GaussianNoise(mechanism, request.project, rng)
+        noise.schema(features)
+        noise.check()
+        return noise
+    if not isinstance(mechanism, DummyFeaturesRR):
+        return AsTheyAre()
+    if request.synthetic is None:
+        return Withheld(None, rng)
+    rows = read_synthetic(request.synthetic, features, label, mechanism.classes, request.drop)
+    return Withheld(rows, rng)
