@@ -7,10 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from ldpaudit.datasets.companions import encode_together, open_beside
 from ldpaudit.datasets.csv_file import SUFFIXES, CsvFile
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.domains import EncodedLabels, encode_labels, encode_numeric_labels
-from ldpaudit.datasets.features import EncodedFeatures, encode_features
+from ldpaudit.datasets.features import EncodedFeatures
 from ldpaudit.datasets.labels import LabelColumn, most_classes, read_labels
 from ldpaudit.datasets.leftovers import warnings_about
 from ldpaudit.datasets.locations import locate
@@ -51,6 +52,8 @@ def read_release(
     features: Collection[str] | None = None,
     declaration: Declaration | None = None,
     numeric: Callable[[Declaration, int], NumericView | None] | None = None,
+    original: Any = None,
+    synthetic: Any = None,
 ) -> ReadReport:
     """Read a release, and where they are known its true labels.
 
@@ -75,6 +78,10 @@ def read_release(
     numeric : callable, optional
         Gives, for a claim and a number of rows, how labels that are numbers are coded; None for a
         mechanism that is not one on numbers.
+    original : path or table, optional
+        The original features, in the same row order or joined on ``id_column``.
+    synthetic : path or table, optional
+        The synthetic rows that features were replaced with, with the column ``label``.
 
     Returns
     -------
@@ -104,10 +111,12 @@ def read_release(
     view = None if numeric is None or claim is None else numeric(claim, rows)
     known = _truth(table, special, roles, truth, truth_column, view is not None)
     labels = _labels(view, claim, special[roles.label], known, table)
-    encoded = encode_features(cells, rows)
+    beside = open_beside(original, synthetic, rows, roles, special)
+    encoded, tables = encode_together(cells, rows, beside)
     warnings = _warnings(table, known, labels, encoded, roles)
     warnings += [] if declared is None else declared.remarks()
-    return ReadReport(_release(table, roles, claim, labels, encoded), tuple(warnings))
+    release = tables.beside(_release(table, roles, claim, labels, encoded))
+    return ReadReport(release, tuple(warnings))
 
 
 def read_channel(path: str | os.PathLike[str]) -> Declaration:

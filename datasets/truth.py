@@ -77,7 +77,7 @@ def read_truth(
     columns = [column for _, column in table.columns(wanted, as_text=wanted)]
     values, unused = columns[0], 0
     if join:
-        order = _matching(identifiers, columns[1])
+        order = matching_rows(identifiers, columns[1])
         values, unused = values.take(order), len(values) - rows
     elif len(values) != rows:
         raise InputError(
@@ -138,17 +138,19 @@ def _column(
     )
 
 
-def _matching(identifiers: Any, truth_ids: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return for each row of the release the row of the truth with the same id."""
-    ours, theirs = _comparable(identifiers, "release"), _comparable(truth_ids, "truth")
-    for ids, where in ((ours, "release"), (theirs, "truth")):
+def matching_rows(
+    identifiers: Any, other_ids: pa.ChunkedArray, other: str = "truth"
+) -> pa.ChunkedArray:
+    """Return for each row of the release the row of another table with the same id."""
+    ours, theirs = _comparable(identifiers, "release"), _comparable(other_ids, other)
+    for ids, where in ((ours, "release"), (theirs, other)):
         repeated = len(ids) - pc.count_distinct(ids).as_py()
         if repeated:
             raise InputError(f"Ids must be distinct; {repeated} in the {where} are repeated.")
     order = pc.index_in(ours, value_set=theirs.combine_chunks())
     if order.null_count:
         raise InputError(
-            f"Every id of the release must be in the truth; {order.null_count} of {len(ours)} "
+            f"Every id of the release must be in the {other}; {order.null_count} of {len(ours)} "
             f"are not."
         )
     return order

@@ -32,6 +32,8 @@ def audit(
     id_column: str | None = None,
     drop: Collection[str] = (),
     features: Collection[str] | None = None,
+    original: Any = None,
+    synthetic: Any = None,
     policy: "Policy | str | Path | None" = None,
     only: Collection[str] = (),
     skip: Collection[str] = (),
@@ -61,6 +63,9 @@ def audit(
         so that an audit gives the same numbers every time; for a table in memory, 0.
     label, truth_column, id_column, drop, features
         The columns' roles, as on the command line.
+    original, synthetic : path or table, optional
+        The original features in the same row order (or joined on ``id_column``), and the synthetic
+        rows that features were replaced with, with the column ``label``.
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
@@ -93,6 +98,8 @@ def audit(
         label=label,
         truth=truth,
         truth_column=truth_column,
+        original=original,
+        synthetic=synthetic,
         id_column=id_column,
         drop=tuple(drop),
         features=None if features is None else tuple(features),

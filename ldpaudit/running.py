@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ldpaudit.api import audit
 from ldpaudit.errors import InputError, OutputError
@@ -23,6 +23,8 @@ class Request:
     label: str | None = None
     truth: str | None = None
     truth_column: str | None = None
+    original: str | None = None
+    synthetic: str | None = None
     id_column: str | None = None
     drop: tuple[str, ...] = ()
     features: tuple[str, ...] | None = None
@@ -66,7 +68,11 @@ def report_paths(release: str, html: Path | None, json: Path | None) -> ReportPa
 
 
 def claim_from_options(
-    mechanism: str | None, epsilon: float | None, noise: float | None, channel: Path | None
+    mechanism: str | None,
+    epsilon: float | None,
+    noise: float | None,
+    channel: Path | None,
+    labels: str | None = None,
 ) -> Declaration | None:
     """Return the claim that the options state, None where they state none.
 
@@ -76,13 +82,16 @@ def claim_from_options(
         If they contradict one another.
     """
     if channel is not None:
-        if mechanism not in (None, "channel") or epsilon is not None or noise is not None:
+        others = (epsilon, noise, labels)
+        if mechanism not in (None, "channel") or any(value is not None for value in others):
             raise InputError("--channel is a whole claim; give no other mechanism, ε or λ with it.")
         from ldpaudit.datasets import read_channel
 
         return read_channel(channel)
     stated = {"epsilon": epsilon, "lambda": noise}
     parameters = {key: value for key, value in stated.items() if value is not None}
+    if labels is not None:
+        parameters |= _numeric_labels(mechanism, labels)
     if mechanism is None:
         return Declaration("randomized-response", parameters, "options") if parameters else None
     if mechanism == "channel":
@@ -90,6 +99,21 @@ def claim_from_options(
     if mechanism == "unknown" and parameters:
         raise InputError("--mechanism unknown claims nothing; give no ε or λ with it.")
     return Declaration(mechanism, parameters, "options")
+
+
+def _numeric_labels(mechanism: str | None, labels: str) -> dict[str, Any]:
+    """Return how a mechanism on numbers declares its labels."""
+    from ldpaudit.mechanisms.label_range import LabelRange
+    from ldpaudit.mechanisms.numeric_view import NUMERIC_NAMES
+
+    if mechanism not in NUMERIC_NAMES:
+        raise InputError(
+            "--labels must come with a --mechanism on numbers: " + ", ".join(sorted(NUMERIC_NAMES))
+        )
+    found = LabelRange.parse(labels)
+    if mechanism in ("debiased-rr", "rr-on-bins", "optimal-unbiased"):
+        return {"classes": list(found.classes)}
+    return found.declaration()
 
 
 def audit_release(request: Request, paths: ReportPaths, *, quiet: bool = False) -> AuditResult:
@@ -103,6 +127,8 @@ def audit_release(request: Request, paths: ReportPaths, *, quiet: bool = False) 
             request.seed,
             label=request.label,
             truth_column=request.truth_column,
+            original=request.original,
+            synthetic=request.synthetic,
             id_column=request.id_column,
             drop=request.drop,
             features=request.features,
@@ -186,11 +212,15 @@ def _queries(text: str | None) -> int | Literal["all"] | None:
     return int(text)
 
 
+def _inputs(request: Request) -> tuple[str | None, ...]:
+    return request.release, request.truth, request.original, request.synthetic
+
+
 def _check_outputs(paths: ReportPaths, request: Request) -> None:
     given = [path.resolve() for path in paths.given()]
     if len(set(given)) < len(given):
         raise OutputError("The report and the result must be two files.")
-    inputs = {Path(p).resolve() for p in (request.release, request.truth, request.policy) if p}
+    inputs = {Path(p).resolve() for p in (*_inputs(request), request.policy) if p}
     for path in given:
         if path in inputs:
             raise OutputError(f"{path.name} is an input of the audit and is not overwritten.")

@@ -17,6 +17,8 @@ CALIBRATED = (
 _CERTIFICATE = "Birrell et al. (2021), Theorem 3.1; Nguyen, Wainwright & Jordan (2010), Lemma 1"
 DELTA = 1e-5
 """The δ at which curves are converted to (ε, δ)."""
+LEAST_TOP_ORDER = 3.0
+"""A curve that ends below this order says nothing useful of (ε, δ) or of attacks."""
 
 
 def certified_curve(

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.renyi_curves import DELTA, X_LABEL, at_or_above, dp_epsilon
+from ldpaudit.audits.renyi_curves import DELTA, LEAST_TOP_ORDER, X_LABEL, at_or_above, dp_epsilon
 from ldpaudit.estimators.advantage import utility_bound
 from ldpaudit.estimators.renyi import ORDERS
 from ldpaudit.mechanisms.double_rr import DoubleRR
@@ -112,6 +112,8 @@ def _floor(claim: DoubleRR) -> Curve:
 
 
 def _consequences(context: AuditContext, curve: Curve) -> tuple[Estimate, ...]:
+    if curve.x[-1] < LEAST_TOP_ORDER:
+        return ()
     truth, k = context.release.truth, len(context.release.classes)
     assert truth is not None
     share = float(np.bincount(truth).max() / len(truth))

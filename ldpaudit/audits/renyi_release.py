@@ -13,6 +13,7 @@ from ldpaudit.audits.models import half_model
 from ldpaudit.audits.renyi_curves import (
     AUDIT_ID,
     DELTA,
+    LEAST_TOP_ORDER,
     X_LABEL,
     at_or_above,
     bound_functions,
@@ -104,7 +105,13 @@ def _held_out(context: AuditContext) -> _HeldOut:
         posterior = posterior / posterior.sum(axis=1, keepdims=True)
     channel = measured_channel(labels[fitting], release.released[fitting], k, m)
     return _HeldOut(
-        posterior, labels[held], release.released[held], prior, channel, classes, available
+        posterior,
+        labels[held],
+        release.released[held],
+        prior,
+        channel,
+        classes.astype(np.int64),
+        available,
     )
 
 
@@ -158,6 +165,8 @@ def _words(worst: WorstPair) -> str:
 
 
 def _consequences(context: AuditContext, curve: Curve) -> list[Estimate]:
+    if curve.x[-1] < LEAST_TOP_ORDER:
+        return []
     truth, k = context.release.truth, len(context.release.classes)
     assert truth is not None
     share = float(np.bincount(truth).max() / len(truth))

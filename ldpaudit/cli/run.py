@@ -28,8 +28,16 @@ def run(
         str | None,
         option("--truth-column", help="The column of the release that holds the true labels."),
     ] = None,
+    original: Annotated[
+        str | None,
+        option("--original", help="A file with the original features, in the same row order."),
+    ] = None,
+    synthetic: Annotated[
+        str | None,
+        option("--synthetic", help="The synthetic rows, with labels, that replaced features."),
+    ] = None,
     id_column: Annotated[
-        str | None, option("--id", help="The column on which --truth is joined.")
+        str | None, option("--id", help="The column on which --truth and --original are joined.")
     ] = None,
     drop: Annotated[
         list[str] | None, option("--drop", help="A column that is no feature (repeatable).")
@@ -40,7 +48,7 @@ def run(
     ] = None,
     mechanism: Annotated[
         str | None,
-        option("--mechanism", help="The claim: randomized-response, channel or unknown."),
+        option("--mechanism", help="The claimed mechanism, or unknown."),
     ] = None,
     epsilon: Annotated[float | None, option("--epsilon", help="The claimed ε, in nats.")] = None,
     lambda_: Annotated[
@@ -50,6 +58,10 @@ def run(
     channel: Annotated[
         Path | None,
         option("--channel", help="The claimed channel as CSV: rows labels, columns outputs."),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        option("--labels", help="The claimed range of a numeric label: LO:HI or LO:HI:STEP."),
     ] = None,
     policy: Annotated[
         Path | None, option("--policy", help="What the release may leak (TOML).")
@@ -100,10 +112,12 @@ def run(
         label=label,
         truth=truth,
         truth_column=truth_column,
+        original=original,
+        synthetic=synthetic,
         id_column=id_column,
         drop=tuple(drop or ()),
         features=tuple(features) if features else None,
-        claim=claim_from_options(mechanism, epsilon, lambda_, channel),
+        claim=claim_from_options(mechanism, epsilon, lambda_, channel, labels),
         policy=policy,
         seed=seed,
         queries=queries,
