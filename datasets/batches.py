@@ -35,7 +35,7 @@ class BatchSource(Protocol):
         """Where the file or files lie."""
 
     @property
-    def rows(self) -> int | None:
+    def row_count(self) -> int | None:
         """The number of rows, None where only reading everything tells it."""
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -55,7 +55,7 @@ class ParquetBatches(ParquetFiles):
         return self._location
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """The number of rows."""
         return self._rows
 

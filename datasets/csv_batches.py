@@ -40,10 +40,7 @@ class CsvBatches(CsvFile):
     timestamp or text. Empty unquoted fields (and NA, null, NaN …) are missing.
     """
 
-    rows: int | None = None
-
-    def __init__(self, location: Location) -> None:
-        super().__init__(location)
+    row_count: int | None = None
 
     @property
     def location(self) -> Location:
