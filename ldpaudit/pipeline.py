@@ -2,6 +2,7 @@
 
 import datetime
 import importlib.metadata
+import math
 import platform
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -16,7 +17,7 @@ from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, Po
 from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.policy import Policy, default_policy
 from ldpaudit.progress import NoProgress, Progress
-from ldpaudit.release import Release
+from ldpaudit.release import Declaration, Release
 from ldpaudit.result import (
     AuditRecord,
     AuditResult,
@@ -37,7 +38,9 @@ AUDITS = {
 }
 """The built-in audits in the order in which they run; imported when they do."""
 
-_VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "pyarrow")
+_BY_EPSILON = ("randomized-response", "double-rr", "dummy-features-rr", "unknown")
+"""Mechanisms that their classes and ε (or λ) describe: a policy can claim another ε of them."""
+_VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
 
 
 @dataclass(frozen=True)
@@ -138,13 +141,36 @@ def available_audits() -> Mapping[str, str]:
 
 
 def _claim(release: Release, policy: Policy) -> tuple[Release, Mechanism]:
-    if policy.claim is not None:
-        claimed = policy.claim.declaration()
-        if release.declaration is not None and "classes" in release.declaration.parameters:
-            classes = release.declaration.parameters["classes"]
-            claimed = replace(claimed, parameters={**claimed.parameters, "classes": classes})
-        release = replace(release, declaration=claimed)
+    declared = release.declaration
+    if policy.claim is None:
+        return release, from_declaration(declared, release.classes)
+    claimed = policy.claim.declaration(None if declared is None else declared.name)
+    if declared is not None and claimed.name == declared.name and claimed.name not in _BY_EPSILON:
+        return release, _within(from_declaration(declared, release.classes), claimed)
+    if declared is not None and "classes" in declared.parameters:
+        classes = declared.parameters["classes"]
+        claimed = replace(claimed, parameters={**claimed.parameters, "classes": classes})
+    release = replace(release, declaration=claimed)
     return release, from_declaration(release.declaration, release.classes)
+
+
+def _within(declared: Mechanism, claimed: Declaration) -> Mechanism:
+    """Return the declared mechanism, of which a policy can only say how large its ε may be.
+
+    Raises
+    ------
+    PolicyError
+        If it declares more than that.
+    """
+    if "lambda" in claimed.parameters:
+        raise PolicyError(f"A claim of {claimed.name!r} must be stated by its epsilon.")
+    limit = claimed.parameters.get("epsilon")
+    epsilon = math.inf if declared.epsilon is None else declared.epsilon
+    if limit is not None and epsilon > limit * (1 + 1e-9):
+        raise PolicyError(
+            f"The policy allows ε = {limit:.6g}, but the release declares ε = {epsilon:.6g}."
+        )
+    return declared
 
 
 def _pinned(plan: Plan, policy: Policy) -> Plan:

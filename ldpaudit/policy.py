@@ -23,17 +23,22 @@ class _Section(BaseModel):
 
 
 class ClaimSection(_Section):
-    """The promise that the release is held to; without it the file's declaration counts."""
+    """The promise that the release is held to; without it the file's declaration counts.
 
-    mechanism: str = "randomized-response"
+    Without a ``mechanism`` the promise is about the declared one, randomized response where none
+    is declared.
+    """
+
+    mechanism: str | None = None
     epsilon: float | None = None
     lambda_: Annotated[float | None, Field(alias="lambda")] = None
 
-    def declaration(self) -> Declaration:
-        """Return the claim as a declaration."""
+    def declaration(self, declared: str | None = None) -> Declaration:
+        """Return the claim as a declaration; ``declared`` is the file's mechanism."""
         stated = {"epsilon": self.epsilon, "lambda": self.lambda_}
         parameters = {key: value for key, value in stated.items() if value is not None}
-        return Declaration(self.mechanism, parameters, "policy")
+        name = self.mechanism or declared or "randomized-response"
+        return Declaration(name, parameters, "policy")
 
 
 class AuditSection(_Section):

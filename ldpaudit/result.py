@@ -20,7 +20,7 @@ SMALLEST_CELL = 10
 
 Kind = Literal["exact", "certified", "estimated"]
 Side = Literal["lower", "upper", "two-sided"]
-Unit = Literal["nats", "proportion", "rows", "log-odds", "1"]
+Unit = Literal["nats", "proportion", "rows", "label units", "squared label units", "log-odds", "1"]
 Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
 

@@ -84,4 +84,6 @@ def why_no_channel(context: AuditContext) -> str | None:
         return "no channel is declared that is the same for all features"
     if np.linalg.matrix_rank(channel.matrix, tol=1e-9) < len(context.release.classes):
         return "the channel has no inverse"
+    if np.abs(channel.inverse).max() > np.sqrt(len(context.release)):
+        return "the channel's inverse would magnify chance beyond what so many rows can say"
     return None

@@ -16,7 +16,6 @@ from ldpaudit.mechanisms.randomized_response import (
 from ldpaudit.release import Declaration, Label
 
 __all__ = [
-    "AUDITED",
     "Channel",
     "ExplicitChannel",
     "Mechanism",
@@ -27,9 +26,6 @@ __all__ = [
     "lambda_of_epsilon",
     "names",
 ]
-
-AUDITED = ("randomized-response", "channel", "unknown")
-"""The mechanism names that an audit understands."""
 
 _FAMILIES: Final[Mapping[str, tuple[str, str]]] = {
     "randomized-response": ("randomized_response", "RandomizedResponse"),

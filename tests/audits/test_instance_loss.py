@@ -310,7 +310,8 @@ def test_deterministic() -> None:
 
 def test_why_not() -> None:
     audit, release = InstanceLossAudit(), replace(release_of(500), truth=None)
-    assert "no channel is declared" in str(audit.unavailable(context_of(release, UnknownMechanism())))
+    unknown = context_of(release, UnknownMechanism())
+    assert "no channel is declared" in str(audit.unavailable(unknown))
     silent = RandomizedResponse(("a", "b"), 1.0)
     assert "no inverse" in str(audit.unavailable(context_of(release, silent)))
     with pytest.raises(InsufficientDataError):

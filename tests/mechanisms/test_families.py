@@ -70,7 +70,6 @@ def test_a_declaration_survives_json(mechanism: Any) -> None:
 
 def test_every_name_of_these_families_is_registered() -> None:
     assert {mechanism.name for mechanism in EXAMPLES} <= set(names())
-    assert mechanisms.AUDITED == ("randomized-response", "channel", "unknown")
 
 
 @pytest.mark.parametrize(
