@@ -1,5 +1,6 @@
 """Training a generator against a critic: balanced batches, early stopping, no silent failure."""
 
+import copy
 import math
 import time
 from collections.abc import Iterator
@@ -12,9 +13,9 @@ from torch import Tensor, nn
 
 from ldpaudit.errors import GeneratorDivergedError
 from ldpaudit.progress import Progress
-from ldpaudit.release import Float32Array, IndexArray, IntArray
+from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray
 from ldpaudit.synthesis.closeness import SlicedDistance
-from ldpaudit.synthesis.networks import NOISE, NetworkPair
+from ldpaudit.synthesis.networks import NetworkPair, draw_noise
 
 StopReason = Literal["steps", "no-improvement", "time"]
 
@@ -80,26 +81,22 @@ class TrainingRecord:
 class BalancedBatches:
     """Endless batches with equally many rows of each class; small classes come round more often.
 
-    Consecutive ``pack`` rows are of one class.
+    Parameters
+    ----------
+    labels : int32 array of shape (n,)
+    classes : int
+    batch : int
+        Rows of a batch, at least two of each class.
+    rng : numpy.random.Generator
     """
 
     def __init__(
-        self, labels: IntArray, classes: int, batch: int, pack: int, rng: np.random.Generator
+        self, labels: IntArray, classes: int, batch: int, rng: np.random.Generator
     ) -> None:
-        per_class = max(batch // classes // pack, 1) * pack
+        per_class = max(batch // classes, 2)
         self._pools = [np.flatnonzero(labels == y) for y in range(classes)]
         self.labels = np.repeat(np.arange(classes, dtype=np.int32), per_class)
         self._per_class, self._rng = per_class, rng
-
-    @property
-    def smallest_class(self) -> int:
-        """Rows of the smallest class."""
-        return min(len(pool) for pool in self._pools)
-
-    @property
-    def per_class(self) -> int:
-        """Rows of each class in a batch."""
-        return self._per_class
 
     def __iter__(self) -> Iterator[IndexArray]:
         """Yield rows, int64 of shape (batch,)."""
@@ -151,8 +148,8 @@ class Adversary:
         return {name: value.clone() for name, value in self._average.items()}
 
     def _generate(self, labels: Tensor) -> Tensor:
-        noise = draw_noise(len(labels), self._pair.codes, self._noise, self._device)
-        made: Tensor = self._generator(noise[0], labels, noise[1])
+        normal, gumbel = draw_noise(len(labels), self._pair.codes, self._noise)
+        made: Tensor = self._generator(normal.to(self._device), labels, gumbel.to(self._device))
         return made
 
     def _follow(self) -> None:
@@ -163,18 +160,6 @@ class Adversary:
                 self._average[name].mul_(keep).add_(value.detach(), alpha=1 - keep)
             else:
                 self._average[name].copy_(value)
-
-
-def draw_noise(
-    rows: int, codes: int, noise: torch.Generator, device: str
-) -> tuple[Tensor, Tensor]:
-    """Return normal noise of shape (rows, NOISE) and Gumbel noise of shape (rows, codes).
-
-    Both are drawn on the CPU, so that every device gives the same.
-    """
-    normal = torch.randn(rows, NOISE, generator=noise)
-    uniform = torch.rand(rows, codes, generator=noise).clamp_(1e-9, 1 - 1e-7)
-    return normal.to(device), (-torch.log(-torch.log(uniform))).to(device)
 
 
 def train(
@@ -213,7 +198,7 @@ def train(
         If a loss or the distance is no number, the critic is unbeaten for 8 looks in a row, or the
         best weights are hardly nearer to held-out rows than the untrained ones.
     """
-    batches = BalancedBatches(labels, len(distance.classes), plan.batch, pair.pack, rng)
+    batches = BalancedBatches(labels, len(distance.classes), plan.batch, rng)
     data = torch.from_numpy(rows).to(device)
     batch_labels = torch.from_numpy(batches.labels.astype(np.int64)).to(device)
     adversary = Adversary(pair, plan, seed, device)
@@ -243,8 +228,6 @@ def train(
 
 def _with(generator: nn.Module, weights: dict[str, Tensor]) -> nn.Module:
     """Return a copy of the network with other weights."""
-    import copy
-
     other = copy.deepcopy(generator)
     other.load_state_dict(weights)
     return other
@@ -262,7 +245,7 @@ class _Log:
         self._lost = 0
 
     def look(
-        self, step: int, sums: np.ndarray, weights: dict[str, Tensor], distance: float
+        self, step: int, sums: FloatArray, weights: dict[str, Tensor], distance: float
     ) -> None:
         """Add one look; raise if training has failed."""
         steps = step - (self._at[-1] if self._at else 0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import integer_seed
-from ldpaudit.release import Float32Array, IndexArray, IntArray
+from ldpaudit.release import BoolArray, Float32Array, IndexArray, IntArray
 from ldpaudit.synthesis.encoded import EncodedRows
 from ldpaudit.synthesis.image_codec import ImageCodec, image_side
 from ldpaudit.synthesis.interface import (
@@ -25,6 +26,7 @@ from ldpaudit.synthesis.table_codec import TableCodec
 
 if TYPE_CHECKING:
     from ldpaudit.synthesis.adversarial import TrainingPlan, TrainingRecord
+    from ldpaudit.synthesis.calibration import Calibration
     from ldpaudit.synthesis.networks import NetworkPair
 
 Network = Literal["auto", "dense", "convolutional"]
@@ -32,7 +34,6 @@ Network = Literal["auto", "dense", "convolutional"]
 MIN_CLASS_ROWS = 20
 """A class with fewer rows cannot be learnt."""
 _HELD_OUT = 0.1
-_AT_ONCE = 4096
 
 
 class ConditionalGan:
@@ -50,6 +51,9 @@ class ConditionalGan:
 
     Notes
     -----
+    A table's generator is calibrated after training, so that each column has the marginal law of
+    its class's training rows.
+
     A tenth of the rows of each class (at least 5) is held out: training stops when the generated
     rows come no nearer to them. The generator that is kept is the one that was nearest.
 
@@ -84,6 +88,7 @@ class ConditionalGan:
         self._rows = self._classes = 0
         self._codec: TableCodec | ImageCodec | None = None
         self._pair: NetworkPair | None = None
+        self._calibration: Calibration | None = None
         self._device = "cpu"
 
     @property
@@ -107,6 +112,7 @@ class ConditionalGan:
         """
         from ldpaudit.synthesis.adversarial import train
         from ldpaudit.synthesis.closeness import SlicedDistance
+        from ldpaudit.synthesis.network_building import build_networks, torch_device
 
         codes = check_training_set(table, labels, classes)
         _check_sizes(codes, classes)
@@ -130,6 +136,7 @@ class ConditionalGan:
             device=place,
             progress=progress or NoProgress(),
         )
+        self._calibration = _calibration(codec, pair, rows, codes, classes, draws, place)
         self._warnings = _small_classes(codes[~held_out], classes, plan.batch)
         self.record, self._seed, self._device = record, seed, place
         self._rows, self._classes = table.num_rows, classes
@@ -137,11 +144,13 @@ class ConditionalGan:
         return self
 
     def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
-        """Draw one row for each label; see :meth:`ldpaudit.synthesis.interface.Generator.sample`."""
-        if self._codec is None or self._pair is None:
+        """Draw one row for each label; see :class:`ldpaudit.synthesis.interface.Generator`."""
+        from ldpaudit.synthesis.calibration import generate
+
+        if self._codec is None or self._pair is None or self._calibration is None:
             raise not_fitted()
         codes = check_labels(labels, self._classes)
-        made = _generated(self._pair, codes, integer_seed(rng), self._device)
+        made = generate(self._pair, self._calibration, codes, integer_seed(rng), self._device)
         if isinstance(self._codec, ImageCodec):
             return self._codec.decode(made)
         return self._codec.decode(_split(made, self._codec), rng)
@@ -164,7 +173,7 @@ class ConditionalGan:
         """Return everything that :meth:`from_state` needs, as tensors and plain values."""
         from ldpaudit.synthesis.codec_state import codec_state
 
-        if self._codec is None or self._pair is None:
+        if self._codec is None or self._pair is None or self._calibration is None:
             raise not_fitted()
         return {
             "trained_on": self.trained_on,
@@ -172,18 +181,22 @@ class ConditionalGan:
             "rows": self._rows,
             "classes": self._classes,
             "codec": codec_state(self._codec),
+            "calibration": self._calibration.state(),
             "weights": {k: v.cpu() for k, v in self._pair.generator.state_dict().items()},
         }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "ConditionalGan":
         """Rebuild a fitted generator, on the CPU."""
+        from ldpaudit.synthesis.calibration import Calibration
         from ldpaudit.synthesis.codec_state import codec_from_state
+        from ldpaudit.synthesis.network_building import build_networks
 
         found = cls(trained_on=state["trained_on"])
         found._seed, found._rows = state["seed"], int(state["rows"])
         found._classes = int(state["classes"])
         found._codec = codec_from_state(state["codec"])
+        found._calibration = Calibration.from_state(state["calibration"])
         found._pair = build_networks(found._codec, found._classes, 0)
         found._pair.generator.load_state_dict(state["weights"])
         found._pair.generator.eval()
@@ -201,44 +214,8 @@ class ConditionalGan:
         if isinstance(codec, ImageCodec):
             plan = TrainingPlan(steps=6000, seconds=240.0, batch=64, learning_rate=2e-4)
         else:
-            plan = TrainingPlan(steps=4000, seconds=120.0, batch=500, learning_rate=5e-4)
+            plan = TrainingPlan(steps=3000, seconds=120.0, batch=300, learning_rate=5e-4)
         return replace(plan, **self.limits)  # type: ignore[arg-type]
-
-
-def build_networks(codec: TableCodec | ImageCodec, classes: int, seed: int) -> "NetworkPair":
-    """Return untrained networks for a codec's rows, with weights drawn from the seed."""
-    from ldpaudit.synthesis import networks
-
-    def build() -> networks.NetworkPair:
-        if isinstance(codec, ImageCodec):
-            return networks.NetworkPair(
-                networks.ImageGenerator(codec.side, classes, 32),
-                networks.ImageCritic(codec.side, classes, 32),
-                0,
-            )
-        sizes = codec.cardinalities
-        return networks.NetworkPair(
-            networks.DenseGenerator(codec.numbers, sizes, classes, 256),
-            networks.DenseCritic(codec.numbers + sum(sizes), classes, 256, 5),
-            sum(sizes),
-        )
-
-    return networks.seeded(build, seed)
-
-
-def torch_device(device: DeviceName) -> str:
-    """Return the torch device to use.
-
-    Raises
-    ------
-    InputError
-        If ``"cuda"`` is asked for and torch sees no GPU.
-    """
-    import torch
-
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("The device must be one that torch sees; there is no GPU (use auto).")
-    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
 
 
 def _check_sizes(codes: IntArray, classes: int) -> None:
@@ -260,7 +237,7 @@ def _small_classes(codes: IntArray, classes: int, batch: int) -> tuple[str, ...]
     )
 
 
-def _held_out(codes: IntArray, classes: int, rng: np.random.Generator) -> np.ndarray:
+def _held_out(codes: IntArray, classes: int, rng: np.random.Generator) -> BoolArray:
     mask = np.zeros(len(codes), dtype=np.bool_)
     for y in range(classes):
         rows: IndexArray = rng.permutation(np.flatnonzero(codes == y))
@@ -276,26 +253,28 @@ def _encoded(
     return codec.encode(table, rng).flat()
 
 
-def _generated(pair: "NetworkPair", codes: IntArray, seed: int, device: str) -> Float32Array:
-    import torch
+def _calibration(
+    codec: TableCodec | ImageCodec,
+    pair: "NetworkPair",
+    rows: Float32Array,
+    codes: IntArray,
+    classes: int,
+    rng: np.random.Generator,
+    device: str,
+) -> "Calibration":
+    from ldpaudit.synthesis.calibration import Calibration
 
-    from ldpaudit.synthesis.adversarial import draw_noise
-
-    noise = torch.Generator().manual_seed(seed)
-    parts = []
-    with torch.inference_mode():
-        for start in range(0, max(len(codes), 1), _AT_ONCE):
-            some = torch.from_numpy(codes[start : start + _AT_ONCE].astype(np.int64)).to(device)
-            normal, gumbel = draw_noise(len(some), pair.codes, noise, device)
-            parts.append(pair.generator(normal, some, gumbel).cpu().numpy())
-    return np.concatenate(parts)
+    if isinstance(codec, ImageCodec):
+        return Calibration.none(classes, 0)
+    sizes = codec.cardinalities
+    return Calibration.fit(pair, rows, codes, classes, sizes, integer_seed(rng), device)
 
 
 def _split(flat: Float32Array, codec: TableCodec) -> EncodedRows:
     """Return numbers and, of each relaxed code, the largest entry: an exact draw (Gumbel-max)."""
     d, sizes = codec.numbers, codec.cardinalities
     starts = d + np.cumsum([0, *sizes])
-    codes = [flat[:, a:b].argmax(axis=1) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    codes = [flat[:, a:b].argmax(axis=1) for a, b in pairwise(starts)]
     empty = np.zeros((len(flat), 0), dtype=np.int32)
     stacked = np.stack(codes, axis=1).astype(np.int32) if codes else empty
     return EncodedRows(flat[:, :d], stacked, sizes)

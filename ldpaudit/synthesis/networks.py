@@ -1,22 +1,20 @@
 """The generator and critic networks: dense for tables, convolutional for images."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.parametrizations import spectral_norm
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 NOISE = 64
 """The number of random coordinates behind each generated row."""
 _TEMPERATURE = 0.5
 _SLOPE = 0.2
 _EMBEDDED = 24
+_GAIN = 12.0
+"""How steep the dense critic may be: with slope 1 it hardly sees one-hot codes."""
 
 
 class DenseGenerator(nn.Module):
@@ -35,7 +33,7 @@ class DenseGenerator(nn.Module):
     """
 
     def __init__(
-        self, numbers: int, cardinalities: "Sequence[int]", classes: int, width: int
+        self, numbers: int, cardinalities: Sequence[int], classes: int, width: int
     ) -> None:
         super().__init__()
         self._numbers, self._cardinalities = numbers, tuple(cardinalities)
@@ -67,26 +65,20 @@ class DenseGenerator(nn.Module):
 
 
 class DenseCritic(nn.Module):
-    """Scores packs of rows of one label: real ones high, generated ones low.
+    """Scores rows given their label: real ones high, generated ones low."""
 
-    Several rows of one class are judged together, so a generator that gives few different rows is
-    found out (Lin et al. 2018, PacGAN).
-    """
-
-    def __init__(self, width_in: int, classes: int, width: int, pack: int) -> None:
+    def __init__(self, width_in: int, classes: int, width: int) -> None:
         super().__init__()
-        self.pack = pack
-        self.first = spectral_norm(nn.Linear(width_in * pack, width))
+        self.first = spectral_norm(nn.Linear(width_in, width))
         self.second = spectral_norm(nn.Linear(width, width))
         self.out = spectral_norm(nn.Linear(width, 1))
         self.label = spectral_norm(nn.Embedding(classes, width))
 
     def forward(self, rows: Tensor, labels: Tensor) -> Tensor:
-        """Return scores of shape (m / pack,); consecutive rows of a pack have one label."""
-        packed = rows.reshape(len(rows) // self.pack, -1)
-        hidden = functional.leaky_relu(self.first(packed), _SLOPE)
+        """Return scores of shape (m,)."""
+        hidden = functional.leaky_relu(self.first(_GAIN * rows), _SLOPE)
         hidden = functional.leaky_relu(self.second(hidden), _SLOPE)
-        return _projection(self.out(hidden), hidden, self.label(labels[:: self.pack]))
+        return _projection(self.out(hidden), hidden, self.label(labels))
 
 
 class ImageGenerator(nn.Module):
@@ -113,8 +105,6 @@ class ImageGenerator(nn.Module):
 
 class ImageCritic(nn.Module):
     """Scores images of one label: real ones high, generated ones low."""
-
-    pack = 1
 
     def __init__(self, side: int, classes: int, width: int) -> None:
         super().__init__()
@@ -148,11 +138,6 @@ class NetworkPair:
     critic: nn.Module
     codes: int
 
-    @property
-    def pack(self) -> int:
-        """How many rows the critic judges together."""
-        return int(self.critic.pack)  # type: ignore[arg-type]
-
 
 def seeded(build: Callable[[], NetworkPair], seed: int) -> NetworkPair:
     """Return what ``build`` gives with weights drawn from a seed.
@@ -162,6 +147,16 @@ def seeded(build: Callable[[], NetworkPair], seed: int) -> NetworkPair:
     with torch.random.fork_rng(devices=[]):
         torch.set_rng_state(torch.Generator().manual_seed(seed).get_state())
         return build()
+
+
+def draw_noise(rows: int, codes: int, noise: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Return normal noise of shape (rows, NOISE) and Gumbel noise of shape (rows, codes).
+
+    Both are drawn on the CPU, so that every device gives the same.
+    """
+    normal = torch.randn(rows, NOISE, generator=noise)
+    uniform = torch.rand(rows, codes, generator=noise).clamp_(1e-9, 1 - 1e-7)
+    return normal, -torch.log(-torch.log(uniform))
 
 
 def _projection(score: Tensor, hidden: Tensor, label: Tensor) -> Tensor:

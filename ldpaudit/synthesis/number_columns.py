@@ -158,8 +158,10 @@ def _scalar_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _whole(scalars: pa.ChunkedArray, target: pa.DataType) -> Any:
-    return scalars.cast(target).to_numpy().astype(
-        np.uint64 if target.equals(pa.uint64()) else np.int64
+    return (
+        scalars.cast(target)
+        .to_numpy()
+        .astype(np.uint64 if target.equals(pa.uint64()) else np.int64)
     )
 
 

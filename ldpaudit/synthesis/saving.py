@@ -4,11 +4,12 @@ import contextlib
 import os
 import pickle
 import secrets
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError, LdpAuditError, OutputError
+from ldpaudit.errors import InputError, OutputError
 from ldpaudit.synthesis.interface import VERSION
 
 if TYPE_CHECKING:
@@ -86,18 +87,20 @@ def load_generator(path: str | os.PathLike[str]) -> "ConditionalGan | ClassMixtu
     return _rebuilt(content, target.name)
 
 
-def _rebuilt(content: dict[str, object], name: str) -> "ConditionalGan | ClassMixtures":
+def _rebuilt(content: dict[str, Any], name: str) -> "ConditionalGan | ClassMixtures":
     from ldpaudit.synthesis.gan import ConditionalGan
     from ldpaudit.synthesis.mixture import ClassMixtures
 
-    makers = {ConditionalGan.name: ConditionalGan, ClassMixtures.name: ClassMixtures}
+    makers: dict[str, Callable[[Mapping[str, Any]], ConditionalGan | ClassMixtures]] = {
+        ConditionalGan.name: ConditionalGan.from_state,
+        ClassMixtures.name: ClassMixtures.from_state,
+    }
+    damaged = InputError(f"{quoted(name)} is damaged: no generator can be rebuilt from it.")
     maker = makers.get(str(content.get("name")))
+    if maker is None:
+        raise damaged
     try:
-        if maker is not None:
-            return maker.from_state(content["state"])  # type: ignore[arg-type]
-    except LdpAuditError:
-        raise
+        return maker(content["state"])
     except Exception:
         # A file of the right format with a damaged content fails wherever the damage lies.
-        pass
-    raise InputError(f"{quoted(name)} is damaged: no generator can be rebuilt from it.")
+        raise damaged from None

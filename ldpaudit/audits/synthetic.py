@@ -1,0 +1,135 @@
+"""Synthetic features: are they realistic, and do they give away the rows that they replace?
+
+For double randomized response, or any release that replaces whole feature rows. The rows whose
+released features differ from the original ones are the synthetic ones.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.renyi_synthetic import replaced_rows
+from ldpaudit.audits.synthetic_memorisation import held_out_estimates, own_row_estimate
+from ldpaudit.audits.synthetic_realism import realism_estimates
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.binomial import clopper_pearson
+from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.release import FeatureTable, IndexArray
+from ldpaudit.result import Estimate, Finding, Note
+
+AUDIT_ID = "synthetic"
+FEWEST = 100
+"""With fewer synthetic rows nothing is said."""
+
+
+class SyntheticAudit:
+    """Holds synthetic features against the true ones."""
+
+    id = AUDIT_ID
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why nothing can be compared, None where something can."""
+        release = context.release
+        if release.features.width == 0:
+            return "the release has no features"
+        if release.original is None:
+            return "synthetic rows are known only beside the original features (--original)"
+        if context.claim.channel is not None:
+            return f"the claimed mechanism {context.claim.name} replaces no features"
+        return None
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it.
+
+        Raises
+        ------
+        ldpaudit.errors.InsufficientDataError
+            With fewer than 100 synthetic rows.
+        """
+        release = context.release
+        original = release.original
+        assert original is not None
+        rows = np.flatnonzero(replaced_rows(original, release.features)).astype(np.int64)
+        if len(rows) < FEWEST:
+            raise InsufficientDataError(
+                f"Synthetic features need at least {FEWEST} rows whose released features differ "
+                f"from the original ones."
+            )
+        share = replaced_share(len(rows), len(release), context.plan.confidence)
+        own = own_row_estimate(context, original, rows)
+        found = (
+            share,
+            own,
+            *realism_estimates(context, original, rows),
+            *held_out_estimates(context, rows),
+        )
+        notes = tuple(_notes(context, original, share, found, rows))
+        return Finding(estimates=found, notes=notes)
+
+
+def replaced_share(replaced: int, rows: int, confidence: float) -> Estimate:
+    """Return the share of rows with other features than the original, with its exact interval."""
+    low, high = clopper_pearson(replaced, rows, 1 - confidence)
+    return Estimate(
+        id="synthetic.replaced_share",
+        kind="certified",
+        value=replaced / rows,
+        low=float(low),
+        high=float(high),
+        side="two-sided",
+        level=confidence,
+        unit="proportion",
+        n=rows,
+        count=replaced,
+        method="rows whose released features differ from the original ones, Clopper–Pearson",
+        assumptions=("each row's features are replaced independently of the others",),
+        reference="Busa-Fekete et al. (2023), Mechanism 2",
+    )
+
+
+def _notes(
+    context: AuditContext,
+    original: FeatureTable,
+    share: Estimate,
+    found: tuple[Estimate, ...],
+    rows: IndexArray,
+) -> Iterator[Note]:
+    values = {estimate.id: estimate for estimate in found}
+    claim = context.claim
+    if isinstance(claim, DoubleRR) and share.high is not None and share.high < claim.noise:
+        repeats = bool(original.categorical.shape[1] and not original.numeric.shape[1])
+        yield _note(
+            "Fewer rows have other features than the declared λ says. Synthetic rows that equal "
+            "the true row by chance count as kept"
+            + (", which happens often where all columns are categorical." if repeats else "."),
+            warning=True,
+        )
+    own = values["synthetic.own_row_share"]
+    if own.value > 0.5:
+        yield _note(
+            "Synthetic features are nearer to the very row that they replace than to other "
+            "replaced rows: they were not drawn independently of it.",
+            warning=True,
+        )
+    seen = values.get("synthetic.memorisation_share")
+    if seen is not None and seen.value > 0.5:
+        yield _note(
+            "Synthetic rows are nearer to the audited rows than to held-out ones: their generator "
+            "has seen audited rows. The guarantee of double randomized response assumes that it "
+            "has not, or that its training had a privacy budget of its own.",
+            warning=True,
+        )
+    if seen is None:
+        yield _note(
+            "Whether the generator has seen the audited rows was not tested: that needs held-out "
+            "rows of the same population. Exact copies alone prove nothing where rows repeat.",
+        )
+    if len(np.unique(rows)) < len(context.release) and claim.name == "unknown":
+        yield _note(
+            "No mechanism is declared; rows whose features differ were taken as synthetic ones."
+        )
+
+
+def _note(text: str, *, warning: bool = False) -> Note:
+    return Note(audit=AUDIT_ID, text=text, level="warning" if warning else "info")
