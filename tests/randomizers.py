@@ -157,8 +157,8 @@ def seeded_once(value, n, rng):
 
 
 def forgets_some(value, n, rng):
-    """Local hashing that forgets to perturb one report in fifty."""
+    """Local hashing that forgets to perturb one report in twenty."""
     reports = local_hashing(value, n, rng, 4)
-    clear = rng.random(n) < 0.02
+    clear = rng.random(n) < 0.05
     reports[clear, 1] = hashed(reports[clear, 0], value, 4)
     return reports

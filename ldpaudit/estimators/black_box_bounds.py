@@ -12,41 +12,16 @@ right ones are Binomial(r, a/(a + b)).
 """
 
 import math
-from dataclasses import dataclass
 
 from scipy.special import betaincinv
 from scipy.stats import binom
 
 from ldpaudit.estimators.binomial import clopper_pearson_lower, clopper_pearson_upper
+from ldpaudit.estimators.black_box_guesses import GuessCounts
 from ldpaudit.estimators.epsilon_bounds import EpsilonBound
 
 GUESS_SHARE = 0.1
 """Of the error probability, for how often a guess is made; needed where δ > 0 only."""
-
-
-@dataclass(frozen=True)
-class GuessCounts:
-    """What came of guessing the inputs of fresh candidates.
-
-    Attributes
-    ----------
-    candidates : int
-        N, each with one of two inputs by a fair coin.
-    right, wrong : int
-        Guesses that were right and wrong; the rest are abstentions.
-    sides : int
-        1 where only one of the two inputs is ever guessed, else 2.
-    """
-
-    candidates: int
-    right: int
-    wrong: int
-    sides: int = 2
-
-    @property
-    def guesses(self) -> int:
-        """How many guesses were made."""
-        return self.right + self.wrong
 
 
 def epsilon_lower(counts: GuessCounts, alpha: float, delta: float = 0.0) -> EpsilonBound:

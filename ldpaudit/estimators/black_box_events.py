@@ -7,9 +7,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
-from ldpaudit.estimators.black_box_bounds import GuessCounts
+from ldpaudit.estimators.black_box_guesses import GuessCounts
 from ldpaudit.estimators.black_box_outputs import OutputTable
 from ldpaudit.estimators.black_box_scores import Score, fit_boosted, fit_histograms
 from ldpaudit.randomness import integer_seed
@@ -149,7 +148,7 @@ def delta_event(choice: PairChoice, tables: Sequence[OutputTable], epsilon: floa
 def _choice(
     score: Score, tables: Sequence[OutputTable], first: int, second: int, goal: Goal
 ) -> PairChoice:
-    """Choose thresholds on the second half; on all where the score has too few values to overfit."""
+    """Choose thresholds on the second half; on all where a score has too few values to overfit."""
     scores = [score.of(tables[i][len(tables[i]) // 2 :]) for i in (first, second)]
     if len(np.unique(np.concatenate(scores))) <= _FEW_VALUES:
         scores = [score.of(tables[i]) for i in (first, second)]
@@ -166,6 +165,8 @@ def _expected(
     right: FloatArray, wrong: FloatArray, sides: FloatArray, n: int, goal: Goal
 ) -> FloatArray:
     """Return the bound to expect, less the doubt that comes of choosing on this sample."""
+    from scipy.special import ndtri
+
     a, b = right + 0.5, wrong + 0.5
     room = np.maximum(a - goal.delta * sides / 2 * n, 0.5)
     error = np.sqrt(a / room**2 + 1 / b)

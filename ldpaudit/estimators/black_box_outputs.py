@@ -14,6 +14,7 @@ OutputTable = npt.NDArray[Any]
 
 NUMERIC = "biuf"
 _SCALARS = (bool, int, float, np.generic)
+_PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 def as_outputs(returned: Any, n: int) -> OutputTable:
@@ -123,16 +124,19 @@ def _from_sequence(outputs: Sequence[Any]) -> OutputTable:
 
 def _entries(output: Any) -> tuple[Any, ...]:
     if isinstance(output, AbstractSet):
-        return (frozenset(output),)
+        return (frozenset(entry for item in output for entry in _entries(item)),)
     if isinstance(output, np.ndarray):
         return tuple(output.ravel().tolist())
+    if isinstance(output, np.generic):
+        return (output.item(),)
     if isinstance(output, list | tuple):
         return tuple(_flat(output))
     if not isinstance(output, Hashable):
         raise InputError(
             f"An output must be hashable, an array or a tuple; got {type(output).__name__}."
         )
-    return (output,)
+    # A user's own type need not be known where outputs are compared.
+    return (output if isinstance(output, _PLAIN) else repr(output),)
 
 
 def _flat(output: Sequence[Any]) -> Iterator[Any]:

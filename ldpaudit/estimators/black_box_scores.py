@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import gammaincc
 
 from ldpaudit.estimators.black_box_outputs import NUMERIC, OutputTable
 from ldpaudit.estimators.black_box_views import View, fit_views
@@ -23,6 +22,10 @@ class Score(Protocol):
     @property
     def columns(self) -> tuple[int, ...]:
         """The entries of an output that it looks at; empty where it looks at all."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether the fitting sample told the two inputs apart at all."""
 
     def of(self, table: OutputTable) -> FloatArray:
         """Return the score of each output, float64 of shape (n,)."""
@@ -42,6 +45,7 @@ class RatioScore:
     view: View
     used: tuple[int, ...]
     log_ratios: tuple[FloatArray, ...]
+    tells: bool = True
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -80,6 +84,7 @@ class BoostedScore:
     """The log-odds of the first input by gradient-boosted trees on all entries."""
 
     model: Any
+    tells: bool = True
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -112,11 +117,12 @@ class Histograms:
     def score(self, first: int, second: int) -> RatioScore:
         """Return the score of a pair of inputs, on the columns that tell them apart."""
         pairs = [counts[[first, second]] for counts in self.counts]
-        used = _telling(pairs)
+        used, tells = _telling(pairs)
         return RatioScore(
             self.view,
             tuple(int(column) for column in used),
             tuple(_log_ratios(pairs[column]) for column in used),
+            tells,
         )
 
 
@@ -156,15 +162,17 @@ def _with_sum(table: OutputTable) -> FloatArray:
     return np.column_stack([numbers, numbers.sum(axis=1)])
 
 
-def _telling(pairs: Sequence[FloatArray]) -> IndexArray:
-    """Return the columns whose bins differ between two inputs, the most telling one at least."""
+def _telling(pairs: Sequence[FloatArray]) -> tuple[IndexArray, bool]:
+    """Return the columns whose bins differ between two inputs, or else one and False."""
     p_values = np.array([_g_test(pair) for pair in pairs])
     used = np.flatnonzero(p_values < SCREENING_LEVEL / len(pairs))
-    return used if len(used) else np.array([int(np.argmin(p_values))])
+    return (used, True) if len(used) else (np.array([int(np.argmin(p_values))]), False)
 
 
 def _g_test(pair: FloatArray) -> float:
     """Return the p-value of the likelihood-ratio test that two rows of counts have one law."""
+    from scipy.special import gammaincc
+
     pair = pair[:, pair.sum(axis=0) > 0]
     if pair.shape[1] < 2:
         return 1.0
