@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ldpaudit import __version__
-from ldpaudit.cli import mechanism, policy, privatize, run
+from ldpaudit.cli import mechanism, mechanism_audit, policy, privatize, run
 
 COULD_NOT_RUN = 2
 INTERRUPTED = 130
@@ -48,6 +48,7 @@ _mechanism.command("describe")(mechanism.describe)
 _mechanism.command("design")(mechanism.design)
 _mechanism.command("compose")(mechanism.compose)
 _mechanism.command("channel")(mechanism.channel)
+_mechanism.command("audit")(mechanism_audit.audit)
 app.add_typer(_mechanism, name="mechanism")
 
 

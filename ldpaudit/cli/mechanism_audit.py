@@ -26,7 +26,9 @@ def audit(
     delta: Annotated[float, option("--delta", help="The δ of (ε, δ)-DP.")] = 0.0,
     features: Annotated[
         str,
-        option("--features", help="MODULE:FUNCTION(outputs, value) -> what is public of them."),
+        option(
+            "--feature-function", help="MODULE:FUNCTION(outputs, value) -> what is public of them."
+        ),
     ] = "",
     confidence: Annotated[
         float, option("--confidence", help="One-sided, of the certified bound.")

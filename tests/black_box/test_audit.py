@@ -64,7 +64,7 @@ def test_a_seed_whose_hash_is_unknown_is_inconclusive() -> None:
     found = audit("olh")
     assert found.opaque == 1
     assert found.verdict == "inconclusive"
-    assert "--features" in "\n".join(found.sentences())
+    assert "--feature-function" in "\n".join(found.sentences())
     known = audit("olh", features="randomizers:olh_support", inputs=(0, 7, 24))
     assert known.verdict == "pass"
     assert known.epsilon_lower > 0.9
