@@ -18,7 +18,7 @@ Spec: TypeAlias = dict[str, Any]
 """A Vega-Lite specification or a part of one, as JSON."""
 Encoding: TypeAlias = Callable[[str], Spec]
 """From the name of a field to its place on an axis."""
-Dash = Literal[0, 1, 2, 3]
+Dash = Literal[0, 1, 2, 3, 4, 5]
 
 WIDE: Final = 820
 NARROW: Final = 320
@@ -26,7 +26,14 @@ ACCENT: Final = "#3a7fc4"
 BEYOND: Final = "#d0662f"
 PAPER: Final = "Canvas"
 """A system colour, so that hollow marks stay hollow without a style sheet."""
-DASHES: Final[tuple[tuple[int, ...], ...]] = ((1, 0), (6, 4), (2, 3), (10, 4, 2, 4))
+DASHES: Final[tuple[tuple[int, ...], ...]] = (
+    (1, 0),
+    (6, 4),
+    (2, 3),
+    (10, 4, 2, 4),
+    (14, 3),
+    (1, 6),
+)
 
 _ROW: Final = 46
 _LINE: Final = 16

@@ -18,7 +18,7 @@ MOST_POINTS: Final = 120
 LEAST_SHARE_SEEN: Final = 1e-3
 MOST_ROWS: Final = 25
 T = TypeVar("T")
-_DASHES: Final[tuple[charts.Dash, ...]] = (0, 1, 2, 3)
+_DASHES: Final[tuple[charts.Dash, ...]] = (0, 1, 2, 3, 4, 5)
 
 
 def curve_figure(
@@ -198,5 +198,12 @@ def _mean_rule(quantity: Quantity) -> charts.Rule:
 
 
 def _line_sample(line: charts.Line) -> Sample:
-    samples: tuple[Sample, ...] = ("line-0", "line-1", "line-2", "line-3")
+    samples: tuple[Sample, ...] = (
+        "line-0",
+        "line-1",
+        "line-2",
+        "line-3",
+        "line-4",
+        "line-5",
+    )
     return samples[line.dash]

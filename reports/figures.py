@@ -21,7 +21,19 @@ MOST_MARKS: Final = 14
 """Rows of a chart; the table beside it holds all."""
 
 Cell = str | Quantity
-Sample = Literal["line-0", "line-1", "line-2", "line-3", "rule-0", "rule-1", "rule-2", "rule-3", ""]
+Sample = Literal[
+    "line-0",
+    "line-1",
+    "line-2",
+    "line-3",
+    "line-4",
+    "line-5",
+    "rule-0",
+    "rule-1",
+    "rule-2",
+    "rule-3",
+    "",
+]
 """A piece of a line as it is drawn: coloured for a curve, in the page's colour for a rule."""
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ldpaudit.reports import charts
 from ldpaudit.reports.curve_figures import (
     curve_figure,
     curve_table,
@@ -14,9 +13,10 @@ from ldpaudit.reports.curve_figures import (
 from ldpaudit.reports.figures import Cell, Figure, Table, attack_figure, epsilon_figure
 from ldpaudit.reports.numbers import number, rows
 from ldpaudit.reports.quantities import Printer, Quantity, is_epsilon
+from ldpaudit.reports.renyi_figures import is_divergence, renyi_figures
 from ldpaudit.reports.text import shown
 from ldpaudit.reports.wording import ATTACKS, METRICS, missing, name_of
-from ldpaudit.result import AuditResult, Curve, Estimate
+from ldpaudit.result import AuditResult, Estimate
 
 REFERENCES: Final = ("prior", "features-only", "ceiling", "optimum")
 """What attacks are compared with."""
@@ -162,38 +162,20 @@ def _rank(attack: str) -> int:
 
 
 def _renyi(result: AuditResult, printer: Printer) -> Part:
-    groups: dict[str, list[Curve]] = {}
-    for curve in result.curves:
-        if _is_divergence(curve.id):
-            apart = "delta" if curve.id == "mechanism.delta" else "orders"
-            groups.setdefault(apart, []).append(curve)
-    claimed = result.mechanism.epsilon
-    limit = (
-        [charts.Rule(claimed, "", f"claimed ε = {printer.claim}", 3)]
-        if claimed and claimed < 1e300
-        else []
-    )
-    figures = []
-    for apart, drawn in groups.items():
-        title = (
-            "δ(ε) of the declared mechanism" if apart == "delta" else "Rényi divergence by order"
-        )
-        rules = [] if apart == "delta" else limit
-        figures.append(curve_figure(drawn, printer, title, rules))
+    figures = renyi_figures(result, printer)
     quantities = printer.quantities(e for e in result.estimates if e.id.startswith("renyi."))
     return Part(
         "renyi",
         "Rényi curve",
         "The Rényi divergence of order α measures how far apart the outputs for two true labels "
-        "can be; it rises to ε as α grows. An exact curve is computed from the declaration alone.",
+        "can be; it grows with α. An exact curve is computed from the declaration alone and rises "
+        "to ε. The released rows are more than the label: what the features tell counts as well, so "
+        "their curve may lie far above ε. Only a certified lower bound is proof; estimates end "
+        "where the rows no longer support them.",
         _drawn(figures),
         quantities,
-        missing="" if groups or quantities else missing(result.audits, "mechanism"),
+        missing="" if figures or quantities else missing(result.audits, "mechanism"),
     )
-
-
-def _is_divergence(identifier: str) -> bool:
-    return identifier.startswith("renyi.") or identifier in ("mechanism.rdp", "mechanism.delta")
 
 
 def _power(result: AuditResult, printer: Printer) -> Part:
@@ -226,7 +208,7 @@ def _further(result: AuditResult, printer: Printer) -> Part:
     figures: list[Figure | None] = []
     tables: list[tuple[str, Table]] = []
     for curve in result.curves:
-        if not (_is_divergence(curve.id) or curve.id.startswith(("instance_loss.", "attack."))):
+        if not (is_divergence(curve.id) or curve.id.startswith(("instance_loss.", "attack."))):
             figure = curve_figure([curve], printer, shown(name_of(curve.id)))
             figures.append(figure)
             if figure is None:
