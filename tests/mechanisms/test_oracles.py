@@ -1,4 +1,7 @@
-"""Every ε, δ(ε) and Rényi curve against another library, to 1e-9, where it is installed."""
+"""ε, δ(ε) and Rényi curves against other libraries, to 1e-9, where they are installed.
+
+What no library covers is in ``test_exact_oracles``.
+"""
 
 import math
 import warnings
@@ -7,8 +10,13 @@ import numpy as np
 import pytest
 
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.mechanisms.bin_design import optimal_bins
+from ldpaudit.mechanisms.debiased_rr import DebiasedRR
 from ldpaudit.mechanisms.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.dummy_features_rr import DummyFeaturesRR
 from ldpaudit.mechanisms.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
+from ldpaudit.mechanisms.gaussian_rr import GaussianRR
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.laplace import Laplace
 
@@ -86,3 +94,52 @@ def test_randomized_response(epsilon, k):
             keep * -math.expm1(min(at - epsilon, 0)), abs=1e-12
         )
     assert np.isclose(mechanism.epsilon, epsilon, atol=1e-9)
+
+
+def on_three_labels(epsilon):
+    """Return mechanisms that are randomized response on three labels or outputs, ε in nats."""
+    classes = (0, 1, 2)
+    noise = 3 / (2 + math.exp(epsilon))
+    yield DoubleRR(classes, noise)
+    yield DummyFeaturesRR(classes, noise)
+    yield GaussianRR(classes, noise, 1.0, 2.0)
+    yield DebiasedRR(classes, epsilon)
+    bins = optimal_bins(classes, (0.4, 0.2, 0.4), epsilon).mechanism
+    if len(bins.starts) == 3:
+        yield bins
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_what_is_randomized_response_in_other_words(epsilon):
+    event = dp.RandomizedResponseDpEvent(3 / (2 + math.exp(epsilon)), 3)
+    expected = curve(event, ORDERS, dp.NeighboringRelation.REPLACE_ONE)
+    found = list(on_three_labels(epsilon))
+    assert len(found) == 5 or epsilon < 3
+    for mechanism in found:
+        assert mechanism.epsilon == pytest.approx(epsilon, abs=1e-9)
+        assert [mechanism.rdp(a) for a in ORDERS] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_opendp_grants_the_same_epsilon(epsilon):
+    """OpenDP rounds up in its last digits; its scale and sensitivity are ours."""
+    prelude = pytest.importorskip("opendp.prelude", reason="the extra 'continuous' is missing")
+    prelude.enable_features("contrib")
+    labels = LabelRange(0, 7, 1)
+    continuous = prelude.m.make_laplace(
+        prelude.atom_domain(T=float, nan=False),
+        prelude.absolute_distance(T=float),
+        scale=Laplace(labels, epsilon).scale,
+    )
+    assert continuous.map(7.0) == pytest.approx(epsilon, abs=1e-9)
+    discrete = prelude.m.make_laplace(
+        prelude.atom_domain(T=int),
+        prelude.absolute_distance(T=int),
+        scale=DiscreteLaplace(labels, epsilon).scale,
+    )
+    assert discrete.map(7) == pytest.approx(epsilon, abs=1e-9)
+    keep = RandomizedResponse.from_epsilon((0, 1, 2), epsilon)
+    response = prelude.m.make_randomized_response(
+        ["a", "b", "c"], prob=1 - keep.noise + keep.noise / 3
+    )
+    assert response.map(1) == pytest.approx(epsilon, abs=1e-9)

@@ -1,0 +1,283 @@
+"""ε, δ(ε) and the Rényi curve of families that no library covers, against 30-digit arithmetic.
+
+Every channel here is written down anew from the mechanism's definition, in mpmath numbers, and all
+pairs of labels are looked at; nothing of the package but the parameters goes into the oracle.
+"""
+
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+from mpmath import exp, inf, log, mp, mpf, quad
+
+from ldpaudit.mechanisms.bin_design import optimal_bins
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.debiased_rr import DebiasedRR
+from ldpaudit.mechanisms.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.explicit import ExplicitChannel
+from ldpaudit.mechanisms.exponential import DiscreteExponential, Exponential
+from ldpaudit.mechanisms.gaussian_rr import GaussianRR
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
+from ldpaudit.mechanisms.rr_top_k import RandomizedResponseTopK
+from ldpaudit.mechanisms.staircase import DiscreteStaircase, Staircase
+from ldpaudit.mechanisms.unbiased_design import optimal_unbiased
+
+EPSILONS = (0.1, 1.0, 4.0, 8.0)
+ORDERS = (0.5, 1.0, 1.5, 2.0, 8.0, 32.0)
+PRIOR = (0.35, 0.05, 0.2, 0.1, 0.3)
+LABELS = (0, 1, 2, 3, 4)
+
+
+@pytest.fixture(autouse=True)
+def _digits():
+    with mp.workdps(30):
+        yield
+
+
+def mp_epsilon(rows):
+    return max(log(max(column) / min(column)) for column in zip(*rows, strict=True) if max(column))
+
+
+def mp_delta(rows, at):
+    growth = exp(mpf(at))
+    return max(
+        sum(max(p - growth * q, 0) for p, q in zip(*pair, strict=True))
+        for pair in permutations(rows, 2)
+    )
+
+
+def mp_rdp(rows, alpha):
+    a = mpf(alpha)
+    if alpha == 1:
+        return max(
+            sum(p * log(p / q) for p, q in zip(*pair, strict=True) if p)
+            for pair in permutations(rows, 2)
+        )
+    return max(
+        log(sum(p**a * q ** (1 - a) for p, q in zip(*pair, strict=True) if p)) / (a - 1)
+        for pair in permutations(rows, 2)
+    )
+
+
+def agrees(mechanism, rows, epsilon):
+    """Compare ε, δ at four places and the Rényi curve, all to 1e-9."""
+    rows = [[mpf(p) for p in row] for row in rows]
+    assert mechanism.epsilon == pytest.approx(float(mp_epsilon(rows)), abs=1e-9)
+    for at in (0.0, 0.05, 0.7 * epsilon, 1.1 * epsilon):
+        assert mechanism.delta(at) == pytest.approx(float(mp_delta(rows, at)), abs=1e-9)
+    for alpha in ORDERS:
+        assert mechanism.rdp(alpha) == pytest.approx(float(mp_rdp(rows, alpha)), abs=1e-9)
+    assert mechanism.rdp(np.inf) == pytest.approx(float(mp_epsilon(rows)), abs=1e-9)
+
+
+def mp_randomized_response(k, epsilon):
+    growth = exp(mpf(epsilon))
+    return [[(growth if y == z else 1) / (growth + k - 1) for z in range(k)] for y in range(k)]
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_debiased_rr(epsilon):
+    agrees(DebiasedRR(LABELS, epsilon), mp_randomized_response(5, epsilon), epsilon)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_rr_on_bins(epsilon):
+    mechanism = optimal_bins(LABELS, PRIOR, epsilon).mechanism
+    bins = mechanism.bins.tolist()
+    rows = mp_randomized_response(max(bins) + 1, epsilon)
+    agrees(mechanism, [rows[own] for own in bins], epsilon)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("kept", [(2,), (0, 4), (0, 2, 4), LABELS])
+def test_rr_top_k(epsilon, kept):
+    m = len(kept)
+    rows = mp_randomized_response(m, epsilon)
+    uniform = [mpf(1) / m] * m
+    given = [rows[kept.index(y)] if y in kept else uniform for y in LABELS]
+    agrees(RandomizedResponseTopK(LABELS, kept, epsilon), given, epsilon)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_optimal_unbiased(epsilon, loss):
+    """Squared: columns as declared, e^ε inside an interval and 1 outside. Absolute: entries."""
+    mechanism = optimal_unbiased(LABELS, PRIOR, epsilon, loss).mechanism
+    stated = mechanism.declaration()
+    if loss == "absolute":
+        agrees(mechanism, [[mpf(p) for p in row] for row in stated["matrix"]], epsilon)
+        return
+    growth = exp(mpf(stated["epsilon"]))
+    columns = list(zip(stated["masses"], stated["intervals"], strict=True))
+    rows = [
+        [mpf(c) * (growth if first <= y <= last else 1) for c, (first, last) in columns]
+        for y in range(5)
+    ]
+    assert max(abs(sum(row) - 1) for row in rows) < 1e-12
+    agrees(mechanism, rows, epsilon)
+    means = [sum(p * mpf(z) for p, z in zip(row, stated["outputs"], strict=True)) for row in rows]
+    assert [float(mean) for mean in means] == pytest.approx(LABELS, abs=1e-9)
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.5, 0.95])
+@pytest.mark.parametrize(("k", "floor"), [(2, 0.1), (3, 0.05), (5, 0.2)])
+def test_model_based_rr(noise, k, floor):
+    """The worst over the corners of what the floor allows, where each row is a mixture of them."""
+    lam, low = mpf(noise), mpf(floor)
+    worst = []
+    for top in range(k):
+        model = [low + (1 - k * low) * (z == top) for z in range(k)]
+        worst.append([[(1 - lam) * (y == z) + lam * model[z] for z in range(k)] for y in range(k)])
+    mechanism = ModelBasedRR(tuple(range(k)), noise, floor)
+    assert mechanism.epsilon == pytest.approx(float(max(map(mp_epsilon, worst))), abs=1e-9)
+    for at in (0.0, 0.5, 2.0):
+        expected = max(mp_delta(rows, at) for rows in worst)
+        assert mechanism.delta(at) == pytest.approx(float(expected), abs=1e-9)
+    for alpha in ORDERS:
+        expected = max(mp_rdp(rows, alpha) for rows in worst)
+        assert mechanism.rdp(alpha) == pytest.approx(float(expected), abs=1e-9)
+
+
+def test_a_channel_of_fractions():
+    numerators = [[5, 3, 1, 1], [2, 2, 2, 4], [1, 4, 4, 1]]
+    fractions = [[Fraction(p, 10) for p in row] for row in numerators]
+    matrix = np.array(fractions, dtype=np.float64)
+    rows = [[mpf(p.numerator) / p.denominator for p in row] for row in fractions]
+    agrees(ExplicitChannel(Channel(matrix, (0, 1, 2), tuple("abcd"))), rows, 1.0)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("steps", [1, 7])
+def test_discrete_exponential(epsilon, steps):
+    base = [
+        [exp(-mpf(epsilon) * abs(y - z) / steps) for z in range(steps + 1)]
+        for y in range(steps + 1)
+    ]
+    rows = [[weight / sum(row) for weight in row] for row in base]
+    agrees(DiscreteExponential(LabelRange(0, steps, 1), epsilon), rows, epsilon)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_continuous_exponential(epsilon):
+    """The extreme labels of [0, 1]; the mechanism's own tests look at the other pairs."""
+    e = mpf(epsilon)
+    mass = quad(lambda x: exp(-e * x), [0, 1])
+    integrals(
+        Exponential(LabelRange(0, 1), epsilon),
+        epsilon,
+        lambda x: exp(-e * x) / mass,
+        lambda x: exp(-e * (1 - x)) / mass,
+        (0, 1),
+        e,
+    )
+
+
+def integrals(mechanism, epsilon, p, q, ends, e):
+    """Compare with ∫ (p − e^ε q)₊ and ∫ p^α q^{1−α}; p/q falls from e^ε as e^{ε(1 − 2x)}."""
+    assert float(log(p(ends[0]) / q(ends[0]))) == pytest.approx(mechanism.epsilon, abs=1e-9)
+    for at in (0.0, 0.05, 0.7 * epsilon):
+        cross = (1 - mpf(at) / e) / 2
+        expected = quad(lambda x, at=at: p(x) - exp(mpf(at)) * q(x), [ends[0], cross])
+        assert mechanism.delta(at) == pytest.approx(float(expected), abs=1e-9)
+    for alpha in ORDERS:
+        a = mpf(alpha)
+        if alpha == 1:
+            expected = quad(lambda x: p(x) * log(p(x) / q(x)), ends)
+        else:
+            power = quad(lambda x, a=a: p(x) ** a * q(x) ** (1 - a), [ends[0], 0.1, 0.5, ends[1]])
+            expected = log(power) / (a - 1)
+        assert mechanism.rdp(alpha) == pytest.approx(float(expected), abs=1e-9)
+
+
+def step_rows(weight, steps, epsilon):
+    """Return the two extreme labels' laws of y + X, P(X = x) ∝ weight(|x|), tails below 1e-13."""
+    reach = int(steps * (32 / epsilon + 3))
+    raw = [weight(abs(x)) for x in range(-reach, reach + 1)]
+    total = sum(raw)
+    law = [w / total for w in raw]
+    pad = [mpf(0)] * steps
+    return [law + pad, pad + law], steps
+
+
+def noise_agrees(mechanism, rows, steps, epsilon):
+    """As :func:`agrees` for two rows that are cut where their ratio is e^ε for ever."""
+    left, right = rows
+    inside = slice(steps, len(left) - steps)
+    p, q = left[inside], right[inside]
+    assert mechanism.epsilon == pytest.approx(float(mp_epsilon([p, q])), abs=1e-9)
+    for at in (0.0, 0.05, 0.7 * epsilon):
+        expected = sum(max(a - exp(mpf(at)) * b, 0) for a, b in zip(p, q, strict=True))
+        assert mechanism.delta(at) == pytest.approx(float(expected), abs=1e-9)
+    for alpha in ORDERS:
+        assert mechanism.rdp(alpha) == pytest.approx(float(mp_rdp([p, q], alpha)), abs=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("steps", [1, 6])
+def test_discrete_laplace_rdp(epsilon, steps):
+    rows, n = step_rows(lambda x: exp(-mpf(epsilon) * x / steps), steps, epsilon)
+    noise_agrees(DiscreteLaplace(LabelRange(0, steps, 1), epsilon), rows, n, epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize(("steps", "width"), [(1, 1), (6, 2), (6, 6)])
+def test_discrete_staircase(epsilon, steps, width):
+    def weight(x):
+        return exp(-mpf(epsilon) * (0 if x < width else 1 + (x - width) // steps))
+
+    rows, n = step_rows(weight, steps, epsilon)
+    noise_agrees(
+        DiscreteStaircase(LabelRange(0, steps, 1), epsilon, False, width), rows, n, epsilon
+    )
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize("gamma", [0.125, 0.25, 0.75])
+def test_staircase(epsilon, gamma):
+    """With γ a multiple of 1/8 the density is constant on cells of width 1/8: a finite sum."""
+
+    def weight(cell):
+        place = (mpf(cell) + mpf(1) / 2) / 8
+        return exp(-mpf(epsilon) * (0 if place < gamma else 1 + int(place - gamma)))
+
+    reach = int(8 * (32 / epsilon + 3))
+    half = [weight(cell) for cell in range(reach)]
+    law = [w / (2 * sum(half)) for w in [*half[::-1], *half]]
+    pad = [mpf(0)] * 8
+    rows = [law + pad, pad + law]
+    noise_agrees(Staircase(LabelRange(0, 1), epsilon, False, gamma), rows, 8, epsilon)
+
+
+@pytest.mark.parametrize(("label_epsilon", "sigma"), [(0.5, 3.0), (2.0, 0.8)])
+def test_gaussian_features_with_rr(label_epsilon, sigma):
+    """The whole example: ∫ over the features' worst direction, sum over the released labels."""
+    k, radius = 3, 1.0
+    rr = mp_randomized_response(k, label_epsilon)
+    mechanism = GaussianRR(
+        tuple(range(k)), k / (k - 1 + float(exp(mpf(label_epsilon)))), radius, sigma
+    )
+    width = mpf(2 * radius)
+
+    def density(x, centre):
+        return exp(-((x - centre) ** 2) / (2 * mpf(sigma) ** 2)) / (mpf(sigma) * mp.sqrt(2 * mp.pi))
+
+    for at in (0.0, 0.5, 1.5):
+        total = mpf(0)
+        for z in range(k):
+            # p(x) rr[0][z] > e^ε q(x) rr[1][z] below one crossing: p is centred at 0, q at 2R.
+            shift = log(rr[0][z] / rr[1][z]) - mpf(at)
+            cross = width / 2 + shift * mpf(sigma) ** 2 / width
+            both = quad(
+                lambda x, z=z, at=at: (
+                    density(x, 0) * rr[0][z] - exp(mpf(at)) * density(x, width) * rr[1][z]
+                ),
+                [-inf, cross],
+            )
+            total += both
+        assert mechanism.example_delta(at) == pytest.approx(float(total), abs=1e-9)
+    for alpha in (1.5, 2.0, 8.0):
+        gaussian = mpf(alpha) * width**2 / (2 * mpf(sigma) ** 2)
+        expected = gaussian + mp_rdp(rr, alpha)
+        assert mechanism.example_rdp(alpha) == pytest.approx(float(expected), abs=1e-9)
