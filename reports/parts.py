@@ -169,7 +169,7 @@ def _renyi(result: AuditResult, printer: Printer) -> Part:
         "Rényi curve",
         "The Rényi divergence of order α measures how far apart the outputs for two true labels "
         "can be; it grows with α. An exact curve is computed from the declaration alone and rises "
-        "to ε. The released rows are more than the label: what the features tell counts as well, so "
+        "to ε. The released rows are more than the label: what the features tell counts too, so "
         "their curve may lie far above ε. Only a certified lower bound is proof; estimates end "
         "where the rows no longer support them.",
         _drawn(figures),
