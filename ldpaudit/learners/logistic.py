@@ -176,9 +176,18 @@ def fit_logistic(
     first = np.zeros((p + 1, k))
     if start is not None:
         first[:p], first[p] = start.weights, start.intercepts
-    options = {"maxiter": stopping.iterations, "gtol": stopping.slope, "ftol": stopping.gain}
     begin = (factor.T @ first).ravel()
-    found = minimize(objective, begin, jac=True, method="L-BFGS-B", options=options)
+    found = minimize(
+        objective,
+        begin,
+        jac=True,
+        method="L-BFGS-B",
+        options={
+            "maxiter": stopping.iterations,
+            "gtol": stopping.slope,
+            "ftol": stopping.gain,
+        },
+    )
     weights = solve_triangular(factor, found.x.reshape(p + 1, k), lower=True, trans="T")
     return LogisticModel(weights[:p].astype(kind), weights[p].astype(kind))
 

@@ -1,0 +1,175 @@
+"""A scikit-learn classifier of the true label, learnt from released labels."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from ldpaudit.errors import InputError
+from ldpaudit.learners.fitting import MODELS, Rows, fit_model
+from ldpaudit.learners.network import NetworkOptions
+from ldpaudit.learners.noise_model import (
+    Correction,
+    LabelNoise,
+    Noise,
+    check_correction,
+    label_noise,
+    plain_channel,
+)
+from ldpaudit.learners.seeds import Seed, generator
+from ldpaudit.learners.validation import check_weights, checked_pair, checked_rows
+from ldpaudit.release import FloatArray
+
+
+class ReleaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Learns P(true label | features) from features and released labels.
+
+    Parameters
+    ----------
+    noise : Channel or mechanism, optional
+        What released the labels; None takes them at their word.
+    model : {"logistic", "boosting", "network"}
+        Ridge-penalised multinomial logistic regression; histogram gradient boosting; a neural
+        network.
+    correction : {"forward", "backward", "unbiased"} or None
+        ``forward``: the log-loss of the model's probabilities sent through the channel.
+        ``backward``: the loss of soft labels made by the inverse channel (log-loss; squared loss
+        for boosting). ``unbiased``: the same, and under double randomized response also without
+        the bias of the synthetic features. None: the released labels as if they were true.
+    labels : {"values", "codes"}
+        Whether labels are given as the channel's outputs or as positions among them; answers are
+        then positions among the channel's classes.
+    penalty : float
+        The ridge penalty of the logistic model, for standardised features.
+    rounds : int
+        Boosting rounds.
+    network : NetworkOptions, optional
+        Shape and training of the network.
+    random_state : int, numpy.random.Generator or None
+        Seed of boosting and network.
+
+    Attributes
+    ----------
+    classes_ : array of shape (k,)
+        The true labels.
+    n_features_in_ : int
+        d.
+
+    Notes
+    -----
+    The learnt probabilities are estimates: nothing about them is certified.
+
+    References
+    ----------
+    Patrini et al. (2017), Theorems 1 and 2; Busa-Fekete et al. (2023), appendix G (corrected).
+    """
+
+    def __init__(
+        self,
+        noise: Noise | None = None,
+        *,
+        model: Literal["logistic", "boosting", "network"] = "logistic",
+        correction: Correction | None = "forward",
+        labels: Literal["values", "codes"] = "values",
+        penalty: float = 1.0,
+        rounds: int = 100,
+        network: NetworkOptions | None = None,
+        random_state: Seed = 0,
+    ) -> None:
+        self.noise = noise
+        self.model = model
+        self.correction = correction
+        self.labels = labels
+        self.penalty = penalty
+        self.rounds = rounds
+        self.network = network
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        synthetic: npt.ArrayLike | None = None,
+        synthetic_labels: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Learn from released rows.
+
+        Parameters
+        ----------
+        X : float array of shape (n, d)
+            Released features; boosting takes NaN for missing ones.
+        y : array of shape (n,)
+            Released labels.
+        sample_weight : float array of shape (n,), optional
+            Weights, not negative.
+        synthetic : float array of shape (s, d), optional
+            A sample of the synthetic features, for double randomized response.
+        synthetic_labels : array of shape (s,), optional
+            The labels that the synthetic rows were made for, given as ``y`` is.
+
+        Raises
+        ------
+        InputError
+            If a label is none of the channel's outputs, the channel cannot be inverted (for
+            ``backward`` and ``unbiased``), or the correction does not fit the noise.
+        """
+        rows, y = checked_pair(self, X, y, nan=self._nan())
+        weights = check_weights(sample_weight, len(rows))
+        if self.model not in MODELS:
+            raise InputError(
+                f"The 'model' parameter must be one of {', '.join(MODELS)}. Got {self.model!r}."
+            )
+        noise = None if self.noise is None else label_noise(self.noise)
+        check_correction(self.correction, noise, self.model, synthetic is not None)
+        corrected = self._rows(rows, y, weights, noise)
+        if synthetic is not None and noise is not None and noise.double is not None:
+            if synthetic_labels is None:
+                raise InputError("'synthetic' needs 'synthetic_labels', one for each row.")
+            extra = checked_rows(self, synthetic, nan=self._nan())
+            extra_codes = noise.codes(np.asarray(synthetic_labels), self.labels)
+            corrected = corrected.with_synthetic(extra, extra_codes, noise.double)
+        rng = generator(self.random_state)
+        self.model_ = fit_model(
+            corrected, self.model, self.penalty, self.rounds, self.network or NetworkOptions(), rng
+        )
+        return self
+
+    def _rows(
+        self, X: FloatArray, y: npt.NDArray[Any], weights: FloatArray, noise: LabelNoise | None
+    ) -> Rows:
+        if noise is None:
+            check_classification_targets(y)
+            noise = LabelNoise(plain_channel(y)) if len(np.unique(y)) > 1 else None
+        if noise is None:
+            self.classes_ = np.unique(y)
+            return Rows.constant(X, weights)
+        channel = noise.channel
+        given_values = self.noise is None or self.labels == "values"
+        codes = noise.codes(y, "values" if given_values else "codes")
+        names = channel.classes if given_values else tuple(range(len(channel.classes)))
+        self.classes_ = np.asarray(names)
+        return Rows.labelled(X, codes, weights, channel, self.correction)
+
+    def predict_proba(self, X: npt.ArrayLike) -> FloatArray:
+        """Return P(true label | x), float64 of shape (n, k), columns as in ``classes_``."""
+        check_is_fitted(self)
+        rows = checked_rows(self, X, nan=self._nan())
+        return self.model_.predict(rows)
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Return the likeliest true label of each row, shape (n,)."""
+        answers: npt.NDArray[Any] = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[answers])
+
+    def _nan(self) -> bool:
+        return self.model == "boosting"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._nan()
+        return tags

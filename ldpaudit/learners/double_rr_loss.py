@@ -1,0 +1,95 @@
+"""The unbiased loss under double randomized response, as soft labels.
+
+With noise p, k labels, R the inverse of randomized response and P̂_j the synthetic features of
+label j,
+
+  E_P[ℓ(h(X), Y)] = E[Σ_y R[Ỹ, y] ℓ(h(X̃), y)]/(1 − p)
+                    − p/(k(1 − p)) Σ_j E_{x ~ P̂_j, y ~ P_Y}[ℓ(h(x), y)].
+
+The published last term has a plus sign and lacks the factor 1/k; with it the loss is not unbiased.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpaudit.errors import InputError
+from ldpaudit.learners.corrections import label_targets
+from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.finite import check_codes
+from ldpaudit.release import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class DoubleTargets:
+    """Soft labels: Σ targets · losses over both tables is the unbiased mean loss.
+
+    Attributes
+    ----------
+    released : float64 array of shape (n, k)
+        For the released rows; each row sums to weight/(1 − p).
+    synthetic : float64 array of shape (s, k)
+        For the synthetic rows; sums to −p/(1 − p) over all.
+    """
+
+    released: FloatArray
+    synthetic: FloatArray
+
+    def risk(self, released_losses: FloatArray, synthetic_losses: FloatArray) -> float:
+        """Return the unbiased mean loss.
+
+        Parameters
+        ----------
+        released_losses, synthetic_losses : float64 arrays of shapes (n, k) and (s, k)
+            ℓ(h(x), y) of each row for each label y.
+        """
+        own = (self.released * released_losses).sum()
+        return float(own + (self.synthetic * synthetic_losses).sum())
+
+
+def double_targets(
+    codes: IntArray,
+    synthetic_codes: IntArray,
+    mechanism: DoubleRR,
+    weights: FloatArray | None = None,
+    prior: FloatArray | None = None,
+) -> DoubleTargets:
+    """Return the soft labels under which a loss is unbiased for double randomized response.
+
+    Parameters
+    ----------
+    codes : int array of shape (n,)
+        Released labels.
+    synthetic_codes : int array of shape (s,)
+        Labels of a sample of the synthetic features; every label must occur.
+    mechanism : DoubleRR
+        With λ < 1.
+    weights : float64 array of shape (n,), optional
+        Weights of the released rows.
+    prior : float64 array of shape (k,), optional
+        P_Y; default: its unbiased estimate from the released labels, which leaves the loss
+        unbiased because it enters linearly and the synthetic sample is independent of it.
+
+    Raises
+    ------
+    InputError
+        If λ = 1, a code is out of range, or a label has no synthetic row.
+
+    References
+    ----------
+    Busa-Fekete et al. (2023), Lemma G.1, with the last term's sign and factor corrected.
+    """
+    k, p = len(mechanism.classes), mechanism.noise
+    targets = label_targets(codes, mechanism.label_channel)
+    share = np.ones(len(targets)) if weights is None else np.asarray(weights, dtype=np.float64)
+    share = share / share.sum()
+    if prior is None:
+        prior = share @ targets
+    counts = np.bincount(check_codes(synthetic_codes, k), minlength=k)
+    if (counts == 0).any():
+        raise InputError(
+            f"The synthetic sample must have rows of every label; {int((counts == 0).sum())} of "
+            f"{k} labels have none."
+        )
+    each = -p / (k * (1 - p)) / counts[synthetic_codes]
+    return DoubleTargets(targets * share[:, None] / (1 - p), each[:, None] * prior)

@@ -1,0 +1,231 @@
+"""Neural networks trained by corrected losses: dense, or convolutional for square images."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ldpaudit.errors import InputError
+from ldpaudit.learners.scaling import Scaling
+from ldpaudit.release import FloatArray, IndexArray
+
+RowLoss = Literal["forward", "targets", "squared"]
+"""What a network is trained on: T[y, z] of each label, soft labels, or one number."""
+
+_FLOOR = 1e-3
+_HELD_OUT = 0.1
+_FEWEST_HELD_OUT = 20
+_SMALLEST_IMAGE = 4
+_PREDICTED_AT_ONCE = 8192
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """The network's shape and its training.
+
+    Parameters
+    ----------
+    architecture : {"dense", "convolutional"}
+        Convolutional takes d features as a √d × √d image.
+    hidden : tuple of int
+        Widths of the hidden dense layers.
+    epochs : int
+        Passes over the rows; the best one on held-out rows is kept.
+    batch_size : int
+        Rows in a batch.
+    learning_rate, weight_decay : float
+        Of AdamW.
+    device : str
+        A torch device, ``"cpu"`` or ``"cuda"``.
+    """
+
+    architecture: Literal["dense", "convolutional"] = "dense"
+    hidden: tuple[int, ...] = (64,)
+    epochs: int = 30
+    batch_size: int = 128
+    learning_rate: float = 3e-3
+    weight_decay: float = 1e-3
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class Network:
+    """A trained network."""
+
+    module: Any
+    scaling: Scaling
+    loss: RowLoss
+    device: str
+
+    def predict(self, matrix: FloatArray) -> FloatArray:
+        """Return P(y | x), float64 of shape (n, k); of shape (n, 1) for the squared loss."""
+        import torch
+
+        with torch.no_grad():
+            parts = [
+                self._outputs(matrix[start : start + _PREDICTED_AT_ONCE])
+                for start in range(0, len(matrix), _PREDICTED_AT_ONCE)
+            ]
+        return np.concatenate(parts)
+
+    def _outputs(self, matrix: FloatArray) -> FloatArray:
+        outputs = self.module(_tensor(self.scaling.transform(matrix), self.device)).double()
+        if self.loss != "squared":
+            outputs = _log_probability(outputs).exp()
+        return np.asarray(outputs.cpu().numpy(), dtype=np.float64)
+
+
+def fit_network(
+    matrix: FloatArray,
+    answers: FloatArray,
+    weights: FloatArray,
+    loss: RowLoss,
+    options: NetworkOptions,
+    rng: np.random.Generator,
+) -> Network:
+    """Train a network.
+
+    Parameters
+    ----------
+    matrix : float64 array of shape (n, d)
+        Features; they are standardised.
+    answers : float64 array of shape (n, c)
+        For the forward loss T[y, z] of each label y, for soft labels the soft labels (of any sign),
+        for the squared loss the values, c = 1.
+    weights : float64 array of shape (n,)
+        Rows' weights, not negative.
+    loss : {"forward", "targets", "squared"}
+        Which loss.
+    options : NetworkOptions
+        Shape and training.
+    rng : numpy.random.Generator
+        Draws the first weights, the batches and the held-out rows.
+
+    Raises
+    ------
+    InputError
+        If a convolutional network is asked for and d is no square of at least 4.
+
+    Notes
+    -----
+    Each log-probability is that of the softmax mixed with a thousandth of the uniform distribution.
+    So the loss is bounded, which a loss with negative soft labels needs: its estimate is unbiased
+    for every bounded network, but the minimum of an unbounded one would be −∞. A tenth of the rows
+    is held out, and the epoch with the least corrected loss on them is kept.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(int(rng.integers(2**31)))
+    module = _layers(matrix.shape[1], answers.shape[1], options, generator).to(options.device)
+    scaling = Scaling.fit(matrix, weights)
+    if options.architecture == "convolutional":
+        scaling = scaling.pooled()
+    device = options.device
+    share = weights / weights.mean()
+    data = [_tensor(part, device) for part in (scaling.transform(matrix), answers, share)]
+    _train(module, data, loss, options, rng)
+    return Network(module, scaling, loss, device)
+
+
+def _train(
+    module: Any, data: list[Any], loss: RowLoss, options: NetworkOptions, rng: np.random.Generator
+) -> None:
+    import torch
+
+    held, training = _split(len(data[0]), rng)
+    optimizer = torch.optim.AdamW(
+        module.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
+    )
+    best, kept = math.inf, None
+    for _ in range(options.epochs):
+        order = rng.permutation(training)
+        for start in range(0, len(order), options.batch_size):
+            batch = torch.from_numpy(order[start : start + options.batch_size])
+            optimizer.zero_grad()
+            _mean_loss(module, [part[batch] for part in data], loss).backward()
+            optimizer.step()
+        if len(held):
+            with torch.no_grad():
+                value = float(
+                    _mean_loss(module, [part[torch.from_numpy(held)] for part in data], loss)
+                )
+            if value < best:
+                best, kept = value, {k: v.clone() for k, v in module.state_dict().items()}
+    if kept is not None:
+        module.load_state_dict(kept)
+
+
+def _split(n: int, rng: np.random.Generator) -> tuple[IndexArray, IndexArray]:
+    size = int(n * _HELD_OUT)
+    order = rng.permutation(n)
+    if size < _FEWEST_HELD_OUT:
+        return order[:0], order
+    return order[:size], order[size:]
+
+
+def _mean_loss(module: Any, batch: list[Any], loss: RowLoss) -> Any:
+    matrix, answers, weights = batch
+    outputs = module(matrix)
+    if loss == "squared":
+        losses = ((outputs - answers) ** 2).sum(dim=1)
+    elif loss == "forward":
+        evidence = (_log_probability(outputs).exp() * answers).sum(dim=1)
+        losses = -evidence.clamp_min(1e-30).log()
+    else:
+        losses = -(_log_probability(outputs) * answers).sum(dim=1)
+    return (losses * weights).mean()
+
+
+def _log_probability(outputs: Any) -> Any:
+    probability = outputs.softmax(dim=1)
+    return ((1 - _FLOOR) * probability + _FLOOR / outputs.shape[1]).log()
+
+
+def _layers(d: int, k: int, options: NetworkOptions, generator: Any) -> Any:
+    from torch import nn
+
+    empty: Any = nn.utils.skip_init
+    layers: list[Any] = []
+    width = d
+    if options.architecture == "convolutional":
+        side = math.isqrt(d)
+        if side * side != d or side < _SMALLEST_IMAGE:
+            raise InputError(
+                f"A convolutional network needs square images of side 4 or more: d features with "
+                f"√d whole. Got {d} instead; use architecture='dense'."
+            )
+        layers = [nn.Unflatten(1, (1, side, side))]
+        for inside, outside in ((1, 16), (16, 32)):
+            convolution = empty(nn.Conv2d, inside, outside, 3, padding=1)
+            layers += [convolution, nn.ReLU(), nn.MaxPool2d(2)]
+        layers.append(nn.Flatten())
+        width = 32 * (side // 4) ** 2
+    elif options.architecture != "dense":
+        raise InputError(
+            f"The 'architecture' parameter must be 'dense' or 'convolutional'. "
+            f"Got {options.architecture!r} instead."
+        )
+    for outside in options.hidden:
+        layers += [empty(nn.Linear, width, outside), nn.ReLU()]
+        width = outside
+    layers.append(empty(nn.Linear, width, k))
+    _initialise(layers, generator)
+    return nn.Sequential(*layers)
+
+
+def _initialise(layers: list[Any], generator: Any) -> None:
+    # From the learner's own generator: torch's global one is left as it is.
+    from torch import nn
+
+    for layer in layers:
+        if isinstance(layer, nn.Linear | nn.Conv2d):
+            nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
+            assert layer.bias is not None
+            nn.init.zeros_(layer.bias)
+
+
+def _tensor(values: FloatArray, device: str) -> Any:
+    import torch
+
+    return torch.as_tensor(np.ascontiguousarray(values, dtype=np.float32), device=device)

@@ -1,0 +1,139 @@
+"""A scikit-learn regressor of the true numeric label, learnt from released labels."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ldpaudit.errors import InputError
+from ldpaudit.learners.network import NetworkOptions, fit_network
+from ldpaudit.learners.noise_model import Noise
+from ldpaudit.learners.numeric_labels import debiased_labels
+from ldpaudit.learners.scaling import Scaling
+from ldpaudit.learners.seeds import Seed, generator
+from ldpaudit.learners.validation import check_weights, checked_pair, checked_rows
+from ldpaudit.randomness import integer_seed
+from ldpaudit.release import FloatArray
+
+_MODELS = ("linear", "boosting", "network")
+
+
+class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Learns E[true label | features] from features and released numeric labels.
+
+    The squared loss of a label with unbiased noise is, up to a constant, an unbiased loss of the
+    true label. So mechanisms without bias need no correction, and finite channels with bias get
+    the label's unbiased transform T⁻¹.
+
+    Parameters
+    ----------
+    noise : Channel or mechanism, optional
+        What released the labels; None takes them at their word.
+    model : {"linear", "boosting", "network"}
+        Ridge regression, histogram gradient boosting, or a neural network.
+    correction : {"unbiased"} or None
+        None regresses on the released label as it is.
+    penalty : float
+        The ridge penalty of the linear model, for standardised features.
+    rounds : int
+        Boosting rounds.
+    network : NetworkOptions, optional
+        Shape and training of the network.
+    random_state : int, numpy.random.Generator or None
+        Seed of boosting and network.
+
+    References
+    ----------
+    Badanidiyuru et al. (2023), section 3 (unbiased noise and the squared loss).
+    """
+
+    def __init__(
+        self,
+        noise: Noise | None = None,
+        *,
+        model: Literal["linear", "boosting", "network"] = "linear",
+        correction: Literal["unbiased"] | None = "unbiased",
+        penalty: float = 1.0,
+        rounds: int = 100,
+        network: NetworkOptions | None = None,
+        random_state: Seed = 0,
+    ) -> None:
+        self.noise = noise
+        self.model = model
+        self.correction = correction
+        self.penalty = penalty
+        self.rounds = rounds
+        self.network = network
+        self.random_state = random_state
+
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn from released rows.
+
+        Parameters
+        ----------
+        X : float array of shape (n, d)
+            Released features; boosting takes NaN for missing ones.
+        y : float array of shape (n,)
+            Released labels.
+        sample_weight : float array of shape (n,), optional
+            Weights, not negative.
+
+        Raises
+        ------
+        InputError
+            If a label is none of the channel's outputs or cannot be debiased.
+        """
+        rows, released = checked_pair(self, X, y, nan=self._nan(), numeric=True)
+        if self.model not in _MODELS or self.correction not in ("unbiased", None):
+            raise InputError(
+                f"The 'model' must be one of {', '.join(_MODELS)} and the 'correction' 'unbiased' "
+                f"or None. Got {self.model!r} and {self.correction!r} instead."
+            )
+        weights = check_weights(sample_weight, len(rows))
+        target = np.asarray(released, dtype=np.float64)
+        if self.noise is not None and self.correction is not None:
+            target = debiased_labels(released, self.noise)
+        self.shift_ = float(np.average(target, weights=weights))
+        self.scale_ = (
+            float(np.sqrt(np.average((target - self.shift_) ** 2, weights=weights))) or 1.0
+        )
+        self._fit(rows, (target - self.shift_) / self.scale_, weights)
+        return self
+
+    def _fit(self, X: FloatArray, target: FloatArray, weights: FloatArray) -> None:
+        rng = generator(self.random_state)
+        self.scaling_: Scaling | None = None
+        if self.model == "network":
+            shape = self.network or NetworkOptions()
+            self.model_ = fit_network(X, target[:, None], weights, "squared", shape, rng)
+        elif self.model == "boosting":
+            from ldpaudit.learners.boosting import BoostingOptions, fit_boosted_values
+
+            options = BoostingOptions(rounds=self.rounds, seed=integer_seed(rng))
+            self.model_ = fit_boosted_values(X, target, weights, options)
+        else:
+            from sklearn.linear_model import Ridge
+
+            self.scaling_ = Scaling.fit(X, weights)
+            ridge = Ridge(alpha=self.penalty)
+            self.model_ = ridge.fit(self.scaling_.transform(X), target, weights)
+
+    def predict(self, X: npt.ArrayLike) -> FloatArray:
+        """Return the estimated mean of the true label of each row, float64 of shape (n,)."""
+        check_is_fitted(self)
+        rows = checked_rows(self, X, nan=self._nan())
+        matrix = rows if self.scaling_ is None else self.scaling_.transform(rows)
+        answers = np.asarray(self.model_.predict(matrix), dtype=np.float64)
+        return answers.reshape(len(matrix)) * self.scale_ + self.shift_
+
+    def _nan(self) -> bool:
+        return self.model == "boosting"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._nan()
+        return tags
