@@ -12,6 +12,7 @@ from ldpaudit.designing.label_errors import LabelErrors, label_errors
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.gaussian_rr import GaussianRR
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.release import FloatArray, Label
@@ -151,8 +152,23 @@ def _remarks(mechanism: Mechanism) -> list[str]:
     if name == "model-based-rr":
         return ["ε, δ(ε) and the Rényi curve are those of the worst row that the floor allows."]
     if name in ("gaussian-rr", "dummy-features-rr"):
-        return ["ε, δ(ε) and the Rényi curve are the label's, with its features taken as known."]
+        known = ["ε, δ(ε) and the Rényi curve are the label's, with its features taken as known."]
+        return [*known, *_example(mechanism)]
     return []
+
+
+def _example(mechanism: Mechanism) -> list[str]:
+    """Say what holds for the whole example, features and label, where the features are noisy."""
+    if not isinstance(mechanism, GaussianRR):
+        return []
+    held = "holds" if mechanism.claim_holds() else "does NOT hold"
+    return [
+        f"The features' claim, ε = {mechanism.feature_epsilon:.6g} at δ = "
+        f"{mechanism.feature_delta:.3g}, {held}: exactly ε = "
+        f"{mechanism.exact_feature_epsilon:.6g}. The whole example is (ε, δ)-DP at ε = "
+        f"{mechanism.example_epsilon:.6g} by adding the two, and δ = "
+        f"{mechanism.example_delta(mechanism.example_epsilon):.3g} exactly at that ε."
+    ]
 
 
 def _shown(channel: Channel | None) -> Channel | None:

@@ -7,7 +7,7 @@ of α and β with the column. The masses are the multipliers of the dual constra
 
 Each iterate is strictly dual feasible, so its dual value is a bound for every interval mechanism.
 The steps are Mehrotra's predictor and corrector (Mehrotra 1992) for c_I · slack_I = τ, on a 2k × 2k
-system. See ``docs/optimal-unbiased.md``.
+system. See ``docs/mechanisms/optimal-unbiased.md``.
 """
 
 import math

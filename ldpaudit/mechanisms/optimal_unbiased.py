@@ -3,7 +3,7 @@
 Among all ε-DP channels with E[ŷ | y] = y for every label, the one of least expected loss under a
 prior. Squared loss: a closed form where it is optimal, else the exact program over intervals of
 labels. Poisson log loss: the program. Absolute loss: a linear program whose few outputs are exact.
-Derivation, proofs and what was only checked numerically: ``docs/optimal-unbiased.md``.
+Derivation, proofs and what was only checked numerically: ``docs/mechanisms/optimal-unbiased.md``.
 """
 
 from collections.abc import Mapping, Sequence

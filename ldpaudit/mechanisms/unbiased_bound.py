@@ -1,7 +1,7 @@
 """A lower bound on the squared loss of every ε-DP unbiased randomizer, from any multipliers.
 
 It holds for every channel, with any outputs, not only for interval columns, and does not rest on
-how the multipliers were found. See ``docs/optimal-unbiased.md``.
+how the multipliers were found. See ``docs/mechanisms/optimal-unbiased.md``.
 """
 
 import numpy as np
