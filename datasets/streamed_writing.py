@@ -24,8 +24,8 @@ class _Draft:
 
     target: Path
     path: Path
-    stream: Any
-    writer: pq.ParquetWriter
+    stream: Any = None
+    writer: Any = None
 
 
 @dataclass
@@ -63,16 +63,14 @@ class WholeFiles:
         """
         check_target(target, overwrite=self.overwrite)
         draft = target.parent / f".{secrets.token_hex(8)}.tmp"
-        mode = 0o600 if private else 0o666
+        started = _Draft(target, draft)
+        self._drafts.append(started)  # Before the file is there: an interruption comes any time.
         try:
-            handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-            stream = os.fdopen(handle, "wb")
-        except _FAILURES as error:
-            raise _unwritable(target, error) from None
-        started = _Draft(target, draft, stream, None)
-        self._drafts.append(started)
-        try:
-            started.writer = pq.ParquetWriter(stream, schema, write_page_checksum=True)
+            handle = os.open(
+                draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666
+            )
+            started.stream = os.fdopen(handle, "wb")
+            started.writer = pq.ParquetWriter(started.stream, schema, write_page_checksum=True)
         except _FAILURES as error:
             raise _unwritable(target, error) from None
         return PartFile(started)
@@ -107,11 +105,22 @@ class WholeFiles:
                 raise _unwritable(draft.target, error) from None
         for draft in self._drafts:
             check_target(draft.target, overwrite=self.overwrite)
-        for draft in self._drafts:
-            try:
-                draft.path.replace(draft.target)
-            except OSError as error:
-                raise _unwritable(draft.target, error) from None
+        self._rename()
+
+    def _rename(self) -> None:
+        """Give every draft its name; when one fails, take the new names back."""
+        new = [draft.target for draft in self._drafts if not os.path.lexists(draft.target)]
+        try:
+            for draft in self._drafts:
+                try:
+                    draft.path.replace(draft.target)
+                except OSError as error:
+                    raise _unwritable(draft.target, error) from None
+        except BaseException:
+            for target in new:
+                with contextlib.suppress(OSError):
+                    target.unlink(missing_ok=True)
+            raise
 
 
 @dataclass(frozen=True)

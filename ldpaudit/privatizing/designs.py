@@ -11,7 +11,12 @@ from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.gaussian import gaussian_epsilon, gaussian_sigma
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.parameters import check_delta, check_positive
+from ldpaudit.mechanisms.parameters import (
+    check_classes,
+    check_delta,
+    check_numeric_classes,
+    check_positive,
+)
 from ldpaudit.mechanisms.rr_top_k import RandomizedResponseTopK
 from ldpaudit.privatizing.priors import Prior
 from ldpaudit.privatizing.request import PrivatizeRequest
@@ -56,7 +61,7 @@ def declared_labels(
         If they are no range of numbers, or a numeric mechanism is given none.
     """
     if request.mechanism == "channel":
-        return DeclaredLabels(None, tuple(_channel(request).parameters["classes"]))
+        return DeclaredLabels(None, check_classes(_channel(request).parameters["classes"]))
     if request.labels is not None:
         return DeclaredLabels(_range(request), None)
     if request.mechanism in NOISE:
@@ -70,7 +75,12 @@ def declared_labels(
             f"The mechanism {request.mechanism!r} must be given its labels with --labels "
             f"LO:HI:STEP or --classes; they are declared, never read from the data."
         )
-    return DeclaredLabels(None, classes)
+    return DeclaredLabels(None, None if classes is None else _checked(request, classes))
+
+
+def _checked(request: PrivatizeRequest, classes: tuple[Label, ...]) -> tuple[Label, ...]:
+    numeric = request.mechanism in NUMERIC
+    return check_numeric_classes(classes) if numeric else check_classes(classes)
 
 
 def _range(request: PrivatizeRequest) -> LabelRange:

@@ -79,10 +79,11 @@ def read_features(
     for name in names:
         if name not in table.schema.names:
             raise missing_column(name, role, table.schema.names)
-    surplus = len(set(table.schema.names) - set(names) - set(ignored))
+    surplus = sorted(set(table.schema.names) - set(names) - set(ignored))
     if surplus:
         raise InputError(
-            f"The {role} table must have the data's columns only; it has {surplus} more."
+            f"The {role} table must have the data's columns only; it has {len(surplus)} more, such "
+            f"as {quoted(surplus[0])}."
         )
     if not len(table):
         raise InputError(f"The {role} table has no rows.")
