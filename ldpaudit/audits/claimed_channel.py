@@ -43,11 +43,16 @@ def _aligned(context: AuditContext) -> Channel | None:
     channel = label_channel(context.claim)
     if channel is None:
         return None
-    if set(channel.classes) != set(release.classes) or set(channel.outputs) != set(release.outputs):
+    if set(channel.classes) != set(release.classes) or not set(channel.outputs) <= set(
+        release.outputs
+    ):
         raise InputError("The claim's labels must be those of the release.")
     rows = [channel.classes.index(label) for label in release.classes]
-    columns = [channel.outputs.index(label) for label in release.outputs]
-    return Channel(channel.matrix[np.ix_(rows, columns)], release.classes, release.outputs)
+    columns = [release.outputs.index(label) for label in channel.outputs]
+    # An output that the mechanism never gives, such as a label left out by RR-Top-k, has zeros.
+    matrix = np.zeros((len(release.classes), len(release.outputs)))
+    matrix[:, columns] = channel.matrix[rows]
+    return Channel(matrix, release.classes, release.outputs)
 
 
 def attackers_channel(context: AuditContext, rows: IndexArray) -> Channel | None:

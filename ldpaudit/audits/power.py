@@ -109,6 +109,14 @@ def _insider(context: AuditContext, channel: Channel, sizes: IndexArray) -> Find
     return Finding(estimates=tuple(estimates), notes=tuple(_no_power(value)), bounds=bounds)
 
 
+def _is_randomized_response(channel: Channel) -> bool:
+    """Return whether a channel keeps each label with one probability and favours no other."""
+    if channel.outputs != channel.classes or not math.isfinite(channel.epsilon):
+        return False
+    alike = RandomizedResponse.from_epsilon(channel.classes, channel.epsilon).channel
+    return bool(np.allclose(alike.matrix, channel.matrix, atol=1e-9))
+
+
 def _limit(context: AuditContext, channel: Channel) -> float:
     """Return the claimed ε; the channel to the bins of a numeric mechanism may have a smaller."""
     return channel.epsilon if context.claim.epsilon is None else context.claim.epsilon
@@ -159,7 +167,7 @@ def _rows_needed(
 def _no_power(excess: float) -> Iterator[Note]:
     if math.isinf(excess):
         text = (
-            "With so few rows no excess over the claim, however large, would have been found "
+            "With these rows and features no excess over the claim, however large, would be found "
             "reliably."
         )
         yield Note(audit="power", text=text, level="warning")
@@ -196,7 +204,7 @@ def _outsider(context: AuditContext, channel: Channel) -> Finding:
     evidence = outsider_evidence(context)
     if isinstance(evidence, str):
         raise InsufficientDataError(f"no bound of ε could be computed: {evidence}")
-    if not isinstance(context.claim, RandomizedResponse):
+    if not _is_randomized_response(channel):
         text = (
             "What the bound from the release alone could have found is estimated for randomized "
             "response only; for another channel it is not known."
