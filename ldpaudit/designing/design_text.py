@@ -46,6 +46,10 @@ def sentences(found: Design) -> list[str]:
             f"Total ε = {exact(found.total_epsilon)} nats: {exact(found.prior_epsilon)} for the "
             f"private prior and {exact(found.problem.epsilon)} for the labels."
         )
+        lines.append(
+            "The losses are expected under that estimate, not under the true prior; every run "
+            "draws a new estimate and spends its ε again."
+        )
     return lines + _reasons(found)
 
 
