@@ -61,7 +61,7 @@ class CsvBatches(CsvFile):
         kinds = [self.schema.field(name).type for name in names]
         for block in self._text_blocks(names):
             with self._reading():
-                cells = [c.cast(k) for c, k in zip(block.columns, kinds, strict=True)]
+                cells = [_typed(c, k) for c, k in zip(block.columns, kinds, strict=True)]
             yield pa.RecordBatch.from_arrays(cells, names=names)
 
     def _text_blocks(self, names: list[str]) -> Iterator[pa.RecordBatch]:
@@ -95,6 +95,10 @@ class CsvBatches(CsvFile):
             except pa.ArrowInvalid:
                 raise InputError(f"The column {quoted(name)} must be text in UTF-8.") from None
         return pa.RecordBatch.from_arrays(columns, names=block.schema.names)
+
+
+def _typed(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return pa.nulls(len(column)) if pa.types.is_null(kind) else column.cast(kind)
 
 
 def _widened(kind: pa.DataType, column: pa.Array) -> pa.DataType:

@@ -51,13 +51,14 @@ class Withheld:
     rng: np.random.Generator | None
 
     def schema(self, features: pa.Schema) -> pa.Schema:
-        """Return the features' columns and types."""
-        return features
+        """Return the features' columns and types, dictionaries unordered."""
+        return unordered(features)
 
     def release(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return as many rows that say nothing about the batch."""
         if self.synthetic is None:
-            nothing = [pa.nulls(len(batch), field.type) for field in batch.schema]
+            kinds = unordered(batch.schema).types
+            nothing = [pa.nulls(len(batch), kind) for kind in kinds]
             return pa.RecordBatch.from_arrays(nothing, names=batch.schema.names)
         drawn = uniform_below(len(self.synthetic), len(batch), bit_source(self.rng))
         return as_batch(self.synthetic.take(drawn.astype(np.int64)), batch.schema)
@@ -105,9 +106,18 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 def _encoded(column: pa.Array, kind: pa.DataType) -> pa.Array:
     encoded = column.dictionary_encode()
-    return pa.DictionaryArray.from_arrays(
-        encoded.indices.cast(kind.index_type), encoded.dictionary, ordered=kind.ordered
-    )
+    return pa.DictionaryArray.from_arrays(encoded.indices.cast(kind.index_type), encoded.dictionary)
+
+
+def unordered(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with no dictionary in an order: one made anew has none that means much."""
+    return pa.schema([pa.field(f.name, _unordered(f.type)) for f in schema])
+
+
+def _unordered(kind: pa.DataType) -> pa.DataType:
+    if not pa.types.is_dictionary(kind):
+        return kind
+    return pa.dictionary(kind.index_type, kind.value_type)
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,8 +51,8 @@ class CodedRelease:
     def write(self, codes: IntArray) -> pa.Array:
         """Return outputs given as codes."""
         if pa.types.is_dictionary(self.type):
-            ordered = self.type.ordered
-            return pa.DictionaryArray.from_arrays(pa.array(codes), self.outputs, ordered=ordered)
+            indices = pa.array(codes).cast(self.type.index_type)
+            return pa.DictionaryArray.from_arrays(indices, self.outputs)
         return self.outputs.take(pa.array(codes))
 
 
@@ -78,8 +78,14 @@ def coded_release(
     array = output_array(outputs, bare_type(kind), found)
     typed = array.type
     if pa.types.is_dictionary(kind) and array.type == bare_type(kind):
-        typed = pa.dictionary(pa.int32(), array.type, ordered=kind.ordered)
+        typed = pa.dictionary(_index_type(kind, len(array)), array.type)
     return CodedRelease(mechanism, array, typed, rng)
+
+
+def _index_type(kind: pa.DataType, size: int) -> pa.DataType:
+    """Return the dictionary's own index type, or int32 where that is too narrow."""
+    fits = size <= 1 << (kind.index_type.bit_width - 1)
+    return kind.index_type if fits else pa.int32()
 
 
 def output_array(outputs: Sequence[Label], kind: pa.DataType, found: pa.Array) -> pa.Array:

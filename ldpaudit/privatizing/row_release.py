@@ -21,6 +21,7 @@ from ldpaudit.privatizing.feature_release import (
     GaussianNoise,
     Withheld,
     replaced,
+    unordered,
 )
 from ldpaudit.privatizing.label_release import (
     CodedRelease,
@@ -97,8 +98,8 @@ class DoubleRelease:
         return self.outputs.type
 
     def schema(self, features: pa.Schema) -> pa.Schema:
-        """Return the features' columns and types."""
-        return features
+        """Return the features' columns and types, dictionaries unordered."""
+        return unordered(features)
 
     def release(
         self,

@@ -92,7 +92,9 @@ def read_features(
 
 
 def _as_type(column: pa.ChunkedArray, kind: pa.DataType, name: str, role: str) -> pa.ChunkedArray:
-    """Return a column in the data's type; only numbers of another width are converted."""
+    """Return a column in the data's type; only numbers and texts of another width are converted."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if column.type == kind:
         return column
     if _family(column.type) != _family(kind) and not pa.types.is_null(column.type):
