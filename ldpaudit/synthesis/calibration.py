@@ -11,10 +11,10 @@ from ldpaudit.release import Float32Array, FloatArray, IntArray
 from ldpaudit.synthesis.networks import NetworkPair, draw_noise
 
 _AT_ONCE = 4096
-_ROWS = 5000
+_ROWS = 3000
 _KNOTS = 101
-_ROUNDS = 4
-_LARGEST_SHIFT = 4.0
+_ROUNDS = 8
+_LARGEST_SHIFT = 12.0
 
 
 @dataclass(frozen=True)

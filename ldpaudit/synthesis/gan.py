@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.errors import InputError
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import integer_seed
-from ldpaudit.release import BoolArray, Float32Array, IndexArray, IntArray
+from ldpaudit.release import Float32Array, IntArray
+from ldpaudit.synthesis.batches import check_class_sizes, held_out_rows
 from ldpaudit.synthesis.encoded import EncodedRows
 from ldpaudit.synthesis.image_codec import ImageCodec, image_side
 from ldpaudit.synthesis.interface import (
@@ -25,15 +26,11 @@ from ldpaudit.synthesis.interface import (
 from ldpaudit.synthesis.table_codec import TableCodec
 
 if TYPE_CHECKING:
-    from ldpaudit.synthesis.adversarial import TrainingPlan, TrainingRecord
     from ldpaudit.synthesis.calibration import Calibration
     from ldpaudit.synthesis.networks import NetworkPair
+    from ldpaudit.synthesis.training import TrainingPlan, TrainingRecord
 
 Network = Literal["auto", "dense", "convolutional"]
-
-MIN_CLASS_ROWS = 20
-"""A class with fewer rows cannot be learnt."""
-_HELD_OUT = 0.1
 
 
 class ConditionalGan:
@@ -115,14 +112,14 @@ class ConditionalGan:
         from ldpaudit.synthesis.network_building import build_networks, torch_device
 
         codes = check_training_set(table, labels, classes)
-        _check_sizes(codes, classes)
+        check_class_sizes(codes, classes)
         seed = integer_seed(rng)
         draws = np.random.default_rng(seed)
         codec = self._fitted_codec(table)
         rows = _encoded(codec, table, draws)
         place = torch_device(device)
         pair = build_networks(codec, classes, integer_seed(draws))
-        held_out = _held_out(codes, classes, draws)
+        held_out = held_out_rows(codes, classes, draws)
         distance = SlicedDistance.to(rows[held_out], codes[held_out], classes, pair.codes, draws)
         plan = self._plan(codec)
         record = train(
@@ -137,7 +134,10 @@ class ConditionalGan:
             progress=progress or NoProgress(),
         )
         self._calibration = _calibration(codec, pair, rows, codes, classes, draws, place)
-        self._warnings = _small_classes(codes[~held_out], classes, plan.batch)
+        self._warnings = (
+            *_small_classes(codes[~held_out], classes, plan.batch),
+            *_out_of_time(record.stopped, plan.seconds),
+        )
         self.record, self._seed, self._device = record, seed, place
         self._rows, self._classes = table.num_rows, classes
         self._codec, self._pair = codec, pair
@@ -209,22 +209,13 @@ class ConditionalGan:
         return TableCodec.fit(table)
 
     def _plan(self, codec: TableCodec | ImageCodec) -> "TrainingPlan":
-        from ldpaudit.synthesis.adversarial import TrainingPlan
+        from ldpaudit.synthesis.training import TrainingPlan
 
         if isinstance(codec, ImageCodec):
-            plan = TrainingPlan(steps=6000, seconds=240.0, batch=64, learning_rate=2e-4)
+            plan = TrainingPlan(steps=3000, seconds=600.0, batch=64, learning_rate=2e-4)
         else:
-            plan = TrainingPlan(steps=3000, seconds=120.0, batch=300, learning_rate=5e-4)
+            plan = TrainingPlan(steps=2500, seconds=300.0, batch=300, learning_rate=5e-4)
         return replace(plan, **self.limits)  # type: ignore[arg-type]
-
-
-def _check_sizes(codes: IntArray, classes: int) -> None:
-    small = int((np.bincount(codes, minlength=classes) < MIN_CLASS_ROWS).sum())
-    if small:
-        raise InsufficientDataError(
-            f"A generator needs at least {MIN_CLASS_ROWS} rows of every class; {small} of "
-            f"{classes} classes have fewer."
-        )
 
 
 def _small_classes(codes: IntArray, classes: int, batch: int) -> tuple[str, ...]:
@@ -237,12 +228,13 @@ def _small_classes(codes: IntArray, classes: int, batch: int) -> tuple[str, ...]
     )
 
 
-def _held_out(codes: IntArray, classes: int, rng: np.random.Generator) -> BoolArray:
-    mask = np.zeros(len(codes), dtype=np.bool_)
-    for y in range(classes):
-        rows: IndexArray = rng.permutation(np.flatnonzero(codes == y))
-        mask[rows[: max(int(_HELD_OUT * len(rows)), 5)]] = True
-    return mask
+def _out_of_time(stopped: str, seconds: float) -> tuple[str, ...]:
+    if stopped != "time":
+        return ()
+    return (
+        f"Training stopped after {seconds:.0f} seconds, before it was finished; the same seed may "
+        f"give another generator.",
+    )
 
 
 def _encoded(

@@ -6,10 +6,11 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.errors import InputError
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import IntArray
+from ldpaudit.synthesis.batches import check_class_sizes
 from ldpaudit.synthesis.class_mixture import ROWS_PER_COMPONENT, ClassMixture
 from ldpaudit.synthesis.encoded import EncodedRows
 from ldpaudit.synthesis.interface import (
@@ -21,8 +22,6 @@ from ldpaudit.synthesis.interface import (
     not_fitted,
 )
 from ldpaudit.synthesis.table_codec import TableCodec
-
-MIN_CLASS_ROWS = 20
 
 
 class ClassMixtures:
@@ -67,12 +66,8 @@ class ClassMixtures:
         """Fit it; see :meth:`ldpaudit.synthesis.interface.Generator.fit`. It needs no device."""
         del device
         codes = check_training_set(table, labels, classes)
+        check_class_sizes(codes, classes)
         counts = np.bincount(codes, minlength=classes)
-        if (counts < MIN_CLASS_ROWS).any():
-            raise InsufficientDataError(
-                f"A generator needs at least {MIN_CLASS_ROWS} rows of every class; "
-                f"{int((counts < MIN_CLASS_ROWS).sum())} of {classes} classes have fewer."
-            )
         said = progress or NoProgress()
         said.step(f"generator: {table.num_rows} rows, a mixture for each of {classes} classes")
         seed = integer_seed(rng)

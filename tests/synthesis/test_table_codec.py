@@ -18,12 +18,16 @@ def mixed_table(rows: int = ROWS, seed: int = 0) -> pa.Table:
     """One column of every type that can be generated."""
     rng = np.random.default_rng(seed)
     real = rng.standard_normal(rows)
-    days = [datetime.date(2020, 1, 1) + datetime.timedelta(int(d)) for d in rng.integers(0, 99, rows)]
+    days = [
+        datetime.date(2020, 1, 1) + datetime.timedelta(int(d)) for d in rng.integers(0, 99, rows)
+    ]
     times = pa.array(rng.integers(1_600_000_000, 1_700_000_000, rows), pa.timestamp("s"))
     holes = rng.random(rows) < 0.3
     town = rng.choice(["oslo", "rome", "bonn"], rows, p=[0.7, 0.2, 0.1])
     pixels = rng.integers(0, 256, (rows, 4)).astype(np.uint8)
-    lists = [None if hole else list(row) for hole, row in zip(holes, real[:, None] + [0, 1], strict=True)]
+    lists = [
+        None if hole else list(row) for hole, row in zip(holes, real[:, None] + [0, 1], strict=True)
+    ]
     return pa.table(
         {
             "real": pa.array(real),
@@ -32,10 +36,14 @@ def mixed_table(rows: int = ROWS, seed: int = 0) -> pa.Table:
             "whole": pa.array(rng.integers(-5, 60, rows), pa.int8()),
             "big": pa.array(rng.integers(2**62, 2**62 + 1000, rows)),
             "unsigned": pa.array(rng.integers(2**63, 2**64 - 1, rows, dtype=np.uint64)),
-            "mostly zero": pa.array(np.where(rng.random(rows) < 0.9, 0, rng.integers(1, 99999, rows))),
+            "mostly zero": pa.array(
+                np.where(rng.random(rows) < 0.9, 0, rng.integers(1, 99999, rows))
+            ),
             "date": pa.array(days),
             "time": times,
-            "money": pa.array([decimal.Decimal(int(v * 100)).scaleb(-2) for v in real], pa.decimal128(8, 2)),
+            "money": pa.array(
+                [decimal.Decimal(int(v * 100)).scaleb(-2) for v in real], pa.decimal128(8, 2)
+            ),
             "flag": pa.array(rng.random(rows) < 0.2),
             "town": pa.array(town, mask=holes),
             "dictionary": pa.array(town).dictionary_encode(),

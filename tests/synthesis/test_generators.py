@@ -1,0 +1,282 @@
+import functools
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from ldpaudit.errors import (
+    GeneratorDivergedError,
+    InputError,
+    InsufficientDataError,
+    OutputError,
+)
+from ldpaudit.progress import NoProgress
+from ldpaudit.synthesis import (
+    ConditionalGan,
+    Generator,
+    UserTable,
+    generator,
+    load_generator,
+    save_generator,
+)
+
+FAST = {"steps": 40, "batch": 60}
+OPTIONS = {"gan": FAST, "mixture": {"components": 4}}
+
+
+def people(rows: int = 600, seed: int = 0) -> tuple[pa.Table, np.ndarray]:
+    """A real and a whole column, holes, and a town, all of which depend on the label."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, rows).astype(np.int32)
+    real = labels * 2 + rng.standard_normal(rows)
+    holes = rng.random(rows) < np.where(labels == 1, 0.4, 0.1)
+    town = np.where(rng.random(rows) < np.where(labels == 1, 0.8, 0.2), "oslo", "rome")
+    table = pa.table(
+        {
+            "age": pa.array(np.round(40 + 5 * real).astype(np.int16)),
+            "real": pa.array(real, mask=holes),
+            "town": pa.array(town),
+        }
+    )
+    return table, labels
+
+
+@functools.cache
+def fitted(name: str, seed: int = 1, **options: object) -> Generator:
+    table, labels = people()
+    made = generator(name, **{**OPTIONS[name], **options})
+    return made.fit(table, labels, 2, rng=np.random.default_rng(seed), device="cpu")
+
+
+@pytest.fixture(params=["gan", "mixture"])
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_samples_have_the_schema_and_only_values_that_occur(name: str) -> None:
+    table, _ = people()
+    made = fitted(name)
+    assert isinstance(made, Generator)
+    labels = np.array([0, 1, 1] * 50, dtype=np.int32)
+    sample = made.sample(labels, np.random.default_rng(0))
+    assert sample.schema.equals(table.schema)
+    assert sample.num_rows == 150
+    assert set(sample["town"].to_pylist()) <= {"oslo", "rome"}
+    assert set(sample["age"].to_pylist()) <= set(table["age"].to_pylist())
+    assert made.sample(labels[:0], np.random.default_rng(0)).num_rows == 0
+
+
+def test_each_class_has_its_own_law() -> None:
+    sample = fitted("mixture").sample(
+        np.repeat([0, 1], 4000).astype(np.int32), np.random.default_rng(0)
+    )
+    # Standard errors: below 0.008 for the shares, 0.02 for the means, and as much again (times 4)
+    # for the 300 training rows of a class; the limits are four of them.
+    for label, share, holes, mean in ((0, 0.2, 0.1, 0.0), (1, 0.8, 0.4, 2.0)):
+        part = sample.slice(4000 * label, 4000)
+        towns = np.array(part["town"].to_pylist()) == "oslo"
+        real = part["real"]
+        assert abs(towns.mean() - share) < 0.12
+        assert abs(real.null_count / 4000 - holes) < 0.12
+        assert abs(np.mean(real.drop_null().to_numpy()) - mean) < 0.3
+
+
+def test_the_same_rng_gives_the_same_rows_and_leaves_torch_alone(name: str) -> None:
+    before = torch.get_rng_state()
+    first, third = fitted(name), fitted(name, seed=2)
+    second = fitted.__wrapped__(name)
+    assert torch.equal(torch.get_rng_state(), before)
+    labels = np.repeat([0, 1], 40).astype(np.int32)
+    rows = [g.sample(labels, np.random.default_rng(5)) for g in (first, second, third)]
+    assert rows[0].equals(rows[1])
+    assert not rows[0].equals(rows[2])
+
+
+def test_a_file_gives_the_same_generator_back(name: str, tmp_path: Path) -> None:
+    made = fitted(name)
+    path = save_generator(made, tmp_path / "generator.pt")  # type: ignore[arg-type]
+    assert path.stat().st_mode & 0o777 == 0o600
+    again = load_generator(path)
+    labels = np.repeat([0, 1], 40).astype(np.int32)
+    rows = [g.sample(labels, np.random.default_rng(5)) for g in (made, again)]
+    assert rows[0].equals(rows[1])
+    assert again.describe() == made.describe()
+    with pytest.raises(OutputError, match="exists already"):
+        save_generator(made, path)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+class Trap:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return (pytest.fail, ("code in the file was run",))
+
+
+@pytest.mark.parametrize("content", [b"", b"no generator", Trap(), {"format": "x"}])
+def test_other_files_are_refused_and_never_run(content: object, tmp_path: Path) -> None:
+    path = tmp_path / "generator.pt"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        torch.save(content, path)
+    with pytest.raises(InputError, match="must be a generator's file"):
+        load_generator(path)
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "generator.pt"
+    head = {"format": "ldpaudit-generator", "version": 1, "name": "gan"}
+    torch.save({**head, "state": {}}, path)
+    with pytest.raises(InputError, match="damaged"):
+        load_generator(path)
+    torch.save({**head, "version": 99}, path)
+    with pytest.raises(InputError, match="another version"):
+        load_generator(path)
+
+
+def test_the_declaration_says_whose_rows_were_used(name: str) -> None:
+    described = fitted(name).describe()
+    assert described["name"] == name
+    assert described["rows"] == 600
+    assert described["trained_on"] == "private"
+    assert isinstance(described["seed"], int)
+
+
+def test_training_that_diverges_keeps_nothing() -> None:
+    table, labels = people()
+    made = ConditionalGan(steps=30, batch=40, learning_rate=1e9)
+    with pytest.raises(GeneratorDivergedError, match="Nothing is kept"):
+        made.fit(table, labels, 2, rng=np.random.default_rng(0), device="cpu")
+    with pytest.raises(InputError, match="must be fitted"):
+        made.sample(labels, np.random.default_rng(0))
+
+
+def test_training_that_learns_nothing_is_refused() -> None:
+    table, labels = people()
+    made = ConditionalGan(steps=10, batch=100, learning_rate=1e-9)
+    with pytest.raises(GeneratorDivergedError, match="hardly nearer"):
+        made.fit(table, labels, 2, rng=np.random.default_rng(0), device="cpu")
+
+
+def test_training_tells_its_progress_and_keeps_a_record() -> None:
+    said: list[str] = []
+
+    class Listener(NoProgress):
+        def step(self, text: str) -> None:
+            said.append(text)
+
+    table, labels = people()
+    made = ConditionalGan(**FAST)
+    made.fit(table, labels, 2, rng=np.random.default_rng(0), progress=Listener(), device="cpu")
+    assert any("critic's loss" in text for text in said)
+    assert made.record is not None
+    assert (made.record.steps, made.record.stopped) == (40, "steps")
+
+
+def test_a_small_class_is_used_again_with_a_warning_and_a_tiny_one_refused(name: str) -> None:
+    table, _ = people(200)
+    labels = (np.arange(200) < 30).astype(np.int32)
+    made = generator(name, **OPTIONS[name])
+    made.fit(table, labels, 2, rng=np.random.default_rng(0), device="cpu")
+    assert len(made.warnings) == 1
+    with pytest.raises(InsufficientDataError, match="at least 20 rows of every class; 1 of 2"):
+        made.fit(table, (np.arange(200) < 19).astype(np.int32), 2, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "words"),
+    [
+        (np.zeros(200, dtype=np.int32), 2, "1 of 2 have none"),
+        (np.zeros(200, dtype=np.int32), 1, "at least 2 classes"),
+        (np.full(200, 5, dtype=np.int32), 2, "must be one of 0 … 1"),
+        (np.zeros(7, dtype=np.int32), 2, "200 rows, the labels 7"),
+        (np.zeros(200), 2, "array of integers"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(
+    name: str, labels: np.ndarray, classes: int, words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        generator(name).fit(people(200)[0], labels, classes, rng=np.random.default_rng(0))
+
+
+def test_unknown_names_and_options_are_refused() -> None:
+    with pytest.raises(InputError, match="choose from gan, mixture"):
+        generator("copula")
+    with pytest.raises(InputError, match="no such option"):
+        generator("gan", components=3)
+    with pytest.raises(InputError, match="'public' or 'private'"):
+        generator("gan", trained_on="mine")
+    with pytest.raises(InputError, match="must be positive"):
+        generator("gan", steps=0)
+    if not torch.cuda.is_available():
+        with pytest.raises(InputError, match="there is no GPU"):
+            generator("gan").fit(*people(), 2, rng=np.random.default_rng(0), device="cuda")
+
+
+def test_images_are_drawn_by_a_convolutional_generator(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 300).astype(np.int32)
+    # Class 0 is bright on the left, class 1 on the right.
+    pixels = (rng.random((300, 8, 8)) < 0.1).astype(np.float32)
+    pixels[labels == 0, :, :4] = 1
+    pixels[labels == 1, :, 4:] = 1
+    column = pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), 64)
+    table = pa.table({"image": column})
+    made = ConditionalGan(steps=120, batch=30)
+    made.fit(table, labels, 2, rng=np.random.default_rng(1), device="cpu")
+    assert made.describe()["network"] == "convolutional"
+    asked = np.repeat([0, 1], 100).astype(np.int32)
+    sample = made.sample(asked, np.random.default_rng(2))
+    assert sample.schema.equals(table.schema)
+    drawn = sample["image"].combine_chunks().flatten().to_numpy().reshape(-1, 8, 8)
+    assert set(np.unique(drawn)) <= {0.0, 1.0}
+    right_side = drawn[:, :, 4:].mean(axis=(1, 2)) > drawn[:, :, :4].mean(axis=(1, 2))
+    assert np.mean(right_side == asked) > 0.9
+    again = load_generator(save_generator(made, tmp_path / "images.pt"))
+    assert again.sample(asked, np.random.default_rng(2)).equals(sample)
+
+
+def user_table(**change: object) -> tuple[pa.Table, np.ndarray]:
+    columns = {"age": pa.array([1, 2, 3], pa.int16()), "real": [0.5, None, 1.0]}
+    table = pa.table({**columns, "town": ["oslo", "rome", "rome"], **change})
+    return table, np.array([0, 0, 1], dtype=np.int32)
+
+
+def test_a_users_table_gives_its_own_rows_of_the_label() -> None:
+    table, labels = people()
+    mine, codes = user_table()
+    made = UserTable(mine, codes, trained_on="public")
+    made.fit(table, labels, 2, rng=np.random.default_rng(0))
+    sample = made.sample(np.repeat([0, 1], 50).astype(np.int32), np.random.default_rng(1))
+    assert set(sample["age"].to_pylist()[:50]) == {1, 2}
+    assert set(sample["age"].to_pylist()[50:]) == {3}
+    assert made.describe() == {
+        "name": "table",
+        "version": 1,
+        "seed": None,
+        "rows": 3,
+        "trained_on": "public",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "labels", "words"),
+    [
+        ({"age": pa.array([1.0, 2.0, 3.0])}, [0, 0, 1], "must be of type int16. Got double"),
+        ({"more": [1, 2, 3]}, [0, 0, 1], "must not have the column 'more'"),
+        ({}, [0, 0, 0], "rows of every class; 1 of 2"),
+        ({}, [0, 0, 2], "must be one of 0 … 1"),
+        ({}, [0, 0], "3 rows, the labels 2"),
+    ],
+)
+def test_a_users_table_that_does_not_fit_is_refused(
+    change: dict[str, object], labels: list[int], words: str
+) -> None:
+    mine, _ = user_table(**change)
+    made = UserTable(mine, np.array(labels, dtype=np.int32), trained_on="public")
+    with pytest.raises(InputError, match=words):
+        made.fit(*people(), 2, rng=np.random.default_rng(0))
+    with pytest.raises(InputError, match="must be fitted"):
+        made.sample(np.array([0], dtype=np.int32), np.random.default_rng(0))
