@@ -49,6 +49,13 @@ class FileDeclaration:
                 "The release was made as an experiment, with draws that can be repeated: whoever "
                 "knows the seed can undo the mechanism."
             )
+        made_by = self.provenance.get("generator")
+        if isinstance(made_by, Mapping) and made_by.get("trained_on") != "public":
+            found.append(
+                "The generator of the synthetic features was trained on private rows: the "
+                "guarantee of double randomized response assumes public ones, or a generator with "
+                "a privacy budget of its own."
+            )
         parts = self.provenance.get("epsilon", {})
         if parts.get("prior", 0) > 0:
             found.append(

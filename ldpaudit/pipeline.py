@@ -34,6 +34,7 @@ AUDITS = {
     "instance-loss": "ldpaudit.audits.instance_loss:InstanceLossAudit",
     "label-inference": "ldpaudit.audits.label_inference:LabelInferenceAudit",
     "renyi": "ldpaudit.audits.renyi:RenyiAudit",
+    "synthetic": "ldpaudit.audits.synthetic:SyntheticAudit",
     "power": "ldpaudit.audits.power:PowerAudit",
 }
 """The built-in audits in the order in which they run; imported when they do."""
