@@ -80,7 +80,7 @@ def _release(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
     name, _, rest = text.partition(":")
     more = settings([part for part in rest.split(",") if part])
     times = more.pop("times", 1.0)
-    if isinstance(times, bool) or times != int(times) or not 1 <= times <= _MOST:
+    if isinstance(times, bool | str) or not 1 <= times <= _MOST or times != int(times):
         raise InputError(f"'times' must be a whole number from 1 to {_MOST}.")
     epsilon, noise = more.pop("epsilon", None), more.pop("lambda", None)
     return [build(Specification(name, epsilon, noise, more, loss), domain)] * int(times)

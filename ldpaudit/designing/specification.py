@@ -10,7 +10,12 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import from_declaration, names
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.parameters import check_epsilon, check_numeric_classes, check_proportion
+from ldpaudit.mechanisms.parameters import (
+    check_epsilon,
+    check_numeric_classes,
+    check_positive,
+    check_proportion,
+)
 from ldpaudit.release import Declaration, FloatArray, Label
 
 _LAMBDA: Final = frozenset(
@@ -49,15 +54,15 @@ class Specification:
     loss: Loss = "squared"
 
 
-def settings(given: Sequence[str]) -> dict[str, float | bool]:
-    """Read ``KEY=VALUE`` parameters: numbers, ``true`` and ``false``.
+def settings(given: Sequence[str]) -> dict[str, Any]:
+    """Read ``KEY=VALUE`` parameters: numbers, ``true`` and ``false``, else text.
 
     Raises
     ------
     InputError
         If one is not written so, or a key occurs twice.
     """
-    found: dict[str, float | bool] = {}
+    found: dict[str, Any] = {}
     for text in given:
         key, equals, value = text.partition("=")
         key = key.strip().replace("-", "_")
@@ -67,13 +72,13 @@ def settings(given: Sequence[str]) -> dict[str, float | bool]:
     return found
 
 
-def _value(text: str) -> float | bool:
+def _value(text: str) -> float | bool | str:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
         return float(text)
     except ValueError:
-        raise InputError("A further parameter must be a number, true or false.") from None
+        return text
 
 
 def build(wanted: Specification, domain: Domain) -> Mechanism:
@@ -137,7 +142,7 @@ def _classes(domain: Domain) -> tuple[Label, ...]:
 
 def _model_noise(epsilon: float, floor: Any) -> float:
     """Return the λ at which no row's ε exceeds the one asked for: 1/(1 + f(e^ε − 1))."""
-    if isinstance(floor, bool) or not floor > 0:
+    if isinstance(floor, bool | str) or not floor > 0:
         raise InputError(
             "Model-based randomized response has a finite ε with a floor above 0 only: state "
             "--set floor=F, or --lambda."
@@ -156,7 +161,7 @@ def _gaussian(stated: dict[str, Any]) -> dict[str, Any]:
     if "sigma" not in stated:
         from ldpaudit.mechanisms.gaussian import gaussian_sigma
 
-        width = 2 * float(stated["radius"])
+        width = 2 * check_positive("radius", stated["radius"])
         stated["sigma"] = gaussian_sigma(stated["feature_epsilon"], stated["feature_delta"], width)
     return stated
 
