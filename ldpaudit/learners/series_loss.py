@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 from numpy.polynomial import Polynomial
+from numpy.polynomial.polynomial import polyval
 from scipy.special import expit
 
 from ldpaudit.errors import InputError
@@ -139,7 +140,7 @@ def _log_loss_derivative(margin: FloatArray, j: int) -> FloatArray:
     # The second derivative is even: from there on the side where q ≤ 1/2 says all, without the
     # cancellation of the other side.
     mirrored = margin if j == 1 else np.abs(margin)
-    values = np.asarray(_polynomial(j)(expit(-mirrored)))
+    values = np.asarray(polyval(expit(-mirrored), _polynomial(j).coef))
     return values if j == 1 or j % 2 == 0 else np.where(margin < 0, -values, values)
 
 
