@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 from ldpaudit.designing.analysis import expected_loss
 from ldpaudit.designing.candidates import Candidate, Problem, Proposal, candidates, outputs_of
@@ -13,6 +13,9 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.parameters import check_epsilon, check_prior
 from ldpaudit.progress import NoProgress, Progress
+
+_ROUNDING: Final = 1e-9
+"""How much smaller, relatively, another loss may be than one that is proved to be the least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +127,22 @@ def compare_mechanisms(
     for candidate in candidates(reference):
         told.step(f"{candidate.name} {candidate.variant}".strip())
         scored.append(_score(candidate, problem))
-    return tuple(sorted(scored, key=_rank))
+    return _in_order(scored)
+
+
+def _in_order(scored: list[Scored]) -> tuple[Scored, ...]:
+    """Order by loss; what is proved to be optimal comes before what only rounding puts below it."""
+    ordered = sorted(scored, key=_rank)
+    for one in [s for s in ordered if s.optimal_among and s.usable]:
+        least = ordered[0].loss
+        assert least is not None
+        assert one.loss is not None
+        if one.loss <= least + _ROUNDING * max(abs(least), abs(one.loss)):
+            return (one, *(s for s in ordered if s is not one))
+    return tuple(ordered)
 
 
 def _rank(scored: Scored) -> tuple[float, int]:
-    """Order by loss; of equal losses the one that is proved to be optimal comes first."""
     place = math.inf if scored.loss is None else scored.loss
     return place, (0 if scored.optimal_among else 1) + 2 * (scored.loss is None)
 

@@ -6,12 +6,21 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.additive import AdditiveNoise
+from ldpaudit.mechanisms.debiased_rr import DebiasedRR
+from ldpaudit.mechanisms.discrete_noise import DiscreteNoise
+from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism
 from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.mesh_program import MeshRandomizer
+from ldpaudit.mechanisms.optimal_unbiased import OptimalUnbiased
 from ldpaudit.release import FloatArray
 
 UNBIASED: Final = 1e-9
-"""How far from unbiased rounding may leave a mechanism, in units of its largest output or label."""
+"""How far from unbiased rounding, or a program's solver, may leave a mechanism that is unbiased by
+construction, in units of its scale."""
+_ROUNDING: Final = 1e-12
+"""The same for a matrix, of which nothing else is known."""
 _PLACES: Final = 51
 
 
@@ -25,20 +34,21 @@ class LabelErrors:
         The labels, or evenly spaced ones where any number of a range is one.
     bias, variance : float64 arrays of shape (k,)
         E[ŷ | y] − y and Var[ŷ | y].
-    scale : float
-        The largest |output|, |label| or standard deviation: what rounding is measured in.
+    rounding : float
+        Up to which |bias| is rounding; 0 for a family that is biased by construction, however
+        little.
     """
 
     labels: FloatArray
     bias: FloatArray
     variance: FloatArray
-    scale: float
+    rounding: float
 
     @property
     def largest_bias(self) -> float:
         """The largest |bias| of a label, 0 where it is rounding only."""
         worst = float(np.abs(self.bias).max())
-        return 0.0 if worst <= UNBIASED * self.scale else worst
+        return 0.0 if worst <= self.rounding else worst
 
     @property
     def unbiased(self) -> bool:
@@ -62,7 +72,15 @@ def label_errors(mechanism: Mechanism) -> LabelErrors | None:
     except InputError:
         return None
     scale = max(float(np.abs(values).max()), float(np.sqrt(variance.max())), _reach(mechanism))
-    return LabelErrors(values, bias, variance, scale)
+    return LabelErrors(values, bias, variance, scale * _tolerance(mechanism))
+
+
+def _tolerance(mechanism: Mechanism) -> float:
+    if isinstance(mechanism, AdditiveNoise | DiscreteNoise):
+        return 0.0 if mechanism.clipped else UNBIASED
+    if isinstance(mechanism, OptimalUnbiased | DebiasedRR | MeshRandomizer):
+        return UNBIASED
+    return _ROUNDING if isinstance(mechanism, ExplicitChannel) else 0.0
 
 
 def _values(mechanism: NumericMechanism) -> FloatArray:

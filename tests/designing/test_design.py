@@ -72,6 +72,13 @@ def test_the_poisson_loss_gives_reasons():
     assert best(positive, unbiased=True).name == "optimal-unbiased"
 
 
+def test_a_tiny_bias_is_a_bias_and_rounding_beats_no_proof():
+    found = {s.name: s for s in scores(30.0)}
+    assert next(iter(found)) == "rr-on-bins"
+    assert not found["randomized-response"].unbiased
+    assert 0 < found["randomized-response"].errors.largest_bias < 1e-10
+
+
 def test_negative_labels_have_no_poisson_loss():
     with pytest.raises(ValueError, match="not negative"):
         scores(1.0, "poisson", SKEWED, LabelRange(-1, 4, 1))
