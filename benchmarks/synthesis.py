@@ -44,10 +44,8 @@ def images(folder: Path) -> None:
     held_out, train = order[:HELD_OUT], order[HELD_OUT:]
     x0, x, y = x[held_out], x[train], y[train]
     print(f"MNIST 0 against 9: {len(x)} training images, {HELD_OUT} held out, one thread.\n")
-    print(
-        "| generator | seconds | labelled right | discriminator's AUC | memorisation | accuracy |"
-    )
-    print("|---|---:|---:|---:|---|---:|")
+    print("| generator | seconds | CPU s | labelled right | AUC | memorisation | accuracy |")
+    print("|---|---:|---:|---:|---:|---|---:|")
     judge = ReleaseClassifier(model="network", correction=None, network=CNN).fit(x, y)
     real = float(np.mean(judge.predict(test_x) == test_y))
     for name in ("gan", "mixture"):

@@ -66,3 +66,14 @@ def held_out_rows(codes: IntArray, classes: int, rng: np.random.Generator) -> Bo
         rows: IndexArray = rng.permutation(np.flatnonzero(codes == y))
         mask[rows[: max(int(_HELD_OUT * len(rows)), _FEWEST_HELD_OUT)]] = True
     return mask
+
+
+def small_class_warning(codes: IntArray, classes: int, batch: int) -> tuple[str, ...]:
+    """Return a sentence where classes have fewer rows than their share of a batch."""
+    small = int((np.bincount(codes, minlength=classes) < batch // classes).sum())
+    if not small:
+        return ()
+    return (
+        f"{small} of {classes} classes have fewer rows than their share of one batch; their rows "
+        f"were used again and again, so the generator may repeat them.",
+    )

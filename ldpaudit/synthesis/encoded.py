@@ -1,6 +1,7 @@
 """Tables as generators see them: Gaussian numbers and codes of categories."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -48,3 +49,12 @@ class EncodedRows:
         for column, start in enumerate(starts[: len(self.cardinalities)]):
             out[np.arange(len(self)), start + self.codes[:, column]] = 1.0
         return out
+
+
+def split_rows(flat: Float32Array, d: int, sizes: tuple[int, ...]) -> EncodedRows:
+    """Return numbers and, of each relaxed code, the largest entry: an exact draw (Gumbel-max)."""
+    starts = d + np.cumsum([0, *sizes])
+    codes = [flat[:, a:b].argmax(axis=1) for a, b in pairwise(starts)]
+    empty = np.zeros((len(flat), 0), dtype=np.int32)
+    stacked = np.stack(codes, axis=1).astype(np.int32) if codes else empty
+    return EncodedRows(flat[:, :d], stacked, sizes)

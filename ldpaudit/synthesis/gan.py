@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -12,8 +11,8 @@ from ldpaudit.errors import InputError
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import Float32Array, IntArray
-from ldpaudit.synthesis.batches import check_class_sizes, held_out_rows
-from ldpaudit.synthesis.encoded import EncodedRows
+from ldpaudit.synthesis.batches import check_class_sizes, held_out_rows, small_class_warning
+from ldpaudit.synthesis.encoded import split_rows
 from ldpaudit.synthesis.image_codec import ImageCodec, image_side
 from ldpaudit.synthesis.interface import (
     VERSION,
@@ -135,7 +134,7 @@ class ConditionalGan:
         )
         self._calibration = _calibration(codec, pair, rows, codes, classes, draws, place)
         self._warnings = (
-            *_small_classes(codes[~held_out], classes, plan.batch),
+            *small_class_warning(codes[~held_out], classes, plan.batch),
             *_out_of_time(record.stopped, plan.seconds),
         )
         self.record, self._seed, self._device = record, seed, place
@@ -153,7 +152,9 @@ class ConditionalGan:
         made = generate(self._pair, self._calibration, codes, integer_seed(rng), self._device)
         if isinstance(self._codec, ImageCodec):
             return self._codec.decode(made)
-        return self._codec.decode(_split(made, self._codec), rng)
+        return self._codec.decode(
+            split_rows(made, self._codec.numbers, self._codec.cardinalities), rng
+        )
 
     def describe(self) -> Mapping[str, Any]:
         """Return name, version, network, seed, number of training rows and whose rows they were."""
@@ -218,16 +219,6 @@ class ConditionalGan:
         return replace(plan, **self.limits)  # type: ignore[arg-type]
 
 
-def _small_classes(codes: IntArray, classes: int, batch: int) -> tuple[str, ...]:
-    small = int((np.bincount(codes, minlength=classes) < batch // classes).sum())
-    if not small:
-        return ()
-    return (
-        f"{small} of {classes} classes have fewer rows than their share of one batch; their rows "
-        f"were used again and again, so the generator may repeat them.",
-    )
-
-
 def _out_of_time(stopped: str, seconds: float) -> tuple[str, ...]:
     if stopped != "time":
         return ()
@@ -260,13 +251,3 @@ def _calibration(
         return Calibration.none(classes, 0)
     sizes = codec.cardinalities
     return Calibration.fit(pair, rows, codes, classes, sizes, integer_seed(rng), device)
-
-
-def _split(flat: Float32Array, codec: TableCodec) -> EncodedRows:
-    """Return numbers and, of each relaxed code, the largest entry: an exact draw (Gumbel-max)."""
-    d, sizes = codec.numbers, codec.cardinalities
-    starts = d + np.cumsum([0, *sizes])
-    codes = [flat[:, a:b].argmax(axis=1) for a, b in pairwise(starts)]
-    empty = np.zeros((len(flat), 0), dtype=np.int32)
-    stacked = np.stack(codes, axis=1).astype(np.int32) if codes else empty
-    return EncodedRows(flat[:, :d], stacked, sizes)

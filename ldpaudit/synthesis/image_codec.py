@@ -9,13 +9,8 @@ import pyarrow as pa
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import Float32Array, FloatArray
-from ldpaudit.synthesis.number_columns import (
-    list_entries,
-    lists_of,
-    missing_codes,
-    nearest_seen,
-    seen_values,
-)
+from ldpaudit.synthesis.arrow_numbers import list_entries, lists_of, missing_codes
+from ldpaudit.synthesis.number_columns import nearest_seen, seen_values
 from ldpaudit.synthesis.table_codec import check_same_schema
 
 SMALLEST_SIDE = 8

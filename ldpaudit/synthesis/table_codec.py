@@ -9,9 +9,10 @@ import pyarrow as pa
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import Float32Array, IntArray
+from ldpaudit.synthesis.arrow_numbers import can_be_numbers, missing_codes
 from ldpaudit.synthesis.category_columns import CategoryColumn
 from ldpaudit.synthesis.encoded import EncodedRows
-from ldpaudit.synthesis.number_columns import NumberColumn, can_be_numbers, missing_codes
+from ldpaudit.synthesis.number_columns import NumberColumn
 
 Column = NumberColumn | CategoryColumn
 
@@ -28,7 +29,7 @@ class TableCodec:
         One for each field.
     missing : tuple of tuple of int
         For each column of numbers the kinds of missing values that occur (see
-        :func:`~ldpaudit.synthesis.number_columns.missing_codes`); one kind needs no code.
+        :func:`~ldpaudit.synthesis.arrow_numbers.missing_codes`); one kind needs no code.
     """
 
     schema: pa.Schema
