@@ -140,7 +140,7 @@ def _log_loss_derivative(margin: FloatArray, j: int) -> FloatArray:
     # The second derivative is even: from there on the side where q ≤ 1/2 says all, without the
     # cancellation of the other side.
     mirrored = margin if j == 1 else np.abs(margin)
-    values = np.asarray(polyval(expit(-mirrored), _polynomial(j).coef))
+    values = np.asarray(polyval(expit(-mirrored), _polynomial(j).coef), dtype=np.float64)
     return values if j == 1 or j % 2 == 0 else np.where(margin < 0, -values, values)
 
 
