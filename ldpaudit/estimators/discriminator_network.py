@@ -74,7 +74,8 @@ def fit_network(
     if matrix.shape[1] == 0:
         raise InsufficientDataError("A discriminator needs a column that varies.")
     generator = torch.Generator().manual_seed(integer_seed(rng))
-    module = _convolutional(side) if side else _dense(matrix.shape[1])
+    with torch.random.fork_rng(devices=[]):  # layers draw from the global generator when built
+        module = _convolutional(side) if side else _dense(matrix.shape[1])
     _initialise(module, generator)
     with _threads(threads):
         _train(module.to(device), matrix, is_p, generator, device)
@@ -121,7 +122,7 @@ def _convolutional(side: int) -> Any:
 
 
 def _initialise(module: Any, generator: Any) -> None:
-    """Draw the weights from a generator of their own: the global one is left alone."""
+    """Draw the weights anew from a generator of their own."""
     from torch import nn
 
     for weights in module.parameters():

@@ -50,7 +50,7 @@ class CellMap:
     def fit(cls, p: FloatArray, q: FloatArray) -> "CellMap":
         """Learn quantile cells and their log ratios from guesses for rows of P and of Q."""
         both = np.concatenate([p, q])
-        bins = int(np.clip(len(both) // _BIN_ROWS, 2, _MOST_BINS))
+        bins = int(np.clip(2 * min(len(p), len(q)) // _BIN_ROWS, 2, _MOST_BINS))
         edges = np.unique(np.quantile(both, np.arange(1, bins) / bins))
         cells = np.searchsorted(edges, both, side="right")
         size = np.bincount(cells, minlength=len(edges) + 1)

@@ -105,7 +105,7 @@ def choose_critics(
 def _doubted(plain: ClippedCritic, tuning: Scores) -> float:
     """Return what cells must promise: the best of many promises on few rows promises too much."""
     few = min(len(tuning.p), len(tuning.q)) / 2
-    return 1.05 * plain.foreseen + 1 / math.sqrt(few)
+    return 1.05 * plain.foreseen + 3 / math.sqrt(few)
 
 
 def _best_of(
