@@ -4,6 +4,8 @@ Each takes (value, n, rng) and returns n outputs. The faulty ones are written fr
 of the fault.
 """
 
+from functools import partial
+
 import numpy as np
 
 K, EPSILON = 25, 1.0
@@ -162,3 +164,11 @@ def forgets_some(value, n, rng):
     clear = rng.random(n) < 0.05
     reports[clear, 1] = hashed(reports[clear, 0], value, 4)
     return reports
+
+
+extra_chance_sue_0_5 = partial(extra_chance, epsilon=0.5)
+extra_chance_sue_1 = partial(extra_chance, epsilon=1.0)
+extra_chance_sue_2 = partial(extra_chance, epsilon=2.0)
+extra_chance_oue_0_5 = partial(extra_chance, epsilon=0.5, optimized=True)
+extra_chance_oue_1 = partial(extra_chance, epsilon=1.0, optimized=True)
+extra_chance_oue_2 = partial(extra_chance, epsilon=2.0, optimized=True)

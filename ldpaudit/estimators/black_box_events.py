@@ -15,10 +15,10 @@ from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray
 
 _THRESHOLDS = 64
-_DOUBT = 2.5
+_DOUBT = 3.5
 """Standard errors of the choosing sample by which an event must be better."""
 _FEW_VALUES = 16
-_MARGIN = 0.02
+_MARGIN = 0.05
 """Nats by which boosted trees must be better than counting: they cost more to apply."""
 
 

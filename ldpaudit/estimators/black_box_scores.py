@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ldpaudit.estimators.black_box_binning import Binning, NumberBins
 from ldpaudit.estimators.black_box_outputs import NUMERIC, OutputTable
 from ldpaudit.estimators.black_box_views import View, fit_views
 from ldpaudit.release import FloatArray, IndexArray
@@ -14,6 +15,9 @@ SCREENING_LEVEL = 0.01
 """Shared by all columns of a view: how often one that tells nothing is kept."""
 _SMOOTHING = 1.0
 _BOOSTED_ROWS = 30_000
+_MOST_MERGED = 256
+_APART = 2.0
+"""Standard errors by which log ratios of neighbouring bins must differ to be kept apart."""
 
 
 class Score(Protocol):
@@ -121,7 +125,10 @@ class Histograms:
         return RatioScore(
             self.view,
             tuple(int(column) for column in used),
-            tuple(_log_ratios(pairs[column]) for column in used),
+            tuple(
+                _log_ratios(pairs[column], _are_intervals(self.view.binnings[column]))
+                for column in used
+            ),
             tells,
         )
 
@@ -181,8 +188,39 @@ def _g_test(pair: FloatArray) -> float:
     return float(gammaincc((pair.shape[1] - 1) / 2, terms.sum()))
 
 
-def _log_ratios(pair: FloatArray) -> FloatArray:
-    seen = pair.sum(axis=0) > 0
-    smooth = pair + _SMOOTHING
-    ratios = np.log(smooth[0] / smooth[1]) - np.log(pair[0].sum() / pair[1].sum())
-    return np.where(seen, ratios, 0.0)
+def _log_ratios(pair: FloatArray, ordered: bool) -> FloatArray:
+    """Return each bin's log ratio, bins merged whose ratios cannot be told apart.
+
+    Where bins are intervals only neighbours are merged, else those of similar ratio.
+    """
+    seen = np.flatnonzero(pair.sum(axis=0) > 0)
+    smooth = pair[:, seen] + _SMOOTHING
+    ratios = np.log(smooth[0] / smooth[1])
+    if len(seen) <= _MOST_MERGED:
+        order = np.arange(len(seen)) if ordered else np.argsort(ratios, kind="stable")
+        ratios[order] = _merged(pair[:, seen[order]])
+    found = np.zeros(pair.shape[1])
+    found[seen] = ratios - np.log(pair[0].sum() / pair[1].sum())
+    return found
+
+
+def _are_intervals(binning: Binning) -> bool:
+    return isinstance(binning, NumberBins) and binning.open_ended and len(binning.values) == 0
+
+
+def _merged(pair: FloatArray) -> FloatArray:
+    """Merge neighbouring columns, the most alike first; return each one's log ratio."""
+    groups, sizes = pair.copy(), np.ones(pair.shape[1], dtype=np.int64)
+    while True:
+        smooth = groups + _SMOOTHING
+        ratios, variances = np.log(smooth[0] / smooth[1]), (1 / smooth).sum(axis=0)
+        if len(sizes) < 2:
+            break
+        apart = np.diff(ratios) ** 2 / (variances[1:] + variances[:-1])
+        place = int(np.argmin(apart))
+        if apart[place] >= _APART**2:
+            break
+        groups[:, place] += groups[:, place + 1]
+        sizes[place] += sizes[place + 1]
+        groups, sizes = np.delete(groups, place + 1, axis=1), np.delete(sizes, place + 1)
+    return np.repeat(ratios, sizes)
