@@ -15,10 +15,11 @@ from ldpaudit.audits.synthetic_realism import realism_estimates
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.binomial import clopper_pearson
 from ldpaudit.mechanisms.double_rr import DoubleRR
-from ldpaudit.release import FeatureTable, IndexArray
 from ldpaudit.result import Estimate, Finding, Note
 
 AUDIT_ID = "synthetic"
+REPLACING = ("double-rr", "dummy-features-rr", "unknown")
+"""Mechanisms that replace whole feature rows, or may do so."""
 FEWEST = 100
 """With fewer synthetic rows nothing is said."""
 
@@ -35,8 +36,10 @@ class SyntheticAudit:
             return "the release has no features"
         if release.original is None:
             return "synthetic rows are known only beside the original features (--original)"
-        if context.claim.channel is not None:
+        if context.claim.name not in REPLACING:
             return f"the claimed mechanism {context.claim.name} replaces no features"
+        if release.original.is_constant():
+            return "the original features tell no rows apart"
         return None
 
     def run(self, context: AuditContext) -> Finding:
@@ -57,14 +60,15 @@ class SyntheticAudit:
                 f"from the original ones."
             )
         share = replaced_share(len(rows), len(release), context.plan.confidence)
-        own = own_row_estimate(context, original, rows)
+        # Dummy features are those of the released label, so they may depend on the replaced row.
+        dummy = context.claim.name == "dummy-features-rr"
         found = (
             share,
-            own,
+            *(() if dummy else (own_row_estimate(context, original, rows),)),
             *realism_estimates(context, original, rows),
             *held_out_estimates(context, rows),
         )
-        notes = tuple(_notes(context, original, share, found, rows))
+        notes = tuple(_notes(context, found))
         return Finding(estimates=found, notes=notes)
 
 
@@ -88,25 +92,18 @@ def replaced_share(replaced: int, rows: int, confidence: float) -> Estimate:
     )
 
 
-def _notes(
-    context: AuditContext,
-    original: FeatureTable,
-    share: Estimate,
-    found: tuple[Estimate, ...],
-    rows: IndexArray,
-) -> Iterator[Note]:
+def _notes(context: AuditContext, found: tuple[Estimate, ...]) -> Iterator[Note]:
     values = {estimate.id: estimate for estimate in found}
-    claim = context.claim
+    claim, share = context.claim, values["synthetic.replaced_share"]
     if isinstance(claim, DoubleRR) and share.high is not None and share.high < claim.noise:
-        repeats = bool(original.categorical.shape[1] and not original.numeric.shape[1])
         yield _note(
             "Fewer rows have other features than the declared λ says. Synthetic rows that equal "
-            "the true row by chance count as kept"
-            + (", which happens often where all columns are categorical." if repeats else "."),
+            "the true row by chance count as kept, which happens often where all columns have few "
+            "values.",
             warning=True,
         )
-    own = values["synthetic.own_row_share"]
-    if own.value > 0.5:
+    own = values.get("synthetic.own_row_share")
+    if own is not None and own.value > 0.5:
         yield _note(
             "Synthetic features are nearer to the very row that they replace than to other "
             "replaced rows: they were not drawn independently of it.",
@@ -125,7 +122,7 @@ def _notes(
             "Whether the generator has seen the audited rows was not tested: that needs held-out "
             "rows of the same population. Exact copies alone prove nothing where rows repeat.",
         )
-    if len(np.unique(rows)) < len(context.release) and claim.name == "unknown":
+    if claim.name == "unknown":
         yield _note(
             "No mechanism is declared; rows whose features differ were taken as synthetic ones."
         )
