@@ -18,8 +18,8 @@ from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.result import Estimate, Finding, Note
 
 AUDIT_ID = "synthetic"
-REPLACING = ("double-rr", "dummy-features-rr", "unknown")
-"""Mechanisms that replace whole feature rows, or may do so."""
+REPLACING = ("double-rr", "unknown")
+"""Mechanisms that replace whole feature rows by synthetic ones, or may do so."""
 FEWEST = 100
 """With fewer synthetic rows nothing is said."""
 
@@ -60,11 +60,9 @@ class SyntheticAudit:
                 f"from the original ones."
             )
         share = replaced_share(len(rows), len(release), context.plan.confidence)
-        # Dummy features are those of the released label, so they may depend on the replaced row.
-        dummy = context.claim.name == "dummy-features-rr"
         found = (
             share,
-            *(() if dummy else (own_row_estimate(context, original, rows),)),
+            own_row_estimate(context, original, rows),
             *realism_estimates(context, original, rows),
             *held_out_estimates(context, rows),
         )
@@ -102,8 +100,7 @@ def _notes(context: AuditContext, found: tuple[Estimate, ...]) -> Iterator[Note]
             "values.",
             warning=True,
         )
-    own = values.get("synthetic.own_row_share")
-    if own is not None and own.value > 0.5:
+    if values["synthetic.own_row_share"].value > 0.5:
         yield _note(
             "Synthetic features are nearer to the very row that they replace than to other "
             "replaced rows: they were not drawn independently of it.",
