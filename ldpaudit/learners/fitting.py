@@ -151,15 +151,12 @@ def _logistic(rows: Rows, penalty: float) -> ScaledLogistic:
 
 
 def _boosted(rows: Rows, rounds: int, seed: int) -> Fitted:
-    from ldpaudit.learners.boosting import (
-        BoostingOptions,
-        fit_boosted_forward,
-        fit_boosted_targets,
-    )
+    from ldpaudit.learners.boosting import BoostingOptions, fit_boosted_targets
+    from ldpaudit.learners.released_boosting import fit_boosted_released
 
     options = BoostingOptions(rounds=rounds, seed=seed)
     if rows.forward:
-        return fit_boosted_forward(rows.matrix, rows.codes, rows.transition, rows.weights, options)
+        return fit_boosted_released(rows.matrix, rows.codes, rows.transition, rows.weights, options)
     return fit_boosted_targets(rows.matrix, rows.answers, rows.weights, options)
 
 
