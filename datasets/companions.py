@@ -7,20 +7,22 @@ has the same code and the same number in all of them.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from ldpaudit.datasets.features import EncodedFeatures, encode_features, is_categorical
-from ldpaudit.datasets.labels import read_labels
+from ldpaudit.datasets.labelled_rows import LabelledRows, label_codes
 from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.datasets.numbers import read_numbers
 from ldpaudit.datasets.roles import DEFAULT_LABEL, Roles
 from ldpaudit.datasets.tabular import TableSource, open_table
 from ldpaudit.datasets.truth import matching_rows
 from ldpaudit.errors import InputError
-from ldpaudit.release import FeatureTable, Label, Release, SyntheticTable
+from ldpaudit.release import FeatureTable, IntArray, Release, SyntheticTable
 
 Columns = Iterable[tuple[str, pa.ChunkedArray]]
+TEST: Final = "test"
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,12 @@ class Companion:
 
 
 def open_beside(
-    original: Any, synthetic: Any, rows: int, roles: Roles, special: Mapping[str, pa.ChunkedArray]
+    original: Any,
+    synthetic: Any,
+    rows: int,
+    roles: Roles,
+    special: Mapping[str, pa.ChunkedArray],
+    test: Any = None,
 ) -> tuple[Companion, ...]:
     """Open the tables beside a release of ``rows`` rows; those that are None are left out."""
     beside = []
@@ -44,7 +51,9 @@ def open_beside(
         ids = None if roles.identifier is None else special[roles.identifier]
         beside.append(open_original(original, rows, roles.features, roles.identifier, ids))
     if synthetic is not None:
-        beside.append(open_synthetic(synthetic, roles.features, roles.label))
+        beside.append(open_labelled(synthetic, roles.features, roles.label, "synthetic"))
+    if test is not None:
+        beside.append(open_labelled(test, roles.features, roles.label, "test"))
     return tuple(beside)
 
 
@@ -74,8 +83,8 @@ def open_original(
     return Companion("original", table, rows, cells, order)
 
 
-def open_synthetic(source: Any, features: Sequence[str], label: str) -> Companion:
-    """Open the synthetic table, with the label that each row stands for.
+def open_labelled(source: Any, features: Sequence[str], label: str, role: str) -> Companion:
+    """Open a table of other rows with labels: synthetic rows, or test rows.
 
     Raises
     ------
@@ -83,15 +92,15 @@ def open_synthetic(source: Any, features: Sequence[str], label: str) -> Companio
         If a feature column or the label's is not there, or it has no rows.
     """
     table = open_table(source)
-    _check_names(table, features, "synthetic")
+    _check_names(table, features, role)
     name = next((n for n in (label, DEFAULT_LABEL) if n in table.names), None)
     if name is None:
         raise missing_column(label, "label", table.names)
     cells = table.columns((name, *features), as_text=(name,))
     labels = next(cells)[1]
     if not len(labels):
-        raise InputError("The synthetic table has no rows.")
-    return Companion("synthetic", table, len(labels), cells, label=labels)
+        raise InputError(f"The {role} table has no rows.")
+    return Companion(role, table, len(labels), cells, label=labels)
 
 
 def encode_together(
@@ -125,33 +134,36 @@ class Tables:
             If a label of the synthetic table is none of the release's classes.
         """
         for companion, features in self.parts.values():
+            if companion.role == TEST:
+                continue
             if companion.label is None:
                 release = replace(release, original=features)
             else:
-                table = synthetic_table(companion, features, release.classes)
-                release = replace(release, synthetic=table)
+                codes = _codes(companion, release)
+                release = replace(release, synthetic=SyntheticTable(features, codes))
         return release
 
+    def test_rows(self, release: Release) -> LabelledRows | None:
+        """Return the test rows with their true labels, None where none were given.
 
-def synthetic_table(
-    companion: Companion, features: FeatureTable, classes: Sequence[Label]
-) -> SyntheticTable:
-    """Return the synthetic rows with their labels as codes.
+        Raises
+        ------
+        InputError
+            If a label is none of the release's classes, or no number where the release's are.
+        """
+        if TEST not in self.parts:
+            return None
+        companion, features = self.parts[TEST]
+        assert companion.label is not None
+        if release.numeric is not None:
+            return LabelledRows(features, numbers=read_numbers(companion.label, TEST))
+        return LabelledRows(features, _codes(companion, release))
 
-    Raises
-    ------
-    InputError
-        If a label is none of the release's classes.
-    """
+
+def _codes(companion: Companion, release: Release) -> IntArray:
     assert companion.label is not None
-    labels = read_labels(companion.label, "synthetic", from_text=companion.table.text)
-    codes, unknown = labels.recoded(classes)
-    if unknown:
-        raise InputError(
-            f"Every label of the synthetic table must be one of the release's {len(classes)} "
-            f"classes; {unknown} rows have another."
-        )
-    return SyntheticTable(features, codes)
+    text = companion.table.text
+    return label_codes(companion.label, companion.role, release.classes, from_text=text)
 
 
 def _check_names(table: TableSource, features: Sequence[str], role: str) -> None:

@@ -12,6 +12,7 @@ from ldpaudit.datasets.csv_file import SUFFIXES, CsvFile
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.domains import EncodedLabels, encode_labels, encode_numeric_labels
 from ldpaudit.datasets.features import EncodedFeatures
+from ldpaudit.datasets.labelled_rows import LabelledRows
 from ldpaudit.datasets.labels import LabelColumn, most_classes, read_labels
 from ldpaudit.datasets.leftovers import warnings_about
 from ldpaudit.datasets.locations import locate
@@ -35,10 +36,13 @@ class ReadReport:
     warnings : tuple of str
         Signs of a mistake, such as a true label left among the features. They hold no name and no
         value, so they may be shown in a report.
+    test : LabelledRows or None
+        The test rows, where they were given.
     """
 
     release: Release
     warnings: tuple[str, ...] = ()
+    test: LabelledRows | None = None
 
 
 def read_release(
@@ -54,6 +58,7 @@ def read_release(
     numeric: Callable[[Declaration, int], NumericView | None] | None = None,
     original: Any = None,
     synthetic: Any = None,
+    test: Any = None,
 ) -> ReadReport:
     """Read a release, and where they are known its true labels.
 
@@ -82,6 +87,8 @@ def read_release(
         The original features, in the same row order or joined on ``id_column``.
     synthetic : path or table, optional
         The synthetic rows that features were replaced with, with the column ``label``.
+    test : path or table, optional
+        Rows outside of the release with true labels, in the column ``label``.
 
     Returns
     -------
@@ -111,12 +118,12 @@ def read_release(
     view = None if numeric is None or claim is None else numeric(claim, rows)
     known = _truth(table, special, roles, truth, truth_column, view is not None)
     labels = _labels(view, claim, special[roles.label], known, table)
-    beside = open_beside(original, synthetic, rows, roles, special)
+    beside = open_beside(original, synthetic, rows, roles, special, test)
     encoded, tables = encode_together(cells, rows, beside)
     warnings = _warnings(table, known, labels, encoded, roles)
     warnings += [] if declared is None else declared.remarks()
     release = tables.beside(_release(table, roles, claim, labels, encoded))
-    return ReadReport(release, tuple(warnings))
+    return ReadReport(release, tuple(warnings), tables.test_rows(release))
 
 
 def read_channel(path: str | os.PathLike[str]) -> Declaration:
