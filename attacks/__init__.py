@@ -21,7 +21,20 @@ ATTACKS: Final = {
     "oracle": "ldpaudit.attacks.oracle:OracleAttack",
     "classifier": "ldpaudit.attacks.classifier:ClassifierAttack",
     "bayes": "ldpaudit.attacks.bayes:BayesAttack",
+    "prior-shift": "ldpaudit.attacks.prior_shift:PriorShiftAttack",
     "knn": "ldpaudit.attacks.knn:NeighborsAttack",
+    "synthetic-aware": "ldpaudit.attacks.synthetic_aware:SyntheticAwareAttack",
+    "unknown-channel": "ldpaudit.attacks.unknown_channel:UnknownChannelAttack",
+    "classifier-logistic-forward": "ldpaudit.attacks.corrected_classifiers:logistic_forward",
+    "classifier-logistic-backward": "ldpaudit.attacks.corrected_classifiers:logistic_backward",
+    "classifier-logistic-plain": "ldpaudit.attacks.corrected_classifiers:logistic_plain",
+    "classifier-boosting-forward": "ldpaudit.attacks.corrected_classifiers:boosting_forward",
+    "classifier-boosting-backward": "ldpaudit.attacks.corrected_classifiers:boosting_backward",
+    "classifier-boosting-plain": "ldpaudit.attacks.corrected_classifiers:boosting_plain",
+    "classifier-network-forward": "ldpaudit.attacks.corrected_classifiers:network_forward",
+    "classifier-network-backward": "ldpaudit.attacks.corrected_classifiers:network_backward",
+    "classifier-network-plain": "ldpaudit.attacks.corrected_classifiers:network_plain",
+    "bayes-network": "ldpaudit.attacks.corrected_classifiers:NetworkBayesAttack",
 }
 """The built-in attacks, cheap ones first; imported when they run."""
 

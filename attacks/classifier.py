@@ -1,15 +1,15 @@
 """The attack that learns from released labels and then looks at the features alone."""
 
-from typing import Self
-
 import numpy as np
 
-from ldpaudit.attacks.interface import Knowledge, Need, SharedModel
-from ldpaudit.attacks.noise_aware import noise_aware_model
-from ldpaudit.release import FloatArray, Release
+from ldpaudit.attacks.costs import Parts, Size
+from ldpaudit.attacks.interface import Model, Need
+from ldpaudit.attacks.model_attack import ModelAttack
+from ldpaudit.attacks.noise_aware import noise_aware_cost, noise_aware_model
+from ldpaudit.release import Release
 
 
-class ClassifierAttack:
+class ClassifierAttack(ModelAttack):
     """A model of P(y | x) learnt from released labels, corrected for the channel.
 
     Each row's own released label is not used: what this attack finds, the release gives away
@@ -18,19 +18,11 @@ class ClassifierAttack:
 
     name = "classifier"
     needs: frozenset[Need] = frozenset({"same-labels", "features"})
-    uses_release = True
-    most_rows = None
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        self.knowledge = knowledge
-        self.model: SharedModel | None = None
+    def learn(self, release: Release, rng: np.random.Generator) -> Model:  # noqa: ARG002
+        """Return the noise-aware model, fitted once for all attacks."""
+        return noise_aware_model(self.knowledge, release)
 
-    def fit(self, release: Release, rng: np.random.Generator) -> Self:  # noqa: ARG002
-        """Fit the noise-aware model, or take the one that another attack fitted."""
-        self.model = noise_aware_model(self.knowledge, release)
-        return self
-
-    def posterior(self, release: Release) -> FloatArray:
-        """Return P(y | x), float64 of shape (n, k)."""
-        assert self.model is not None
-        return self.model.predict(release.features)
+    def cost(self, size: Size) -> Parts:
+        """Return the predicted seconds by part."""
+        return noise_aware_cost(size)

@@ -6,35 +6,57 @@ from typing import Any, Final, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
-from ldpaudit.attacks.posterior_model import PosteriorModel
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import FeatureTable, FloatArray, Release
 
-Need = Literal["truth", "channel", "same-labels", "features"]
+Need = Literal[
+    "truth", "channel", "row-channel", "same-labels", "class-names", "features", "synthetic-rows"
+]
 """What an attack cannot do without.
 
 ``truth``: true labels of other people; ``channel``: the declared channel, the same for all
-features; ``same-labels``: the declared channel, or released labels that are class names, so that
-they can be taken at their word; ``features``: a feature column that varies.
+features; ``row-channel``: the declared channel, or that of each row; ``same-labels``: the declared
+channel, or released labels that are class names, so that they can be taken at their word;
+``class-names``: released labels that are class names, whatever is declared; ``features``: a feature
+column that varies; ``synthetic-rows``: double randomized response and its synthetic table.
 """
 
 NEEDS: Final[dict[Need, str]] = {
     "truth": "it learns from true labels of other people, and none are given",
     "channel": "it uses the declared channel, and none is declared",
+    "row-channel": "it uses the declared channel, and none is declared",
     "same-labels": "no channel is declared, and the released labels are not the classes",
+    "class-names": "it compares released labels with classes, and they are not the same",
     "features": "it guesses from the features, and none of them varies",
+    "synthetic-rows": "it discounts synthetic rows, which need double randomized response to be "
+    "declared and the synthetic table to be given (--synthetic)",
 }
 """Why an attack is left out, by what it lacks."""
+_CHANNELS: Final = ("channel", "row-channel")
+_NO_PUBLIC_MODEL = (
+    "each row has a channel of its own, and the public model's P̂(label | features) is not given "
+    "(--public-posterior)"
+)
 
 T = TypeVar("T")
+
+
+class Model(Protocol):
+    """A fitted estimate of P(y | x)."""
+
+    def predict(self, features: FeatureTable) -> FloatArray:
+        """Return P(y | x), float64 of shape (n, k), rows summing to 1."""
 
 
 class SharedModel:
     """A model of P(y | x) that several attacks ask about the same rows."""
 
-    def __init__(self, model: PosteriorModel) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
         self._answers: list[tuple[FeatureTable, FloatArray]] = []
 
@@ -67,12 +89,18 @@ class Knowledge:
         The root of the randomness of shared models.
     progress : Progress
         Told what is being fitted.
+    claim : Mechanism or None
+        The declared mechanism, for attacks that use more of it than its channel.
+    device : {"auto", "cpu", "cuda"}
+        Where networks run.
     """
 
     channel: Channel | None
     threads: int = 1
     seed: int = 0
     progress: Progress = field(default_factory=NoProgress)
+    claim: Mechanism | DoubleRR | None = None
+    device: str = "cpu"
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: str, build: Callable[[np.random.Generator], T]) -> T:
@@ -95,6 +123,30 @@ class Knowledge:
         if self.channel is not None:
             return self.channel.matrix
         return np.eye(len(release.classes))
+
+    def knows_channel(self, release: Release) -> bool:
+        """Return whether P(ỹ | y, x) is known for every row, by one channel or one a row."""
+        return self.channel is not None or self._row_mechanism(release) is not None
+
+    def likelihood(self, release: Release) -> FloatArray:
+        """Return P(ỹ | y, x) at each row's released label ỹ for every y, float64 of shape (n, k).
+
+        The indicator of y = ỹ where labels are taken at their word.
+        """
+        own = self._row_mechanism(release)
+        if own is None:
+            return np.asarray(self.transition(release).T[release.released])
+        assert release.public_posterior is not None
+        k = len(release.classes)
+        drawn = own.floor + (1 - k * own.floor) * release.public_posterior
+        mine = drawn[np.arange(len(release)), release.released]
+        kept = np.eye(k)[release.released]
+        # T_x[y, ỹ] = (1 − λ)·1[y = ỹ] + λ P̂(ỹ | x): Busa-Fekete et al. (2023), Mechanism 1.
+        return np.asarray((1 - own.noise) * kept + own.noise * mine[:, None])
+
+    def _row_mechanism(self, release: Release) -> ModelBasedRR | None:
+        known = isinstance(self.claim, ModelBasedRR) and release.public_posterior is not None
+        return self.claim if known and isinstance(self.claim, ModelBasedRR) else None
 
 
 class Attack(Protocol):
@@ -132,15 +184,21 @@ AttackFactory = Callable[[Knowledge], Attack]
 
 def missing_need(attack: Attack, release: Release, knowledge: Knowledge) -> str | None:
     """Return why the attack cannot run on this release, None where it can."""
+    named = release.outputs == release.classes
+    double = isinstance(knowledge.claim, DoubleRR) and knowledge.channel is not None
     lacking: dict[Need, bool] = {
         "truth": release.truth is None,
         "channel": knowledge.channel is None,
-        "same-labels": knowledge.channel is None and release.outputs != release.classes,
+        "row-channel": not knowledge.knows_channel(release),
+        "same-labels": knowledge.channel is None and not named,
+        "class-names": not named,
         "features": release.features.is_constant(),
+        "synthetic-rows": not double or release.synthetic is None,
     }
     for need, lacks in lacking.items():
         if need in attack.needs and lacks:
-            return NEEDS[need]
+            own_channels = isinstance(knowledge.claim, ModelBasedRR)
+            return _NO_PUBLIC_MODEL if own_channels and need in _CHANNELS else NEEDS[need]
     return None
 
 
@@ -154,13 +212,11 @@ def without_truth(release: Release) -> Release:
     return replace(release, truth=None)
 
 
-def condition_on_released(
-    posterior: FloatArray, transition: FloatArray, release: Release
-) -> FloatArray:
-    """Return P(y | x, ỹ) ∝ P(y | x) T[y, ỹ], float64 of shape (n, k).
+def conditioned(posterior: FloatArray, likelihood: FloatArray) -> FloatArray:
+    """Return P(y | x, ỹ) ∝ P(y | x) P(ỹ | y, x), float64 of shape (n, k).
 
     Where every class excludes the released label the posterior stays as it is.
     """
-    joint = posterior * transition.T[release.released]
+    joint = posterior * likelihood
     total = joint.sum(axis=1, keepdims=True)
     return np.asarray(np.where(total > 0, joint / np.where(total > 0, total, 1.0), posterior))

@@ -1,24 +1,27 @@
 """The attack that asks a person's nearest neighbours."""
 
 import math
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 
+from ldpaudit.attacks.costs import Parts, Size
 from ldpaudit.attacks.feature_cells import shrunk_cell_posteriors
-from ldpaudit.attacks.interface import Knowledge, Need, condition_on_released
+from ldpaudit.attacks.interface import Model, Need
 from ldpaudit.attacks.label_counts import clean_prior
+from ldpaudit.attacks.model_attack import ModelAttack
 from ldpaudit.estimators.metric import ColumnMetric, fit_metric
 from ldpaudit.estimators.neighbors import count_labels
 from ldpaudit.randomness import integer_seed
-from ldpaudit.release import Float32Array, FloatArray, IntArray, Release
+from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray, Release
 
 _PRIOR_ROWS = 2.0
 _FEWEST = 15
 _MOST_INDEXED = 200_000
+_MOST_ASKED = 10_000
 
 
-class NeighborsAttack:
+class NeighborsAttack(ModelAttack):
     """P(y | x) from the released labels of the nearest rows, corrected for the channel.
 
     The neighbours' counts are deconvolved by maximum likelihood and combined with the person's own
@@ -28,51 +31,58 @@ class NeighborsAttack:
 
     name = "knn"
     needs: frozenset[Need] = frozenset({"same-labels", "features"})
-    uses_release = True
-    most_rows = 10_000
+    uses_own_label = True
+    most_rows = _MOST_ASKED
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        self.knowledge = knowledge
-        self.metric: ColumnMetric | None = None
-        self.points: Float32Array | None = None
-        self.released: IntArray | None = None
-        self.prior: FloatArray | None = None
-        self.seed = 0
-
-    def fit(self, release: Release, rng: np.random.Generator) -> Self:
+    def learn(self, release: Release, rng: np.random.Generator) -> Model:
         """Keep the rows as an index; of more than 200,000 a random sample."""
         if len(release) > _MOST_INDEXED:
             kept = np.sort(rng.choice(len(release), size=_MOST_INDEXED, replace=False))
             release = release.take(kept)
-        self.metric = fit_metric(release.features, rng=rng)
-        self.points = self.metric.transform(release.features)
-        self.released = release.released
-        self.prior = clean_prior(release.released, self.knowledge.transition(release))
-        self.seed = integer_seed(rng)
-        return self
-
-    def posterior(self, release: Release) -> FloatArray:
-        """Return P(y | neighbours, ỹ), float64 of shape (n, k)."""
-        assert self.metric is not None
-        assert self.points is not None
-        assert self.released is not None
-        assert self.prior is not None
+        metric = fit_metric(release.features, rng=rng)
         transition = self.knowledge.transition(release)
+        return NeighborModel(
+            metric,
+            metric.transform(release.features),
+            release.released,
+            transition,
+            clean_prior(release.released, transition),
+            self.knowledge.threads,
+            integer_seed(rng),
+        )
+
+    def cost(self, size: Size) -> Parts:
+        """Return the predicted seconds by part."""
+        pairs = min(size.rows, _MOST_INDEXED) * min(size.rows, _MOST_ASKED)
+        return {"knn": 0.3 + pairs * (size.width + 10) * 3e-10}
+
+
+@dataclass(frozen=True)
+class NeighborModel:
+    """Indexed rows with released labels; :meth:`predict` asks the nearest ones."""
+
+    metric: ColumnMetric
+    points: Float32Array
+    released: IntArray
+    transition: FloatArray
+    prior: FloatArray
+    threads: int
+    seed: int
+
+    def predict(self, features: FeatureTable) -> FloatArray:
+        """Return P(y | neighbours), float64 of shape (n, k)."""
         found = count_labels(
             self.points,
             self.released,
-            self.metric.transform(release.features),
-            neighbors_for(len(self.points), transition),
-            transition.shape[1],
-            threads=self.knowledge.threads,
+            self.metric.transform(features),
+            neighbors_for(len(self.points), self.transition),
+            self.transition.shape[1],
+            threads=self.threads,
             seed=self.seed,
         )
-        base = np.tile(self.prior, (len(release), 1))
+        base = np.tile(self.prior, (len(features), 1))
         counts = found.counts.astype(np.float64)
-        posterior = shrunk_cell_posteriors(counts, transition, base, _PRIOR_ROWS)
-        if self.knowledge.channel is None:
-            return posterior
-        return condition_on_released(posterior, transition, release)
+        return shrunk_cell_posteriors(counts, self.transition, base, _PRIOR_ROWS)
 
 
 def neighbors_for(n: int, transition: FloatArray) -> int:

@@ -1,9 +1,11 @@
 """Class frequencies and channels from counts of labels."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ldpaudit.attacks.feature_cells import shrunk_cell_posteriors
-from ldpaudit.release import FloatArray, IntArray
+from ldpaudit.release import FeatureTable, FloatArray, IntArray
 
 _CLAIMED_ROWS = 20.0
 
@@ -33,3 +35,14 @@ def measured_channel(
     pull = np.full(shape, 1.0 / m) if claimed is None else _CLAIMED_ROWS * claimed
     table = counts + pull
     return np.asarray(table / table.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """The model that looks at no features: the class frequencies, float64 of shape (k,)."""
+
+    prior: FloatArray
+
+    def predict(self, features: FeatureTable) -> FloatArray:
+        """Return the class frequencies for every row, float64 of shape (n, k)."""
+        return np.tile(self.prior, (len(features), 1))

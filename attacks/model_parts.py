@@ -1,7 +1,7 @@
 """The models of P(y | x) that a posterior model blends: each fitted on some rows of one table."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -95,7 +95,11 @@ class BoostingPart:
         return np.asarray((1 - _INVERTED_FLOOR) * clean + _INVERTED_FLOOR * self.prior)
 
 
-Part = LogisticPart | BoostingPart
+class Part(Protocol):
+    """A fitted model of P(y | x), one of several that are blended."""
+
+    def predict(self, features: FeatureTable) -> FloatArray:
+        """Return P(y | x), float64 of shape (n, k), every entry above 0."""
 
 
 def fit_logistic(

@@ -1,16 +1,15 @@
 """The attacker who knows how labels depend on features, and how the mechanism really behaves."""
 
-from typing import Self
-
 import numpy as np
 
-from ldpaudit.attacks.interface import Knowledge, Need, SharedModel, condition_on_released
+from ldpaudit.attacks.interface import Model, Need
 from ldpaudit.attacks.label_counts import measured_channel
+from ldpaudit.attacks.model_attack import ModelAttack
 from ldpaudit.attacks.truth_model import truth_model
 from ldpaudit.release import FloatArray, Release
 
 
-class OracleAttack:
+class OracleAttack(ModelAttack):
     """P(y | x, ỹ) ∝ P(y | x) T[y, ỹ], both factors learnt from true labels of other people.
 
     The informed attacker of Busa-Fekete et al. (2024): it starts from the same P(y | x) as the
@@ -21,25 +20,20 @@ class OracleAttack:
 
     name = "oracle"
     needs: frozenset[Need] = frozenset({"truth"})
-    uses_release = True
-    most_rows = None
+    uses_own_label = True
+    transition: FloatArray | None = None
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        self.knowledge = knowledge
-        self.model: SharedModel | None = None
-        self.transition: FloatArray | None = None
-
-    def fit(self, release: Release, rng: np.random.Generator) -> Self:  # noqa: ARG002
-        """Fit the model of the true labels, and count the channel."""
+    def learn(self, release: Release, rng: np.random.Generator) -> Model:  # noqa: ARG002
+        """Return the model of the true labels, and count the channel."""
         assert release.truth is not None
         claimed = None if self.knowledge.channel is None else self.knowledge.channel.matrix
         shape = (len(release.classes), len(release.outputs))
         self.transition = measured_channel(release.truth, release.released, shape, claimed)
-        self.model = truth_model(self.knowledge, release)
-        return self
+        return truth_model(self.knowledge, release)
 
-    def posterior(self, release: Release) -> FloatArray:
-        """Return P(y | x, ỹ), float64 of shape (n, k)."""
-        assert self.model is not None
+    def likelihood(self, release: Release) -> FloatArray:
+        """Return the counted T[y, ỹ], float64 of shape (n, k)."""
+        if self.knowledge.channel is None and self.knowledge.knows_channel(release):
+            return self.knowledge.likelihood(release)
         assert self.transition is not None
-        return condition_on_released(self.model.predict(release.features), self.transition, release)
+        return np.asarray(self.transition.T[release.released])

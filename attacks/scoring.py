@@ -1,29 +1,26 @@
-"""How attacks are scored: counts of one held-out fold, and measures with certified bounds.
+"""What is counted of one attack on one held-out fold.
 
 A fold holds rows that its attack was not fitted on. Given the fitted attack, its rows are
-independent draws, so every bound on one fold holds with no further assumption. Two folds of
-cross-fitting depend on each other: each is bounded at half the error probability, and the average
-of the bounds (weights: rows) bounds the average score of the two fitted attacks.
+independent draws, so every bound on one fold holds with no further assumption. The rows of the
+other fold, which the attack was fitted on, give its in-sample accuracy; the features-only reference
+on the same rows is the baseline.
 """
 
-import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.estimators.binomial import clopper_pearson_lower, clopper_pearson_upper
-from ldpaudit.estimators.ranking import RateInterval, auc, auc_lower, auc_upper, tpr_at_fpr
-from ldpaudit.release import FloatArray, IntArray
-from ldpaudit.result import Unit
+from ldpaudit.estimators.ranking import RateInterval, auc, tpr_at_fpr
+from ldpaudit.release import BoolArray, FloatArray, IntArray
 
 SMALL_FPR = 0.01
 SHARES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Shares of rows, the most confident guesses first, at which accuracy is counted."""
+BINS = 10
+"""Equally wide bins of confidence in which the posterior's calibration is counted."""
 _RANKED_SCORES = 4_000_000
-_DIRECTION_SHARE = 0.8
 
 Counts = npt.NDArray[np.int64]
 
@@ -45,8 +42,14 @@ class FoldScore:
         One-versus-rest AUC, and the smaller of the numbers of positives and negatives.
     rates : tuple of RateInterval, length k
         The true-positive rate at 1 % false positives of each label against the rest.
-    slices : int64 array of shape (len(SHARES), 2)
+    steps : int64 array of shape (len(SHARES), 2)
         Rows and right guesses between consecutive shares, most confident first.
+    confidence_rows, confidence_correct : int64 arrays of shape (BINS,)
+        Rows and right guesses in each bin of confidence, the probability of the guess.
+    confidence_sum : float64 array of shape (BINS,)
+        The sum of the confidences in each bin.
+    slices : int64 array of shape (slices, 4)
+        Of each slice of the rows: rows, right guesses, gained, lost.
     """
 
     n: int
@@ -59,6 +62,10 @@ class FoldScore:
     aucs: FloatArray
     pairs: Counts
     rates: tuple[RateInterval, ...]
+    steps: Counts
+    confidence_rows: Counts
+    confidence_correct: Counts
+    confidence_sum: FloatArray
     slices: Counts
 
 
@@ -69,6 +76,7 @@ def score_fold(
     *,
     rate_alpha: float,
     rng: np.random.Generator,
+    slices: IntArray | None = None,
 ) -> FoldScore:
     """Count how an attack does on rows that it was not fitted on.
 
@@ -84,11 +92,15 @@ def score_fold(
         Error probability of the true-positive rate's interval on this fold, all labels together.
     rng : numpy.random.Generator
         Draws the rows that are ranked where rows × labels exceed four million.
+    slices : int32 array of shape (n,), optional
+        The slice of each row, 0 … s − 1.
     """
     k = posterior.shape[1]
     right = posterior.argmax(axis=1) == truth
     reference = right if baseline is None else baseline == truth
     aucs, pairs, rates = _rank(truth, posterior, rate_alpha, rng)
+    confidence = posterior.max(axis=1)
+    bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
     return FoldScore(
         n=len(truth),
         correct=int(right.sum()),
@@ -100,8 +112,20 @@ def score_fold(
         aucs=aucs,
         pairs=pairs,
         rates=rates,
-        slices=_slices(right, posterior.max(axis=1)),
+        steps=_steps(right, confidence),
+        confidence_rows=np.bincount(bins, minlength=BINS),
+        confidence_correct=np.bincount(bins[right], minlength=BINS),
+        confidence_sum=np.bincount(bins, confidence, BINS).astype(np.float64),
+        slices=_by_slice(right, reference, slices),
     )
+
+
+def _by_slice(right: BoolArray, reference: BoolArray, slices: IntArray | None) -> Counts:
+    if slices is None or not len(slices):
+        return np.zeros((0, 4), dtype=np.int64)
+    columns = (np.ones_like(right), right, right & ~reference, ~right & reference)
+    size = int(slices.max()) + 1
+    return np.stack([np.bincount(slices[c], minlength=size) for c in columns], axis=1)
 
 
 def _rank(
@@ -123,187 +147,9 @@ def _rank(
     return np.array(aucs), np.array(pairs, dtype=np.int64), tuple(rates)
 
 
-def _slices(right: npt.NDArray[np.bool_], confidence: FloatArray) -> Counts:
+def _steps(right: BoolArray, confidence: FloatArray) -> Counts:
     order = np.argsort(-confidence, kind="stable")
     ends = np.ceil(np.array(SHARES) * len(right)).astype(np.int64)
     running = np.concatenate([[0], np.cumsum(right[order])])
     rows = np.diff(ends, prepend=0)
     return np.stack([rows, np.diff(running[ends], prepend=0)], axis=1).astype(np.int64)
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One score of a fold with its bounds; ``lower`` and ``upper`` take an error probability."""
-
-    name: str
-    unit: Unit
-    method: str
-    value: Callable[[FoldScore], float]
-    lower: Callable[[FoldScore, float], float]
-    upper: Callable[[FoldScore, float], float]
-    cells: Callable[[FoldScore], Sequence[int]]
-    """The counts behind it; small ones make the estimate hide its own."""
-
-
-def average(folds: Sequence[FoldScore], score: Callable[[FoldScore], float]) -> float:
-    """Return the average of a score over folds, weighted by their rows."""
-    total = sum(fold.n for fold in folds)
-    return sum(fold.n / total * score(fold) for fold in folds)
-
-
-def lower_bound(folds: Sequence[FoldScore], measure: Measure, alpha: float) -> float:
-    """Return the lower bound of the average score at level 1 − alpha."""
-    return average(folds, lambda fold: measure.lower(fold, alpha / len(folds)))
-
-
-def upper_bound(folds: Sequence[FoldScore], measure: Measure, alpha: float) -> float:
-    """Return the upper bound of the average score at level 1 − alpha."""
-    return average(folds, lambda fold: measure.upper(fold, alpha / len(folds)))
-
-
-def smallest_cell(folds: Sequence[FoldScore], measure: Measure) -> int | None:
-    """Return the smallest count above 0 behind a measure, summed over folds; None without any."""
-    totals = np.sum([measure.cells(fold) for fold in folds], axis=0)
-    positive = totals[totals > 0]
-    return int(positive.min()) if len(positive) else None
-
-
-def _cp_lower(count: Any, n: Any, alpha: float) -> float:
-    return float(np.mean(clopper_pearson_lower(count, n, alpha)))
-
-
-def _cp_upper(count: Any, n: Any, alpha: float) -> float:
-    return float(np.mean(clopper_pearson_upper(count, n, alpha)))
-
-
-def _balanced(fold: FoldScore) -> float:
-    there = fold.class_rows > 0
-    return float(np.mean(fold.class_correct[there] / fold.class_rows[there]))
-
-
-def advantage_lower(gained: int, lost: int, n: int, alpha: float) -> float:
-    """Return a lower bound of P(only A right) − P(only B right) at level 1 − alpha.
-
-    The difference is p(2π − 1), with p the probability that exactly one of them is right and π
-    that it is A: Clopper–Pearson for π given their number at 0.8 alpha, for p at 0.1 alpha a side.
-    With few gains and losses of equal number it is narrower than two separate bounds.
-
-    Parameters
-    ----------
-    gained, lost : int
-        Rows that only A, and that only B, gets right.
-    n : int
-        All rows.
-    alpha : float
-        One-sided error probability.
-    """
-    either = gained + lost
-    pi = float(clopper_pearson_lower(gained, either, _DIRECTION_SHARE * alpha))
-    side = (1 - _DIRECTION_SHARE) / 2 * alpha
-    lean = 2 * pi - 1
-    bound = clopper_pearson_lower if lean >= 0 else clopper_pearson_upper
-    return lean * float(bound(either, n, side))
-
-
-def _logit(p: float) -> float:
-    if p <= 0 or p >= 1:
-        return -math.inf if p <= 0 else math.inf
-    return math.log(p) - math.log1p(-p)
-
-
-def _shift(fold: FoldScore) -> float:
-    # Half a row is added on either side, so that the value stays finite.
-    ours, theirs = fold.correct + 0.5, fold.baseline_correct + 0.5
-    return _logit(ours / (fold.n + 1)) - _logit(theirs / (fold.n + 1))
-
-
-def _shift_lower(fold: FoldScore, alpha: float) -> float:
-    ours = float(clopper_pearson_lower(fold.correct, fold.n, alpha / 2))
-    theirs = float(clopper_pearson_upper(fold.baseline_correct, fold.n, alpha / 2))
-    return _logit(ours) - _logit(theirs)
-
-
-def _shift_upper(fold: FoldScore, alpha: float) -> float:
-    ours = float(clopper_pearson_upper(fold.correct, fold.n, alpha / 2))
-    theirs = float(clopper_pearson_lower(fold.baseline_correct, fold.n, alpha / 2))
-    return _logit(ours) - _logit(theirs)
-
-
-def _class_cells(fold: FoldScore) -> Sequence[int]:
-    wrong = fold.class_rows - fold.class_correct
-    return [*fold.class_correct.tolist(), *wrong.tolist()]
-
-
-ACCURACY: Final = Measure(
-    "accuracy",
-    "proportion",
-    "held-out guesses, Clopper–Pearson on each of two folds",
-    lambda fold: fold.correct / fold.n,
-    lambda fold, alpha: _cp_lower(fold.correct, fold.n, alpha),
-    lambda fold, alpha: _cp_upper(fold.correct, fold.n, alpha),
-    lambda fold: [fold.correct, fold.n - fold.correct],
-)
-BALANCED_ACCURACY: Final = Measure(
-    "balanced_accuracy",
-    "proportion",
-    "mean over labels of the share guessed right, Clopper–Pearson on each label and fold",
-    _balanced,
-    lambda fold, a: _cp_lower(fold.class_correct, fold.class_rows, a / len(fold.class_rows)),
-    lambda fold, a: _cp_upper(fold.class_correct, fold.class_rows, a / len(fold.class_rows)),
-    _class_cells,
-)
-AUC: Final = Measure(
-    "auc",
-    "proportion",
-    "held-out ranking, one label against the rest, mean over labels; relative-entropy form of "
-    "Hoeffding's bound for U-statistics on each fold",
-    lambda fold: float(fold.aucs.mean()),
-    lambda fold, alpha: _mean_auc(fold, alpha, auc_lower),
-    lambda fold, alpha: _mean_auc(fold, alpha, auc_upper),
-    lambda fold: fold.class_rows.tolist(),
-)
-TPR_AT_FPR: Final = Measure(
-    "tpr_at_fpr_1pct",
-    "proportion",
-    "one label against the rest, mean over labels; threshold with a population false-positive "
-    "rate of 1 % by an order-statistic tolerance bound, then Clopper–Pearson, on each fold",
-    lambda fold: float(np.mean([rate.value for rate in fold.rates])),
-    lambda fold, _: float(np.mean([rate.low for rate in fold.rates])),
-    lambda fold, _: float(np.mean([rate.high for rate in fold.rates])),
-    lambda fold: [min((r.smallest_cell for r in fold.rates if r.smallest_cell > 0), default=0)],
-)
-ADVANTAGE: Final = Measure(
-    "advantage",
-    "proportion",
-    "right guesses beyond those of the features-only reference on the same held-out rows; "
-    "Clopper–Pearson on the discordant rows of each of two folds",
-    lambda fold: (fold.gained - fold.lost) / fold.n,
-    lambda fold, alpha: advantage_lower(fold.gained, fold.lost, fold.n, alpha),
-    lambda fold, alpha: -advantage_lower(fold.lost, fold.gained, fold.n, alpha),
-    lambda fold: [fold.gained, fold.lost],
-)
-MULTIPLICATIVE_ADVANTAGE: Final = Measure(
-    "multiplicative_advantage",
-    "log-odds",
-    "log-odds of a right guess beyond those of the features-only reference; Clopper–Pearson on "
-    "both accuracies in each of two folds",
-    _shift,
-    _shift_lower,
-    _shift_upper,
-    lambda fold: [
-        fold.correct,
-        fold.n - fold.correct,
-        fold.baseline_correct,
-        fold.n - fold.baseline_correct,
-    ],
-)
-SCORES: Final = (ACCURACY, BALANCED_ACCURACY, AUC, TPR_AT_FPR)
-"""What is measured of every attack and reference."""
-GAINS: Final = (ADVANTAGE, MULTIPLICATIVE_ADVANTAGE)
-"""What is measured of an attack against the features-only reference."""
-
-
-def _mean_auc(fold: FoldScore, alpha: float, bound: Callable[[float, int, float], float]) -> float:
-    share = alpha / len(fold.aucs)
-    pairs = zip(fold.aucs, fold.pairs, strict=True)
-    return float(np.mean([bound(float(u), int(m), share) for u, m in pairs]))

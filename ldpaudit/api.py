@@ -43,6 +43,9 @@ def audit(
     threads: int | None = None,
     device: Literal["auto", "cpu", "cuda"] = "auto",
     show_class_names: bool = False,
+    slices: Collection[str] = (),
+    budget: float | None = None,
+    public_posterior: Any = None,
     progress: Progress | None = None,
     command: str = "ldpaudit.audit(…)",
 ) -> AuditResult:
@@ -71,6 +74,13 @@ def audit(
     only, skip : collections of audit ids, optional
     queries, neighbors, metric, threads, device, show_class_names
         See :class:`ldpaudit.audits.interface.Plan`.
+    slices : collection of str
+        Columns of the release by whose values the strongest attack is scored, group by group.
+    budget : float, optional
+        Seconds for the attacks; default: 60.
+    public_posterior : path, table or float array of shape (n, k), optional
+        For model-based randomized response: P̂(label | features) of the public model, one column
+        for each class, named by it; an array has them in the order of the declared classes.
     progress : Progress, optional
 
     Returns
@@ -83,8 +93,10 @@ def audit(
     ldpaudit.errors.LdpAuditError
         One clear line about what is wrong with the input or the policy.
     """
-    from ldpaudit.audits.interface import Plan
+    from ldpaudit.audits.interface import DEFAULT_BUDGET, Plan
     from ldpaudit.datasets import read_release
+    from ldpaudit.datasets.public_posterior import with_public_posterior
+    from ldpaudit.datasets.slices import read_slices
     from ldpaudit.pipeline import run_audit
     from ldpaudit.policy import load_policy
 
@@ -114,10 +126,13 @@ def audit(
         threads=threads or available_threads(),
         device=device,
         show_class_names=show_class_names,
+        budget=_budget(budget, DEFAULT_BUDGET),
+        slices=read_slices(release, slices),
     )
+    audited = with_public_posterior(reading.release, public_posterior)
     notes = tuple(Note(audit="reading", text=t, level="warning") for t in reading.warnings)
     return run_audit(
-        reading.release,
+        audited,
         plan,
         policy,
         only=only,
@@ -148,6 +163,14 @@ def available_threads() -> int:
 def _at_least_one(name: str, value: int | str | None) -> None:
     if isinstance(value, int) and value < 1:
         raise InputError(f"The {name!r} parameter must be at least 1. Got {value} instead.")
+
+
+def _budget(seconds: float | None, default: float) -> float:
+    if seconds is None:
+        return default
+    if not seconds >= 0:
+        raise InputError(f"The 'budget' must be at least 0 seconds. Got {seconds!r} instead.")
+    return float(seconds)
 
 
 def _declaration(

@@ -166,6 +166,8 @@ class Release:
         The table that replaced features were drawn from, where it is known.
     held_out : FeatureTable or None
         Rows of the same population, coded like ``features``, that no generator has seen.
+    public_posterior : float64 array of shape (n, k) or None
+        P̂(y | x) of the public model that a model-based mechanism drew labels from.
     """
 
     features: FeatureTable
@@ -181,6 +183,7 @@ class Release:
     original: FeatureTable | None = None
     synthetic: "SyntheticTable | None" = None
     held_out: FeatureTable | None = None
+    public_posterior: FloatArray | None = None
 
     def __post_init__(self) -> None:
         n = len(self.released)
@@ -210,4 +213,5 @@ class Release:
             released=ReleasedLabels(self.released[rows]),
             truth=truth,
             original=None if self.original is None else self.original.take(rows),
+            public_posterior=None if self.public_posterior is None else self.public_posterior[rows],
         )

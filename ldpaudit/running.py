@@ -39,6 +39,9 @@ class Request:
     threads: int | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
     show_class_names: bool = False
+    slices: tuple[str, ...] = ()
+    budget: float | None = None
+    public_posterior: str | None = None
     command: str = "ldpaudit run …"
 
 
@@ -141,6 +144,9 @@ def audit_release(request: Request, paths: ReportPaths, *, quiet: bool = False) 
             threads=request.threads,
             device=request.device,
             show_class_names=request.show_class_names,
+            slices=request.slices,
+            budget=request.budget,
+            public_posterior=request.public_posterior,
             progress=progress,
             command=request.command,
         )
@@ -213,7 +219,8 @@ def _queries(text: str | None) -> int | Literal["all"] | None:
 
 
 def _inputs(request: Request) -> tuple[str | None, ...]:
-    return request.release, request.truth, request.original, request.synthetic
+    own = (request.release, request.truth, request.original, request.synthetic)
+    return (*own, request.public_posterior)
 
 
 def _check_outputs(paths: ReportPaths, request: Request) -> None:

@@ -3,9 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from ldpaudit.attacks.scoring import (
+from ldpaudit.attacks.measures import (
     ACCURACY,
     ADVANTAGE,
     GAINS,
@@ -17,8 +15,7 @@ from ldpaudit.attacks.scoring import (
     upper_bound,
 )
 from ldpaudit.audits.attack_runs import AttackRun
-from ldpaudit.estimators.binomial import clopper_pearson
-from ldpaudit.result import SMALLEST_CELL, Curve, Estimate
+from ldpaudit.result import Estimate
 
 _REFERENCE = "Busa-Fekete et al. (2024); Wu et al. (2023)"
 
@@ -137,55 +134,3 @@ def _best(
         ),
         reference=_REFERENCE if measure is ADVANTAGE else None,
     )
-
-
-def confidence_curve(run: AttackRun, confidence: float) -> Curve | None:
-    """Return accuracy among the most confident guesses against the share of rows guessed.
-
-    Neighbouring points are merged until no step between two points rests on 1 to 9 right or wrong
-    guesses; None where nothing is left.
-    """
-    steps = _merged(np.sum([fold.slices for fold in run.folds], axis=0).tolist())
-    if not steps:
-        return None
-    running = np.cumsum(steps, axis=0)
-    rows, correct = running[:, 0], running[:, 1]
-    low, high = clopper_pearson(correct, rows, 1 - confidence)
-    return Curve(
-        id="attack.best.accuracy_by_confidence",
-        kind="estimated",
-        x=tuple(float(r) for r in rows / rows[-1]),
-        value=tuple(float(v) for v in correct / rows),
-        low=tuple(float(v) for v in low),
-        high=tuple(float(v) for v in high),
-        side="two-sided",
-        level=confidence,
-        x_label="share of people guessed, the most confident guesses first",
-        unit="proportion",
-        n=int(rows[-1]),
-        method=f"held-out guesses of {run.name}; Clopper–Pearson at each point",
-        assumptions=("the cut between confident and other guesses is taken as fixed beforehand",),
-    )
-
-
-def _merged(slices: list[list[int]]) -> list[tuple[int, int]]:
-    """Join consecutive (rows, right) steps until each is free of small cells."""
-    merged: list[tuple[int, int]] = []
-    rows, correct = 0, 0
-    for more_rows, more_correct in slices:
-        rows, correct = rows + more_rows, correct + more_correct
-        if not _is_small(rows, correct):
-            merged.append((rows, correct))
-            rows, correct = 0, 0
-    if rows and merged:
-        last_rows, last_correct = merged.pop()
-        merged.append((last_rows + rows, last_correct + correct))
-        while len(merged) > 1 and _is_small(*merged[-1]):
-            tail = merged.pop()
-            merged[-1] = (merged[-1][0] + tail[0], merged[-1][1] + tail[1])
-    return [step for step in merged if len(merged) > 1 or not _is_small(*step)]
-
-
-def _is_small(rows: int, correct: int) -> bool:
-    cells = (rows, correct, rows - correct)
-    return rows == 0 or any(0 < cell < SMALLEST_CELL for cell in cells)

@@ -6,13 +6,14 @@ estimate of η through the inverse channel R, so Σ_y R[z, y] c_y(x) is an unbia
 accuracy at each held-out row; no true label is needed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks import available_attacks, create_attack
-from ldpaudit.attacks.interface import Attack, Knowledge, missing_need
+from ldpaudit.attacks.interface import Attack, Knowledge
+from ldpaudit.audits.attack_budget import Budget, LeftOut, candidate_attacks, knowledge_of
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.estimators.bounded_mean import mean_lower, mean_upper
@@ -42,10 +43,17 @@ class _Values:
     high: float
 
 
-def outsider_estimates(
-    context: AuditContext, channel: Channel
-) -> tuple[list[Estimate], dict[str, str]]:
-    """Return the estimated accuracy of each attack that needs no true label, and what was skipped.
+@dataclass(frozen=True)
+class OutsiderAttacks:
+    """What attacks gave, and why others did not run."""
+
+    estimates: list[Estimate]
+    skipped: Mapping[str, str]
+    left_out: LeftOut
+
+
+def outsider_estimates(context: AuditContext, channel: Channel) -> OutsiderAttacks:
+    """Return the estimated accuracy of each attack that needs no true label.
 
     Parameters
     ----------
@@ -59,7 +67,7 @@ def outsider_estimates(
     ldpaudit.errors.InputError
         If the channel cannot be inverted.
     """
-    found, skipped = _run_all(context, channel)
+    found, skipped, left_out = _run_all(context, channel)
     confidence = context.plan.confidence
     estimates = [_accuracy(values, confidence) for values in found]
     references = {v.name: v for v in found if v.name in _REFERENCES}
@@ -71,30 +79,29 @@ def outsider_estimates(
         estimates += [_gain(difference, confidence) for difference in same_rows]
         estimates += _best(same_rows, "advantage", confidence)
     candidates = [values for values in found if values.name != "prior"]
-    return estimates + _best(candidates, "accuracy", confidence), skipped
+    estimates += _best(candidates, "accuracy", confidence)
+    return OutsiderAttacks(estimates, skipped, left_out)
 
 
-def _run_all(context: AuditContext, channel: Channel) -> tuple[list[_Values], dict[str, str]]:
+def _run_all(
+    context: AuditContext, channel: Channel
+) -> tuple[list[_Values], dict[str, str], LeftOut]:
     knowledge = [_knowledge(context, channel, half) for half in (0, 1)]
     held_out = [_held_out_rows(context, half, channel) for half in (0, 1)]
-    found, skipped = [], {}
-    for name in available_attacks():
+    candidates, skipped = candidate_attacks(context, knowledge)
+    found, budget = [], Budget.of(context, candidates)
+    for name, attacks in budget.chosen():
+        context.progress.step(f"attack: {name}")
         try:
-            attacks = [create_attack(name, known) for known in knowledge]
-            reason = missing_need(attacks[0], context.release, knowledge[0])
-            if reason is None:
-                context.progress.step(f"attack: {name}")
-                found.append(_values(context, channel, attacks, held_out))
+            found.append(_values(context, channel, attacks, held_out))
         except LdpAuditError as error:
-            reason = str(error)
-        if reason is not None:
-            skipped[name] = reason
-    return found, skipped
+            skipped[name] = str(error)
+    return found, skipped, budget.left_out
 
 
 def _knowledge(context: AuditContext, channel: Channel, half: int) -> Knowledge:
     rng = context.rng("label-inference", "shared", str(half))
-    return Knowledge(channel, context.plan.threads, seed_from(rng), context.progress)
+    return knowledge_of(context, channel, seed_from(rng))
 
 
 def _held_out_rows(context: AuditContext, half: int, channel: Channel) -> IndexArray:

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpaudit.attacks import available_attacks, create_attack
 from ldpaudit.attacks.interface import (
     Attack,
     Knowledge,
     SharedModel,
     as_seen_by,
-    missing_need,
     without_truth,
 )
 from ldpaudit.attacks.scoring import FoldScore, score_fold
 from ldpaudit.attacks.truth_model import SHARED_KEY
+from ldpaudit.audits.attack_budget import Budget, LeftOut, candidate_attacks, knowledge_of
 from ldpaudit.audits.claimed_channel import attackers_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior, half_model
+from ldpaudit.datasets.slices import joint_slices
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.randomness import seed_from
 from ldpaudit.release import IndexArray, IntArray, Release
@@ -50,10 +50,11 @@ class AttackRun:
 
 @dataclass(frozen=True)
 class Runs:
-    """Every attack that ran, in order, and why the others did not."""
+    """Every attack that ran, in order, and why the others did not: unfit, or left out."""
 
     runs: tuple[AttackRun, ...]
     skipped: Mapping[str, str]
+    left_out: LeftOut
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,12 @@ class _Fold:
     fitting: Release
     held_out: Release
     baseline: IntArray
+    slices: IntArray | None
+    rows: IndexArray
 
 
 def run_attacks(context: AuditContext) -> Runs:
-    """Fit and score every available attack on both folds.
+    """Fit and score every available attack that the budget allows, on both folds.
 
     Parameters
     ----------
@@ -75,19 +78,15 @@ def run_attacks(context: AuditContext) -> Runs:
         Its release has true labels.
     """
     folds = [_fold(context, half) for half in (0, 1)]
-    runs, skipped = [], {}
-    for name in available_attacks():
+    candidates, skipped = candidate_attacks(context, [fold.knowledge for fold in folds])
+    runs, budget = [], Budget.of(context, candidates)
+    for name, attacks in budget.chosen():
+        context.progress.step(f"attack: {name}")
         try:
-            attacks = [create_attack(name, fold.knowledge) for fold in folds]
-            reason = missing_need(attacks[0], context.release, folds[0].knowledge)
-            if reason is None:
-                context.progress.step(f"attack: {name}")
-                runs.append(_run(context, name, attacks, folds))
+            runs.append(_run(context, name, attacks, folds))
         except LdpAuditError as error:
-            reason = str(error)
-        if reason is not None:
-            skipped[name] = reason
-    return Runs(tuple(runs), skipped)
+            skipped[name] = str(error)
+    return Runs(tuple(runs), skipped, budget.left_out)
 
 
 def _fold(context: AuditContext, half: int) -> _Fold:
@@ -98,12 +97,13 @@ def _fold(context: AuditContext, half: int) -> _Fold:
     fitting, held_out = context.release.take(rows), context.release.take(others)
     rng = context.rng("label-inference", "shared", str(half))
     channel = attackers_channel(context, rows)
-    knowledge = Knowledge(channel, context.plan.threads, seed_from(rng), context.progress)
+    knowledge = knowledge_of(context, channel, seed_from(rng))
     model = SharedModel(half_model(context, "truth", half))
     model.remember(held_out.features, posterior[others])
     knowledge.share(SHARED_KEY, model)
     guesses = posterior[others].argmax(axis=1).astype(np.int32)
-    return _Fold(knowledge, fitting, held_out, guesses)
+    slices = joint_slices(context.plan.slices, others)
+    return _Fold(knowledge, fitting, held_out, guesses, slices, others)
 
 
 def _run(context: AuditContext, name: str, attacks: list[Attack], folds: list[_Fold]) -> AttackRun:
@@ -125,12 +125,17 @@ def _held_out_score(
     baseline = fold.baseline if rows is None else fold.baseline[rows]
     assert asked.truth is not None
     posterior = attack.posterior(without_truth(asked))
+    if context.guesses is not None:
+        places = fold.rows if rows is None else fold.rows[rows]
+        right, n = posterior.argmax(axis=1) == asked.truth, len(context.release)
+        context.guesses.record(attack.name, places, right, n, uses_release=attack.uses_release)
     return score_fold(
         asked.truth,
         posterior,
         baseline if attack.uses_release else None,
         rate_alpha=(1 - context.plan.confidence) / 2,
         rng=rng,
+        slices=fold.slices if rows is None or fold.slices is None else fold.slices[rows],
     )
 
 

@@ -6,6 +6,8 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from ldpaudit.audits.held_out_guesses import HeldOutGuesses
+from ldpaudit.datasets.slices import Slices
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
@@ -13,6 +15,9 @@ from ldpaudit.release import IntArray, Release
 from ldpaudit.result import Finding
 
 T = TypeVar("T")
+
+DEFAULT_BUDGET = 60.0
+"""Seconds for all attacks, as predicted for one core."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,10 @@ class Plan:
         The excess ε, in nats, that the audit must be able to find; a weaker one is inconclusive.
     show_class_names : bool
         Whether the report may name the classes and the label column.
+    budget : float
+        Seconds that attacks may take; those that do not fit are named and left out.
+    slices : tuple of Slices
+        Groups of rows for which the strongest attack is scored by itself.
     """
 
     seed: int
@@ -50,6 +59,8 @@ class Plan:
     device: Literal["auto", "cpu", "cuda"] = "auto"
     max_undetected_excess: float = 0.5
     show_class_names: bool = False
+    budget: float = DEFAULT_BUDGET
+    slices: tuple[Slices, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,13 +68,14 @@ class AuditContext:
     """Everything an audit may use.
 
     ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
-    pays for it.
+    pays for it. ``guesses``, where given, is told which held-out guesses were right.
     """
 
     release: Release
     claim: Mechanism
     plan: Plan
     progress: Progress = field(default_factory=NoProgress)
+    guesses: HeldOutGuesses | None = None
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def rng(self, *names: str) -> np.random.Generator:

@@ -6,23 +6,21 @@ and against what the claim allows at most. Being no better than the features alo
 privacy looks like.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from ldpaudit.audits.attack_estimates import (
-    best_estimates,
-    confidence_curve,
-    score_estimates,
-    strongest,
-)
+from ldpaudit.audits.attack_budget import LeftOut
+from ldpaudit.audits.attack_curve import confidence_curve
+from ldpaudit.audits.attack_estimates import best_estimates, score_estimates, strongest
+from ldpaudit.audits.attack_groups import class_estimates, slice_estimates
 from ldpaudit.audits.attack_outsider import outsider_estimates
 from ldpaudit.audits.attack_references import AUDIT_ID, ceiling_estimates, utility_estimate
-from ldpaudit.audits.attack_runs import run_attacks
+from ldpaudit.audits.attack_runs import AttackRun, run_attacks
 from ldpaudit.audits.claimed_channel import aligned_channel, why_no_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.result import Finding, Note
+from ldpaudit.result import Curve, Estimate, Finding, Note
 
 MIN_ROWS = 40
 """With fewer rows there is nothing to fit and score an attack on."""
@@ -64,30 +62,60 @@ def _insider(context: AuditContext, channel: Channel | None) -> Finding:
     found = run_attacks(context)
     estimates = [e for run in found.runs for e in score_estimates(run, confidence)]
     best, bounds = best_estimates(found.runs, confidence)
-    champion = strongest(found.runs)
-    curve = None if champion is None else confidence_curve(champion, confidence)
+    closer, curves, remarks = _closer(context, found.runs)
     ceilings = ceiling_estimates(context, channel, cross_fitted_posterior(context, "truth"))
     utility, notes = utility_estimate(context, channel)
     return Finding(
-        estimates=(*best, *estimates, *ceilings, *utility),
-        curves=() if curve is None else (curve,),
-        notes=(*notes, *_skipped(found.skipped)),
+        estimates=(*best, *closer, *estimates, *ceilings, *utility),
+        curves=curves,
+        notes=(*notes, *remarks, *_not_run(found.skipped, found.left_out, context.plan.budget)),
         bounds=bounds,
     )
 
 
+def _closer(
+    context: AuditContext, runs: Sequence[AttackRun]
+) -> tuple[list[Estimate], tuple[Curve, ...], list[Note]]:
+    """Return the strongest attack by class and slice, and its curve against confidence."""
+    champion = strongest(runs)
+    if champion is None:
+        return [], (), []
+    attacks = sum(run.uses_release for run in runs)
+    classes, remarks = class_estimates(context, champion, attacks)
+    slices, names = slice_estimates(context, champion, attacks)
+    curve = confidence_curve(champion, context.plan.confidence, attacks)
+    curves = () if curve is None else (curve,)
+    return classes + slices, curves, remarks + names
+
+
 def _outsider(context: AuditContext, channel: Channel) -> Finding:
-    estimates, skipped = outsider_estimates(context, channel)
+    found = outsider_estimates(context, channel)
     ceilings = ceiling_estimates(context, channel, None)
     utility, notes = utility_estimate(context, channel)
     return Finding(
-        estimates=(*estimates, *ceilings, *utility),
-        notes=(*notes, *_skipped(skipped)),
+        estimates=(*found.estimates, *ceilings, *utility),
+        notes=(*notes, *_not_run(found.skipped, found.left_out, context.plan.budget)),
     )
 
 
-def _skipped(reasons: Mapping[str, str]) -> list[Note]:
-    return [
+def _not_run(reasons: Mapping[str, str], left_out: LeftOut, budget: float) -> list[Note]:
+    notes = [
         Note(audit=AUDIT_ID, text=f"The attack {name} was left out: {reason.rstrip('.')}.")
         for name, reason in reasons.items()
     ]
+    notes += [
+        Note(
+            audit=AUDIT_ID,
+            text=f"The attack {name} was left out: its predicted {seconds:.0f} s do not fit into "
+            f"the {budget:g} s for attacks (--budget).",
+        )
+        for name, seconds in left_out.too_dear.items()
+    ]
+    if left_out.too_slow:
+        text = (
+            f"The {budget:g} s for attacks (--budget) ran out before {', '.join(left_out.too_slow)}"
+            ": a faster machine would have run more of them, and its strongest attack may differ. "
+            "A larger budget gives the same numbers everywhere."
+        )
+        notes.append(Note(audit=AUDIT_ID, text=text, level="warning"))
+    return notes

@@ -10,7 +10,7 @@ from ldpaudit.cli.options import Debug, Device, Inconclusive, Metric, option, st
 
 SHOWN = frozenset(
     {"--epsilon", "--lambda", "--mechanism", "--seed", "--queries", "--neighbors", "--metric"}
-    | {"--only", "--skip", "--threads", "--device"}
+    | {"--only", "--skip", "--threads", "--device", "--budget"}
 )
 """The options whose values the result may repeat: they hold no path and no column name."""
 
@@ -86,6 +86,17 @@ def run(
     skip: Annotated[
         list[str] | None, option("--skip", help="Leave this audit out (repeatable).")
     ] = None,
+    slices: Annotated[
+        list[str] | None,
+        option("--slice", help="Score the best attack for each value of a column (repeatable)."),
+    ] = None,
+    budget: Annotated[
+        float | None, option("--budget", help="Seconds for the attacks (default: 60).")
+    ] = None,
+    public_posterior: Annotated[
+        str | None,
+        option("--public-posterior", help="P̂(label | features) of model-based-rr: a table."),
+    ] = None,
     threads: Annotated[
         int | None, option("--threads", help="Processors to use (default: all there are).")
     ] = None,
@@ -128,6 +139,9 @@ def run(
         threads=threads,
         device=device.value,
         show_class_names=show_class_names,
+        slices=tuple(slices or ()),
+        budget=budget,
+        public_posterior=public_posterior,
         command=_command_without_names(sys.argv),
     )
     result = audit_release(request, paths, quiet=quiet)

@@ -4,7 +4,7 @@ import pytest
 from ldpaudit.attacks import ATTACKS, Knowledge, available_attacks, create_attack
 from ldpaudit.attacks.interface import (
     as_seen_by,
-    condition_on_released,
+    conditioned,
     missing_need,
     without_truth,
 )
@@ -43,7 +43,11 @@ def fitted(name, release, mechanism, seed=0):
     return attack.fit(as_seen_by(attack, release), np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+GENERAL = [name for name in ATTACKS if name != "synthetic-aware"]
+"""The attacks on any mechanism."""
+
+
+@pytest.mark.parametrize("name", GENERAL)
 def test_every_attack_gives_probabilities(name):
     release, mechanism, _ = cell_release(1500, 1.0, 0)
     posterior = fitted(name, release, mechanism).posterior(without_truth(release))
@@ -143,11 +147,8 @@ def test_a_false_claim_is_outvoted_by_counts():
 
 
 def test_an_impossible_output_leaves_the_posterior():
-    release, _, _ = cell_release(10, 1.0, 10)
     posterior = np.full((10, 3), 1 / 3)
-    np.testing.assert_allclose(
-        condition_on_released(posterior, np.zeros((3, 3)), release), posterior
-    )
+    np.testing.assert_allclose(conditioned(posterior, np.zeros((10, 3))), posterior)
 
 
 def test_more_noise_asks_more_neighbors():

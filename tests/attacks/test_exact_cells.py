@@ -6,8 +6,9 @@ import pytest
 from ldpaudit.attacks.bayes import BayesAttack
 from ldpaudit.attacks.feature_cells import Cells
 from ldpaudit.attacks.interface import Knowledge, SharedModel, without_truth
+from ldpaudit.attacks.measures import ACCURACY, lower_bound, upper_bound
 from ldpaudit.attacks.posterior_model import CellTable, PosteriorModel
-from ldpaudit.attacks.scoring import ACCURACY, lower_bound, score_fold, upper_bound
+from ldpaudit.attacks.scoring import score_fold
 from ldpaudit.estimators.advantage import informed_accuracy, uninformed_accuracy
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from ldpaudit.attacks.scoring import (
+from ldpaudit.attacks.measures import (
     ACCURACY,
     ADVANTAGE,
     AUC,
@@ -12,14 +12,13 @@ from ldpaudit.attacks.scoring import (
     GAINS,
     MULTIPLICATIVE_ADVANTAGE,
     SCORES,
-    SHARES,
     advantage_lower,
     average,
     lower_bound,
-    score_fold,
     smallest_cell,
     upper_bound,
 )
+from ldpaudit.attacks.scoring import SHARES, score_fold
 
 FALSE_ALARM = 1e-6
 """The probability that a validity test fails by chance."""
@@ -49,8 +48,8 @@ def test_counts_are_those_of_the_rows():
     assert fold.correct - fold.baseline_correct == fold.gained - fold.lost
     assert fold.class_correct.sum() == fold.correct
     assert fold.class_rows.tolist() == np.bincount(truth).tolist()
-    assert fold.slices.shape == (len(SHARES), 2)
-    assert fold.slices.sum(axis=0).tolist() == [400, fold.correct]
+    assert fold.steps.shape == (len(SHARES), 2)
+    assert fold.steps.sum(axis=0).tolist() == [400, fold.correct]
 
 
 def test_the_most_confident_slice_holds_the_most_confident_rows():
@@ -58,8 +57,8 @@ def test_the_most_confident_slice_holds_the_most_confident_rows():
     posterior = np.stack([np.linspace(0, 1, 1000), np.linspace(1, 0, 1000)], axis=1)
     fold = score_fold(truth, posterior, None, rate_alpha=0.05, rng=np.random.default_rng(0))
     # Both ends are confident; only the upper one is right.
-    assert fold.slices[0].tolist() == [10, 5]
-    assert fold.slices[-1].tolist() == [100, 50]
+    assert fold.steps[0].tolist() == [10, 5]
+    assert fold.steps[-1].tolist() == [100, 50]
 
 
 @pytest.mark.parametrize("k", [2, 4])

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ldpaudit.attacks.scoring import ACCURACY, ADVANTAGE, score_fold
-from ldpaudit.audits.attack_estimates import _merged, best_estimates
+from ldpaudit.attacks.measures import ACCURACY, ADVANTAGE
+from ldpaudit.attacks.scoring import score_fold
+from ldpaudit.audits.attack_curve import whole_steps
+from ldpaudit.audits.attack_estimates import best_estimates
 from ldpaudit.audits.attack_runs import AttackRun
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
@@ -260,8 +262,10 @@ class TestTheStrongest:
 
 
 def test_steps_of_the_curve_hide_small_cells():
-    steps = _merged([[10, 10], [20, 15], [30, 12], [5, 5]])
-    assert sum(rows for rows, _ in steps) == 65
-    for rows, right in steps:
+    steps = np.array([[10, 10], [20, 15], [30, 12], [5, 5]])
+    ends = whole_steps(steps)
+    assert ends[-1] == 3
+    for part in np.split(steps, np.array(ends[:-1]) + 1):
+        rows, right = part.sum(axis=0)
         assert all(cell == 0 or cell >= 10 for cell in (rows, right, rows - right))
-    assert _merged([[6, 3]]) == []
+    assert whole_steps(np.array([[6, 3]])) == []

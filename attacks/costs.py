@@ -1,0 +1,89 @@
+"""What attacks cost, predicted from the size of the release alone.
+
+A budget is spent on predicted seconds of one core of an ordinary machine, not on measured ones, so
+that the choice of attacks, and with it every number, is the same wherever the audit runs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+Parts = Mapping[str, float]
+"""Predicted seconds by part; a part of one name is paid once, however many attacks use it."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """What the cost of an attack depends on.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that the attack is fitted on in each of two folds; as many are asked about.
+    width : int
+        Feature columns as arrays.
+    classes : int
+        k.
+    """
+
+    rows: int
+    width: int
+    classes: int
+
+    @property
+    def work(self) -> float:
+        """Rows × columns × classes, in millions."""
+        return self.rows * max(self.width, 1) * self.classes / 1e6
+
+
+@runtime_checkable
+class Costed(Protocol):
+    """An attack that says what it costs; one that does not is taken to be free."""
+
+    def cost(self, size: Size) -> Parts:
+        """Return the predicted seconds of both folds, by part."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The attacks that a budget allows, in the order in which they run, and what it leaves out.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Cheap ones first.
+    too_dear : mapping from name to float
+        The predicted seconds of each attack that is left out.
+    """
+
+    names: tuple[str, ...]
+    too_dear: Mapping[str, float]
+
+
+def cost_of(attack: object, size: Size) -> Parts:
+    """Return the predicted seconds of an attack by part; empty where it states none."""
+    return attack.cost(size) if isinstance(attack, Costed) else {}
+
+
+def affordable(costs: Sequence[tuple[str, Parts]], budget: float) -> Choice:
+    """Choose attacks by predicted cost, cheap ones first, until the budget is spent.
+
+    Parameters
+    ----------
+    costs : sequence of (name, parts)
+        In the order of preference among equally cheap ones.
+    budget : float
+        Seconds.
+    """
+    ordered = sorted(costs, key=lambda pair: sum(pair[1].values()))
+    paid: set[str] = set()
+    spent, names, too_dear = 0.0, [], {}
+    for name, parts in ordered:
+        price = sum(seconds for part, seconds in parts.items() if part not in paid)
+        if spent + price > budget:
+            too_dear[name] = price
+            continue
+        spent += price
+        paid |= set(parts)
+        names.append(name)
+    return Choice(tuple(names), too_dear)

@@ -1,0 +1,51 @@
+"""What most attacks are: a model of P(y | x), by itself or with each person's released label."""
+
+from typing import Self
+
+import numpy as np
+
+from ldpaudit.attacks.costs import Parts, Size
+from ldpaudit.attacks.interface import Knowledge, Model, Need, conditioned
+from ldpaudit.release import FloatArray, Release
+
+
+class ModelAttack:
+    """Guesses by a model of P(y | x); where ``uses_own_label``, by P(y | x) P(ỹ | y, x).
+
+    A subclass states its name and needs, and learns the model.
+    """
+
+    name: str
+    needs: frozenset[Need]
+    uses_release = True
+    uses_own_label = False
+    most_rows: int | None = None
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self.knowledge = knowledge
+        self.model: Model | None = None
+
+    def learn(self, release: Release, rng: np.random.Generator) -> Model:
+        """Return the model learnt from these rows."""
+        raise NotImplementedError
+
+    def fit(self, release: Release, rng: np.random.Generator) -> Self:
+        """Learn the model, or take the one that another attack learnt."""
+        self.model = self.learn(release, rng)
+        return self
+
+    def likelihood(self, release: Release) -> FloatArray | None:
+        """Return P(ỹ | y, x), float64 of shape (n, k); None where ỹ is not used."""
+        known = self.uses_own_label and self.knowledge.knows_channel(release)
+        return self.knowledge.likelihood(release) if known else None
+
+    def posterior(self, release: Release) -> FloatArray:
+        """Return P(y | what the attack sees), float64 of shape (n, k)."""
+        assert self.model is not None
+        posterior = self.model.predict(release.features)
+        likelihood = self.likelihood(release)
+        return posterior if likelihood is None else conditioned(posterior, likelihood)
+
+    def cost(self, size: Size) -> Parts:  # noqa: ARG002
+        """Return the predicted seconds of each part, those shared with other attacks by name."""
+        return {}

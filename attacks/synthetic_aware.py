@@ -1,0 +1,65 @@
+"""The attacker on double randomized response who knows what the generator makes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpaudit.attacks.costs import Parts, Size
+from ldpaudit.attacks.interface import Model, Need
+from ldpaudit.attacks.label_counts import clean_prior
+from ldpaudit.attacks.model_attack import ModelAttack
+from ldpaudit.attacks.row_channel_model import fit_row_channels
+from ldpaudit.attacks.synthetic_rows import OriginalShare, original_share
+from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.release import FeatureTable, FloatArray, Release
+
+
+class SyntheticAwareAttack(ModelAttack):
+    """P(y | x̃, ỹ) ∝ T[y, ỹ] (w(x̃) η_y(x̃) + (1 − w(x̃)) p_y), w the chance of an original row.
+
+    The same as ∝ p_y T[y, ỹ] f_y(x̃) with f_y = (1 − λ) P_{X|y} + (λ/k) Σ_j P̂_{X|j}. The synthetic
+    table is the attacker's: it recognises rows that were replaced, whose features say nothing of
+    the person, and learns P(y | x) from the others.
+    """
+
+    name = "synthetic-aware"
+    needs: frozenset[Need] = frozenset({"channel", "features", "synthetic-rows"})
+    uses_own_label = True
+
+    def learn(self, release: Release, rng: np.random.Generator) -> Model:
+        """Learn which rows are original, then P(y | x) through each row's own channel."""
+        claim = self.knowledge.claim
+        assert isinstance(claim, DoubleRR)
+        assert release.synthetic is not None
+        k, transition = len(release.classes), self.knowledge.transition(release)
+        share = original_share(
+            release.features, release.synthetic, claim.noise, k, rng, self.knowledge.threads
+        )
+        prior = clean_prior(release.released, transition)
+        original = share.predict(release.features)[:, None]
+        own = transition.T[release.released]
+        anyone = (prior @ transition)[release.released][:, None]
+        likelihood = original * own + (1 - original) * anyone
+        # A row that is surely synthetic tells nothing, and would only use up the sample.
+        kept = np.flatnonzero(original[:, 0] > 0)
+        model = fit_row_channels(release.features.take(kept), likelihood[kept], rng)
+        return DiscountedModel(model, share, prior)
+
+    def cost(self, size: Size) -> Parts:
+        """Return the predicted seconds by part."""
+        work = Size(min(size.rows, 50_000), size.width, size.classes).work
+        return {self.name: 2.0 + 4.0 * min(work, 5.0)}
+
+
+@dataclass(frozen=True)
+class DiscountedModel:
+    """P(y | x̃) = w(x̃) η_y(x̃) + (1 − w(x̃)) p_y."""
+
+    model: Model
+    share: OriginalShare
+    prior: FloatArray
+
+    def predict(self, features: FeatureTable) -> FloatArray:
+        """Return P(y | x̃), float64 of shape (n, k)."""
+        original = self.share.predict(features)[:, None]
+        return np.asarray(original * self.model.predict(features) + (1 - original) * self.prior)

@@ -1,0 +1,59 @@
+"""The attacker who does not know the mechanism, or does not believe what is declared."""
+
+import numpy as np
+
+from ldpaudit.attacks.confident_joint import confident_channel
+from ldpaudit.attacks.costs import Parts, Size
+from ldpaudit.attacks.interface import Model, Need
+from ldpaudit.attacks.model_attack import ModelAttack
+from ldpaudit.attacks.posterior_model import fit_posterior
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.release import FloatArray, Release
+
+_MOST_ROWS = 40_000
+_MOST_ASKED = 50_000
+
+
+class UnknownChannelAttack(ModelAttack):
+    """``bayes`` with a channel that is guessed from the release, whatever is declared.
+
+    A model of the released label, cross-fitted on the attacker's rows, gives the channel by
+    confident learning; then P(y | x) is learnt through it and combined with the released label.
+    """
+
+    name = "unknown-channel"
+    needs: frozenset[Need] = frozenset({"class-names", "features"})
+    uses_own_label = True
+    most_rows = _MOST_ASKED
+    transition: FloatArray | None = None
+
+    def learn(self, release: Release, rng: np.random.Generator) -> Model:
+        """Guess the channel, then learn the model through it."""
+        rows = rng.permutation(len(release))[:_MOST_ROWS]
+        release = release.take(rows)
+        self.transition = confident_channel(self._cross_fitted(release, rng), release.released)
+        channel = Channel(self.transition, release.classes, release.outputs)
+        k, threads = len(release.classes), self.knowledge.threads
+        return fit_posterior(release.features, release.released, k, rng, threads, channel=channel)
+
+    def _cross_fitted(self, release: Release, rng: np.random.Generator) -> FloatArray:
+        k, half = len(release.classes), len(release) // 2
+        halves = np.split(np.arange(len(release)), [half])
+        posterior = np.empty((len(release), k))
+        for fitting, asked in (halves, halves[::-1]):
+            labels = release.released[fitting]
+            model = fit_posterior(
+                release.features.take(fitting), labels, k, rng, self.knowledge.threads
+            )
+            posterior[asked] = model.predict(release.features.take(asked))
+        return posterior
+
+    def likelihood(self, release: Release) -> FloatArray:
+        """Return the guessed T[y, ỹ], float64 of shape (n, k)."""
+        assert self.transition is not None
+        return np.asarray(self.transition.T[release.released])
+
+    def cost(self, size: Size) -> Parts:
+        """Return the predicted seconds by part."""
+        work = Size(min(size.rows, _MOST_ROWS), size.width, size.classes).work
+        return {self.name: 1.0 + 4.0 * min(work, 4.0)}

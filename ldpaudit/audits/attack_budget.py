@@ -1,0 +1,104 @@
+"""Which attacks run: those that apply, the cheap ones first, within a budget of seconds.
+
+The budget is spent on seconds predicted from the size of the release, so the choice is the same on
+every machine. Only where the clock has run out as well is an attack left out by the machine's
+speed, and that is said with a warning.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ldpaudit.attacks import available_attacks, create_attack
+from ldpaudit.attacks.costs import Choice, Size, affordable, cost_of
+from ldpaudit.attacks.interface import Attack, Knowledge, missing_need
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.errors import LdpAuditError
+from ldpaudit.mechanisms.channel import Channel
+
+Candidates = Mapping[str, list[Attack]]
+"""By name, an attack for each fold."""
+
+
+@dataclass
+class LeftOut:
+    """Attacks that the budget left out.
+
+    Attributes
+    ----------
+    too_dear : mapping from name to float
+        The predicted seconds of those that did not fit.
+    too_slow : list of str
+        Those that fitted, but the clock had run out.
+    """
+
+    too_dear: Mapping[str, float] = field(default_factory=dict)
+    too_slow: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Budget:
+    """Gives out attacks while there is time."""
+
+    candidates: Candidates
+    choice: Choice
+    seconds: float
+    clock: Callable[[], float] = time.perf_counter
+    left_out: LeftOut = field(default_factory=LeftOut)
+
+    @classmethod
+    def of(cls, context: AuditContext, candidates: Candidates) -> "Budget":
+        """Return the budget of a plan, with the attacks that it affords."""
+        release = context.release
+        size = Size(len(release) // 2, release.features.width, len(release.classes))
+        costs = [(name, cost_of(attacks[0], size)) for name, attacks in candidates.items()]
+        choice = affordable(costs, context.plan.budget)
+        left_out = LeftOut(choice.too_dear)
+        return cls(candidates, choice, context.plan.budget, left_out=left_out)
+
+    def chosen(self) -> Iterator[tuple[str, list[Attack]]]:
+        """Yield name and attacks, in the order in which they are to run."""
+        start = self.clock()
+        for name in self.choice.names:
+            if self.clock() - start > self.seconds:
+                self.left_out.too_slow.append(name)
+            else:
+                yield name, self.candidates[name]
+
+
+def candidate_attacks(
+    context: AuditContext, knowledge: Sequence[Knowledge]
+) -> tuple[Candidates, dict[str, str]]:
+    """Build every attack for each fold.
+
+    Returns
+    -------
+    tuple
+        The attacks that apply to the release, and by name why others do not.
+    """
+    candidates: dict[str, list[Attack]] = {}
+    skipped: dict[str, str] = {}
+    for name in available_attacks():
+        try:
+            attacks = [create_attack(name, known) for known in knowledge]
+            reason = missing_need(attacks[0], context.release, knowledge[0])
+        except LdpAuditError as error:
+            reason = str(error)
+        if reason is None:
+            candidates[name] = attacks
+        else:
+            skipped[name] = reason
+    return candidates, skipped
+
+
+def knowledge_of(context: AuditContext, channel: Channel | None, seed: int) -> Knowledge:
+    """Return what an attacker knows who attacks with this channel."""
+    plan = context.plan
+    return Knowledge(
+        channel,
+        plan.threads,
+        seed,
+        context.progress,
+        context.claim,
+        plan.device,
+    )
