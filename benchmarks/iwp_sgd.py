@@ -2,10 +2,9 @@
 
 The setting of Dufraiche et al., Figure 1: scikit-learn's make_classification scaled to [−1, 1]^p,
 n = 10⁶, half of ε for the features (Gaussian noise, classical σ) and half for the label, δ = 1e-5,
-one pass with batches of 128, step 1e-4, ℓ2 constant 5, ball of radius
-0.5. The regression has uniform features and a linear label in [−1, 1] with Gaussian noise. The
-excess risk is that of the regularised
-clean empirical risk over its minimum; seconds are processor seconds of one thread.
+one pass with batches of 128, step 1e-4, ℓ2 constant 5, ball of radius 0.5. The regression has
+uniform features and a linear label in [−1, 1] with Gaussian noise. The excess risk is that of the
+regularised clean empirical risk over its minimum; seconds are processor seconds of one thread.
 
     python benchmarks/iwp_sgd.py [draws]
 """
