@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import ldpaudit
+from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import Audit, AuditContext, Plan
 from ldpaudit.checks import Evidence
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, PolicyError
@@ -33,6 +34,7 @@ AUDITS = {
     "mechanism": "ldpaudit.audits.mechanism:MechanismAudit",
     "instance-loss": "ldpaudit.audits.instance_loss:InstanceLossAudit",
     "label-inference": "ldpaudit.audits.label_inference:LabelInferenceAudit",
+    "numeric-inference": "ldpaudit.audits.numeric_inference:NumericInferenceAudit",
     "renyi": "ldpaudit.audits.renyi:RenyiAudit",
     "synthetic": "ldpaudit.audits.synthetic:SyntheticAudit",
     "power": "ldpaudit.audits.power:PowerAudit",
@@ -63,6 +65,7 @@ def run_audit(
     command: str = "ldpaudit.audit(…)",
     today: datetime.date | None = None,
     notes: tuple[Note, ...] = (),
+    guesses: HeldOutGuesses | None = None,
 ) -> AuditResult:
     """Run every audit that applies and hold what they find against a policy.
 
@@ -82,6 +85,8 @@ def run_audit(
         For the expiry of waivers; default: today.
     notes : tuple of Note
         What the reader of the file has to say.
+    guesses : HeldOutGuesses, optional
+        Is told which held-out guesses of each attack were right; the result never holds it.
 
     Raises
     ------
@@ -94,7 +99,7 @@ def run_audit(
     policy = policy or default_policy()
     release, claim = _claim(release, policy)
     plan = _pinned(plan, policy)
-    context = AuditContext(release, claim, plan, progress or NoProgress())
+    context = AuditContext(release, claim, plan, progress or NoProgress(), guesses)
     chosen = _chosen(only, skip)
     with _limited_threads(plan.threads):
         outcomes = [_run_one(name, path, context) for name, path in chosen.items()]

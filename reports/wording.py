@@ -74,6 +74,22 @@ _NAMES: Final = {
     "synthetic.nearer_share": "Synthetic rows nearer to originals than originals are",
     "synthetic.memorisation_share": "Synthetic rows nearer to audited than to held-out rows",
     "synthetic.training_epsilon_lower": "ε of the generator’s training",
+    "observational.epsilon_lower": "True against re-drawn labels",
+    "observational.epsilon_lower.cells": "True against re-drawn labels, rows with equal features",
+    "observational.epsilon_lower.canaries": "True against re-drawn labels, canaries",
+    "observational.epsilon": "True against re-drawn labels, by a model",
+    "observational.epsilon_by_shift": "True against re-drawn labels, by how far the model is off",
+    "observational.proxy_shift": "How far the model’s log-odds are off at most",
+    "observational.game.accuracy": "True or re-drawn label, told with the release",
+    "observational.game.features_only": "True or re-drawn label, told without",
+    "aggregates.epsilon_lower": "Noise of the released sums",
+    "aggregates.noise_consistency": "Noise of the sums against the declaration (p-value)",
+    "aggregates.expected_accuracy": "Accuracy that the bags’ posterior expects",
+    "aggregates.additive_advantage": "Additive advantage that the bags’ posterior expects",
+    "aggregates.equivalent_epsilon": "Randomized response with the same additive advantage",
+    "aggregates.certain_share": "Share of people whose label the release states",
+    "aggregates.expected_certain_share": "The same, as expected from the features",
+    "aggregates.multiplicative": "Share of people whose log-odds shift by τ or more",
     "power.min_detectable_excess": "Smallest excess ε found with 90 % power",
     "power.rows_needed": "Further rows for the power that the policy asks for",
     "power.detectable_epsilon": "Smallest ε of which some is found with 90 % power",
@@ -114,6 +130,9 @@ AUDITS: Final = {
     "label-inference": "Label inference",
     "renyi": "Rényi divergence",
     "synthetic": "Synthetic features",
+    "numeric-inference": "Numeric labels",
+    "observational": "True against re-drawn labels",
+    "aggregates": "Aggregates of labels",
     "power": "Power",
     "policy": "Policy",
 }
@@ -193,6 +212,38 @@ LIMITS: Final = (
 )
 
 
+_PARTS: Final = {
+    "numeric": {
+        "best": "Strongest guess of the number",
+        "prior": "Other people’s labels",
+        "features-only": "Features only, no release",
+        "released-value": "Believing the released number",
+        "posterior-mean": "Posterior mean",
+        "posterior-median": "Posterior median",
+        "interval": "Most probable interval",
+        "mse": "mean squared error",
+        "mse_gain": "squared error gained on other people’s labels",
+        "within_1": "within 1 % of the range",
+        "within_5": "within 5 % of the range",
+        "within_10": "within 10 % of the range",
+        "exact": "exact",
+        "bin_accuracy": "right group of labels",
+        "bin_advantage": "right group, gained on the features",
+        "range": "Width of the declared range",
+    },
+    "aggregates": {
+        "best": "Strongest attack on bags",
+        "prior": "Majority guess",
+        "features-only": "Features only, no release",
+        "bag": "The bag’s released share",
+        "posterior": "Features and the bag’s released share",
+        "accuracy": "accuracy",
+        "advantage": "additive advantage",
+    },
+}
+"""What the parts of an id are called, by its first."""
+
+
 def name_of(identifier: str) -> str:
     """Return what a number is called; its id where it has no name here."""
     if identifier in _NAMES:
@@ -204,6 +255,9 @@ def name_of(identifier: str) -> str:
         if identifier.startswith(prefix):
             return f"{name} {identifier.removeprefix(prefix)}"
     first, _, rest = identifier.partition(".")
+    parts = [_PARTS.get(first, {}).get(part) for part in rest.split(".")]
+    if all(parts):
+        return ": ".join(part for part in parts if part)
     attack, _, metric = rest.partition(".")
     if first != "attack" or metric not in METRICS:
         return identifier
