@@ -52,12 +52,9 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
     step : float or "theorem"
         A constant step size, or the one of Theorem 5.5. For a stream of unknown length the
         theorem's size for the steps so far is taken.
-    batch_size : int
-        Rows of a batch.
-    epochs : int
-        Passes over the rows in ``fit``; the theorem is about one.
-    shuffle : bool
-        Whether rows are taken in random order.
+    batch_size, epochs, shuffle
+        Rows of a batch, passes over the rows in ``fit`` (the theorem is about one), and whether
+        rows are taken in random order.
     fit_intercept : bool
         Whether an intercept is learnt.
     feature_radius : float, optional
@@ -255,7 +252,7 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         radius = self.feature_radius or getattr(self.noise, "radius", None)
         norm = float(np.linalg.norm(self.coef_))
         reach = loss.reach if radius is None else norm * radius + abs(self.intercept_)
-        # The label's inverse weighs the two labels' biases by S̃ and 1 − S̃, whose mean is 1.
+        # The label's noise averages out: what is left is the series' own bias.
         order = loss.order(self.margin_variance_)
         return truncation_bias(loss.derivative, self.margin_variance_, reach, order)
 
