@@ -16,8 +16,10 @@ from ldpaudit.datasets.labels import (
     too_many,
 )
 from ldpaudit.datasets.numbers import encode_numbers
+from ldpaudit.datasets.reports import ReportReading, Reports
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericLabels, NumericView
+from ldpaudit.randomness import child_generator
 from ldpaudit.release import Declaration, FloatArray, IntArray, Label
 
 SAME_OUTPUTS = (
@@ -122,6 +124,30 @@ def encode_numeric_labels(
     names = encoded.labels.view
     domains = Domains(names.classes.names, names.outputs.names)
     return EncodedLabels(domains, encoded.released, encoded.truth, encoded.labels)
+
+
+def encode_reported(
+    oracle: ReportReading, reports: Reports, truth: LabelColumn | FloatArray | None
+) -> EncodedLabels:
+    """Code the labels beside reports that are no labels: released is a most likely label.
+
+    Ties are broken by draws that depend on nothing, so whatever holds for a function of the
+    reports holds for these labels.
+
+    Raises
+    ------
+    InputError
+        If a true label is not one of the declared classes.
+    """
+    domains = Domains(oracle.classes, oracle.classes)
+    released = oracle.labels(reports, child_generator(0, "frequency-oracle", "ties"))
+    if truth is None:
+        return EncodedLabels(domains, released, None)
+    assert isinstance(truth, LabelColumn)
+    codes, outside = truth.recoded(domains.classes)
+    if outside:
+        raise InputError(_outside("true", outside, len(codes), "classes"))
+    return EncodedLabels(domains, released, codes)
 
 
 def find_domains(

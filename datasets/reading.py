@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +10,12 @@ import pyarrow as pa
 from ldpaudit.datasets.companions import encode_together, open_beside
 from ldpaudit.datasets.csv_file import SUFFIXES, CsvFile
 from ldpaudit.datasets.declaration import agreed, parse_declaration
-from ldpaudit.datasets.domains import EncodedLabels, encode_labels, encode_numeric_labels
+from ldpaudit.datasets.domains import (
+    EncodedLabels,
+    encode_labels,
+    encode_numeric_labels,
+    encode_reported,
+)
 from ldpaudit.datasets.features import EncodedFeatures
 from ldpaudit.datasets.labelled_rows import LabelledRows
 from ldpaudit.datasets.labels import LabelColumn, most_classes, read_labels
@@ -18,6 +23,7 @@ from ldpaudit.datasets.leftovers import warnings_about
 from ldpaudit.datasets.locations import locate
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.numbers import read_numbers
+from ldpaudit.datasets.reports import ReportReading, read_reports
 from ldpaudit.datasets.roles import Roles, assign_roles
 from ldpaudit.datasets.tabular import TableSource, open_table
 from ldpaudit.datasets.truth import Truth, read_truth, true_labels
@@ -56,6 +62,7 @@ def read_release(
     features: Collection[str] | None = None,
     declaration: Declaration | None = None,
     numeric: Callable[[Declaration, int], NumericView | None] | None = None,
+    reports: Callable[[Declaration], ReportReading | None] | None = None,
     original: Any = None,
     synthetic: Any = None,
     test: Any = None,
@@ -83,6 +90,9 @@ def read_release(
     numeric : callable, optional
         Gives, for a claim and a number of rows, how labels that are numbers are coded; None for a
         mechanism that is not one on numbers.
+    reports : callable, optional
+        Gives, for a claim, how reports are read that are no labels; None for a mechanism that
+        releases labels.
     original : path or table, optional
         The original features, in the same row order or joined on ``id_column``.
     synthetic : path or table, optional
@@ -117,12 +127,19 @@ def read_release(
     _check_same_index(source, truth, id_column)
     view = None if numeric is None or claim is None else numeric(claim, rows)
     known = _truth(table, special, roles, truth, truth_column, view is not None)
-    labels = _labels(view, claim, special[roles.label], known, table)
+    oracle = None if reports is None or claim is None else reports(claim)
+    recorded = None
+    if oracle is None:
+        labels = _labels(view, claim, special[roles.label], known, table)
+    else:
+        recorded = read_reports(special[roles.label], oracle, from_text=table.text)
+        labels = encode_reported(oracle, recorded, None if known is None else known.labels)
     beside = open_beside(original, synthetic, rows, roles, special, test)
     encoded, tables = encode_together(cells, rows, beside)
     warnings = _warnings(table, known, labels, encoded, roles)
     warnings += [] if declared is None else declared.remarks()
-    release = tables.beside(_release(table, roles, claim, labels, encoded))
+    made = replace(_release(table, roles, claim, labels, encoded), reports=recorded)
+    release = tables.beside(made)
     return ReadReport(release, tuple(warnings), tables.test_rows(release))
 
 

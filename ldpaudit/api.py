@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
     from ldpaudit.numeric_labels import NumericView
     from ldpaudit.policy import Policy
 
@@ -117,6 +118,7 @@ def audit(
         features=None if features is None else tuple(features),
         declaration=_declaration(mechanism),
         numeric=_numeric_view,
+        reports=_report_reading,
     )
     plan = Plan(
         seed=_seed(rng, reading.release.sha256),
@@ -141,6 +143,15 @@ def audit(
         command=command,
         notes=notes,
     )
+
+
+def _report_reading(declaration: Declaration) -> "FrequencyOracle | None":
+    """Return the declared frequency oracle, None for a mechanism that releases labels."""
+    from ldpaudit.mechanisms.frequency_oracles import NAME, FrequencyOracle
+
+    if declaration.name != NAME:
+        return None
+    return FrequencyOracle.from_parameters(declaration.parameters, ())
 
 
 def _numeric_view(declaration: Declaration, rows: int) -> "NumericView | None":

@@ -168,6 +168,9 @@ class Release:
         Rows of the same population, coded like ``features``, that no generator has seen.
     public_posterior : float64 array of shape (n, k) or None
         P̂(y | x) of the public model that a model-based mechanism drew labels from.
+    reports : array of shape (n, d) or None
+        What was released of each label, where it is a frequency oracle's report and no label:
+        ``released`` is then a most likely label of each report, ties broken at random.
     """
 
     features: FeatureTable
@@ -184,6 +187,7 @@ class Release:
     synthetic: "SyntheticTable | None" = None
     held_out: FeatureTable | None = None
     public_posterior: FloatArray | None = None
+    reports: npt.NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         n = len(self.released)
@@ -214,4 +218,5 @@ class Release:
             truth=truth,
             original=None if self.original is None else self.original.take(rows),
             public_posterior=None if self.public_posterior is None else self.public_posterior[rows],
+            reports=None if self.reports is None else self.reports[rows],
         )

@@ -1,0 +1,121 @@
+"""Columns of recorded local reports: labels, lists of labels, lists of numbers, or structs."""
+
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ldpaudit.datasets.labels import positions, read_labels
+from ldpaudit.errors import InputError
+from ldpaudit.release import IntArray, Label
+
+Reports = npt.NDArray[Any]
+
+
+class ReportReading(Protocol):
+    """What the declared protocol says about its reports."""
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The labels."""
+
+    @property
+    def report_kind(self) -> Literal["label", "labels", "numbers"]:
+        """How the column holds a report."""
+
+    def check(self, reports: Reports) -> Reports:
+        """Return reports of shape (n, d), or raise where some are not the protocol's."""
+
+    def labels(self, reports: Reports, rng: np.random.Generator) -> IntArray:
+        """Return a most likely label's code for each report, ties broken at random."""
+
+
+def read_reports(column: pa.ChunkedArray, reading: ReportReading, *, from_text: bool) -> Reports:
+    """Read a released column of reports.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray of n reports
+        A label, a list of labels (as many in every row), a list of numbers or booleans, or a
+        struct with the fields ``seed`` and ``value``.
+    reading : ReportReading
+    from_text : bool
+        Whether the column comes from a text file; only reports that are labels can.
+
+    Returns
+    -------
+    array of shape (n, d)
+        Label codes or numbers, checked by the protocol.
+
+    Raises
+    ------
+    InputError
+        If a report is missing, of another kind, or not one of the protocol's.
+    """
+    if reading.report_kind == "label":
+        return reading.check(_codes(column, reading.classes, from_text)[:, None])
+    if column.null_count:
+        raise InputError(
+            f"Every row must have a report; {column.null_count} of {len(column)} are missing."
+        )
+    flat, width = _entries(column)
+    if flat.null_count:
+        raise InputError(f"Every report must be whole; {flat.null_count} entries are missing.")
+    if reading.report_kind == "labels":
+        found: Reports = _codes(flat, reading.classes, False)
+    else:
+        found = _numbers(flat)
+    return reading.check(found.reshape(len(column), width))
+
+
+def _codes(column: pa.ChunkedArray, classes: tuple[Label, ...], from_text: bool) -> IntArray:
+    labels = read_labels(column, "released", from_text=from_text)
+    codes = positions(labels.values, classes)[labels.codes]
+    outside = int((codes < 0).sum())
+    if outside:
+        raise InputError(
+            f"Every reported label must be one of the declared classes; {outside} are not."
+        )
+    return codes
+
+
+def _entries(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    """Return all entries in a row and how many a report has."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        return _fields(column)
+    if not (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    ):
+        raise InputError(
+            "The declared protocol's reports must be lists or structs; the released column holds "
+            "single values."
+        )
+    lengths = pc.unique(pc.list_value_length(column)).to_pylist()
+    if len(lengths) != 1 or not lengths[0]:
+        raise InputError(
+            f"Every report must have the same number of entries; {len(lengths)} different numbers "
+            f"occur."
+        )
+    return pc.list_flatten(column), int(lengths[0])
+
+
+def _fields(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    names = {field.name for field in column.type}
+    if names != {"seed", "value"}:
+        raise InputError("A report that is a struct must have the fields seed and value.")
+    parts = [_numbers(pc.struct_field(column, name)) for name in ("seed", "value")]
+    return pa.chunked_array([pa.array(np.column_stack(parts).ravel())]), 2
+
+
+def _numbers(column: pa.ChunkedArray) -> Reports:
+    kind = column.type
+    if column.null_count:
+        raise InputError(f"Every report must be whole; {column.null_count} entries are missing.")
+    if pa.types.is_boolean(kind):
+        return np.asarray(column.cast(pa.uint8()).to_numpy())
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise InputError("The entries of these reports must be numbers or booleans.")
+    return np.asarray(column.to_numpy())
