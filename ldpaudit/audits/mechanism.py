@@ -22,6 +22,8 @@ from ldpaudit.audits.epsilon_evidence import (
 )
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism_exact import exact_curves, exact_estimates
+from ldpaudit.audits.report_evidence import report_bound, report_counts
+from ldpaudit.estimators.black_box_guesses import GuessCounts
 from ldpaudit.estimators.consistency import (
     SMALLEST_P_VALUE,
     channel_consistency,
@@ -75,6 +77,10 @@ class MechanismAudit:
         if insider is not None:
             estimates += _insider_estimates(context, insider)
             bounds[INSIDER] = _bound_of(insider)
+        reports = report_counts(context)
+        if reports is not None:
+            estimates = [*_without(estimates, INSIDER), _report_estimate(context, reports)]
+            bounds[INSIDER] = lambda alpha: report_bound(reports, alpha).epsilon
         if isinstance(outsider, ReleaseOnlyEvidence):
             estimates.append(_outsider_estimate(context, outsider))
             bounds[OUTSIDER] = _bound_of(outsider)
@@ -107,6 +113,21 @@ def _insider_estimates(context: AuditContext, evidence: BoundEvidence) -> Iterat
         words = f"{_METHODS[method]}; at its own level, not corrected for the other methods"
         yield _certified(identifier, bound, words, context.plan.confidence, reference)
     yield _observed(label_counts(context))
+
+
+def _without(estimates: list[Estimate], identifier: str) -> list[Estimate]:
+    """Leave an estimate out: what labels show, where the reports behind them show more."""
+    return [estimate for estimate in estimates if estimate.id != identifier]
+
+
+def _report_estimate(context: AuditContext, counts: GuessCounts) -> Estimate:
+    bound = report_bound(counts, 1 - context.plan.confidence)
+    words = (
+        "how often the declared protocol's likelihood ratio of two labels names the true one, for "
+        f"{counts.guesses} guesses of reports in pairs; labels and pairs do not look at the reports"
+    )
+    reference = "Steinke, Nasr & Jagielski (2023), Theorem 5.2"
+    return _certified(INSIDER, bound, words, context.plan.confidence, reference)
 
 
 def _outsider_estimate(context: AuditContext, evidence: ReleaseOnlyEvidence) -> Estimate:

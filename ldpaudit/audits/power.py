@@ -17,7 +17,10 @@ from ldpaudit.audits.epsilon_evidence import (
     outsider_evidence,
 )
 from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.report_evidence import report_counts
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.black_box_bounds import detectable_epsilon
+from ldpaudit.estimators.black_box_guesses import GuessCounts
 from ldpaudit.estimators.detectability import (
     detection_power,
     group_power,
@@ -70,6 +73,9 @@ class PowerAudit:
             return _outsider(context, channel)
         if insider_evidence(context) is None:
             raise InsufficientDataError("fewer than two classes occur among the true labels")
+        reports = report_counts(context)
+        if reports is not None:
+            return _reports(context, reports)
         sizes = class_counts(label_counts(context))
         if channel is None:
             return _unclaimed(context, sizes)
@@ -107,6 +113,29 @@ def _insider(context: AuditContext, channel: Channel, sizes: IndexArray) -> Find
     ]
     bounds: Mapping[str, Callable[[float], float]] = {EXCESS: excess}
     return Finding(estimates=tuple(estimates), notes=tuple(_no_power(value)), bounds=bounds)
+
+
+def _reports(context: AuditContext, counts: GuessCounts) -> Finding:
+    """Return what the bound from recorded reports could have found."""
+    limit = context.claim.epsilon or 0.0
+
+    def excess(alpha: float) -> float:
+        return detectable_epsilon(counts, limit, _insider_alpha(context, alpha)) - limit
+
+    value = excess(1 - context.plan.confidence)
+    estimate = Estimate(
+        id=EXCESS,
+        kind="estimated",
+        value=value,
+        unit="nats",
+        n=counts.candidates,
+        method="the smallest excess at which the certified bound from the reports' likelihood "
+        f"ratio exceeds the claim with probability {WANTED_POWER:.0%}",
+        assumptions=(
+            "a protocol at a larger ε lets guesses be made as often as the declared one did here",
+        ),
+    )
+    return Finding(estimates=(estimate,), notes=tuple(_no_power(value)), bounds={EXCESS: excess})
 
 
 def _is_randomized_response(channel: Channel) -> bool:
