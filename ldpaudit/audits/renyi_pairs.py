@@ -13,7 +13,7 @@ import numpy as np
 
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.renyi import FEWEST_ROWS, TUNING_SHARE, RenyiBound, bounds_on
-from ldpaudit.estimators.renyi_critics import Scores, choose_critics
+from ldpaudit.estimators.renyi_critics import Scores, screened_promise
 from ldpaudit.estimators.renyi_points import RenyiPoint, calibration_error, renyi_points
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -165,6 +165,6 @@ def _finalists(pairs: list[Pair], tuning: GuessedRows, test: GuessedRows) -> lis
     for pair in pairs:
         n_p, n_q = int(counts[pair.left].sum()), int(counts[pair.right].sum())
         scores = tuning.scores(pair, _SCREENED_ROWS)
-        promises.append(choose_critics(scores, n_p, n_q, (_SCREENING_ORDER,))[0].foreseen)
+        promises.append(screened_promise(scores, n_p, n_q, _SCREENING_ORDER))
     best = np.argsort(-np.asarray(promises), kind="stable")[:_FINALISTS]
     return [pairs[i] for i in best]

@@ -168,10 +168,14 @@ class _Boosting:
     model: Any
     prior: float
     kept: BoolArray
+    threads: int
 
     def log_odds(self, rows: Float32Array) -> FloatArray:
-        raw = np.asarray(self.model.decision_function(rows[:, self.kept]), dtype=np.float64)
-        return raw - self.prior
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits({"openmp": self.threads}):
+            raw = self.model.decision_function(rows[:, self.kept])
+        return np.asarray(raw, dtype=np.float64) - self.prior
 
 
 def _fit_boosting(
@@ -203,7 +207,7 @@ def _fit_boosting(
     with threadpool_limits({"openmp": threads}):
         model.fit(rows[:, kept], is_p)
     share = float(is_p.mean())
-    return _Boosting(model, math.log(share / (1 - share)), kept)
+    return _Boosting(model, math.log(share / (1 - share)), kept, threads)
 
 
 def _calibration(p: FloatArray, q: FloatArray) -> tuple[float, float]:

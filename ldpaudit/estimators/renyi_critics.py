@@ -82,6 +82,12 @@ class ClippedCritic:
         return np.asarray(np.clip(self.scale * self.map(guess), self.floor, self.clip))
 
 
+def screened_promise(tuning: Scores, n_p: int, n_q: int, order: float) -> float:
+    """Return about the bound that :func:`choose_critics` promises, from few settings: to rank."""
+    scales, clips = _SCALES[::3], _CLIPS[1::3]
+    return _best_of(IdentityMap(), tuning, n_p, n_q, (order,), scales, clips)[0].foreseen
+
+
 def choose_critics(
     tuning: Scores, n_p: int, n_q: int, orders: tuple[float, ...]
 ) -> list[ClippedCritic]:
@@ -109,13 +115,19 @@ def _doubted(plain: ClippedCritic, tuning: Scores) -> float:
 
 
 def _best_of(
-    mapped: ScoreMap, tuning: Scores, n_p: int, n_q: int, orders: tuple[float, ...]
+    mapped: ScoreMap,
+    tuning: Scores,
+    n_p: int,
+    n_q: int,
+    orders: tuple[float, ...],
+    scales: tuple[float, ...] = _SCALES,
+    clips: tuple[float, ...] = _CLIPS,
 ) -> list[ClippedCritic]:
     guess = Scores(mapped(tuning.p), mapped(tuning.q))
     best: list[ClippedCritic | None] = [None] * len(orders)
     pooled = _Pooled.of(guess)
-    for scale in _SCALES:
-        for clip in _CLIPS:
+    for scale in scales:
+        for clip in clips:
             for position, order in enumerate(orders):
                 for critic in _candidates(mapped, guess, pooled, order, scale, clip, n_p, n_q):
                     held = best[position]

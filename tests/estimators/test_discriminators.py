@@ -27,7 +27,8 @@ def test_log_ratios_are_calibrated_and_near(kind: Kind) -> None:
     p, q = gaussians(4000, 1.0)
     scores = cross_fitted_scores(p, q, kind, rng=np.random.default_rng(1))
     assert calibration_error(scores) < 0.06
-    assert renyi_points(scores, [2.0])[0].value == pytest.approx(1.0, rel=0.2)
+    # Trees lose some of the divergence on few rows; none may find what is not there.
+    assert 0.7 < renyi_points(scores, [2.0])[0].value < 1.2
     truth = p[:, 0] - 0.5
     assert np.corrcoef(scores.p, truth)[0, 1] > 0.93
 

@@ -102,7 +102,7 @@ def misses(seeds: int, n: int, shift: float, order: float, error: float, slope: 
 @pytest.mark.parametrize(("order", "slope"), [(1.5, 1.0), (3.0, 1.0), (6.0, 1.4)])
 def test_bounds_hold_at_their_level(order: float, slope: float) -> None:
     # A valid bound at 80 % fails this with probability below 1e-6.
-    assert misses(30, 1500, 0.7, order, 0.2, slope) <= binom.isf(1e-6, 30, 0.2)
+    assert misses(20, 1000, 0.7, order, 0.2, slope) <= binom.isf(1e-6, 20, 0.2)
 
 
 @pytest.mark.validate
@@ -115,11 +115,11 @@ def test_bounds_hold_at_their_level_for_long(order: float, shift: float) -> None
 def test_nothing_is_certified_where_nothing_differs() -> None:
     # Guesses that have nothing to do with the rows: false alarms at 90 %, limit as above.
     count = 0
-    for seed in range(30):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         scores = Scores(rng.standard_normal(800), rng.standard_normal(800))
         count += renyi_bounds(scores, [2.0], rng=rng)[0].at(0.1) > 0
-    assert count <= binom.isf(1e-6, 30, 0.1)
+    assert count <= binom.isf(1e-6, 20, 0.1)
 
 
 @pytest.mark.parametrize(
