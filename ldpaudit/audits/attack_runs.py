@@ -127,8 +127,8 @@ def _held_out_score(
     posterior = attack.posterior(without_truth(asked))
     if context.guesses is not None:
         places = fold.rows if rows is None else fold.rows[rows]
-        right, n = posterior.argmax(axis=1) == asked.truth, len(context.release)
-        context.guesses.record(attack.name, places, right, n, uses_release=attack.uses_release)
+        right = posterior.argmax(axis=1) == asked.truth
+        context.guesses.record(attack.name, places, right, context.halves())
     return score_fold(
         asked.truth,
         posterior,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.arrays import BoolArray, IndexArray
+from ldpaudit.arrays import BoolArray, IndexArray, IntArray
 
 NOT_ASKED = -1
 """The attack was not asked about the row."""
@@ -25,18 +25,15 @@ class HeldOutGuesses:
     Attributes
     ----------
     outcomes : dict from the attack's name to an int8 array of shape (n,)
-    attacks : set of str
-        Those that use the release; the others are references.
+    halves : int32 array of shape (n,)
+        In which half a row is: the rows of one half are the held-out rows of one fold.
     """
 
     outcomes: dict[str, Outcomes] = field(default_factory=dict, repr=False)
-    attacks: set[str] = field(default_factory=set)
+    halves: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32), repr=False)
 
-    def record(
-        self, name: str, rows: IndexArray, right: BoolArray, n: int, *, uses_release: bool
-    ) -> None:
-        """Remember which of some held-out rows, positions in the release of n rows, were right."""
-        kept = self.outcomes.setdefault(name, np.full(n, NOT_ASKED, dtype=np.int8))
-        kept[rows] = right
-        if uses_release:
-            self.attacks.add(name)
+    def record(self, name: str, rows: IndexArray, right: BoolArray, halves: IntArray) -> None:
+        """Remember which of some held-out rows, positions in the release, were right."""
+        self.halves = halves
+        unasked = np.full(len(halves), NOT_ASKED, dtype=np.int8)
+        self.outcomes.setdefault(name, unasked)[rows] = right

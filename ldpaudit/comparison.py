@@ -1,0 +1,164 @@
+"""The result of comparing releases: their results, the differences, and whether data are the same.
+
+Like :mod:`ldpaudit.result` no field can hold a row, a cell or a per-row score, and small cells are
+hidden when a :class:`Difference` is built.
+"""
+
+import json
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from ldpaudit.result import (
+    AuditResult,
+    Estimate,
+    Identifier,
+    Kind,
+    Note,
+    Number,
+    RunInfo,
+    Unit,
+    _Frozen,
+)
+
+LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""What the compared releases are called, in their order."""
+Letter = Annotated[str, Field(pattern=r"^[A-Z]$")]
+
+
+class Difference(_Frozen):
+    """One number of release ``b`` less the same number of release ``a``.
+
+    Attributes
+    ----------
+    id : str
+        The id of the number in both results.
+    a, b : str
+        The letters of the releases; ``a`` is the first one given, ``"A"``.
+    kind : {"exact", "certified", "estimated"}
+        The weaker of the two numbers' kinds.
+    value : float
+        Of ``b`` less of ``a``: negative where ``b`` has less of it.
+    low, high : float
+        The ends of the two-sided interval; both ``value`` for an exact difference.
+    level : float or None
+        The confidence of this interval by itself; None for an exact difference.
+    simultaneous : bool
+        Whether all intervals so marked hold together at the comparison's ``confidence``.
+    paired : bool
+        Whether the same rows were scored in both releases; if not, the interval is made of one for
+        each release at half the error probability, and wider than it need be.
+    n : int or None
+        The rows behind it.
+    suppressed : bool
+        Whether a small cell was behind it: value and ends are then rounded outward.
+    """
+
+    id: Identifier
+    a: Letter
+    b: Letter
+    kind: Kind
+    value: Number
+    low: Number
+    high: Number
+    level: float | None = None
+    simultaneous: bool = False
+    paired: bool = False
+    unit: Unit = "1"
+    n: int | None = None
+    method: str = ""
+    assumptions: tuple[str, ...] = ()
+    suppressed: bool = False
+
+    @classmethod
+    def redacted(
+        cls, letters: tuple[str, str], *, simultaneous: bool, paired: bool, **fields: Any
+    ) -> "Difference":
+        """Build a difference as an estimate is built, ``smallest_cell`` included."""
+        estimate = Estimate.model_validate(fields)
+        low = estimate.value if estimate.low is None else estimate.low
+        high = estimate.value if estimate.high is None else estimate.high
+        return cls(
+            id=estimate.id,
+            a=letters[0],
+            b=letters[1],
+            kind=estimate.kind,
+            # Rounding on a coarse grid must not put the value outside of its interval.
+            value=min(max(estimate.value, low), high),
+            low=low,
+            high=high,
+            level=estimate.level,
+            simultaneous=simultaneous,
+            paired=paired,
+            unit=estimate.unit,
+            n=estimate.n,
+            method=estimate.method,
+            assumptions=estimate.assumptions,
+            suppressed=estimate.suppressed,
+        )
+
+    @property
+    def decided(self) -> bool:
+        """Whether the interval leaves the sign of the difference in no doubt."""
+        return self.low > 0 or self.high < 0
+
+
+class Fingerprint(_Frozen):
+    """What is known of the data behind one release, without a look at a true label.
+
+    ``shared_rows`` is the share of rows whose features are the same, in the same place, in the
+    first release; None where it cannot be told.
+    """
+
+    letter: Letter
+    source: Literal["data", "result"]
+    name: str
+    sha256: str | None
+    rows: int
+    classes: int
+    features: int
+    truth: bool
+    shared_rows: float | None = None
+    mismatch: tuple[str, ...] = ()
+    """In what it differs from the first release, in words."""
+
+
+class Comparison(_Frozen):
+    """Everything that a comparison found: the source of truth for its report."""
+
+    schema_version: Literal["1.0"] = "1.0"
+    ldpaudit_version: str
+    sentence: str
+    confidence: float
+    """At which all differences marked simultaneous hold together."""
+    fingerprints: tuple[Fingerprint, ...]
+    releases: tuple[AuditResult, ...]
+    differences: tuple[Difference, ...]
+    notes: tuple[Note, ...] = ()
+    run: RunInfo
+
+    def difference(self, identifier: str, b: str = "B") -> Difference | None:
+        """Return the difference of that id between ``b`` and A, None where there is none."""
+        return next((d for d in self.differences if d.id == identifier and d.b == b), None)
+
+    def to_json(self) -> str:
+        """Return it as JSON: sorted keys, full precision, "inf" for infinities."""
+        from ldpaudit.reports.json_report import as_json
+
+        return as_json(self.model_dump())
+
+    @classmethod
+    def from_json(cls, text: str) -> "Comparison":
+        """Read a stored comparison.
+
+        Raises
+        ------
+        ldpaudit.errors.InputError
+            If the text is not the JSON of a comparison.
+        """
+        from ldpaudit.errors import InputError
+
+        try:
+            return cls.model_validate(json.loads(text))
+        except ValueError:
+            raise InputError("The file must be a stored ldpaudit comparison.") from None
