@@ -64,7 +64,6 @@ def images(folder: Path) -> None:
         row = f"{name} | {seconds:.0f} | {worked:.0f} | {right:.2%} | {auc_value:.3f}"
         won = f"{counts.wins} of {counts.decisive}, p = {counts.p_value:.2g}"
         print(f"| {row} | {won} | {accuracy:.2%} |", flush=True)
-        print(f"<!-- copies: {counts.training_copies} -->")
     print(f"\nThe same network trained on the true images and labels: {real:.2%}.\n")
 
 
