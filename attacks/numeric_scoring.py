@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.numeric_guesses import TOLERANCES, Guesses
 from ldpaudit.attacks.measures import advantage_lower
+from ldpaudit.attacks.numeric_guesses import TOLERANCES, Guesses
 from ldpaudit.estimators.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.estimators.bounded_mean import mean_lower, mean_upper
 from ldpaudit.release import BoolArray, FloatArray, IntArray

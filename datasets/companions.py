@@ -23,6 +23,7 @@ from ldpaudit.release import FeatureTable, IntArray, Release, SyntheticTable
 
 Columns = Iterable[tuple[str, pa.ChunkedArray]]
 TEST: Final = "test"
+PUBLIC: Final = "public"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ def open_beside(
     roles: Roles,
     special: Mapping[str, pa.ChunkedArray],
     test: Any = None,
+    public: Any = None,
 ) -> tuple[Companion, ...]:
     """Open the tables beside a release of ``rows`` rows; those that are None are left out."""
     beside = []
@@ -54,6 +56,8 @@ def open_beside(
         beside.append(open_labelled(synthetic, roles.features, roles.label, "synthetic"))
     if test is not None:
         beside.append(open_labelled(test, roles.features, roles.label, "test"))
+    if public is not None:
+        beside.append(open_labelled(public, roles.features, roles.label, PUBLIC))
     return tuple(beside)
 
 
@@ -139,8 +143,11 @@ class Tables:
             if companion.label is None:
                 release = replace(release, original=features)
             else:
-                codes = _codes(companion, release)
-                release = replace(release, synthetic=SyntheticTable(features, codes))
+                labelled = SyntheticTable(features, _codes(companion, release))
+                if companion.role == PUBLIC:
+                    release = replace(release, public=labelled)
+                else:
+                    release = replace(release, synthetic=labelled)
         return release
 
     def test_rows(self, release: Release) -> LabelledRows | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ldpaudit.datasets.bags import bag_column, read_bags
 from ldpaudit.datasets.companions import encode_together, open_beside
 from ldpaudit.datasets.csv_file import SUFFIXES, CsvFile
 from ldpaudit.datasets.declaration import agreed, parse_declaration
@@ -29,7 +30,7 @@ from ldpaudit.datasets.tabular import TableSource, open_table
 from ldpaudit.datasets.truth import Truth, read_truth, true_labels
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
-from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
+from ldpaudit.release import Bags, Declaration, Release, ReleasedLabels, TrueLabels
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def read_release(
     original: Any = None,
     synthetic: Any = None,
     test: Any = None,
+    public: Any = None,
 ) -> ReadReport:
     """Read a release, and where they are known its true labels.
 
@@ -99,6 +101,8 @@ def read_release(
         The synthetic rows that features were replaced with, with the column ``label``.
     test : path or table, optional
         Rows outside of the release with true labels, in the column ``label``.
+    public : path or table, optional
+        Public rows with labels, in the column ``label``: for the observational audit.
 
     Returns
     -------
@@ -112,13 +116,14 @@ def read_release(
     table = open_table(source)
     declared = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed(None if declared is None else declared.mechanism, declaration)
+    bag = bag_column(claim, table.names)
     roles = assign_roles(
         table.names,
         label=label,
         declared_label=None if declared is None else declared.label,
         truth_column=truth_column if truth is None else None,
         id_column=id_column,
-        drop=drop,
+        drop=drop if bag is None else (*drop, bag),
         features=features,
     )
     cells = table.columns(roles.special + roles.features, as_text=roles.special)
@@ -129,16 +134,19 @@ def read_release(
     known = _truth(table, special, roles, truth, truth_column, view is not None)
     oracle = None if reports is None or claim is None else reports(claim)
     recorded = None
-    if oracle is None:
+    bags = None
+    if bag is not None and claim is not None:
+        labels, bags = _of_bags(table, claim, special[roles.label], bag, known)
+    elif oracle is None:
         labels = _labels(view, claim, special[roles.label], known, table)
     else:
         recorded = read_reports(special[roles.label], oracle, from_text=table.text)
         labels = encode_reported(oracle, recorded, None if known is None else known.labels)
-    beside = open_beside(original, synthetic, rows, roles, special, test)
+    beside = open_beside(original, synthetic, rows, roles, special, test, public)
     encoded, tables = encode_together(cells, rows, beside)
     warnings = _warnings(table, known, labels, encoded, roles)
     warnings += [] if declared is None else declared.remarks()
-    made = replace(_release(table, roles, claim, labels, encoded), reports=recorded)
+    made = replace(_release(table, roles, claim, labels, encoded), reports=recorded, bags=bags)
     release = tables.beside(made)
     return ReadReport(release, tuple(warnings), tables.test_rows(release))
 
@@ -207,6 +215,15 @@ def _labels(
         return encode_numeric_labels(view, read_numbers(column, "released"), known)
     assert known is None or isinstance(known, LabelColumn)
     return encode_labels(claim, read_labels(column, "released", from_text=table.text), known)
+
+
+def _of_bags(
+    table: TableSource, claim: Declaration, label: pa.ChunkedArray, bag: str, truth: Truth | None
+) -> tuple[EncodedLabels, Bags]:
+    known = None if truth is None else truth.labels
+    assert known is None or isinstance(known, LabelColumn)
+    members = next(iter(table.columns((bag,), as_text=(bag,))))[1]
+    return read_bags(claim, label, members, known)
 
 
 def _truth(

@@ -47,6 +47,8 @@ def audit(
     slices: Collection[str] = (),
     budget: float | None = None,
     public_posterior: Any = None,
+    public: Any = None,
+    canaries: Any = None,
     progress: Progress | None = None,
     command: str = "ldpaudit.audit(…)",
 ) -> AuditResult:
@@ -82,6 +84,12 @@ def audit(
     public_posterior : path, table or float array of shape (n, k), optional
         For model-based randomized response: P̂(label | features) of the public model, one column
         for each class, named by it; an array has them in the order of the declared classes.
+    public : path or table, optional
+        Public rows with labels, for the observational audit: what can be learnt without the
+        release.
+    canaries : path, table or float array of shape (n, k), optional
+        For the observational audit: the probabilities with which the auditor drew the true labels
+        of some rows, one column for each class; empty for rows with labels of their own.
     progress : Progress, optional
 
     Returns
@@ -96,6 +104,7 @@ def audit(
     """
     from ldpaudit.audits.interface import DEFAULT_BUDGET, Plan
     from ldpaudit.datasets import read_release
+    from ldpaudit.datasets.canaries import with_canaries
     from ldpaudit.datasets.public_posterior import with_public_posterior
     from ldpaudit.datasets.slices import read_slices
     from ldpaudit.pipeline import run_audit
@@ -113,6 +122,7 @@ def audit(
         truth_column=truth_column,
         original=original,
         synthetic=synthetic,
+        public=public,
         id_column=id_column,
         drop=tuple(drop),
         features=None if features is None else tuple(features),
@@ -132,6 +142,7 @@ def audit(
         slices=read_slices(release, slices),
     )
     audited = with_public_posterior(reading.release, public_posterior)
+    audited = with_canaries(audited, canaries)
     notes = tuple(Note(audit="reading", text=t, level="warning") for t in reading.warnings)
     return run_audit(
         audited,

@@ -11,6 +11,8 @@ from ldpaudit.result import Curve, Estimate, Finding, Side, Verdict
 
 POWER = "power.min_detectable_excess"
 CONSISTENCY = ("mechanism.channel_consistency", "mechanism.marginal_consistency")
+OTHER_PROOF = ("observational.epsilon_lower", "aggregates.epsilon_lower")
+"""Bounds of ε where one released label depends on more than one true label; one in an audit."""
 RELEASE_ONLY_SHARE = 0.1
 """With true labels, the share of the error probability that the release-only bound gets."""
 
@@ -107,6 +109,8 @@ def _claimed_epsilon(level: str, claim: Mechanism, evidence: Evidence, excess: f
     limit = claim.epsilon
     ids = ("mechanism.epsilon_lower", "release_only.epsilon_lower")
     found = tuple(i for i in ids if i in evidence.bounds)
+    # For a mechanism that uses the features, or bags, there is neither of them.
+    found = found or tuple(i for i in OTHER_PROOF if i in evidence.bounds)
     power = evidence.estimates.get(POWER)
 
     def test(alpha: float) -> Outcome:

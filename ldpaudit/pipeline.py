@@ -35,6 +35,8 @@ AUDITS = {
     "instance-loss": "ldpaudit.audits.instance_loss:InstanceLossAudit",
     "label-inference": "ldpaudit.audits.label_inference:LabelInferenceAudit",
     "numeric-inference": "ldpaudit.audits.numeric_inference:NumericInferenceAudit",
+    "observational": "ldpaudit.audits.observational:ObservationalAudit",
+    "aggregates": "ldpaudit.audits.aggregates:AggregatesAudit",
     "renyi": "ldpaudit.audits.renyi:RenyiAudit",
     "synthetic": "ldpaudit.audits.synthetic:SyntheticAudit",
     "power": "ldpaudit.audits.power:PowerAudit",
@@ -43,6 +45,8 @@ AUDITS = {
 
 _BY_EPSILON = ("randomized-response", "double-rr", "dummy-features-rr", "unknown")
 """Mechanisms that their classes and ε (or λ) describe: a policy can claim another ε of them."""
+_OF_BAGS = ("mechanism", "aggregates")
+"""The audits of a release of bags: the others count rows as if they were released one by one."""
 _VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
 
 
@@ -205,6 +209,8 @@ def _run_one(name: str, path: str, context: AuditContext) -> Outcome:
     start = time.perf_counter()
     context.progress.step(name.replace("-", " "))
     reason = audit.unavailable(context)
+    if context.release.bags is not None and name not in _OF_BAGS:
+        reason = "labels were released in bags, not row by row; see the audit 'aggregates'"
     finding = Finding()
     if reason is None:
         try:
@@ -273,6 +279,8 @@ def _mechanism_info(release: Release, claim: Mechanism, plan: Plan) -> Mechanism
         if key in parameters:
             names = _display_names(tuple(parameters[key]), plan.show_class_names)
             parameters[key] = list(names)
+    if "bag" in parameters and not plan.show_class_names:
+        parameters["bag"] = "a column"
     return MechanismInfo(
         name=claim.name,
         declared=None if release.declaration is None else release.declaration.source,

@@ -132,6 +132,22 @@ class SyntheticTable:
 
 
 @dataclass(frozen=True)
+class Bags:
+    """Rows that were released together.
+
+    Attributes
+    ----------
+    members : int64 array of shape (n,)
+        The bag of each row, 0 … b − 1; every bag has at least two.
+    released : float64 array of shape (b,)
+        The released sum of each bag: how many of its rows have the second class, plus noise.
+    """
+
+    members: IndexArray
+    released: FloatArray
+
+
+@dataclass(frozen=True)
 class Release:
     """A released dataset, and what its owner knows about it.
 
@@ -171,6 +187,12 @@ class Release:
     reports : array of shape (n, d) or None
         What was released of each label, where it is a frequency oracle's report and no label:
         ``released`` is then a most likely label of each report, ties broken at random.
+    public : SyntheticTable or None
+        Public rows with labels, coded alike, from which P(y | x) can be learnt without the release.
+    canaries : float64 array of shape (n, k) or None
+        The probabilities with which the auditor drew a row's true label; NaN for other rows.
+    bags : Bags or None
+        Which rows were released as one sum, where that is what was released.
     """
 
     features: FeatureTable
@@ -188,6 +210,9 @@ class Release:
     held_out: FeatureTable | None = None
     public_posterior: FloatArray | None = None
     reports: npt.NDArray[Any] | None = None
+    public: "SyntheticTable | None" = None
+    canaries: FloatArray | None = None
+    bags: Bags | None = None
 
     def __post_init__(self) -> None:
         n = len(self.released)
@@ -219,4 +244,6 @@ class Release:
             original=None if self.original is None else self.original.take(rows),
             public_posterior=None if self.public_posterior is None else self.public_posterior[rows],
             reports=None if self.reports is None else self.reports[rows],
+            canaries=None if self.canaries is None else self.canaries[rows],
+            bags=None,
         )

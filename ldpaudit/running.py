@@ -42,6 +42,8 @@ class Request:
     slices: tuple[str, ...] = ()
     budget: float | None = None
     public_posterior: str | None = None
+    public: str | None = None
+    canaries: str | None = None
     command: str = "ldpaudit run …"
 
 
@@ -147,6 +149,8 @@ def audit_release(request: Request, paths: ReportPaths, *, quiet: bool = False) 
             slices=request.slices,
             budget=request.budget,
             public_posterior=request.public_posterior,
+            public=request.public,
+            canaries=request.canaries,
             progress=progress,
             command=request.command,
         )
@@ -220,7 +224,7 @@ def _queries(text: str | None) -> int | Literal["all"] | None:
 
 def _inputs(request: Request) -> tuple[str | None, ...]:
     own = (request.release, request.truth, request.original, request.synthetic)
-    return (*own, request.public_posterior)
+    return (*own, request.public_posterior, request.public, request.canaries)
 
 
 def _check_outputs(paths: ReportPaths, request: Request) -> None:

@@ -14,7 +14,7 @@ from ldpaudit.estimators.release_only import ReleaseOnlyEvidence, release_only_e
 from ldpaudit.estimators.strongest_bound import BoundEvidence, epsilon_evidence
 from ldpaudit.release import Float32Array, IndexArray
 
-FEATURE_DEPENDENT = frozenset({"model-based-rr"})
+FEATURE_DEPENDENT = frozenset({"model-based-rr", "label-proportions"})
 """Mechanisms of which the label channel depends on the features. Those of double randomized
 response and of Gaussian features do not: given the true label, the released label is drawn
 independently of what is released of the features."""
@@ -40,6 +40,8 @@ def feature_dependence(context: AuditContext) -> str | None:
     name = context.claim.name
     if name not in FEATURE_DEPENDENT:
         return None
+    if name == "label-proportions":
+        return "labels were released as the sums of bags, so rows are not independent"
     return (
         f"the mechanism {name!r} uses the features, so a released label that follows them says "
         "nothing about the true label"

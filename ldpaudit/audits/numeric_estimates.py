@@ -57,20 +57,20 @@ def run_estimates(
 def _estimate(run: NumericRun, measure: Measure, confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
     folds = run.of(measure)
-    fields: dict[str, Any] = dict(
-        id=f"numeric.{run.name}.{measure.name}",
-        kind="certified",
-        value=run.value(measure),
-        low=run.bound(measure, tail, "lower"),
-        high=run.bound(measure, tail, "upper"),
-        side="two-sided",
-        level=confidence,
-        unit=measure.unit,
-        n=sum(len(values) for values in folds),
-        smallest_cell=measure.smallest_cell(folds),
-        method=measure.method,
-        reference=_REFERENCE if measure.name in _GAINS else None,
-    )
+    fields: dict[str, Any] = {
+        "id": f"numeric.{run.name}.{measure.name}",
+        "kind": "certified",
+        "value": run.value(measure),
+        "low": run.bound(measure, tail, "lower"),
+        "high": run.bound(measure, tail, "upper"),
+        "side": "two-sided",
+        "level": confidence,
+        "unit": measure.unit,
+        "n": sum(len(values) for values in folds),
+        "smallest_cell": measure.smallest_cell(folds),
+        "method": measure.method,
+        "reference": _REFERENCE if measure.name in _GAINS else None,
+    }
     # ``smallest_cell`` is read, and dropped, by the redaction.
     return Estimate.model_validate(fields)
 
@@ -121,23 +121,23 @@ def _best(able: Sequence[NumericRun], measure: Measure, confidence: float) -> Es
     ends = sorted([_strength(able, measure, tail), _weakness(able, measure, tail)])
     cells = [measure.smallest_cell(run.of(measure)) for run in able]
     corrected = "lower" if measure.better > 0 else "upper"
-    fields: dict[str, Any] = dict(
-        id=f"numeric.best.{measure.name}",
-        kind="certified",
-        value=best.value(measure),
-        low=ends[0],
-        high=ends[1],
-        side="two-sided",
-        level=confidence,
-        unit=measure.unit,
-        n=sum(len(values) for values in best.of(measure)),
-        smallest_cell=min((cell for cell in cells if cell is not None), default=None),
-        method=(
+    fields: dict[str, Any] = {
+        "id": f"numeric.best.{measure.name}",
+        "kind": "certified",
+        "value": best.value(measure),
+        "low": ends[0],
+        "high": ends[1],
+        "side": "two-sided",
+        "level": confidence,
+        "unit": measure.unit,
+        "n": sum(len(values) for values in best.of(measure)),
+        "smallest_cell": min((cell for cell in cells if cell is not None), default=None),
+        "method": (
             f"the strongest of {len(able)} attacks, here {best.name}: {measure.method}; the "
             f"{corrected} end's error probability is divided by {len(able)}"
         ),
-        reference=_REFERENCE if measure.name in _GAINS else None,
-    )
+        "reference": _REFERENCE if measure.name in _GAINS else None,
+    }
     # ``smallest_cell`` is read, and dropped, by the redaction.
     return Estimate.model_validate(fields)
 

@@ -97,6 +97,13 @@ def run(
         str | None,
         option("--public-posterior", help="P̂(label | features) of model-based-rr: a table."),
     ] = None,
+    public: Annotated[
+        str | None, option("--public", help="Public rows with labels: what is known anyway.")
+    ] = None,
+    canaries: Annotated[
+        str | None,
+        option("--canaries", help="The probabilities that some rows' true labels were drawn with."),
+    ] = None,
     threads: Annotated[
         int | None, option("--threads", help="Processors to use (default: all there are).")
     ] = None,
@@ -142,6 +149,8 @@ def run(
         slices=tuple(slices or ()),
         budget=budget,
         public_posterior=public_posterior,
+        public=public,
+        canaries=canaries,
         command=_command_without_names(sys.argv),
     )
     result = audit_release(request, paths, quiet=quiet)

@@ -27,6 +27,7 @@ _RANGE: Final = frozenset(
 )
 _ELSEWHERE: Final = {
     "channel": "A channel matrix is analysed by 'ldpaudit mechanism channel FILE'.",
+    "label-proportions": "Label proportions are declared in the file, with their bags.",
     "unknown": "Nothing is known of the mechanism 'unknown'.",
 }
 

@@ -44,6 +44,7 @@ _FAMILIES: Final[Mapping[str, tuple[str, str]]] = {
     "discrete-staircase": ("staircase", "DiscreteStaircase"),
     "exponential": ("exponential", "ExponentialFamily"),
     "gaussian-rr": ("gaussian_rr", "GaussianRR"),
+    "label-proportions": ("label_proportions", "LabelProportions"),
     "frequency-oracle": ("frequency_oracles", "FrequencyOracle"),
 }
 """Where each name of the contract lives: a module of this package and a class with the class

@@ -1,0 +1,138 @@
+"""Releases of bags: one released sum or proportion in every row of a bag."""
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.datasets.domains import Domains, EncodedLabels, declared_labels
+from ldpaudit.datasets.labels import LabelColumn
+from ldpaudit.datasets.names import missing_column
+from ldpaudit.datasets.numbers import read_numbers
+from ldpaudit.errors import InputError
+from ldpaudit.release import Bags, Declaration, FloatArray, IndexArray
+
+NAME: Final = "label-proportions"
+_ROUNDING: Final = 0.05
+"""How far from a whole number a sum may be that was written as a proportion."""
+_SAME: Final = 1e-6
+_OUTPUTS: Final = ("at most half of the bag", "more than half of the bag")
+
+
+def bag_column(claim: Declaration | None, names: tuple[str, ...]) -> str | None:
+    """Return the column that says which rows belong together, None for other mechanisms.
+
+    Raises
+    ------
+    InputError
+        If the declaration names no column, or one that is not there.
+    """
+    if claim is None or claim.name != NAME:
+        return None
+    name = claim.parameters.get("bag")
+    if not isinstance(name, str):
+        raise InputError("A release of label proportions must declare 'bag', a column's name.")
+    if name not in names:
+        raise missing_column(name, "bag", names)
+    return name
+
+
+def read_bags(
+    claim: Declaration, label: pa.ChunkedArray, bag: pa.ChunkedArray, truth: LabelColumn | None
+) -> tuple[EncodedLabels, Bags]:
+    """Read the labels of a release of bags.
+
+    Parameters
+    ----------
+    claim : Declaration
+        Of label proportions, with two classes.
+    label : pyarrow.ChunkedArray of n numbers
+        The released proportion or sum, the same in every row of a bag.
+    bag : pyarrow.ChunkedArray of n values
+        Which bag a row belongs to.
+    truth : LabelColumn or None
+
+    Returns
+    -------
+    EncodedLabels
+        The released codes say whether more than half of the bag has the second class.
+    Bags
+
+    Raises
+    ------
+    InputError
+        If a row has no bag, a bag has one row only, its rows differ in the released value, or that
+        value cannot be.
+    """
+    members, sizes = _members(bag)
+    values = read_numbers(label, "released")
+    sums = _one_per_bag(values, members, sizes)
+    if claim.parameters.get("statistic", "proportion") == "proportion":
+        sums = sums * sizes
+    if claim.parameters.get("noise", "none") != "laplace":
+        _check_sums(sums, sizes, claim)
+        sums = np.rint(sums)
+    classes = declared_labels(claim, "classes")
+    if classes is None or len(classes) != 2:
+        raise InputError("A release of label proportions must declare its two classes.")
+    codes = None if truth is None else _true_codes(truth, classes)
+    released = (sums > sizes / 2).astype(np.int32)[members]
+    labels = EncodedLabels(Domains(classes, _OUTPUTS), released, codes)
+    return labels, Bags(members, sums)
+
+
+def _members(column: pa.ChunkedArray) -> tuple[IndexArray, IndexArray]:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    missing = column.null_count
+    if missing:
+        raise InputError(
+            f"Every row must belong to a bag; {missing} of {len(column)} rows have none."
+        )
+    encoded = column.dictionary_encode().combine_chunks()
+    members = encoded.indices.to_numpy().astype(np.int64)
+    sizes = np.bincount(members, minlength=len(encoded.dictionary))
+    single = int((sizes < 2).sum())
+    if single:
+        raise InputError(
+            f"A bag must have at least 2 rows, since the sum of one label is the label; {single} "
+            f"of {len(sizes)} bags have one."
+        )
+    return members, sizes
+
+
+def _one_per_bag(values: FloatArray, members: IndexArray, sizes: IndexArray) -> FloatArray:
+    low, high = np.full(len(sizes), np.inf), np.full(len(sizes), -np.inf)
+    np.minimum.at(low, members, values)
+    np.maximum.at(high, members, values)
+    differ = int((high - low > _SAME * np.maximum(np.abs(high), 1.0)).sum())
+    if differ:
+        raise InputError(
+            f"Every row of a bag must hold the same released value; in {differ} of {len(sizes)} "
+            "bags they differ."
+        )
+    return low
+
+
+def _check_sums(sums: FloatArray, sizes: IndexArray, claim: Declaration) -> None:
+    off = np.abs(sums - np.rint(sums)) > _ROUNDING
+    words = "a whole number of rows"
+    if claim.parameters.get("noise", "none") == "none":
+        off |= (np.rint(sums) < 0) | (np.rint(sums) > sizes)
+        words += " between 0 and the bag's size"
+    if off.any():
+        raise InputError(
+            f"Every bag's released value must stand for {words}, as declared; in "
+            f"{int(off.sum())} of {len(sums)} bags it does not. A proportion is multiplied by the "
+            "bag's size first."
+        )
+
+
+def _true_codes(truth: LabelColumn, classes: tuple[Any, ...]) -> Any:
+    codes, outside = truth.recoded(classes)
+    if outside:
+        raise InputError(
+            f"Every true label must be one of the declared classes; {outside} of "
+            f"{len(codes)} rows hold another value."
+        )
+    return codes
