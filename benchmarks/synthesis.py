@@ -62,8 +62,9 @@ def images(folder: Path) -> None:
         counts = count_memorisation(x, x0, fake, rng)
         accuracy = trained_on_release(x, y, fake, asked, test_x, test_y, rng)
         row = f"{name} | {seconds:.0f} | {worked:.0f} | {right:.2%} | {auc_value:.3f}"
-        won = f"{counts.wins} of {counts.decisive}, p = {counts.p_value:.2g}, {counts.training_copies} copies"
-        print(f"| {row} | {won} | {accuracy:.2%} |", flush=True)
+        won = f"{counts.wins} of {counts.decisive}, p = {counts.p_value:.2g}"
+        copies = f"{counts.training_copies} copies"
+        print(f"| {row} | {won}, {copies} | {accuracy:.2%} |", flush=True)
     print(f"\nThe same network trained on the true images and labels: {real:.2%}.\n")
 
 
