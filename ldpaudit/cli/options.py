@@ -31,6 +31,13 @@ class Device(StrEnum):
     cuda = "cuda"
 
 
+class Generator(StrEnum):
+    """What makes synthetic features."""
+
+    gan = "gan"
+    mixture = "mixture"
+
+
 def option(*names: str, help: str, panel: str | None = None, hidden: bool = False) -> Any:
     """Return an option with its LDPAUDIT_… environment twin."""
     long = names[0].split("/")[0]

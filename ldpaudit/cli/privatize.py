@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ldpaudit.cli.options import Debug, option
+from ldpaudit.cli.options import Debug, Device, Generator, option
 
 _LABELS, _TABLES, _FEATURES = "Labels and prior", "Tables that go along", "Gaussian features"
 
@@ -74,6 +74,21 @@ def privatize(
         str | None,
         option("--synthetic", help="Synthetic rows with a label column.", panel=_TABLES),
     ] = None,
+    generator: Annotated[
+        Generator | None,
+        option("--generator", help="What makes synthetic rows instead.", panel=_TABLES),
+    ] = None,
+    generator_data: Annotated[
+        str | None,
+        option(
+            "--generator-data",
+            help="A public labelled table to train it on (default: the private rows).",
+            panel=_TABLES,
+        ),
+    ] = None,
+    device: Annotated[
+        Device, option("--device", help="Where it is trained.", panel=_TABLES)
+    ] = Device.auto,
     radius: Annotated[
         float | None,
         option("--radius", help="R, the largest norm of a feature vector.", panel=_FEATURES),
@@ -132,6 +147,9 @@ def privatize(
         public=public,
         floor=floor,
         synthetic=synthetic,
+        generator=None if generator is None else generator.value,
+        generator_data=generator_data,
+        device=device.value,
         radius=radius,
         sigma=sigma,
         feature_epsilon=feature_epsilon,

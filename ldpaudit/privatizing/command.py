@@ -17,6 +17,7 @@ from ldpaudit.datasets.streamed_writing import WholeFiles
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.privatizing.designs import DeclaredLabels, build, declared_labels
+from ldpaudit.privatizing.generated_rows import fit_generator
 from ldpaudit.privatizing.hidden_copies import HiddenCopies
 from ldpaudit.privatizing.paths import check_paths
 from ldpaudit.privatizing.priors import Prior, choose_prior
@@ -46,6 +47,8 @@ class PrivatizeSummary:
         ε in nats of the whole release: the mechanism's, and what a private prior spent.
     output : Path
     secret : Path or None
+    warnings : tuple of str
+        What people should know, one sentence each.
     """
 
     rows: int
@@ -53,6 +56,7 @@ class PrivatizeSummary:
     total_epsilon: float
     output: Path
     secret: Path | None
+    warnings: tuple[str, ...] = ()
 
 
 def summary_lines(summary: PrivatizeSummary, request: PrivatizeRequest) -> list[str]:
@@ -65,6 +69,7 @@ def summary_lines(summary: PrivatizeSummary, request: PrivatizeRequest) -> list[
         )
     if request.experimental:
         lines.append("An experiment: its draws can be repeated, so it protects nobody.")
+    lines += [f"  warning      {text}" for text in summary.warnings]
     lines.append(f"  written      {summary.output}")
     if summary.secret is not None:
         lines.append(f"  secret       {summary.secret} (true labels, readable by you only)")
@@ -82,6 +87,7 @@ class _Plan:
     rows: RowRelease
     schema: pa.Schema
     watched: tuple[str, ...]
+    warnings: tuple[str, ...]
 
     @property
     def features(self) -> list[str]:
@@ -118,12 +124,14 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
             raise missing_column(name, role, source.schema.names)
     survey = _survey(request, labels, source, told)
     mechanism, prior = _mechanism(request, labels, survey, given)
-    plan = _plan(request, source, survey, mechanism, prior)
+    plan = _plan(request, source, survey, mechanism, prior, told)
     with _terminable():
         _write(plan, request, told)
     spent = 0.0 if prior is None else prior.epsilon
     total = (mechanism.epsilon or 0.0) + spent
-    return PrivatizeSummary(survey.rows, mechanism, total, request.output, request.secret)
+    return PrivatizeSummary(
+        survey.rows, mechanism, total, request.output, request.secret, plan.warnings
+    )
 
 
 def _survey(
@@ -156,20 +164,23 @@ def _plan(
     survey: Survey,
     mechanism: Mechanism,
     prior: Prior | None,
+    progress: Progress,
 ) -> _Plan:
     names = tuple(name for name in source.schema.names if name not in request.drop)
     label = source.schema.field(request.label)
     features = pa.schema([source.schema.field(n) for n in names if n != label.name])
-    rows = row_release(request, mechanism, survey, label, features)
+    fitted = fit_generator(request, source, survey, features, progress)
+    rows = row_release(request, mechanism, survey, label, features, fitted)
     released = rows.schema(features)
     fields = [
         pa.field(name, rows.label_type if name == label.name else released.field(name).type)
         for name in names
     ]
-    said = provenance(request, mechanism, survey, prior)
+    said = provenance(request, mechanism, survey, prior, fitted)
     schema = released_schema(fields, label.name, mechanism, said)
     kept = () if mechanism.name in _NOTHING_UNCHANGED else tuple(features.names)
-    return _Plan(source, label, names, survey, rows, schema, kept)
+    warnings = () if fitted is None else fitted.warnings
+    return _Plan(source, label, names, survey, rows, schema, kept, warnings)
 
 
 def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> None:

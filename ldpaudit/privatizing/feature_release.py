@@ -12,7 +12,7 @@ from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.exact_sampling import bit_source, uniform_below
 from ldpaudit.mechanisms.gaussian_rr import GaussianRR
-from ldpaudit.privatizing.synthetic_rows import SyntheticRows, plain_schema
+from ldpaudit.privatizing.synthetic_rows import RowSource, plain_schema
 from ldpaudit.release import FloatArray, IndexArray
 
 
@@ -47,7 +47,7 @@ class Withheld:
     Busa-Fekete et al. (2023), Mechanism 3.
     """
 
-    synthetic: SyntheticRows | None
+    synthetic: RowSource | None
     rng: np.random.Generator | None
 
     def schema(self, features: pa.Schema) -> pa.Schema:
@@ -64,13 +64,13 @@ class Withheld:
         return as_batch(self.synthetic.take(drawn.astype(np.int64)), batch.schema)
 
 
-def replaced(batch: pa.RecordBatch, synthetic: SyntheticRows, rows: IndexArray) -> pa.RecordBatch:
+def replaced(batch: pa.RecordBatch, synthetic: RowSource, rows: IndexArray) -> pa.RecordBatch:
     """Return the batch with the features of synthetic rows in the place of some.
 
     Parameters
     ----------
     batch : pyarrow.RecordBatch of n rows of features
-    synthetic : SyntheticRows
+    synthetic : RowSource
     rows : int64 array of shape (n,)
         The synthetic row to put there, −1 to keep the true one.
 

@@ -36,8 +36,9 @@ def _inputs(request: PrivatizeRequest) -> tuple[list[Path], list[Path]]:
     """Return the files that are read, and the folder where a whole folder is."""
     data = locate(request.data)
     paths = [Path(path) for path in data.paths]
-    beside = (request.prior, request.channel, request.public, request.synthetic)
-    paths += [Path(path) for path in beside if path is not None]
+    beside = (request.prior, request.channel)
+    tables = (request.public, request.synthetic, request.generator_data)
+    paths += [Path(path) for path in (*beside, *tables) if path is not None]
     return paths, [] if data.folder is None else [Path(data.folder).resolve()]
 
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from ldpaudit.datasets.declaration import declared_metadata
 from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.privatizing.generated_rows import FittedGenerator
 from ldpaudit.privatizing.priors import Prior
 from ldpaudit.privatizing.request import PrivatizeRequest
 from ldpaudit.privatizing.survey import Survey
@@ -13,7 +14,11 @@ from ldpaudit.release import Declaration
 
 
 def provenance(
-    request: PrivatizeRequest, mechanism: Mechanism, survey: Survey, prior: Prior | None
+    request: PrivatizeRequest,
+    mechanism: Mechanism,
+    survey: Survey,
+    prior: Prior | None,
+    fitted: FittedGenerator | None = None,
 ) -> dict[str, Any]:
     """Return the declaration's ``provenance``: nothing in it depends on a single row.
 
@@ -24,6 +29,8 @@ def provenance(
     survey : Survey
     prior : Prior or None
         None where no design needed one.
+    fitted : FittedGenerator, optional
+        What made the synthetic rows.
     """
     said: dict[str, Any] = {
         "randomness": "experimental generator" if request.experimental else "operating system",
@@ -33,6 +40,8 @@ def provenance(
         labels = mechanism.epsilon or 0.0
         parts = {"prior": prior.epsilon, "labels": labels, "total": prior.epsilon + labels}
         said |= {"prior": prior.source, "epsilon": parts}
+    if fitted is not None:
+        said["generator"] = fitted.provenance()
     return said
 
 

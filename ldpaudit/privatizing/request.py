@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -19,13 +19,14 @@ _PRIOR: Final = ("prior", "private_prior")
 _DESIGN: Final = ("epsilon", *_CLASSES, *_PRIOR, "loss")
 _NOISE: Final = ("epsilon", "labels", "clipped")
 _RESPONSE: Final = ("epsilon", "noise", *_CLASSES)
+_SYNTHETIC: Final = ("synthetic", "generator", "generator_data")
 
 TAKES: Final[Mapping[str, tuple[str, ...]]] = {
     "randomized-response": _RESPONSE,
     "rr-top-k": ("epsilon", *_CLASSES, *_PRIOR),
     "model-based-rr": (*_RESPONSE, "public", "floor"),
-    "double-rr": (*_RESPONSE, "synthetic"),
-    "dummy-features-rr": (*_RESPONSE, "synthetic"),
+    "double-rr": (*_RESPONSE, *_SYNTHETIC),
+    "dummy-features-rr": (*_RESPONSE, *_SYNTHETIC),
     "rr-on-bins": _DESIGN,
     "optimal-unbiased": _DESIGN,
     "debiased-rr": ("epsilon", *_CLASSES),
@@ -38,6 +39,9 @@ TAKES: Final[Mapping[str, tuple[str, ...]]] = {
     "channel": ("channel",),
 }
 """The fields of :class:`PrivatizeRequest` that each mechanism uses, besides the common ones."""
+
+GENERATORS: Final = ("gan", "mixture")
+"""As :mod:`ldpaudit.synthesis.factory` has them, which takes its time to import."""
 
 OPTIONS: Final[Mapping[str, str]] = {"noise": "--lambda", "clipped": "--clip"}
 """The options that are not called like their field."""
@@ -79,6 +83,12 @@ class PrivatizeRequest:
         f, the least P̂(y | x) (default: 1/(10 k)).
     synthetic : str or None
         A table of synthetic rows.
+    generator : {"gan", "mixture"} or None
+        What makes the synthetic rows instead.
+    generator_data : str or None
+        A public table with labels, on which it is trained; None: on the private rows themselves.
+    device : {"auto", "cpu", "cuda"}
+        Where it is trained.
     radius, sigma, feature_epsilon, delta : float or None
         Of the Gaussian noise on the features.
     project : bool
@@ -111,6 +121,9 @@ class PrivatizeRequest:
     public: str | None = None
     floor: float | None = None
     synthetic: str | None = None
+    generator: str | None = None
+    generator_data: str | None = None
+    device: Literal["auto", "cpu", "cuda"] = "auto"
     radius: float | None = None
     sigma: float | None = None
     feature_epsilon: float | None = None
@@ -143,6 +156,7 @@ def check_request(request: PrivatizeRequest) -> None:
     _check_mechanism(request.mechanism)
     _check_belonging(request)
     _check_amount(request)
+    _check_generator(request)
     if request.prior is not None and request.private_prior is not None:
         raise InputError("Give --prior or --private-prior, not both.")
     if request.classes is not None and request.labels is not None:
@@ -202,6 +216,18 @@ def _check_amount(request: PrivatizeRequest) -> None:
     if request.mechanism == "double-rr" and request.noise == 1:
         raise InputError("With lambda = 1 nothing of the data would be released.")
     _check_split(request)
+
+
+def _check_generator(request: PrivatizeRequest) -> None:
+    """Check that synthetic rows have one origin, and that there is such a generator."""
+    if request.synthetic is not None and request.generator is not None:
+        raise InputError("Give --synthetic or --generator, not both.")
+    if request.generator_data is not None and request.generator is None:
+        raise InputError("--generator-data must come with --generator, which is trained on it.")
+    if request.generator not in (None, *GENERATORS):
+        raise InputError(
+            f"There is no generator {request.generator!r}; choose from {', '.join(GENERATORS)}."
+        )
 
 
 def _check_split(request: PrivatizeRequest) -> None:

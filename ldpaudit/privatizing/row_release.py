@@ -23,6 +23,7 @@ from ldpaudit.privatizing.feature_release import (
     replaced,
     unordered,
 )
+from ldpaudit.privatizing.generated_rows import FittedGenerator
 from ldpaudit.privatizing.label_release import (
     CodedRelease,
     ContinuousRelease,
@@ -33,8 +34,8 @@ from ldpaudit.privatizing.label_release import (
 from ldpaudit.privatizing.public_model import PublicModel, fit_public_model
 from ldpaudit.privatizing.request import PrivatizeRequest
 from ldpaudit.privatizing.survey import Survey
-from ldpaudit.privatizing.synthetic_rows import SyntheticRows, read_synthetic
-from ldpaudit.release import IntArray
+from ldpaudit.privatizing.synthetic_rows import RowSource, read_synthetic
+from ldpaudit.release import IntArray, Label
 
 Released = tuple[pa.RecordBatch, pa.Array]
 
@@ -89,7 +90,7 @@ class DoubleRelease:
 
     mechanism: DoubleRR
     outputs: CodedRelease
-    synthetic: SyntheticRows
+    synthetic: RowSource
     rng: np.random.Generator | None
 
     @property
@@ -148,6 +149,7 @@ def row_release(
     survey: Survey,
     label: pa.Field,
     features: pa.Schema,
+    fitted: FittedGenerator | None = None,
 ) -> RowRelease:
     """Make a mechanism ready.
 
@@ -160,6 +162,8 @@ def row_release(
         The true label's column.
     features : pyarrow.Schema
         The features that are released.
+    fitted : FittedGenerator, optional
+        What makes synthetic rows, where no table of them was given.
 
     Raises
     ------
@@ -175,11 +179,11 @@ def row_release(
         return SeparateRelease(step_noise_release(mechanism, label.type, rng), AsTheyAre())
     if isinstance(mechanism, DoubleRR | ModelBasedRR):
         coded = coded_release(mechanism, mechanism.classes, label.type, survey.found, rng)
-        return _with_table(request, mechanism, coded, label.name, features)
+        return _with_table(request, mechanism, coded, label.name, features, fitted)
     assert isinstance(mechanism, FiniteMechanism)
     outputs = mechanism.channel.outputs
     coded = coded_release(mechanism, outputs, label.type, survey.found, rng)
-    return SeparateRelease(coded, _features(request, mechanism, label.name, features))
+    return SeparateRelease(coded, _features(request, mechanism, label.name, features, fitted))
 
 
 def _with_table(
@@ -188,11 +192,16 @@ def _with_table(
     coded: CodedRelease,
     label: str,
     features: pa.Schema,
+    fitted: FittedGenerator | None,
 ) -> RowRelease:
     classes = mechanism.classes
     if isinstance(mechanism, DoubleRR):
-        path = _needed(request.synthetic, mechanism, "--synthetic")
-        rows = read_synthetic(path, features, label, classes, request.drop)
+        rows = _synthetic(request, classes, label, features, fitted)
+        if rows is None:
+            raise InputError(
+                "The mechanism 'double-rr' must be given synthetic rows: --synthetic FILE, or "
+                "--generator NAME."
+            )
         return DoubleRelease(mechanism, coded, rows, coded.rng)
     path = _needed(request.public, mechanism, "--public")
     model = fit_public_model(path, features, label, classes, request.drop)
@@ -205,8 +214,27 @@ def _needed(path: str | None, mechanism: Mechanism, option: str) -> str:
     return path
 
 
+def _synthetic(
+    request: PrivatizeRequest,
+    classes: tuple[Label, ...],
+    label: str,
+    features: pa.Schema,
+    fitted: FittedGenerator | None,
+) -> RowSource | None:
+    """Return where synthetic rows come from; None where nothing was given."""
+    if fitted is not None:
+        return fitted.rows(len(classes), request.randomness("synthetic"))
+    if request.synthetic is None:
+        return None
+    return read_synthetic(request.synthetic, features, label, classes, request.drop)
+
+
 def _features(
-    request: PrivatizeRequest, mechanism: FiniteMechanism, label: str, features: pa.Schema
+    request: PrivatizeRequest,
+    mechanism: FiniteMechanism,
+    label: str,
+    features: pa.Schema,
+    fitted: FittedGenerator | None,
 ) -> FeatureRelease:
     rng = request.randomness("features")
     if isinstance(mechanism, GaussianRR):
@@ -216,7 +244,4 @@ def _features(
         return noise
     if not isinstance(mechanism, DummyFeaturesRR):
         return AsTheyAre()
-    if request.synthetic is None:
-        return Withheld(None, rng)
-    rows = read_synthetic(request.synthetic, features, label, mechanism.classes, request.drop)
-    return Withheld(rows, rng)
+    return Withheld(_synthetic(request, mechanism.classes, label, features, fitted), rng)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +15,23 @@ from ldpaudit.privatizing.label_domains import ClassDomain, bare_labels, label_v
 from ldpaudit.release import IndexArray, IntArray, Label
 
 
+class RowSource(Protocol):
+    """Where synthetic rows come from: a table, or a generator."""
+
+    @property
+    def labels(self) -> IntArray:
+        """Codes of the labels that its rows stand for, int32; every label occurs."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def take(self, rows: IndexArray) -> pa.Table:
+        """Return the features of the given rows."""
+
+
 @dataclass(frozen=True, eq=False)
 class SyntheticRows:
-    """s synthetic rows, from a user's table or a generator's.
+    """s synthetic rows of a table.
 
     Parameters
     ----------
