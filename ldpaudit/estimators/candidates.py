@@ -47,7 +47,8 @@ class CandidateDesign:
         """
         right = np.where(self.guess == self.labels[:, None], within, 0.0).sum()
         made = within[:, self.guess >= 0].sum()
-        return float(right / len(within)), float(made / len(within))
+        # Sums of probabilities may round to above 1.
+        return min(float(right / len(within)), 1.0), min(float(made / len(within)), 1.0)
 
 
 @dataclass(frozen=True)
