@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from ldpaudit.estimators.candidates import balanced_guesses, design_candidates
+from ldpaudit.estimators.candidates import CandidateDesign, balanced_guesses, design_candidates
 
 
 def _symmetric(k: int, epsilon: float) -> np.ndarray:
@@ -55,3 +55,12 @@ def test_one_class_gives_nothing() -> None:
     found = balanced_guesses(counts, np.random.default_rng(0))
     assert found.guesses == 0
     assert found.bound(0.05).epsilon == 0.0
+
+
+def test_chances_that_round_to_above_one_are_one() -> None:
+    rng = np.random.default_rng(2)
+    rows = rng.dirichlet(np.ones(40), size=(300, 2))
+    labels, guess = np.array([0, 1], np.int32), np.tile(np.array([0, 1], np.int32), 20)
+    design = CandidateDesign(labels, 10, guess, 0.0)
+    assert max(row.sum() / 2 for row in rows) > 1  # rounding: otherwise this tests nothing
+    assert all(design.chances(row)[1] <= 1 for row in rows)

@@ -15,7 +15,6 @@ from ldpaudit.estimators.release_only import GroupTest
 from ldpaudit.estimators.strongest_bound import design_bounds, gather_evidence
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.unbiased_design import optimal_unbiased
 
 
 def randomized_response(k: int, epsilon: float) -> Channel:
@@ -120,14 +119,3 @@ def test_group_power_is_that_of_the_binomial() -> None:
     assert group_power(useless, 2, limit, 5.0, 0.05) < 1e-6
     nobody = GroupTest(0, np.array([0, 0]), 1.0, "scores")
     assert group_power(nobody, 2, limit, 5.0, 0.05) == 0.0
-
-
-def test_chances_that_round_to_above_one_have_a_power() -> None:
-    classes = tuple(range(53))
-    mechanism = optimal_unbiased(classes, np.full(53, 1 / 53), 1.0).mechanism
-    channel, sizes = mechanism.channel, np.full(53, 4000)
-    for seed in range(20):
-        order = np.random.default_rng(seed).permutation(len(channel.outputs))
-        matrix = channel.matrix[:, order]
-        design = design_bounds(sizes, matrix)
-        assert 0 <= detection_power(design, sizes, matrix, 0.5, 0.05) <= 1
