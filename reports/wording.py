@@ -90,6 +90,8 @@ _NAMES: Final = {
     "aggregates.certain_share": "Share of people whose label the release states",
     "aggregates.expected_certain_share": "The same, as expected from the features",
     "aggregates.multiplicative": "Share of people whose log-odds shift by τ or more",
+    "test_accuracy": "Accuracy on test rows",
+    "test_squared_error": "Squared error on test rows",
     "power.min_detectable_excess": "Smallest excess ε found with 90 % power",
     "power.rows_needed": "Further rows for the power that the policy asks for",
     "power.detectable_epsilon": "Smallest ε of which some is found with 90 % power",
@@ -135,6 +137,8 @@ AUDITS: Final = {
     "aggregates": "Aggregates of labels",
     "power": "Power",
     "policy": "Policy",
+    "comparison": "Comparison",
+    "reading": "Reading",
 }
 
 SOURCES: Final = {

@@ -13,20 +13,18 @@ import numpy as np
 
 from ldpaudit.audits.held_out_guesses import NOT_ASKED, HeldOutGuesses
 from ldpaudit.comparing.auditing import Audited
+from ldpaudit.comparing.outside import BEST, outside_family
 from ldpaudit.comparing.paired import Folds, Interval, best_interval, paired_interval
 from ldpaudit.comparing.unpaired import (
     Count,
     best_count_interval,
     count_interval,
-    stored_interval,
 )
 from ldpaudit.comparing.utility import Utility
 from ldpaudit.comparison import Difference
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.result import AuditResult, Estimate
+from ldpaudit.result import AuditResult
 
-BEST = "attack.best.accuracy"
-_OWN_LEVEL = ("instance_loss.mean", "numeric.best.", "attack.best.accuracy")
 _PAIRED_ATTACK = (
     "b's right guesses less a's on the same held-out rows, betting bounds on each of two folds"
 )
@@ -36,7 +34,6 @@ _PAIRED_BEST = (
 )
 _UNPAIRED = "one Clopper–Pearson interval for each release at half the error probability"
 _PAIRED_TEST = "scores on the same test rows, betting bounds"
-_OWN = "the two results' own intervals; their error probabilities add up"
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Differenc
     drafts = [draft for side in sides[1:] for draft in _drafts(sides[0], side)]
     alphas = _shares(drafts, 1 - confidence)
     found = [_family(draft, alpha) for draft, alpha in zip(drafts, alphas, strict=True)]
-    more = [d for side in sides[1:] for d in _outside(sides[0], side)]
+    more = [d for side in sides[1:] for d in outside_family(sides[0].audited, side.audited)]
     every = [*(d for d in found if d is not None), *more]
     return tuple(sorted(every, key=lambda d: d.b))
 
@@ -210,51 +207,3 @@ def _accuracies(result: AuditResult) -> dict[str, float]:
 def _counts(result: AuditResult) -> dict[str, Count | None]:
     names = _accuracies(result)
     return {name: Count.of(result.estimate(f"attack.{name}.accuracy")) for name in names}
-
-
-def _outside(a: Side, b: Side) -> Iterator[Difference]:
-    """Yield exact differences, and those of estimates at their own level."""
-    letters = (a.audited.letter, b.audited.letter)
-    ours, theirs = a.result.mechanism.epsilon, b.result.mechanism.epsilon
-    if ours is not None and theirs is not None and np.isfinite([ours, theirs]).all():
-        yield Difference.redacted(
-            letters,
-            simultaneous=False,
-            paired=False,
-            id="mechanism.epsilon",
-            kind="exact",
-            value=theirs - ours,
-            unit="nats",
-            method="the declared parameters",
-        )
-    for estimate in a.result.estimates:
-        other = b.result.estimate(estimate.id)
-        if other is None or not estimate.id.startswith(_OWN_LEVEL):
-            continue
-        if estimate.id == BEST and estimate.kind == other.kind == "certified":
-            continue
-        if (made := _own(letters, estimate, other)) is not None:
-            yield made
-
-
-def _own(letters: tuple[str, str], ours: Estimate, theirs: Estimate) -> Difference | None:
-    found = stored_interval(ours, theirs)
-    if found is None or ours.unit != theirs.unit or found.level <= 0:
-        return None
-    certified = ours.kind == theirs.kind == "certified"
-    return Difference.redacted(
-        letters,
-        simultaneous=False,
-        paired=False,
-        id=ours.id,
-        kind="certified" if certified else "estimated",
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        side="two-sided",
-        level=found.level,
-        unit=ours.unit,
-        n=found.n or None,
-        method=_OWN,
-        assumptions=tuple(dict.fromkeys((*ours.assumptions, *theirs.assumptions))),
-    )
