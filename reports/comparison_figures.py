@@ -41,8 +41,10 @@ class LetteredCurve:
 
     @property
     def label(self) -> str:
-        """The letter, the curve's name and its kind."""
-        return f"{self.letter}: {name_of(self.curve.id)} ({words_of(self.curve)})"
+        """The letter, the curve's name and the kind of what is drawn: the values, not their ends."""
+        bound = self.curve.low is None or self.curve.low == self.curve.value
+        words = words_of(self.curve) if bound else self.curve.kind
+        return f"{self.letter}: {name_of(self.curve.id)} ({words})"
 
 
 def group_figure(

@@ -16,7 +16,7 @@ from ldpaudit.reports.comparison_figures import (
 )
 from ldpaudit.reports.comparison_tables import TESTS, Pair, differences_part, pairs_of
 from ldpaudit.reports.figures import Figure, Table
-from ldpaudit.reports.parts import Part
+from ldpaudit.reports.parts import REFERENCES, Part
 from ldpaudit.reports.quantities import Printer
 from ldpaudit.reports.text import shown
 from ldpaudit.reports.wording import ATTACKS, missing, name_of
@@ -61,8 +61,8 @@ def _attacks(pairs: Sequence[Pair]) -> Part:
     every = [e for _, result in pairs for e in result.estimates if _is_accuracy(e)]
     best = {e.id: max(o.value for o in every if o.id == e.id) for e in every}
     order = sorted(best, key=lambda i: (i != "attack.best.accuracy", -best[i]))
-    attacks = [i for i in order if i.split(".")[1] not in ("prior", "features-only")]
-    references = [i for i in order if i not in attacks and not i.endswith(("ceiling", "optimum"))]
+    attacks = [i for i in order if i.split(".")[1] not in REFERENCES]
+    references = [i for i in order if i not in attacks]
     groups = _groups(pairs, attacks, _attack_name)
     table = group_table(_groups(pairs, [*attacks, *references], _attack_name), "Attack")
     title = "Accuracy of each attack, with its interval"
@@ -88,7 +88,7 @@ def _is_accuracy(estimate: Estimate) -> bool:
 
 def _attack_name(identifier: str) -> str:
     attack = identifier.split(".")[1]
-    return shown(ATTACKS.get(attack, attack), 60).split(",")[0]
+    return shown(ATTACKS.get(attack, attack), 60)
 
 
 def _rules(pairs: Sequence[Pair]) -> list[charts.Rule]:

@@ -17,11 +17,11 @@ TESTS: Final = ("test_accuracy", "test_squared_error")
 """Scores on test rows."""
 _NUMBERS: Final = (
     ("Declared ε", ("mechanism.epsilon",)),
-    ("ε, certified", ("mechanism.epsilon_lower", "release_only.epsilon_lower")),
-    ("Best attack", ("attack.best.accuracy",)),
-    ("Its advantage", ("attack.best.advantage",)),
+    ("Measured ε", ("mechanism.epsilon_lower", "release_only.epsilon_lower")),
+    ("Strongest attack’s accuracy", ("attack.best.accuracy",)),
+    ("Advantage over the features alone", ("attack.best.advantage",)),
     ("Mean loss E[ν]", ("instance_loss.mean_lower", "instance_loss.mean")),
-    ("On test rows", TESTS),
+    ("Model on test rows", TESTS),
 )
 
 Pair = tuple[str, AuditResult]
@@ -35,21 +35,18 @@ def pairs_of(comparison: Comparison) -> list[Pair]:
 
 
 def release_table(comparison: Comparison) -> Table:
-    """Return a row for each release: what it is and its main numbers."""
+    """Return a column for each release: what it is and its main numbers."""
     pairs = pairs_of(comparison)
-    columns = [
-        (title, ids)
-        for title, ids in _NUMBERS
-        if any(_first(result, ids) is not None for _, result in pairs)
+    heads = tuple(f"{letter} · {name(result.release.name)}" for letter, result in pairs)
+    body: list[tuple[Cell, ...]] = [
+        ("Mechanism", *(_mechanism(result) for _, result in pairs)),
+        ("Judged by itself", *(VERDICTS[result.verdict] for _, result in pairs)),
     ]
-    body: list[tuple[Cell, ...]] = []
-    for letter, result in pairs:
-        head = f"{letter} · {name(result.release.name)}"
-        cells = [_first(result, ids) for _, ids in columns]
-        verdict = VERDICTS[result.verdict]
-        body.append((head, _mechanism(result), *(cell or "–" for cell in cells), verdict))
-    titles = (title for title, _ in columns)
-    return Table(("Release", "Mechanism", *titles, "By itself"), tuple(body))
+    for title, ids in _NUMBERS:
+        cells = [_first(result, ids) for _, result in pairs]
+        if any(cell is not None for cell in cells):
+            body.append((title, *(cell or "–" for cell in cells)))
+    return Table(("", *heads), tuple(body))
 
 
 def _mechanism(result: AuditResult) -> str:

@@ -11,7 +11,7 @@ import time
 import ldpaudit
 from ldpaudit.audits.interface import Plan
 from ldpaudit.comparing.auditing import Audited, audit_input, plan_of, policy_of
-from ldpaudit.comparing.differences import Side, all_differences
+from ldpaudit.comparing.differences import Side, all_differences, attack_accuracies
 from ldpaudit.comparing.reading import Input, ReleaseInput, read_inputs
 from ldpaudit.comparing.request import CompareRequest
 from ldpaudit.comparing.same_data import fingerprints, pairable
@@ -69,6 +69,7 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
         sides.append(side)
         notes += more
     told.step("differences")
+    notes += _one_sided([side.result for side in sides])
     differences = all_differences(sides, confidence)
     results = tuple(side.result for side in sides)
     return Comparison(
@@ -122,6 +123,15 @@ def _notes(prints: tuple[Fingerprint, ...]) -> list[Note]:
     if unsure and prints[0].source == "data":
         notes.append(_note(_ORDER, "warning"))
     return notes
+
+
+def _one_sided(results: list[AuditResult]) -> list[Note]:
+    """Say which attacks did not run on every release: the strongest is chosen among those that did."""
+    ran = [set(attack_accuracies(result)) for result in results]
+    missing = sorted(set.union(*ran) - set.intersection(*ran))
+    if not missing:
+        return []
+    return [_note(f"These attacks did not run on every release: {', '.join(missing)}.", "warning")]
 
 
 def _note(text: str, level: str = "info") -> Note:

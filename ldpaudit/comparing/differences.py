@@ -82,14 +82,14 @@ def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Differenc
 
 
 def _drafts(a: Side, b: Side) -> Iterator[_Draft]:
-    if _accuracies(a.result) and _accuracies(b.result) and _same_classes(a, b):
+    if attack_accuracies(a.result) and attack_accuracies(b.result) and _same_classes(a, b):
         yield _Draft(a, b, BEST, True)
     both = [side.utility.estimate.id for side in (a, b) if side.utility is not None]
     if len(both) == 2 and both[0] == both[1]:
         yield _Draft(a, b, both[0], True)
     if _same_classes(a, b):
-        theirs = _accuracies(b.result)
-        for name in _accuracies(a.result):
+        theirs = attack_accuracies(b.result)
+        for name in attack_accuracies(a.result):
             if name in theirs:
                 yield _Draft(a, b, f"attack.{name}.accuracy", False)
 
@@ -125,8 +125,8 @@ def _difference(draft: _Draft, alpha: float) -> Difference | None:
         if draft.id == BEST:
             found = best_interval(
                 lambda i, j: _folds(ours, i, theirs, j),
-                _accuracies(a.result),
-                _accuracies(b.result),
+                attack_accuracies(a.result),
+                attack_accuracies(b.result),
                 alpha,
             )
             return _made(draft, found, _PAIRED_BEST, paired=True)
@@ -193,7 +193,7 @@ def _folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: str) -> Fo
     )
 
 
-def _accuracies(result: AuditResult) -> dict[str, float]:
+def attack_accuracies(result: AuditResult) -> dict[str, float]:
     """Return the certified accuracy of each attack on a release, references left out.
 
     Only attacks that look at the release have an accuracy in sample.
@@ -205,5 +205,5 @@ def _accuracies(result: AuditResult) -> dict[str, float]:
 
 
 def _counts(result: AuditResult) -> dict[str, Count | None]:
-    names = _accuracies(result)
+    names = attack_accuracies(result)
     return {name: Count.of(result.estimate(f"attack.{name}.accuracy")) for name in names}
