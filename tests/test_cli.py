@@ -184,7 +184,9 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
 
 def test_every_option_is_documented(command: Command) -> None:
     readme = (Path(__file__).parent.parent / "README.md").read_text()
-    mechanism = [("mechanism", name) for name in ("describe", "design", "compose", "channel", "audit")]
+    mechanism = [
+        ("mechanism", name) for name in ("describe", "design", "compose", "channel", "audit")
+    ]
     for words in (("run",), ("demo",), ("report",), *mechanism):
         for option in re.findall(r"--[a-z-]+", command(*words, "--help")[1]):
             assert option in readme or option in ("--help", "--no-"), option
