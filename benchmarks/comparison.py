@@ -1,7 +1,7 @@
 """Randomized response against double randomized response on public data, by `ldpaudit compare`.
 
-    python benchmarks/comparison.py make DATA FOLDER      writes releases, truth, test, synthetic rows
-    python benchmarks/comparison.py compare FOLDER        compares each pair
+    python benchmarks/comparison.py make DATA FOLDER    writes releases, test rows …
+    python benchmarks/comparison.py compare FOLDER      compares each pair
 
 DATA is a folder with adult.parquet, diabetes130.parquet and fertility.parquet. Of each table a
 fifth is public (a mixture generator learns from it), a fifth is kept for testing, and the rest is
@@ -62,7 +62,7 @@ def release(
     kept = features.take(own)
     write(folder / f"{name}.synthetic.parquet", synthetic, values, asked)
     write(folder / f"{name}.test.parquet", features.take(test), values, codes[test])
-    write(folder / f"{name}.truth.parquet", pa.table({}), values, codes[own])
+    write(folder / f"{name}.truth.parquet", None, values, codes[own])
     plain = RandomizedResponse(values, NOISE)
     labels = plain.sample(codes[own], rng)
     write(folder / f"{name}.rr.parquet", kept, values, labels, "randomized-response")
@@ -75,12 +75,14 @@ def release(
 
 def write(
     path: Path,
-    features: pa.Table,
+    features: pa.Table | None,
     values: tuple[str, ...],
     codes: np.ndarray,
     mechanism: str | None = None,
 ) -> None:
-    table = features.append_column("label", pa.array([values[code] for code in codes]))
+    labels = pa.array([values[code] for code in codes])
+    alone = pa.table({"label": labels})
+    table = alone if features is None else features.append_column("label", labels)
     metadata = {}
     if mechanism is not None:
         declared = {"name": mechanism, "classes": list(values), "lambda": NOISE}
@@ -106,9 +108,7 @@ def measured(command: list[str]) -> tuple[float, float, float, str]:
 
 
 def compare(folder: Path, names: list[str]) -> None:
-    print(
-        "| data | compare: processor s | wall s | GiB | two runs: processor s | ratio | finding |"
-    )
+    print("| data | processor s | wall s | GiB | two runs, processor s | ratio | finding |")
     print("|---|---:|---:|---:|---:|---:|---|")
     for name in names or TABLES:
         beside = [f"--truth={folder / f'{name}.truth.parquet'}", "--quiet"]

@@ -41,7 +41,7 @@ class LetteredCurve:
 
     @property
     def label(self) -> str:
-        """The letter, the curve's name and the kind of what is drawn: the values, not their ends."""
+        """The letter, the curve's name, and the kind of the values, which are what is drawn."""
         bound = self.curve.low is None or self.curve.low == self.curve.value
         words = words_of(self.curve) if bound else self.curve.kind
         return f"{self.letter}: {name_of(self.curve.id)} ({words})"

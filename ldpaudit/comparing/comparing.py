@@ -126,9 +126,10 @@ def _notes(prints: tuple[Fingerprint, ...]) -> list[Note]:
 
 
 def _one_sided(results: list[AuditResult]) -> list[Note]:
-    """Say which attacks did not run on every release: the strongest is chosen among those that did."""
+    """Say which attacks ran on some releases only: each strongest is of those that ran on it."""
     ran = [set(attack_accuracies(result)) for result in results]
-    missing = sorted(set.union(*ran) - set.intersection(*ran))
+    every = ran[0].union(*ran[1:])
+    missing = sorted(every - ran[0].intersection(*ran[1:]))
     if not missing:
         return []
     return [_note(f"These attacks did not run on every release: {', '.join(missing)}.", "warning")]
