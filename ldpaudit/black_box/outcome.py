@@ -132,7 +132,7 @@ class BlackBoxAudit:
         if self.opaque:
             lines.append(
                 f"  warning      {self.opaque} entry(ies) of the outputs hardly ever repeat and "
-                f"could not be used; if one is a public seed, give --feature-function MODULE:FUNCTION"
+                f"could not be used; if one is a public seed, give --feature-function"
             )
         return lines
 
