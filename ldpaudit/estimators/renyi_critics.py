@@ -21,6 +21,9 @@ _CLIPS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5
 _MARGIN = 1.85
 """Standard errors between a mean and its bound at 95 %."""
 _LOWER, _UPPER = -1.06 * float(ndtri(0.02)), -1.06 * float(ndtri(0.03))
+_TANGENT_UP_TO = 1.5
+"""Above this the tangent's promise is not believed: where φ misjudges how often Q's far rows come
+it loses the error itself, the other form only its logarithm."""
 _RANGE_COST = 3.0
 """What the possibility of one far value costs a bound, in units of that value over n."""
 
@@ -111,7 +114,7 @@ def choose_critics(
 def _doubted(plain: ClippedCritic, tuning: Scores) -> float:
     """Return what cells must promise: the best of many promises on few rows promises too much."""
     few = min(len(tuning.p), len(tuning.q)) / 2
-    return 1.05 * plain.foreseen + 3 / math.sqrt(few)
+    return 1.2 * plain.foreseen + 3 / math.sqrt(few)
 
 
 def _best_of(
@@ -223,6 +226,8 @@ def _candidates(
             m.promise(form, order, moved, clip, n_p, n_q)  # type: ignore[arg-type]
             for m in (seen, trusted)
         ]
+        if form == "tangent" and min(promises) > _TANGENT_UP_TO:
+            continue
         critic = ClippedCritic(order, form, mapped, scale, clip, moved, min(promises))  # type: ignore[arg-type]
         found.append(critic)
     return found
