@@ -29,10 +29,12 @@ class HtmlReport:
     def render(self, result: AuditResult) -> str:
         """Return the page."""
         view = view_of(result)
+        numbers, methods = all_numbers(view)
         return rendered(
             "report.html.j2",
             view=view,
-            numbers=all_numbers(view),
+            numbers=numbers,
+            methods=methods,
             marks=MARKS,
             limits=LIMITS,
             glossary=GLOSSARY,

@@ -13,6 +13,8 @@ from ldpaudit.reports.text import PHRASE, as_identifier, name, shown
 from ldpaudit.result import AuditResult, Check, Curve, Estimate, Histogram, Note
 
 MOST_ITEMS: Final = 60
+MOST_NUMBERS: Final = 120
+"""More estimates than this are in the JSON result only: the page stays under 300 kB."""
 """Values of a list that the report shows."""
 
 Pair = tuple[str, str]
@@ -69,6 +71,11 @@ class View:
     suppressed: tuple[str, ...]
     numbers: tuple[tuple[str, Quantity], ...]
 
+    @property
+    def unlisted(self) -> int:
+        """How many estimates only the JSON result holds."""
+        return len(self.result.estimates) - len(self.numbers)
+
 
 def view_of(result: AuditResult) -> View:
     """Return the page of a result."""
@@ -93,24 +100,42 @@ def view_of(result: AuditResult) -> View:
         version=name(result.ldpaudit_version),
         run=tuple(_run(result)),
         suppressed=tuple(_suppressed(result)),
-        numbers=tuple((f"n-{as_identifier(e.id)}", printer.quantity(e)) for e in result.estimates),
+        numbers=tuple((f"n-{as_identifier(e.id)}", printer.quantity(e)) for e in _listed(result)),
     )
 
 
-def all_numbers(view: View) -> Table:
-    """Return every estimate of the result, named by its id."""
-    headers = ("Id", "Value", "Unit", "n", "Count", "Method", "Reference")
-    return Table(headers, tuple(_number_row(quantity) for _, quantity in view.numbers))
+def _listed(result: AuditResult) -> Iterator[Estimate]:
+    """Yield the estimates that the page lists: all, or of many those that say most.
+
+    Evidence of a check always, then the others; the longer an id, the finer its detail.
+    """
+    evidence = {identifier for check in result.checks for identifier in check.evidence}
+    ranked = sorted(result.estimates, key=lambda e: (e.id not in evidence, e.id.count(".")))
+    kept = {estimate.id for estimate in ranked[:MOST_NUMBERS]}
+    yield from (estimate for estimate in result.estimates if estimate.id in kept)
 
 
-def _number_row(quantity: Quantity) -> tuple[Cell, ...]:
+def all_numbers(view: View) -> tuple[Table, tuple[str, ...]]:
+    """Return the estimates of the result by their ids, and the methods that they cite.
+
+    A method and its reference are often those of many numbers, so each is told once; the last
+    column holds its number in the list, from 1.
+    """
+    headers = ("Id", "Value", "Unit", "n", "Count", "Method")
+    methods: dict[str, int] = {}
+    rows = tuple(_number_row(quantity, methods) for _, quantity in view.numbers)
+    return Table(headers, rows), tuple(methods)
+
+
+def _number_row(quantity: Quantity, methods: dict[str, int]) -> tuple[Cell, ...]:
     estimate = quantity.estimate
     hidden = "hidden" if estimate.suppressed else "–"
     n = hidden if estimate.n is None else rows(estimate.n)
     count = hidden if estimate.count is None else rows(estimate.count)
-    method = shown(estimate.method) or "–"
-    reference = shown(estimate.reference or "–", 200)
-    return estimate.id, quantity, estimate.unit, n, count, method, reference
+    reference = f" ({shown(estimate.reference, 200)})" if estimate.reference else ""
+    method = (shown(estimate.method) or "not told") + reference
+    number = methods.setdefault(method, len(methods) + 1)
+    return estimate.id, quantity, estimate.unit, n, count, str(number)
 
 
 def _sentence(result: AuditResult) -> str:

@@ -29,6 +29,8 @@ ALLOWED = {
         "desc",
         "g",
         "path",
+        "symbol",
+        "use",
         "line",
         "rect",
         "text",
