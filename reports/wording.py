@@ -26,6 +26,9 @@ _NAMES: Final = {
     "mechanism.epsilon_observed": "Observed frequencies",
     "mechanism.inconsistent_entries": "Entries of the channel outside their intervals",
     "mechanism.total_variation": "Total variation between two labels' outputs",
+    "mechanism.max_bias": "Largest bias of a released label",
+    "mechanism.max_mean_squared_error": "Largest mean squared error of a released label",
+    "mechanism.feature_epsilon": "Exact ε of the features' noise",
     "mechanism.epsilon_lower": "True labels, strongest bound",
     "release_only.epsilon_lower": "The release alone",
     "mechanism.channel_consistency": "Counts against the declared channel (p-value)",
@@ -110,6 +113,19 @@ ATTACKS: Final = {
     "classifier": "Noise-aware classifier",
     "bayes": "Classifier and channel (Bayes)",
     "oracle": "Oracle (true model, channel)",
+    "prior-shift": "Another prior (Bayes)",
+    "synthetic-aware": "Who knows the generator",
+    "unknown-channel": "Who does not know the channel",
+    "bayes-network": "Network and channel (Bayes)",
+    "classifier-logistic-plain": "Logistic regression, plain",
+    "classifier-logistic-forward": "Logistic regression, forward",
+    "classifier-logistic-backward": "Logistic regression, backward",
+    "classifier-boosting-plain": "Boosting, plain",
+    "classifier-boosting-forward": "Boosting, forward",
+    "classifier-boosting-backward": "Boosting, backward",
+    "classifier-network-plain": "Network, plain",
+    "classifier-network-forward": "Network, forward",
+    "classifier-network-backward": "Network, backward",
     "features-only": "Features only, no release",
     "ceiling": "Ceiling of the claim",
     "optimum": "Optimum against the claim",
@@ -120,6 +136,7 @@ METRICS: Final = {
     "balanced_accuracy": "Balanced accuracy",
     "auc": "AUC",
     "tpr_at_fpr_1pct": "TPR at 1 % FPR",
+    "calibration_error": "Calibration error",
     "advantage": "Additive advantage",
     "multiplicative_advantage": "Multiplicative advantage",
     "in_sample.accuracy": "Accuracy in sample",
@@ -220,6 +237,19 @@ _PARTS: Final = {
     "numeric": {
         "best": "Strongest guess of the number",
         "prior": "Other people’s labels",
+        "prior-shift": "Another prior (Bayes)",
+        "synthetic-aware": "Who knows the generator",
+        "unknown-channel": "Who does not know the channel",
+        "bayes-network": "Network and channel (Bayes)",
+        "classifier-logistic-plain": "Logistic regression, plain",
+        "classifier-logistic-forward": "Logistic regression, forward",
+        "classifier-logistic-backward": "Logistic regression, backward",
+        "classifier-boosting-plain": "Boosting, plain",
+        "classifier-boosting-forward": "Boosting, forward",
+        "classifier-boosting-backward": "Boosting, backward",
+        "classifier-network-plain": "Network, plain",
+        "classifier-network-forward": "Network, forward",
+        "classifier-network-backward": "Network, backward",
         "features-only": "Features only, no release",
         "released-value": "Believing the released number",
         "posterior-mean": "Posterior mean",
@@ -238,6 +268,19 @@ _PARTS: Final = {
     "aggregates": {
         "best": "Strongest attack on bags",
         "prior": "Majority guess",
+        "prior-shift": "Another prior (Bayes)",
+        "synthetic-aware": "Who knows the generator",
+        "unknown-channel": "Who does not know the channel",
+        "bayes-network": "Network and channel (Bayes)",
+        "classifier-logistic-plain": "Logistic regression, plain",
+        "classifier-logistic-forward": "Logistic regression, forward",
+        "classifier-logistic-backward": "Logistic regression, backward",
+        "classifier-boosting-plain": "Boosting, plain",
+        "classifier-boosting-forward": "Boosting, forward",
+        "classifier-boosting-backward": "Boosting, backward",
+        "classifier-network-plain": "Network, plain",
+        "classifier-network-forward": "Network, forward",
+        "classifier-network-backward": "Network, backward",
         "features-only": "Features only, no release",
         "bag": "The bag’s released share",
         "posterior": "Features and the bag’s released share",
@@ -266,6 +309,27 @@ def name_of(identifier: str) -> str:
     if first != "attack" or metric not in METRICS:
         return identifier
     return f"{ATTACKS.get(attack, attack)}: {METRICS[metric]}"
+
+
+def group_name(group: str) -> str:
+    """Return what a group of rows is called: ``class-2``, or ``slice-1-3`` of the first column."""
+    kind, *numbers = group.split("-")
+    if kind == "slice" and len(numbers) == 2:
+        return f"column {numbers[0]}, slice {numbers[1]}"
+    return " ".join([kind, *numbers])
+
+
+REFERENCE_WORDS: Final = {
+    "prior": "what anyone guesses who sees nobody: the most frequent class for all",
+    "features-only": "what the features give away by themselves, to someone who knows true labels "
+    "of other people but has no release; only what is guessed right beyond it comes from the release",
+    "oracle": "what an attacker reaches who learns features and channel from true labels of other "
+    "people: about the most that learning from so many rows can reach",
+    "optimum": "what the best attack would reach on a release made as claimed, by the model of how "
+    "labels depend on features",
+    "ceiling": "what no attack can exceed if the claim holds, by the same model",
+}
+"""What each reference means, in the order in which it is read."""
 
 
 def audit_name(identifier: str) -> str:
