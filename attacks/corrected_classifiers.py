@@ -27,14 +27,17 @@ Loss = Literal["plain", "forward", "backward"]
 
 _MOST_ASKED: Final = 50_000
 _FEWEST: Final = 2_000
-_WORK: Final[dict[Kind, float]] = {"logistic": 3e6, "boosting": 3e6, "network": 3e7}
+_WORK: Final[dict[Kind, float]] = {"logistic": 3e6, "boosting": 6e6, "network": 3e7}
 """Rows × columns × labels that a classifier is fitted on: more rows are thinned."""
-_MOST_ROWS: Final = 20_000
+_MOST_ROWS: Final[dict[Kind, int]] = {"logistic": 20_000, "boosting": 50_000, "network": 20_000}
 _STEPS: Final = 1_500
 """Batches that a network is trained on."""
 _BATCH: Final = 128
 _FLOOR: Final = 1e-6
-_SECONDS: Final[dict[Kind, float]] = {"logistic": 0.8, "boosting": 3.0, "network": 6.0}
+_SECONDS: Final[dict[Kind, float]] = {"logistic": 2.0, "boosting": 2.5, "network": 3.5}
+"""Predicted for both folds and few classes; the losses of one kind differ too little to tell."""
+_SLOWED_BY: Final[dict[Kind, float]] = {"logistic": 10.0, "boosting": 4.0, "network": 50.0}
+"""As many classes more double the seconds."""
 _IMAGE_SECONDS: Final = 0.03
 """Seconds of a convolutional network for each column of the image."""
 
@@ -68,7 +71,7 @@ class CorrectedClassifier(ModelAttack):
 
     def cost(self, size: Size) -> Parts:
         """Return the predicted seconds by part."""
-        seconds = _SECONDS[self.kind] * max(1.0, size.classes / 4)
+        seconds = _SECONDS[self.kind] * (1.0 + (size.classes - 2) / _SLOWED_BY[self.kind])
         if self.kind == "network" and size.width >= 64:
             seconds += _IMAGE_SECONDS * size.width
         return {f"{self.kind}-{self.loss}": seconds}
@@ -169,7 +172,7 @@ def fit_classifier(
 
 def _sample(release: Release, k: int, kind: Kind, rng: np.random.Generator) -> Any:
     per_row = max(release.features.width, 1) * k
-    most = int(np.clip(_WORK[kind] / per_row, _FEWEST, _MOST_ROWS))
+    most = int(np.clip(_WORK[kind] / per_row, _FEWEST, _MOST_ROWS[kind]))
     return np.sort(rng.permutation(len(release))[:most])
 
 

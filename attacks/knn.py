@@ -54,7 +54,7 @@ class NeighborsAttack(ModelAttack):
     def cost(self, size: Size) -> Parts:
         """Return the predicted seconds by part."""
         pairs = min(size.rows, _MOST_INDEXED) * min(size.rows, _MOST_ASKED)
-        return {"knn": 0.3 + pairs * (size.width + 10) * 3e-10}
+        return {"knn": 1.0 + pairs * (size.width + 10) * 7e-11}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import chi2
 
 from ldpaudit.attacks.feature_cells import shrunk_cell_posteriors
 from ldpaudit.release import FeatureTable, FloatArray, IntArray
@@ -14,12 +15,23 @@ def clean_prior(released: IntArray, transition: FloatArray) -> FloatArray:
     """Return the class frequencies behind released labels, float64 of shape (k,).
 
     The maximum-likelihood estimate under the channel, with one row's worth of the uniform
-    distribution; all entries are above 0.
+    distribution; all entries are above 0. Behind a channel that hides much, the frequencies of few
+    rows are mostly noise, so they are drawn towards the uniform distribution by the share
+    (1 − c²)·χ²₀.₉₅/χ² of the way, χ² the statistic of the released labels against uniform classes
+    and c the channel's contrast: all the way where the released labels do not contradict them, and
+    not at all where labels are not noisy.
     """
     k, m = transition.shape
     counts = np.bincount(released, minlength=m).astype(np.float64)
     uniform = np.full((1, k), 1.0 / k)
-    return shrunk_cell_posteriors(counts[None, :], transition, uniform, 1.0).ravel()
+    found = shrunk_cell_posteriors(counts[None, :], transition, uniform, 1.0).ravel()
+    expected = counts.sum() * transition.mean(axis=0)
+    possible = expected > 0
+    apart = (counts[possible] - expected[possible]) ** 2 / expected[possible]
+    contrast = float(np.linalg.svd(transition, compute_uv=False)[1])
+    noise = (1.0 - min(contrast, 1.0) ** 2) * float(chi2.ppf(0.95, max(m - 1, 1)))
+    pull = min(1.0, noise / max(float(apart.sum()), 1e-12)) if noise > 0 else 0.0
+    return np.asarray((1.0 - pull) * found + pull / k)
 
 
 def measured_channel(

@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from ldpaudit.attacks.feature_cells import Cells, shrunk_cell_posteriors
+from ldpaudit.attacks.label_counts import clean_prior
 from ldpaudit.attacks.model_parts import (
     Labelled,
     LogisticPart,
@@ -138,19 +139,13 @@ def fit_posterior(
     if len(codes) == 0:
         raise InsufficientDataError("A model of the labels needs at least one row.")
     transition = np.eye(n_classes) if channel is None else channel.matrix
-    everything = Labelled(features, codes, transition, channel, _prior(codes, transition))
+    everything = Labelled(features, codes, transition, channel, clean_prior(codes, transition))
     rows = np.arange(len(codes))
     if len(codes) > max_rows:
         rows = np.sort(rng.choice(len(codes), size=max_rows, replace=False))
     large = len(rows) * features.width >= _WORTH_THREADS
     with threadpool_limits({"blas": 1, "openmp": threads if large else 1}):
         return _fit(everything, rows, rng)
-
-
-def _prior(codes: IntArray, transition: FloatArray) -> FloatArray:
-    k, m = transition.shape
-    counts = np.bincount(codes, minlength=m).astype(np.float64)
-    return shrunk_cell_posteriors(counts[None, :], transition, np.full((1, k), 1 / k), 1.0).ravel()
 
 
 def _fit(everything: Labelled, rows: IndexArray, rng: np.random.Generator) -> PosteriorModel:

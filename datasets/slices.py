@@ -75,7 +75,7 @@ def _slices(name: str, column: Any) -> Slices:
     values = column.to_pandas()
     try:
         values = _binned(values)
-        codes, found = pd.factorize(values.astype(str), sort=True)
+        codes, found = pd.factorize(values.astype(str), use_na_sentinel=False)
     except (TypeError, ValueError):
         raise InputError(f"The column {quoted(name)} holds no values to slice by.") from None
     return merged(name, codes.astype(np.int32), [str(value) for value in found])

@@ -15,7 +15,7 @@ from ldpaudit.reports.numbers import number, rows
 from ldpaudit.reports.quantities import Printer, Quantity, is_epsilon
 from ldpaudit.reports.renyi_figures import is_divergence, renyi_figures
 from ldpaudit.reports.text import shown
-from ldpaudit.reports.wording import ATTACKS, METRICS, missing, name_of
+from ldpaudit.reports.wording import ATTACKS, METRICS, REFERENCE_WORDS, group_name, missing, name_of
 from ldpaudit.result import AuditResult, Estimate
 
 REFERENCES: Final = ("prior", "features-only", "ceiling", "optimum")
@@ -136,7 +136,15 @@ def _attacks(result: AuditResult, printer: Printer) -> Part:
         "the label looks like.",
         _drawn(figures),
         tuple(q for q in every if q.id not in found),
-        tables=(("Every score of every attack", table),) if table.rows else (),
+        tables=tuple(
+            (title, rows)
+            for title, rows in (
+                ("Every score of every attack", table),
+                ("What the references mean", _reference_table(found)),
+                ("The strongest attack by class and slice", _group_table(found)),
+            )
+            if rows.rows
+        ),
         missing="" if every else missing(result.audits, "label-inference"),
     )
 
@@ -155,6 +163,31 @@ def _attack_table(found: dict[str, Quantity]) -> Table:
         name = shown(ATTACKS.get(attack, attack), 60)
         body.append((name, *(own.get(metric, "–") for metric in metrics)))
     return Table(("Attack", *(METRICS[metric] for metric in metrics)), tuple(body))
+
+
+def _reference_table(found: dict[str, Quantity]) -> Table:
+    """Return what each reference that was measured means."""
+    body: list[tuple[Cell, ...]] = [
+        (ATTACKS[name], found[key], words)
+        for name, words in REFERENCE_WORDS.items()
+        if (key := f"attack.{name}.accuracy") in found
+    ]
+    return Table(("Reference", "Accuracy", "Means"), tuple(body))
+
+
+def _group_table(found: dict[str, Quantity]) -> Table:
+    """Return a row for each class and slice of which the strongest attack was scored."""
+    groups: dict[str, dict[str, Quantity]] = {}
+    for key, quantity in found.items():
+        _, attack, rest = key.split(".", 2)
+        group, _, score = rest.partition(".")
+        if attack == "best" and score in ("accuracy", "advantage"):
+            groups.setdefault(group, {})[score] = quantity
+    body: list[tuple[Cell, ...]] = [
+        (group_name(group), own.get("accuracy", "–"), own.get("advantage", "–"))
+        for group, own in groups.items()
+    ]
+    return Table(("Rows", "Accuracy", "Additive advantage"), tuple(body))
 
 
 def _rank(attack: str) -> int:

@@ -321,8 +321,8 @@ def group_name(group: str) -> str:
 
 REFERENCE_WORDS: Final = {
     "prior": "what anyone guesses who sees nobody: the most frequent class for all",
-    "features-only": "what the features give away by themselves, to someone who knows true labels "
-    "of other people but has no release; only what is guessed right beyond it comes from the release",
+    "features-only": "what features give away by themselves, to someone who knows true labels of "
+    "other people but has no release; what is guessed right beyond it comes from the release",
     "oracle": "what an attacker reaches who learns features and channel from true labels of other "
     "people: about the most that learning from so many rows can reach",
     "optimum": "what the best attack would reach on a release made as claimed, by the model of how "

@@ -17,3 +17,9 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("the public datasets (../shared/data) are not on this machine")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _few_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the commands under test run the cheap attacks only, unless they ask for more."""
+    monkeypatch.setenv("LDPAUDIT_BUDGET", "2")

@@ -1,7 +1,7 @@
 """Which attacks run: those that apply, the cheap ones first, within a budget of seconds.
 
 The budget is spent on seconds predicted from the size of the release, so the choice is the same on
-every machine. Only where the clock has run out as well is an attack left out by the machine's
+every machine. Only where they take far longer than predicted is an attack left out by the machine's
 speed, and that is said with a warning.
 """
 
@@ -10,11 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ldpaudit.attacks import available_attacks, create_attack
-from ldpaudit.attacks.costs import Choice, Size, affordable, cost_of
+from ldpaudit.attacks.costs import Choice, Costed, Size, affordable, cost_of
 from ldpaudit.attacks.interface import Attack, Knowledge, missing_need
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.mechanisms.channel import Channel
+
+_PATIENCE = 2.0
+_GRACE = 30.0
+"""The clock stops attacks after twice the budget and half a minute."""
 
 Candidates = Mapping[str, list[Attack]]
 """By name, an attack for each fold."""
@@ -29,7 +33,7 @@ class LeftOut:
     too_dear : mapping from name to float
         The predicted seconds of those that did not fit.
     too_slow : list of str
-        Those that fitted, but the clock had run out.
+        Those that fitted, but for which the machine was too slow.
     """
 
     too_dear: Mapping[str, float] = field(default_factory=dict)
@@ -43,6 +47,7 @@ class Budget:
     candidates: Candidates
     choice: Choice
     seconds: float
+    free: frozenset[str] = frozenset()
     clock: Callable[[], float] = time.perf_counter
     left_out: LeftOut = field(default_factory=LeftOut)
 
@@ -53,14 +58,17 @@ class Budget:
         size = Size(len(release) // 2, release.features.width, len(release.classes))
         costs = [(name, cost_of(attacks[0], size)) for name, attacks in candidates.items()]
         choice = affordable(costs, context.plan.budget)
+        free = frozenset(
+            name for name, parts in costs if not parts and isinstance(candidates[name][0], Costed)
+        )
         left_out = LeftOut(choice.too_dear)
-        return cls(candidates, choice, context.plan.budget, left_out=left_out)
+        return cls(candidates, choice, context.plan.budget, free, left_out=left_out)
 
     def chosen(self) -> Iterator[tuple[str, list[Attack]]]:
         """Yield name and attacks, in the order in which they are to run."""
-        start = self.clock()
+        end = self.clock() + _PATIENCE * self.seconds + _GRACE
         for name in self.choice.names:
-            if self.clock() - start > self.seconds:
+            if name not in self.free and self.clock() > end:
                 self.left_out.too_slow.append(name)
             else:
                 yield name, self.candidates[name]

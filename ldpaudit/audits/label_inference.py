@@ -113,9 +113,10 @@ def _not_run(reasons: Mapping[str, str], left_out: LeftOut, budget: float) -> li
     ]
     if left_out.too_slow:
         text = (
-            f"The {budget:g} s for attacks (--budget) ran out before {', '.join(left_out.too_slow)}"
-            ": a faster machine would have run more of them, and its strongest attack may differ. "
-            "A larger budget gives the same numbers everywhere."
+            f"Attacks took far longer here than the {budget:g} s of --budget, so these were left "
+            f"out: {', '.join(left_out.too_slow)}. A faster machine would have run them, and the "
+            "strongest attack may be another there. A larger budget gives the same numbers "
+            "everywhere."
         )
         notes.append(Note(audit=AUDIT_ID, text=text, level="warning"))
     return notes

@@ -9,6 +9,7 @@ from ldpaudit.attacks.measures import (
     ADVANTAGE,
     AUC,
     BALANCED_ACCURACY,
+    CALIBRATION_ERROR,
     GAINS,
     MULTIPLICATIVE_ADVANTAGE,
     SCORES,
@@ -123,3 +124,43 @@ def test_advantage_bound_is_narrower_than_two_separate_bounds():
     apart = clopper_pearson_lower(40, 1000, 0.0125) - clopper_pearson_upper(40, 1000, 0.0125)
     assert advantage_lower(40, 40, 1000, 0.025) > 0.92 * apart
     assert advantage_lower(300, 20, 1000, 0.025) > 0.22
+
+
+def test_slices_are_counted():
+    rng = np.random.default_rng(4)
+    truth, posterior, guesses = random_fold(rng)
+    slices = rng.integers(0, 3, 400).astype(np.int32)
+    fold = score_fold(truth, posterior, guesses, rate_alpha=0.05, rng=rng, slices=slices)
+    assert fold.slices.shape == (3, 4)
+    assert fold.slices.sum(axis=0).tolist() == [400, fold.correct, fold.gained, fold.lost]
+    mine = slices == 1
+    assert fold.slices[1, 1] == (posterior.argmax(axis=1) == truth)[mine].sum()
+
+
+def confident_fold(rng, n, excess):
+    """Guesses with confidence c that are right with chance c − excess."""
+    confidence = rng.uniform(0.6, 0.95, n)
+    right = rng.random(n) < confidence - excess
+    posterior = np.stack([confidence, 1 - confidence], axis=1)
+    truth = np.where(right, 0, 1).astype(np.int32)
+    return score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng)
+
+
+def test_overconfidence_is_found_and_honesty_is_not():
+    rng = np.random.default_rng(5)
+    honest = [confident_fold(rng, 20_000, 0.0) for _ in range(2)]
+    vain = [confident_fold(rng, 20_000, 0.2) for _ in range(2)]
+    assert lower_bound(honest, CALIBRATION_ERROR, 0.025) < 0.002
+    assert upper_bound(honest, CALIBRATION_ERROR, 0.025) < 0.05
+    assert lower_bound(vain, CALIBRATION_ERROR, 0.025) > 0.17
+
+
+@pytest.mark.parametrize("excess", [0.0, 0.1])
+def test_calibration_bounds_hold(excess):
+    # The target: confidences less chances, within the bins and the rows of the fold.
+    rng, runs, alpha, missed = np.random.default_rng(6), 500, 0.1, 0
+    for _ in range(runs):
+        fold = confident_fold(rng, 300, excess)
+        low, high = (b([fold], CALIBRATION_ERROR, alpha / 2) for b in (lower_bound, upper_bound))
+        missed += not low <= excess <= high
+    assert missed <= binom.isf(FALSE_ALARM, runs, alpha)

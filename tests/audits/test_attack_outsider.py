@@ -35,9 +35,9 @@ def gaussian_release(n, epsilon, seed, k=3):
 @pytest.fixture(scope="module")
 def outsider():
     release, mechanism = gaussian_release(4000, 1.5, 0)
-    context = AuditContext(replace(release, truth=None), mechanism, Plan(seed=1))
+    context = AuditContext(replace(release, truth=None), mechanism, Plan(seed=1, budget=2.0))
     finding = LabelInferenceAudit().run(context)
-    insider = LabelInferenceAudit().run(AuditContext(release, mechanism, Plan(seed=1)))
+    insider = LabelInferenceAudit().run(AuditContext(release, mechanism, Plan(seed=1, budget=2.0)))
     return finding, insider
 
 
@@ -95,5 +95,5 @@ def test_intervals_hold_over_releases():
 )
 def test_what_an_outsider_cannot_score_is_said(claim, reason):
     release, _ = gaussian_release(100, 1.0, 4)
-    context = AuditContext(replace(release, truth=None), claim, Plan(seed=1))
+    context = AuditContext(replace(release, truth=None), claim, Plan(seed=1, budget=2.0))
     assert reason in LabelInferenceAudit().unavailable(context)

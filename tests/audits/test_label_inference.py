@@ -4,15 +4,18 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ldpaudit.attacks.measures import ACCURACY, ADVANTAGE
+from ldpaudit.attacks import Knowledge, create_attack
+from ldpaudit.attacks.measures import ACCURACY, ADVANTAGE, lower_bound, upper_bound
 from ldpaudit.attacks.scoring import score_fold
-from ldpaudit.audits.attack_curve import whole_steps
-from ldpaudit.audits.attack_estimates import best_estimates
+from ldpaudit.audits.attack_curve import confidence_curve, whole_steps
+from ldpaudit.audits.attack_estimates import best_estimates, strongest
+from ldpaudit.audits.attack_groups import class_estimates
 from ldpaudit.audits.attack_runs import AttackRun
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.label_inference import LabelInferenceAudit
 from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.datasets.slices import merged
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.mechanisms import ExplicitChannel, RandomizedResponse, UnknownMechanism
 from ldpaudit.mechanisms.channel import Channel
@@ -38,7 +41,7 @@ def gaussian_release(n, epsilon, seed, *, k=2, columns=3, shift=0.4):
 
 
 def audited(release, claim, **plan):
-    context = AuditContext(release, claim, Plan(**({"seed": 1} | plan)))
+    context = AuditContext(release, claim, Plan(**({"seed": 1, "budget": 2.0} | plan)))
     audit = LabelInferenceAudit()
     assert audit.unavailable(context) is None
     return audit.run(context)
@@ -86,13 +89,180 @@ def test_bounds_are_functions_of_their_level(honest):
         assert bounds[name](0.001) < bounds[name](0.2)
 
 
-def test_the_curve_falls_with_the_share_guessed(honest):
-    (curve,) = honest[2].curves
+def test_the_curve_falls_with_the_share_guessed():
+    release, mechanism = gaussian_release(2000, 1.0, 21, shift=1.2)
+    finding = audited(release, mechanism, budget=0.6)
+    (curve,) = finding.curves
     assert curve.id == "attack.best.accuracy_by_confidence"
+    assert curve.kind == "certified"
+    assert curve.simultaneous
     assert curve.x[-1] == 1.0
-    assert curve.value[0] > curve.value[-1]
-    overall = by_id(honest[2])["attack.best.accuracy"].value
+    half = int(np.searchsorted(curve.x, 0.5))
+    assert curve.value[half] > curve.value[-1] + 0.05
+    assert curve.low[half] > by_id(finding)["attack.best.accuracy"].value
+    overall = by_id(finding)["attack.best.accuracy"].value
     assert curve.value[-1] == pytest.approx(overall, abs=1e-9)
+
+
+def test_what_the_budget_leaves_out_is_named():
+    release, mechanism = gaussian_release(400, 1.0, 22)
+    finding = audited(release, mechanism, budget=0.0)
+    found = by_id(finding)
+    assert "attack.released-label.accuracy" in found
+    assert "attack.bayes.accuracy" not in found
+    assert any("bayes" in n.text and "--budget" in n.text for n in finding.notes)
+    # The same attacks give the same numbers whatever the budget.
+    richer = by_id(audited(release, mechanism, budget=0.6))
+    assert "attack.bayes.accuracy" in richer
+    for name in ("released-label", "oracle", "features-only"):
+        key = f"attack.{name}.accuracy"
+        assert found[key] == richer[key]
+
+
+def test_an_outsider_has_a_budget_too():
+    release, mechanism = gaussian_release(400, 1.0, 23)
+    finding = audited(replace(release, truth=None), mechanism, budget=0.0)
+    assert "attack.released-label.accuracy" in by_id(finding)
+    assert any("knn" in n.text and "--budget" in n.text for n in finding.notes)
+
+
+class TestGroups:
+    """Scores of the strongest attack by class and by slice."""
+
+    def finding(self, sizes=(900, 600, 500), *, shown=False):
+        release, mechanism = gaussian_release(2000, 1.0, 24, shift=1.0)
+        codes = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        slices = merged("region", codes, [f"r{i}" for i in range(len(sizes))])
+        return release, audited(
+            release, mechanism, budget=0.6, slices=(slices,), show_class_names=shown
+        )
+
+    def test_groups_make_up_the_whole(self):
+        release, finding = self.finding()
+        found = by_id(finding)
+        best = found["attack.best.accuracy"].value
+        for kind, groups in (("class", ("class-1", "class-2")), ("slice", (1, 2, 3))):
+            keys = [g if kind == "class" else f"slice-1-{g}" for g in groups]
+            parts = [found[f"attack.best.{key}.accuracy"] for key in keys]
+            assert sum(part.n for part in parts) == len(release)
+            assert sum(part.n * part.value for part in parts) == pytest.approx(best * len(release))
+            assert all(part.low < part.value < part.high for part in parts)
+        assert found["attack.best.slice-1-1.advantage"].kind == "certified"
+
+    def test_slices_are_named_only_on_request(self):
+        _, hidden = self.finding()
+        assert not any("region" in note.text or "r0" in note.text for note in hidden.notes)
+        _, shown = self.finding(shown=True)
+        assert any("region" in note.text and "1: r0" in note.text for note in shown.notes)
+
+    def test_intervals_hold_for_all_groups_at_once(self):
+        """Guesses with known chances of being right in three classes; the strongest of three."""
+        rng, audits, confidence = np.random.default_rng(25), 150, 0.8
+        chances = np.array([[0.5, 0.7, 0.9], [0.6, 0.6, 0.8], [0.55, 0.7, 0.8]])
+        release, mechanism = gaussian_release(120, 1.0, 26, k=3)
+        context = AuditContext(release, mechanism, Plan(seed=1, confidence=confidence))
+        missed = 0
+        for _ in range(audits):
+            runs = []
+            for i, chance in enumerate(chances):
+                folds = []
+                for _ in (0, 1):
+                    truth = rng.integers(0, 3, 150).astype(np.int32)
+                    right = rng.random(150) < chance[truth]
+                    guess = np.where(right, truth, (truth + 1) % 3)
+                    posterior = np.eye(3)[guess]
+                    folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
+                runs.append(AttackRun(f"a{i}", True, tuple(folds), 1, 1))
+            best = strongest(runs)
+            estimates, _ = class_estimates(context, best, len(runs))
+            true = chances[int(best.name[1:])]
+            missed += any(not e.low <= p <= e.high for e, p in zip(estimates, true, strict=True))
+        assert missed <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
+
+    def test_a_single_small_cell_hides_a_second(self):
+        counts = np.array([[200, 150], [200, 195], [200, 120]])
+        folds = []
+        for rows, right in [tuple(counts[:, c] for c in (0, 1))] * 2:
+            truth = np.repeat(np.arange(3, dtype=np.int32), rows // 2)
+            hit = np.concatenate(
+                [np.arange(n // 2) < r // 2 for n, r in zip(rows, right, strict=True)]
+            )
+            posterior = np.eye(3)[np.where(hit, truth, (truth + 1) % 3)]
+            rng = np.random.default_rng(0)
+            folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
+        release, mechanism = gaussian_release(120, 1.0, 27, k=3)
+        context = AuditContext(release, mechanism, Plan(seed=1))
+        estimates, _ = class_estimates(context, AttackRun("a", True, tuple(folds), 1, 1), 1)
+        assert [e.suppressed for e in estimates] == [True, True, False]
+
+
+def test_the_curve_holds_at_every_cut():
+    """Confidences that say nothing of the chance of being right, which differs from row to row."""
+    rng, audits, confidence = np.random.default_rng(28), 200, 0.8
+    missed = 0
+    for _ in range(audits):
+        chance = rng.beta(2, 1, 300)
+        sure = np.clip(chance + rng.normal(scale=0.2, size=300), 0.51, 0.99)
+        folds, means = [], []
+        for rows in (np.arange(150), np.arange(150, 300)):
+            truth = np.zeros(150, np.int32)
+            right = rng.random(150) < chance[rows]
+            posterior = np.stack([sure[rows], 1 - sure[rows]], axis=1)
+            posterior[~right] = posterior[~right, ::-1]
+            folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
+            order = np.argsort(-sure[rows], kind="stable")
+            means.append(np.cumsum(chance[rows][order]))
+        curve = confidence_curve(AttackRun("a", True, tuple(folds), 1, 1), confidence)
+        for share, low, high in zip(curve.x, curve.low, curve.high, strict=True):
+            n = round(share * 150)
+            true = sum(m[n - 1] for m in means) / (2 * n)
+            if not low <= true <= high:
+                missed += 1
+                break
+    assert missed <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("measure", [ACCURACY, ADVANTAGE], ids=lambda m: m.name)
+def test_attacks_intervals_cover_over_five_hundred_releases(measure):
+    """Real attacks on simulated releases, each fitted attack scored on a large fresh sample."""
+    audits, confidence, missed, best_missed = 500, 0.9, 0, 0
+    for seed in range(audits):
+        true, runs = simulated_audit(seed, measure)
+        tail = (1 - confidence) / 2
+        for run in runs:
+            if run.name == "bayes":
+                low, high = (b(run.folds, measure, tail) for b in (lower_bound, upper_bound))
+                missed += not low <= true[run.name] <= high
+        estimates, _ = best_estimates(runs, confidence)
+        best = estimates[0] if measure is ACCURACY else estimates[1]
+        best_missed += not best.low <= max(true[r.name] for r in runs) <= best.high
+    # The fresh sample of 20,000 rows adds an error of a twentieth of the interval's width.
+    limit = binom.isf(FALSE_ALARM, audits, 1 - confidence)
+    assert missed <= limit
+    assert best_missed <= limit
+
+
+def simulated_audit(seed, measure, n=240, fresh=20_000):
+    """Return the attacks' true scores, on fresh rows, and their runs."""
+    release, mechanism = gaussian_release(n, 1.0, 10_000 + seed, shift=0.8)
+    more, _ = gaussian_release(fresh, 1.0, 20_000 + seed, shift=0.8)
+    rng, halves = np.random.default_rng(seed), np.arange(n) % 2
+    true, runs = {}, {}
+    for half in (0, 1):
+        fitting, held = (release.take(np.flatnonzero(halves == h)) for h in (half, 1 - half))
+        knowledge = Knowledge(mechanism.channel, seed=seed)
+        baseline = create_attack("features-only", knowledge).fit(fitting, rng)
+        theirs = [baseline.posterior(r).argmax(axis=1).astype(np.int32) for r in (held, more)]
+        for name in ("released-label", "bayes", "oracle"):
+            attack = create_attack(name, knowledge).fit(fitting, rng)
+            folds = [
+                score_fold(r.truth, attack.posterior(r), b, rate_alpha=0.05, rng=rng)
+                for r, b in zip((held, more), theirs, strict=True)
+            ]
+            true[name] = true.get(name, 0.0) + measure.value(folds[1]) / 2
+            runs.setdefault(name, []).append(folds[0])
+    return true, [AttackRun(name, True, tuple(folds), 1, 1) for name, folds in runs.items()]
 
 
 def test_the_same_seed_gives_the_same_finding():

@@ -1,0 +1,53 @@
+import pytest
+
+from ldpaudit.attacks import ATTACKS, Knowledge, create_attack
+from ldpaudit.attacks.costs import Size, affordable, cost_of
+from ldpaudit.audits.attack_budget import Budget, LeftOut
+from ldpaudit.mechanisms import RandomizedResponse
+
+SMALL, LARGE = Size(1_000, 5, 2), Size(500_000, 20, 2)
+CHANNEL = RandomizedResponse((0, 1), 0.5).channel
+
+
+def test_cheap_attacks_come_first_and_shared_parts_are_paid_once():
+    costs = [
+        ("dear", {"a": 5.0}),
+        ("first", {"model": 2.0}),
+        ("second", {"model": 2.0}),
+        ("free", {}),
+    ]
+    chosen = affordable(costs, 2.5)
+    assert chosen.names == ("free", "first", "second")
+    assert chosen.too_dear == {"dear": 5.0}
+    assert affordable(costs, 0.0).names == ("free",)
+    assert affordable(costs, 7.0).names == ("free", "first", "second", "dear")
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_costs_do_not_fall_with_the_size(name):
+    attack = create_attack(name, Knowledge(CHANNEL))
+    small, large = (sum(cost_of(attack, size).values()) for size in (SMALL, LARGE))
+    assert 0 <= small <= large
+
+
+def test_references_are_free_and_everything_fits_the_default_on_a_table_of_ordinary_size():
+    costs = [(name, cost_of(create_attack(name, Knowledge(CHANNEL)), LARGE)) for name in ATTACKS]
+    free = {name for name, parts in costs if not parts}
+    assert free == {"prior", "features-only", "released-label", "oracle"}
+    assert not affordable(costs, 60.0).too_dear
+
+
+def test_an_attack_that_states_no_cost_is_free():
+    assert cost_of(object(), SMALL) == {}
+
+
+def test_a_slow_machine_leaves_attacks_out_by_name():
+    # Twice the budget and half a minute: 50 seconds.
+    times = iter([0.0, 1.0, 49.0, 51.0, 60.0])
+    candidates = {name: [] for name in ("a", "b", "c", "d", "e")}
+    choice = affordable([(name, {}) for name in candidates], 10.0)
+    budget = Budget(
+        candidates, choice, 10.0, frozenset("e"), clock=lambda: next(times), left_out=LeftOut()
+    )
+    assert [name for name, _ in budget.chosen()] == ["a", "b", "e"]
+    assert budget.left_out.too_slow == ["c", "d"]
