@@ -80,7 +80,8 @@ def test_noise_hides_labels_and_is_held_against_the_claim():
     dishonest = ldpaudit.audit(frame, truth, claim("geometric", 1.0))
     assert dishonest.verdict == "fail"
     assert 1.0 < of(dishonest, "epsilon_lower").value <= 3.0
-    assert of(dishonest, "noise_consistency").value < 1e-3
+    # Few sums lie that far off: the p-value is rounded up to a hundredth.
+    assert of(dishonest, "noise_consistency").value <= 0.01
 
 
 def test_sums_that_were_left_bare_refute_any_noise():
