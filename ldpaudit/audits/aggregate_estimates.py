@@ -13,9 +13,6 @@ from ldpaudit.estimators.advantage import randomized_response_advantage
 from ldpaudit.estimators.bag_posterior import bag_posterior, log_odds_shift
 from ldpaudit.estimators.binomial import clopper_pearson
 from ldpaudit.estimators.bounded_mean import mean_lower, mean_upper
-from ldpaudit.estimators.epsilon_bounds import mean_lower as share_lower
-from ldpaudit.estimators.epsilon_bounds import mean_upper as share_upper
-from ldpaudit.estimators.epsilon_bounds import smallest_positive
 from ldpaudit.mechanisms.label_proportions import LabelProportions
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Curve, Estimate
@@ -24,8 +21,6 @@ _REFERENCE: Final = "Busa-Fekete et al. (2024)"
 _SHIFTS: Final = tuple(float(s) for s in np.round(np.arange(0, 6.01, 0.25), 2))
 _RIGHT: Final = "labels guessed right, as a share of each bag, averaged over held-out bags"
 _INDEPENDENT_LABELS: Final = "labels of a bag are independent given the features"
-_SAME_NOISE: Final = "noise is added to each bag's sum, of one law and independently"
-_ROUNDING: Final = 1e-6
 _LARGEST: Final = 40.0
 
 
@@ -228,90 +223,3 @@ def _multiplicative(shift: FloatArray, given: tuple[str, ...]) -> Curve:
         assumptions=given,
         reference=_REFERENCE,
     )
-
-
-def bag_bound(residuals: FloatArray, alpha: float) -> float:
-    """Return a lower bound of ε from the noise of released sums, in nats, at level 1 − alpha.
-
-    Neighbouring sums differ by 1, so for additive noise F(t) ≤ e^ε F(t − 1), and the same for the
-    upper tail; t = 0, where Laplace and geometric noise reach ε.
-
-    Parameters
-    ----------
-    residuals : float64 array of shape (b,)
-        Released less true sums.
-    alpha : float
-        One-sided error probability, half of it for each tail.
-    """
-    return max(0.0, *(_tail_bound(side * residuals, alpha / 2) for side in (1, -1)))
-
-
-def _tail_bound(residuals: FloatArray, alpha: float) -> float:
-    n = len(residuals)
-    near = int((residuals <= _ROUNDING).sum())
-    far = int((residuals <= _ROUNDING - 1).sum())
-    low = float(share_lower(near, n, alpha / 2))
-    high = float(share_upper(far, n, alpha / 2))
-    return math.log(low / high) if low > 0 else 0.0
-
-
-def noise_estimates(context: AuditContext, claim: LabelProportions) -> Iterator[Estimate]:
-    """Yield how the noise of the released sums agrees with the claim, where some is claimed."""
-    release, confidence = context.release, context.plan.confidence
-    if claim.noise == "none":
-        return
-    assert release.bags is not None
-    assert release.truth is not None
-    residuals = release.bags.released - np.bincount(release.bags.members, weights=release.truth)
-    lower = bag_bound(residuals, 1 - confidence)
-    cells = [int((side * residuals <= _ROUNDING - 1).sum()) for side in (1, -1)]
-    common = {"kind": "certified", "level": confidence, "n": len(residuals)}
-    common |= {"assumptions": (_SAME_NOISE,), "smallest_cell": smallest_positive(cells)}
-    yield Estimate.model_validate(
-        common
-        | {
-            "id": "aggregates.epsilon_lower",
-            "value": lower,
-            "low": lower,
-            "side": "lower",
-            "unit": "nats",
-            "method": "how much likelier noise of at most 0 is than of at most −1, and the same "
-            "upwards; Clopper–Pearson, corrected for both",
-            "reference": "Hoeffding (1956), Theorem 4",
-        }
-    )
-    p_value = max(_noise_p_value(residuals, claim), 1e-12)
-    yield Estimate.model_validate(
-        common
-        | {
-            "id": "aggregates.noise_consistency",
-            "value": p_value,
-            "high": p_value,
-            "side": "upper",
-            "method": "p-value: largest distance of the noise's distribution function from the "
-            "declared one (Kolmogorov–Smirnov; for whole numbers conservative)",
-        }
-    )
-
-
-def _noise_p_value(residuals: FloatArray, claim: LabelProportions) -> float:
-    """Return the p-value of the two-sided Kolmogorov–Smirnov test.
-
-    With a discrete law the test compares at the jumps only, and its continuous null distribution
-    is conservative.
-    """
-    from scipy.stats import kstwo
-
-    if claim.noise == "geometric":
-        values, counts = np.unique(np.rint(residuals), return_counts=True)
-        empirical = np.cumsum(counts) / len(residuals)
-        before = empirical - counts / len(residuals)
-        distance = max(
-            float(np.abs(empirical - claim.noise_cdf(values)).max()),
-            float(np.abs(before - claim.noise_cdf(values - 1)).max()),
-        )
-    else:
-        ordered = claim.noise_cdf(np.sort(residuals))
-        steps = np.arange(len(ordered) + 1) / len(ordered)
-        distance = float(max((steps[1:] - ordered).max(), (ordered - steps[:-1]).max()))
-    return float(kstwo.sf(distance, len(residuals)))

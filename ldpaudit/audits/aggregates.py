@@ -8,19 +8,15 @@ one half of the bags and scored on the other, both ways, and every interval coun
 from functools import partial
 from typing import Final
 
-import numpy as np
-
 from ldpaudit.audits.aggregate_estimates import (
     attack_estimates,
-    bag_bound,
     expectation_findings,
-    noise_estimates,
 )
+from ldpaudit.audits.aggregate_noise import bag_bound, noise_estimates, residuals_of
 from ldpaudit.audits.aggregate_runs import run_attacks, shared_priors
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.label_proportions import LabelProportions
-from ldpaudit.release import FloatArray
 from ldpaudit.result import Finding, Note
 
 AUDIT_ID: Final = "aggregates"
@@ -71,16 +67,8 @@ def _insider(context: AuditContext, claim: LabelProportions) -> Finding:
     noise = noise_estimates(context, claim)
     every = (*estimates, *expected, *noise)
     if claim.noise != "none":
-        bounds = {**bounds, LOWER: partial(bag_bound, _residuals(context))}
+        bounds = {**bounds, LOWER: partial(bag_bound, residuals_of(context))}
     return Finding(estimates=every, curves=curves, notes=_limits(claim), bounds=bounds)
-
-
-def _residuals(context: AuditContext) -> FloatArray:
-    release = context.release
-    assert release.bags is not None
-    assert release.truth is not None
-    true = np.bincount(release.bags.members, weights=release.truth)
-    return np.asarray(release.bags.released - true)
 
 
 def _limits(claim: LabelProportions) -> tuple[Note, ...]:

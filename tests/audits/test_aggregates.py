@@ -11,9 +11,9 @@ import pytest
 import ldpaudit
 from ldpaudit.audits.aggregate_estimates import (
     attack_estimates,
-    bag_bound,
     equivalent_epsilon,
 )
+from ldpaudit.audits.aggregate_noise import bag_bound
 from ldpaudit.audits.aggregate_runs import BagRun
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.advantage import randomized_response_advantage
