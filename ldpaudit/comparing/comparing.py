@@ -132,7 +132,11 @@ def _one_sided(results: list[AuditResult]) -> list[Note]:
     missing = sorted(every - ran[0].intersection(*ran[1:]))
     if not missing:
         return []
-    return [_note(f"These attacks did not run on every release: {', '.join(missing)}.", "warning")]
+    text = (
+        f"These attacks ran on some of the releases only: {', '.join(missing)}. The strongest is "
+        "chosen among those that ran on each; why one was left out is said for each release."
+    )
+    return [_note(text)]
 
 
 def _note(text: str, level: str = "info") -> Note:

@@ -1,6 +1,7 @@
 """The comparison in one sentence: what the strongest attack loses, and what the model costs.
 
-A change is named only where its interval leaves its sign in no doubt.
+A change is named only where its interval leaves its sign in no doubt; where it does not, the
+interval of the test accuracy says how much may be hidden in it.
 """
 
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Final
 
 from ldpaudit.comparison import Difference
+from ldpaudit.reports.numbers import number
 from ldpaudit.result import AuditResult
 
 _BEST: Final = "attack.best.accuracy"
@@ -88,7 +90,7 @@ def _clause(first: AuditResult, other: AuditResult, own: dict[str, Difference]) 
 def _attack(first: AuditResult, other: AuditResult, own: dict[str, Difference]) -> str:
     ours, theirs = first.estimate(_BEST), other.estimate(_BEST)
     if ours is None or theirs is None:
-        return "was not held against the same attacks"
+        return "was not attacked in the same way"
     shares = _percentages(ours.value, theirs.value)
     found = own.get(_BEST)
     if found is None or not found.decided:
@@ -102,7 +104,8 @@ def _test(first: AuditResult, other: AuditResult, own: dict[str, Difference]) ->
     found = own.get("test_accuracy")
     if found is not None:
         if not found.decided:
-            return "shows no change of test accuracy"
+            ends = [_signed_points(end) for end in (found.low, found.high)]
+            return f"shows no change of test accuracy ({ends[0]} to {ends[1]} points)"
         points = _points(abs(found.value))
         verb = "costs" if found.high < 0 else "gains"
         return f"{verb} {points} of test accuracy"
@@ -113,8 +116,8 @@ def _test(first: AuditResult, other: AuditResult, own: dict[str, Difference]) ->
         return "shows no change of the squared error on test rows"
     verb = "raises" if error.low > 0 else "lowers"
     ends = [r.estimate("test_squared_error") for r in (first, other)]
-    values = [f"{e.value:.4g}" for e in ends if e is not None]
-    return f"{verb} the squared error on test rows from {values[0]} to {values[1]}"
+    values = " to ".join(f"{e.value:.4g}" for e in ends if e is not None)
+    return f"{verb} the squared error on test rows from {values}"
 
 
 def _percentages(a: float, b: float) -> tuple[str, str]:
@@ -132,6 +135,11 @@ def _points(difference: float) -> str:
         if float(text) > 0:
             break
     return f"{text} points"
+
+
+def _signed_points(end: float) -> str:
+    """Return an end of an interval in points, rounded away from zero."""
+    return number(100 * end, "down" if end < 0 else "up", 1)
 
 
 def _rounded(value: float, digits: int) -> str:
