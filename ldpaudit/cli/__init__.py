@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ldpaudit import __version__
-from ldpaudit.cli import compare, mechanism, mechanism_audit, policy, privatize, run
+from ldpaudit.cli import compare, mechanism, mechanism_audit, policy, privatize, run, sweep
 
 COULD_NOT_RUN = 2
 INTERRUPTED = 130
@@ -36,6 +36,7 @@ app.command()(run.run)
 app.command()(run.demo)
 app.command()(run.report)
 app.command()(privatize.privatize)
+app.command()(sweep.sweep)
 app.command()(compare.compare)
 
 _policy = _typer("Check, explain or start a policy file.")
