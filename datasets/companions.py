@@ -24,6 +24,7 @@ from ldpaudit.release import FeatureTable, IntArray, Release, SyntheticTable
 Columns = Iterable[tuple[str, pa.ChunkedArray]]
 TEST: Final = "test"
 PUBLIC: Final = "public"
+HELD_OUT: Final = "held-out"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ def open_beside(
     special: Mapping[str, pa.ChunkedArray],
     test: Any = None,
     public: Any = None,
+    held_out: Any = None,
 ) -> tuple[Companion, ...]:
     """Open the tables beside a release of ``rows`` rows; those that are None are left out."""
     beside = []
@@ -58,6 +60,8 @@ def open_beside(
         beside.append(open_labelled(test, roles.features, roles.label, "test"))
     if public is not None:
         beside.append(open_labelled(public, roles.features, roles.label, PUBLIC))
+    if held_out is not None:
+        beside.append(open_rows(held_out, roles.features, HELD_OUT))
     return tuple(beside)
 
 
@@ -85,6 +89,23 @@ def open_original(
     cells = table.columns((id_column, *features), as_text=(id_column,))
     order = matching_rows(identifiers, next(cells)[1], "original features")
     return Companion("original", table, rows, cells, order)
+
+
+def open_rows(source: Any, features: Sequence[str], role: str) -> Companion:
+    """Open a table of other rows of which only the features are wanted.
+
+    Raises
+    ------
+    InputError
+        If a feature column is not there, or it has no rows.
+    """
+    table = open_table(source)
+    _check_names(table, features, role)
+    cells = list(table.columns(tuple(features)))
+    rows = len(cells[0][1]) if cells else 0
+    if not rows:
+        raise InputError(f"The {role} table has no rows.")
+    return Companion(role, table, rows, iter(cells))
 
 
 def open_labelled(source: Any, features: Sequence[str], label: str, role: str) -> Companion:
@@ -140,7 +161,9 @@ class Tables:
         for companion, features in self.parts.values():
             if companion.role == TEST:
                 continue
-            if companion.label is None:
+            if companion.role == HELD_OUT:
+                release = replace(release, held_out=features)
+            elif companion.label is None:
                 release = replace(release, original=features)
             else:
                 labelled = SyntheticTable(features, _codes(companion, release))

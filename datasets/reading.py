@@ -66,6 +66,7 @@ def read_release(
     reports: Callable[[Declaration], ReportReading | None] | None = None,
     original: Any = None,
     synthetic: Any = None,
+    held_out: Any = None,
     test: Any = None,
     public: Any = None,
 ) -> ReadReport:
@@ -99,6 +100,8 @@ def read_release(
         The original features, in the same row order or joined on ``id_column``.
     synthetic : path or table, optional
         The synthetic rows that features were replaced with, with the column ``label``.
+    held_out : path or table, optional
+        Rows of the same population that no generator was trained on; only features are read.
     test : path or table, optional
         Rows outside of the release with true labels, in the column ``label``.
     public : path or table, optional
@@ -142,7 +145,7 @@ def read_release(
     else:
         recorded = read_reports(special[roles.label], oracle, from_text=table.text)
         labels = encode_reported(oracle, recorded, None if known is None else known.labels)
-    beside = open_beside(original, synthetic, rows, roles, special, test, public)
+    beside = open_beside(original, synthetic, rows, roles, special, test, public, held_out)
     encoded, tables = encode_together(cells, rows, beside)
     warnings = _warnings(table, known, labels, encoded, roles)
     warnings += [] if declared is None else declared.remarks()

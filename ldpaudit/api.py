@@ -35,6 +35,7 @@ def audit(
     features: Collection[str] | None = None,
     original: Any = None,
     synthetic: Any = None,
+    held_out: Any = None,
     policy: "Policy | str | Path | None" = None,
     only: Collection[str] = (),
     skip: Collection[str] = (),
@@ -69,9 +70,10 @@ def audit(
         so that an audit gives the same numbers every time; for a table in memory, 0.
     label, truth_column, id_column, drop, features
         The columns' roles, as on the command line.
-    original, synthetic : path or table, optional
-        The original features in the same row order (or joined on ``id_column``), and the synthetic
-        rows that features were replaced with, with the column ``label``.
+    original, synthetic, held_out : path or table, optional
+        The original features in the same row order (or joined on ``id_column``), the synthetic
+        rows that features were replaced with, with the column ``label``, and rows of the same
+        population that no generator was trained on.
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
@@ -122,6 +124,7 @@ def audit(
         truth_column=truth_column,
         original=original,
         synthetic=synthetic,
+        held_out=held_out,
         public=public,
         id_column=id_column,
         drop=tuple(drop),

@@ -25,6 +25,7 @@ class Request:
     truth_column: str | None = None
     original: str | None = None
     synthetic: str | None = None
+    held_out: str | None = None
     id_column: str | None = None
     drop: tuple[str, ...] = ()
     features: tuple[str, ...] | None = None
@@ -134,6 +135,7 @@ def audit_release(request: Request, paths: ReportPaths, *, quiet: bool = False) 
             truth_column=request.truth_column,
             original=request.original,
             synthetic=request.synthetic,
+            held_out=request.held_out,
             id_column=request.id_column,
             drop=request.drop,
             features=request.features,
@@ -223,7 +225,7 @@ def _queries(text: str | None) -> int | Literal["all"] | None:
 
 
 def _inputs(request: Request) -> tuple[str | None, ...]:
-    own = (request.release, request.truth, request.original, request.synthetic)
+    own = (request.release, request.truth, request.original, request.synthetic, request.held_out)
     return (*own, request.public_posterior, request.public, request.canaries)
 
 

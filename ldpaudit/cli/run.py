@@ -36,6 +36,10 @@ def run(
         str | None,
         option("--synthetic", help="The synthetic rows, with labels, that replaced features."),
     ] = None,
+    held_out: Annotated[
+        str | None,
+        option("--held-out", help="Rows like the originals that no generator was trained on."),
+    ] = None,
     id_column: Annotated[
         str | None, option("--id", help="The column on which --truth and --original are joined.")
     ] = None,
@@ -132,6 +136,7 @@ def run(
         truth_column=truth_column,
         original=original,
         synthetic=synthetic,
+        held_out=held_out,
         id_column=id_column,
         drop=tuple(drop or ()),
         features=tuple(features) if features else None,
