@@ -18,6 +18,8 @@ _SAMPLES: Final[tuple[Sample, ...]] = (
     "line-4",
     "line-5",
 )
+_LABEL: Final = (62.0, 15.0)
+"""Room of a label in pixels, across and down."""
 MOST_LINES: Final = len(_SHAPES)
 
 
@@ -31,7 +33,7 @@ class Spot:
     x_ends, y_ends : tuple of float
         The ends of the intervals, around x and y.
     label : str
-        Written beside it; empty for none.
+        Written beside it where there is room; empty for none.
     outcome : {"pass", "fail", "other"}
         Filled where every draw passed, hollow else, of the second colour where one failed.
     """
@@ -81,10 +83,31 @@ def frontier(
     width : int
     """
     x_of, y_of = _on(x), _on(y, vertical=True)
+    plot, tall = width - 60, 330 if width == WIDE else 260
     layers = _references(references, x_of, y_of)
     for place, path in enumerate(paths):
         layers += _path(path, place, x_of, y_of)
-    return {"width": width - 60, "height": 330 if width == WIDE else 260, "layer": layers}
+    named = _named(paths, x, y, (plot, tall))
+    text = {"type": "text", "dx": 8, "dy": -9, "align": "left", "fontSize": 11}
+    text |= {"color": "currentColor", "stroke": PAPER, "strokeWidth": 3}
+    at = {"x": x_of | {"field": "x"}, "y": y_of | {"field": "y"}, "text": {"field": "t"}}
+    return {"width": plot, "height": tall, "layer": [*layers, _layer(named, text, at)]}
+
+
+def _named(paths: Sequence[Path], x: Axis, y: Axis, size: tuple[int, int]) -> list[Spec]:
+    """Return the spots whose labels are written: ends of paths first, none over another."""
+    ends = [spot for path in paths for spot in (path.spots[0], path.spots[-1])]
+    between = [spot for path in paths for spot in path.spots[1:-1]]
+    placed: list[tuple[float, float]] = []
+    kept: list[Spec] = []
+    for spot in [*ends, *between]:
+        across = (spot.x - x.low) / (x.high - x.low) * size[0]
+        down = (spot.y - y.low) / (y.high - y.low) * size[1]
+        free = all(abs(across - a) > _LABEL[0] or abs(down - d) > _LABEL[1] for a, d in placed)
+        if spot.label and free:
+            placed.append((across, down))
+            kept.append({"x": spot.x, "y": spot.y, "t": spot.label})
+    return kept
 
 
 def _path(path: Path, place: int, x: Spec, y: Spec) -> list[Spec]:
@@ -101,18 +124,12 @@ def _path(path: Path, place: int, x: Spec, y: Spec) -> list[Spec]:
     at = {"x": x | {"field": "x"}, "y": y | {"field": "y"}}
     across = {"x": x | {"field": "x0"}, "x2": {"field": "x1"}, "y": at["y"], "stroke": colour}
     along = {"x": at["x"], "y": y | {"field": "y0"}, "y2": {"field": "y1"}, "stroke": colour}
-    layers = [
+    return [
         _layer(ordered, line, at | {"order": order}),
         _layer(data, rule, across),
         _layer(data, rule, along),
         _layer(data, point, at | {"stroke": colour, "fill": fill}),
     ]
-    named = [datum for datum in data if datum["t"]]
-    if named:
-        text = {"type": "text", "dx": 8, "dy": -9, "align": "left", "fontSize": 11}
-        text |= {"color": "currentColor", "stroke": PAPER, "strokeWidth": 3}
-        layers.append(_layer(named, text, at | {"text": {"field": "t"}}))
-    return layers
 
 
 def _datum(spot: Spot) -> Spec:
@@ -124,7 +141,6 @@ def _datum(spot: Spot) -> Spec:
         "x1": spot.x_ends[1],
         "y0": spot.y_ends[0],
         "y1": spot.y_ends[1],
-        "t": spot.label,
         "color": color,
         "fill": color if spot.outcome == "pass" else PAPER,
     }

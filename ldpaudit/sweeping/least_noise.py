@@ -75,6 +75,12 @@ class LeastNoise:
             parts.append(f"more noise does not always pass: {values}")
         return "; ".join(parts) + "."
 
+    def short(self) -> str:
+        """Return the answer in a few words."""
+        if self.found is None:
+            return f"{self.mechanism}: none of the grid"
+        return f"{self.mechanism}: {_named(self.found)}"
+
     def _best(self) -> str:
         return (
             ""
@@ -135,7 +141,7 @@ def _named(setting: Setting) -> str:
 
 
 def _drawn(setting: Setting) -> str:
-    draws = "the one draw" if setting.draws == 1 else f"all {setting.draws} draws"
+    draws = "the one draw" if setting.draws == 1 else f"any of {setting.draws} draws"
     return f"no violation found in {draws}"
 
 

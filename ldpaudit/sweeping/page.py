@@ -31,7 +31,7 @@ from ldpaudit.sweeping.sweep_text import (
 )
 
 _OUTCOMES: Final[dict[str, Outcome]] = {"pass": "pass", "fail": "fail"}
-_MOST_LABELS: Final = 12
+_OTHER_FEATURES: Final = ("double-rr", "dummy-features-rr")
 _AUDIT: Final = (
     "attack.best.advantage",
     "mechanism.epsilon_lower",
@@ -49,13 +49,17 @@ def sweep_page(found: Sweep) -> str:
     settings = len(found.settings)
     sheet = Sheet(
         what="Sweep before releasing",
-        title=f"{len(request.mechanisms)} mechanism(s), {settings} settings",
-        lead=" ".join(least.sentence() for least in found.least),
+        title=f"{_amount(len(request.mechanisms), 'mechanism')}, {_amount(settings, 'setting')}",
+        lead=f"Least noise with no violation found: {'; '.join(n.short() for n in found.least)}.",
         tiles=_tiles(found),
         parts=(_frontier_part(found), _least_part(found), _points_part(found)),
         notes=_notes(found),
     )
     return render_sheet(sheet)
+
+
+def _amount(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _tiles(found: Sweep) -> tuple[Tile, ...]:
@@ -78,7 +82,7 @@ def _notes(found: Sweep) -> tuple[str, ...]:
         "No violation found is not a proof of privacy: a stronger attack may exist, and choosing "
         "among many settings by their verdicts favours those that passed by luck.",
         f"Intervals of one draw hold at {level}; averages of several draws at the lower level "
-        "that the table of points in the JSON states. Utility is that of one kind of learner.",
+        "that the JSON states. Utility is that of one kind of learner.",
         *found.warnings,
     )
 
@@ -96,7 +100,7 @@ def _least_part(found: Sweep) -> Part:
         )
         for least in found.least
     )
-    headers = (
+    head = (
         "Mechanism",
         "Least noise that passed",
         "Draws passed",
@@ -110,9 +114,7 @@ def _least_part(found: Sweep) -> Part:
         "bound on the share holds for all settings of a mechanism together, because one of them "
         "was chosen by its verdicts. That more noise passes as well is looked at, not assumed."
     )
-    return Part(
-        "least-noise", "Least noise", intro, tables=(("By mechanism", Table(headers, body)),)
-    )
+    return Part("least-noise", "Least noise", intro, tables=(("By mechanism", Table(head, body)),))
 
 
 def _neighbour(setting: Setting | None) -> str:
@@ -182,31 +184,29 @@ def frontier_figure(found: Sweep) -> Figure | None:
         for path in paths
     )
     drawing = charts.draw(
-        lambda width: frontier(paths, (upright, level), x, y, width), title, description, "frontier"
+        lambda width: frontier(paths, (upright, level), x, y, width), title, description, "paths"
     )
     legend: list[tuple[Sample, str]] = [
         (sample_of(i), f"{path.label} ({shape_of(i)})") for i, path in enumerate(paths)
     ]
     legend += [(rule_sample(rule), rule.legend) for rule in (upright, level) if rule is not None]
     table = Table(headers(found), tuple(setting_row(s) for s in found.settings))
-    return Figure("frontier", title, description, drawing, table, tuple(legend))
+    return Figure("paths", title, description, drawing, table, tuple(legend))
 
 
 def _path(found: Sweep, mechanism: str) -> Path:
     own = [s for s in found.settings if s.mechanism == mechanism]
     able = [(s, leak, s.test) for s in own if (leak := leakage_of(s)) and s.test]
-    # With many settings only the first, the last and some between are named.
-    step = max(1, math.ceil(len(able) / _MOST_LABELS))
     spots = tuple(
         Spot(
             leak.value,
             test.value,
             _ends(leak),
             _ends(test),
-            value_text(s) if i % step == 0 or i == len(able) - 1 else "",
+            f"{value_text(s)[0]} = {s.value:.4g}",
             _OUTCOMES.get(s.verdict, "other"),
         )
-        for i, (s, leak, test) in enumerate(able)
+        for s, leak, test in able
     )
     return Path(mechanism, spots)
 
@@ -219,11 +219,12 @@ def _ends(mean: Mean) -> tuple[float, float]:
 def _references(found: Sweep) -> tuple[charts.Rule | None, charts.Rule | None]:
     """Return what an attacker reaches by the features alone, and a learner by the true labels."""
     name = "attack.features-only.accuracy"
-    alone = [m.value for s in found.settings if (m := s.mean(name)) is not None]
+    own = (s for s in found.settings if s.mechanism not in _OTHER_FEATURES)
+    alone = [m.value for s in own if (m := s.mean(name)) is not None]
     upright = level = None
     if alone and not found.request.numeric:
         value = sum(alone) / len(alone)
-        legend = f"attacker with the features alone, average: {number(value)}"
+        legend = f"attacker who sees the true features alone: {number(value)}"
         upright = charts.Rule(value, "", legend, 2)
     if found.reference is not None:
         value = float(found.reference["value"])
@@ -235,4 +236,6 @@ def _axis(title: str, ends: Sequence[float], rule: charts.Rule | None) -> charts
     shown = [end for end in [*ends, *([] if rule is None else [rule.at])] if math.isfinite(end)]
     low, high = min(shown), max(shown)
     pad = 0.06 * (high - low) or 0.05 * max(abs(high), 1.0)
-    return charts.Axis(title, low - pad, high + 1.6 * pad)
+    share = low >= 0 and high <= 1
+    top = min(high + 1.6 * pad, 1.0) if share else high + 1.6 * pad
+    return charts.Axis(title, max(low - pad, 0.0) if low >= 0 else low - pad, top)

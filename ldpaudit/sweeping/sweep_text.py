@@ -3,21 +3,27 @@
 from typing import Final
 
 from ldpaudit.reports.numbers import number
+from ldpaudit.sweeping.learning import ERROR
 from ldpaudit.sweeping.outcome import Sweep
 from ldpaudit.sweeping.summary import Mean, Setting
 
-_LEAKAGE: Final = ("attack.best.accuracy", "numeric.best.bin_accuracy")
+_LEAKAGE: Final = ("attack.best.accuracy", "numeric.best.within_5")
 
 
 def leakage_of(setting: Setting) -> Mean | None:
-    """Return the strongest attack's accuracy, on groups of labels where they are numbers."""
-    return next((m for name in _LEAKAGE if (m := setting.mean(name)) is not None), None)
+    """Return what leakage is measured by; None where it was not.
+
+    Groups of numeric labels differ from mechanism to mechanism, so guesses of numbers are compared
+    by how many lie within 5 % of the declared range.
+    """
+    numeric = setting.test is not None and setting.test.id == ERROR
+    return setting.mean(_LEAKAGE[numeric])
 
 
 def leakage_words(found: Sweep) -> str:
     """Return what leakage is measured by."""
     if found.request.numeric:
-        return "strongest attack: right group of labels"
+        return "strongest guess: within 5 % of the range"
     return "strongest attack: accuracy"
 
 
