@@ -15,6 +15,9 @@ RowLoss = Literal["forward", "targets", "squared"]
 
 _FLOOR = 1e-3
 _HELD_OUT = 0.1
+_WARM_STEPS = 30
+"""Steps over which the step size grows to its full length, or a tenth of all, if those are fewer.
+"""
 _FEWEST_HELD_OUT = 20
 _SMALLEST_IMAGE = 4
 _PREDICTED_AT_ONCE = 8192
@@ -113,6 +116,10 @@ def fit_network(
     So the loss is bounded, which a loss with negative soft labels needs: its estimate is unbiased
     for every bounded network, but the minimum of an unbounded one would be −∞. A tenth of the rows
     is held out, and the epoch with the least corrected loss on them is kept.
+
+    That bound makes the loss flat where a network is sure of itself, so one that starts out sure
+    stays as it is. The last layer therefore starts at 0, every label being as likely as any other,
+    and the first steps are short.
     """
     import torch
 
@@ -137,6 +144,9 @@ def _train(
     optimizer = torch.optim.AdamW(
         module.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
     )
+    batches = math.ceil(len(training) / options.batch_size)
+    warm = max(1, min(_WARM_STEPS, options.epochs * batches // 10))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, (step + 1) / warm))
     best, kept = math.inf, None
     for _ in range(options.epochs):
         order = rng.permutation(training)
@@ -145,6 +155,7 @@ def _train(
             optimizer.zero_grad()
             _mean_loss(module, [part[batch] for part in data], loss).backward()
             optimizer.step()
+            schedule.step()
         if len(held):
             with torch.no_grad():
                 value = float(
@@ -223,6 +234,7 @@ def _initialise(layers: list[Any], generator: Any) -> None:
             nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
             assert layer.bias is not None
             nn.init.zeros_(layer.bias)
+    nn.init.zeros_(layers[-1].weight)
 
 
 def _tensor(values: FloatArray, device: str) -> Any:
