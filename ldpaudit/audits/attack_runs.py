@@ -67,6 +67,7 @@ class _Fold:
     baseline: IntArray
     slices: IntArray | None
     rows: IndexArray
+    half: int
 
 
 def run_attacks(context: AuditContext) -> Runs:
@@ -103,7 +104,7 @@ def _fold(context: AuditContext, half: int) -> _Fold:
     knowledge.share(SHARED_KEY, model)
     guesses = posterior[others].argmax(axis=1).astype(np.int32)
     slices = joint_slices(context.plan.slices, others)
-    return _Fold(knowledge, fitting, held_out, guesses, slices, others)
+    return _Fold(knowledge, fitting, held_out, guesses, slices, others, half)
 
 
 def _run(context: AuditContext, name: str, attacks: list[Attack], folds: list[_Fold]) -> AttackRun:
@@ -120,7 +121,9 @@ def _run(context: AuditContext, name: str, attacks: list[Attack], folds: list[_F
 def _held_out_score(
     context: AuditContext, attack: Attack, fold: _Fold, rng: np.random.Generator
 ) -> FoldScore:
-    rows = _asked(attack, fold.held_out, rng)
+    # Whichever release it is, the same rows are asked about: so they can be paired.
+    drawing = context.rng("label-inference", "asked", attack.name, str(fold.half))
+    rows = _asked(attack, fold.held_out, drawing)
     asked = fold.held_out if rows is None else fold.held_out.take(rows)
     baseline = fold.baseline if rows is None else fold.baseline[rows]
     assert asked.truth is not None

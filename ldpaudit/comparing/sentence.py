@@ -13,6 +13,7 @@ from ldpaudit.reports.numbers import number
 from ldpaudit.result import AuditResult
 
 _BEST: Final = "attack.best.accuracy"
+_NUMBERS: Final = "numeric.best.mse"
 _NAMES: Final = {
     "randomized-response": "randomized response",
     "double-rr": "double randomized response",
@@ -88,16 +89,31 @@ def _clause(first: AuditResult, other: AuditResult, own: dict[str, Difference]) 
 
 
 def _attack(first: AuditResult, other: AuditResult, own: dict[str, Difference]) -> str:
+    if first.estimate(_NUMBERS) is not None:
+        return _numeric_attack(first, other, own)
     ours, theirs = first.estimate(_BEST), other.estimate(_BEST)
     if ours is None or theirs is None:
         return "was not attacked in the same way"
     shares = _percentages(ours.value, theirs.value)
     found = own.get(_BEST)
-    if found is None or not found.decided:
+    if found is None:
+        return f"has its best attack at {shares[1]} (no interval for the change from {shares[0]})"
+    if not found.decided:
         return f"leaves the best attack at {shares[1]}, no change shown from {shares[0]}"
     verb = "lowers" if found.high < 0 else "raises"
     claim = "" if found.kind == "certified" else ", by estimate,"
     return f"{verb}{claim} the best attack from {shares[0]} to {shares[1]}"
+
+
+def _numeric_attack(first: AuditResult, other: AuditResult, own: dict[str, Difference]) -> str:
+    """Return the clause for labels that are numbers: how far the best guess is off."""
+    ours, theirs, found = first.estimate(_NUMBERS), other.estimate(_NUMBERS), own.get(_NUMBERS)
+    if ours is None or theirs is None or found is None:
+        return "was not attacked in the same way"
+    if not found.decided:
+        return "shows no change of the best attack's squared error"
+    verb = "raises" if found.low > 0 else "lowers"
+    return f"{verb} the best attack's squared error from {ours.value:.4g} to {theirs.value:.4g}"
 
 
 def _test(first: AuditResult, other: AuditResult, own: dict[str, Difference]) -> str:
@@ -115,14 +131,14 @@ def _test(first: AuditResult, other: AuditResult, own: dict[str, Difference]) ->
     if not error.decided:
         return "shows no change of the squared error on test rows"
     verb = "raises" if error.low > 0 else "lowers"
-    ends = [r.estimate("test_squared_error") for r in (first, other)]
-    values = " to ".join(f"{e.value:.4g}" for e in ends if e is not None)
+    scores = [r.estimate("test_squared_error") for r in (first, other)]
+    values = " to ".join(f"{e.value:.4g}" for e in scores if e is not None)
     return f"{verb} the squared error on test rows from {values}"
 
 
 def _percentages(a: float, b: float) -> tuple[str, str]:
     """Return two shares in percent, with as many digits as tell them apart, at most four."""
-    for digits in (1, 2, 3, 4):
+    for digits in (1, 2, 3, 4) if a != b else (1,):
         texts = [f"{_rounded(100 * value, digits)} %" for value in (a, b)]
         if texts[0] != texts[1]:
             break

@@ -80,7 +80,7 @@ def test_different_parameters_and_equal_mechanisms() -> None:
         "randomized response with ε = 1."
     )
     twins = [result(0.9, RR, eps=1.0), result(0.9, RR, eps=1.0)]
-    assert "(B) leaves" in sentence(twins, [])
+    assert "(B) has its best attack at 90.0 % (no interval" in sentence(twins, [])
 
 
 def test_without_attacks() -> None:
