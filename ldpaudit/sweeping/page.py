@@ -114,7 +114,9 @@ def _least_part(found: Sweep) -> Part:
         "bound on the share holds for all settings of a mechanism together, because one of them "
         "was chosen by its verdicts. That more noise passes as well is looked at, not assumed."
     )
-    return Part("least-noise", "Least noise", intro, tables=(("By mechanism", Table(head, body)),))
+    lead = " ".join(least.sentence() for least in found.least)
+    tables = (("By mechanism", Table(head, body)),)
+    return Part("least-noise", "Least noise", intro, tables=tables, lead=lead)
 
 
 def _neighbour(setting: Setting | None) -> str:
