@@ -33,7 +33,7 @@ SEED = 20260101
 NOISE = 1 / 3
 HELD_OUT = 1500
 CNN = NetworkOptions(architecture="convolutional", epochs=3, learning_rate=5e-4, batch_size=256)
-"""With the learner's usual step of 3e-3 the unbiased loss ended in one constant answer."""
+"""The step was set when the learner's usual one of 3e-3 still ended in one constant answer."""
 
 
 def images(folder: Path) -> None:
