@@ -133,7 +133,7 @@ def draw(build: Callable[[int], Spec], title: str, description: str, key: str) -
     return Drawing(
         inline_svg(build(WIDE) | {"config": _CONFIG}, title, description, f"{key}-w"),
         inline_svg(
-            build(NARROW) | {"config": _CONFIG}, title, description, f"{key}-n", hidden=True
+            build(NARROW) | {"config": _CONFIG}, title, description, f"{key}-n", twin=f"{key}-w"
         ),
     )
 

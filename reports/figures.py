@@ -1,6 +1,7 @@
 """Charts of intervals: claimed against measured ε, and attacks against their references."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -19,6 +20,8 @@ _SHORT: Final = {
 }
 MOST_MARKS: Final = 14
 """Rows of a chart; the table beside it holds all."""
+
+_MANY_ALIKE: Final = 12
 
 Cell = str | Quantity
 Sample = Literal[
@@ -44,6 +47,19 @@ class Table:
     headers: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     remark: str = ""
+
+    @property
+    def usual(self) -> str:
+        """The kind, level and side of most of many numbers, told once under the table; or empty."""
+        words = Counter(c.words for row in self.rows for c in row if isinstance(c, Quantity))
+        found, times = words.most_common(1)[0] if words else ("", 0)
+        return found if times >= _MANY_ALIKE else ""
+
+    @property
+    def usual_mark(self) -> str:
+        """The mark of the usual numbers."""
+        cells = (c for row in self.rows for c in row if isinstance(c, Quantity))
+        return next(c.mark for c in cells if c.words == self.usual)
 
 
 @dataclass(frozen=True)

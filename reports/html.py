@@ -8,9 +8,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ldpaudit.reports.text import shown
-from ldpaudit.reports.view import all_numbers, view_of
+from ldpaudit.reports.view import View, all_numbers, view_of
 from ldpaudit.reports.wording import GLOSSARY, LIMITS, MARKS
 from ldpaudit.result import AuditResult
+
+LARGEST_PAGE = 300_000
+"""Bytes; the contract's limit."""
 
 
 class HtmlReport:
@@ -27,8 +30,13 @@ class HtmlReport:
         return ".html"
 
     def render(self, result: AuditResult) -> str:
-        """Return the page."""
-        view = view_of(result)
+        """Return the page; where it grows too large, its list of numbers gives way."""
+        page = self._page(view_of(result))
+        if len(page.encode()) < LARGEST_PAGE:
+            return page
+        return self._page(view_of(result, most_numbers=0))
+
+    def _page(self, view: View) -> str:
         numbers, methods = all_numbers(view)
         return rendered(
             "report.html.j2",

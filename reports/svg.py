@@ -33,7 +33,12 @@ class Drawing:
 
 
 def inline_svg(
-    specification: dict[str, Any], title: str, description: str, key: str, *, hidden: bool = False
+    specification: dict[str, Any],
+    title: str,
+    description: str,
+    key: str,
+    *,
+    twin: str | None = None,
 ) -> Markup:
     """Return a Vega-Lite chart as an ``<svg>`` element for an HTML page.
 
@@ -45,8 +50,9 @@ def inline_svg(
         What a screen reader says instead.
     key : str
         The beginning of the element ids, unique on the page.
-    hidden : bool
-        Whether it is shown only where a style sheet says so.
+    twin : str, optional
+        The key of the same chart in another size: this one is shown only where a style sheet says
+        so, and has the description of its twin.
     """
     # vl-convert runs Vega in a sandbox of its own; no base URL means that it may load nothing.
     text = vl_convert.vegalite_to_svg(specification, allowed_base_urls=[])
@@ -59,11 +65,12 @@ def inline_svg(
         "height": height,
         "viewBox": f"0 0 {width} {height}",
         "role": "img",
-        "aria-labelledby": f"{key}-title {key}-desc",
+        "aria-labelledby": f"{key}-title {twin or key}-desc",
         "font-family": "system-ui, sans-serif",
         "font-size": "13",
-    } | ({"display": "none"} if hidden else {})
-    for position, (tag, words) in enumerate((("title", title), ("desc", description))):
+    } | ({"display": "none"} if twin else {})
+    texts = [("title", title)] if twin else [("title", title), ("desc", description)]
+    for position, (tag, words) in enumerate(texts):
         element = ElementTree.Element(tag, {"id": f"{key}-{tag}"})
         element.text = words
         root.insert(position, element)

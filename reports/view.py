@@ -13,7 +13,7 @@ from ldpaudit.reports.text import PHRASE, as_identifier, name, shown
 from ldpaudit.result import AuditResult, Check, Curve, Estimate, Histogram, Note
 
 MOST_ITEMS: Final = 60
-MOST_NUMBERS: Final = 120
+MOST_NUMBERS: Final = 60
 """More estimates than this are in the JSON result only: the page stays under 300 kB."""
 """Values of a list that the report shows."""
 
@@ -77,8 +77,11 @@ class View:
         return len(self.result.estimates) - len(self.numbers)
 
 
-def view_of(result: AuditResult) -> View:
-    """Return the page of a result."""
+def view_of(result: AuditResult, most_numbers: int = MOST_NUMBERS) -> View:
+    """Return the page of a result, with at most so many numbers in the list at its end.
+
+    Evidence of a check is listed whatever ``most_numbers`` says.
+    """
     printer = Printer(result)
     return View(
         result=result,
@@ -100,18 +103,27 @@ def view_of(result: AuditResult) -> View:
         version=name(result.ldpaudit_version),
         run=tuple(_run(result)),
         suppressed=tuple(_suppressed(result)),
-        numbers=tuple((f"n-{as_identifier(e.id)}", printer.quantity(e)) for e in _listed(result)),
+        numbers=tuple(
+            (f"n-{as_identifier(e.id)}", printer.quantity(e)) for e in _listed(result, most_numbers)
+        ),
     )
 
 
-def _listed(result: AuditResult) -> Iterator[Estimate]:
+def _listed(result: AuditResult, most: int) -> Iterator[Estimate]:
     """Yield the estimates that the page lists: all, or of many those that say most.
 
-    Evidence of a check always, then the others; the longer an id, the finer its detail.
+    Evidence of a check always, then the others; the longer an id, the finer its detail. The scores
+    of single attacks come last: they have tables of their own.
     """
     evidence = {identifier for check in result.checks for identifier in check.evidence}
-    ranked = sorted(result.estimates, key=lambda e: (e.id not in evidence, e.id.count(".")))
-    kept = {estimate.id for estimate in ranked[:MOST_NUMBERS]}
+
+    def fineness(estimate: Estimate) -> tuple[bool, bool, int]:
+        dots = estimate.id.count(".")
+        scored = dots > 1 and estimate.id.startswith(("attack.", "numeric."))
+        return estimate.id not in evidence, scored, dots
+
+    ranked = sorted(result.estimates, key=fineness)
+    kept = {estimate.id for estimate in ranked[: max(most, len(evidence))]}
     yield from (estimate for estimate in result.estimates if estimate.id in kept)
 
 
