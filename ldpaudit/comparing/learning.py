@@ -11,11 +11,11 @@ from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.comparing.reading import ReleaseInput
 from ldpaudit.comparing.request import Model
 from ldpaudit.errors import InputError
-from ldpaudit.learners.network import NetworkOptions
 from ldpaudit.learners.noise_model import Noise
 from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.double_rr import DoubleRR
-from ldpaudit.release import FeatureTable, FloatArray, IntArray
+from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray
 
 _RAW: Final = "released labels taken at their word: no correction is known for the mechanism"
 _FORWARD: Final = "log-loss through the declared channel"
@@ -82,17 +82,51 @@ def predicted_classes(item: ReleaseInput, model: Model, rng: np.random.Generator
     InputError
         If the model cannot be trained under the mechanism.
     """
+    assert item.test is not None
+    release, correction = item.release, correction_for(item)
+    outputs = release.classes if correction.name else release.outputs
+    if model == "logistic":
+        codes = _linear(item, correction)
+    else:
+        codes = _learnt(item, correction, model, rng)
+    # At their word: an output stands for the class of the same name.
+    places = np.array([_place(release.classes, output) for output in outputs], dtype=np.int32)
+    return np.asarray(places[codes], dtype=np.int32)
+
+
+def _linear(item: ReleaseInput, correction: Correction) -> IntArray:
+    from ldpaudit.comparing.linear import fit_linear
+
+    assert item.test is not None
+    release, double = item.release, None
+    matrix = _Matrix.fit(release.features, "logistic")
+    channel = Channel(np.eye(len(release.outputs)), release.outputs, release.outputs)
+    if isinstance(correction.noise, Channel):
+        channel = correction.noise
+    elif isinstance(correction.noise, DoubleRR) and release.synthetic is not None:
+        channel = correction.noise.label_channel
+        rows = matrix.of(release.synthetic.features)
+        double = correction.noise, rows, release.synthetic
+    model = fit_linear(
+        matrix.of(release.features), release.released, channel, correction.name, double
+    )
+    posterior = model.predict(matrix.of(item.test.features))
+    return np.asarray(posterior.argmax(axis=1), dtype=np.int32)
+
+
+def _learnt(
+    item: ReleaseInput, correction: Correction, model: Model, rng: np.random.Generator
+) -> IntArray:
     from ldpaudit.learners import ReleaseClassifier
 
     assert item.test is not None
-    release, correction = item.release, correction_for(item)
+    release = item.release
     matrix = _Matrix.fit(release.features, model)
     learner = ReleaseClassifier(
         correction.noise,
         model=model,
         correction=correction.name,
         labels="codes",
-        network=NetworkOptions(),
         random_state=rng,
     )
     more: dict[str, Any] = {}
@@ -100,12 +134,7 @@ def predicted_classes(item: ReleaseInput, model: Model, rng: np.random.Generator
         more["synthetic"] = matrix.of(release.synthetic.features)
         more["synthetic_labels"] = release.synthetic.labels
     learner.fit(matrix.of(release.features), release.released, **more)
-    codes = learner.predict(matrix.of(item.test.features))
-    if correction.noise is None:
-        # At their word: an output stands for the class of the same name.
-        places = [_place(release.classes, output) for output in release.outputs]
-        codes = np.asarray(places)[codes]
-    return np.asarray(codes, dtype=np.int32)
+    return np.asarray(learner.predict(matrix.of(item.test.features)), dtype=np.int32)
 
 
 def predicted_numbers(
@@ -152,7 +181,7 @@ class _Matrix:
         kind = BoostingMatrix if model == "boosting" else DesignMatrix
         return cls(kind.fit(features))
 
-    def of(self, features: FeatureTable) -> FloatArray:
-        matrix = np.asarray(self.design.transform(features), dtype=np.float64)
+    def of(self, features: FeatureTable) -> Float32Array:
+        matrix = self.design.transform(features)
         # A release without features is learnt from by its labels' shares alone.
-        return matrix if matrix.shape[1] else np.zeros((len(features), 1))
+        return matrix if matrix.shape[1] else np.zeros((len(features), 1), dtype=np.float32)
