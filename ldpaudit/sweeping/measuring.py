@@ -9,6 +9,7 @@ from ldpaudit.datasets.reading import ReadReport
 from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.numeric_view import numeric_view
+from ldpaudit.numeric_labels import NumericView
 from ldpaudit.pipeline import run_audit
 from ldpaudit.policy import Policy, default_policy
 from ldpaudit.privatizing.generated_rows import FittedGenerator
@@ -133,7 +134,7 @@ def reference(tables: SweepTables, point: Point, policy: Policy | None) -> Estim
     mechanism = mechanism_at(tables, point)
     claim = Declaration(mechanism.name, dict(mechanism.declaration()), "api")
     table = declare(true_table(tables), claim, tables.request.label)
-    reading = _reading(tables, table, mechanism, None)
+    reading = _reading(tables, table, mechanism, None, true=True)
     return _score(tables, reading, None, point, _learner(tables, policy, tables.seed))[0]
 
 
@@ -143,10 +144,16 @@ def _learner(tables: SweepTables, policy: Policy | None, seed: int) -> Learner:
 
 
 def _reading(
-    tables: SweepTables, released: Any, mechanism: Mechanism, synthetic: Any
+    tables: SweepTables, released: Any, mechanism: Mechanism, synthetic: Any, *, true: bool = False
 ) -> ReadReport:
-    """Return a simulated release as an insider reads it."""
+    """Return a simulated release as an insider reads it; a ``true`` one holds the true labels."""
     label = tables.request.label
+
+    def view(_claim: Declaration, rows: int) -> NumericView | None:
+        own = numeric_view(mechanism, rows)
+        # True numbers need not be among the mechanism's outputs.
+        return NumericView(own.classes, own.classes) if own is not None and true else own
+
     double = isinstance(mechanism, DoubleRR) and synthetic is not None
     return read_release(
         released,
@@ -155,7 +162,7 @@ def _reading(
         original=tables.training if double else None,
         synthetic=synthetic if double else None,
         test=tables.test,
-        numeric=lambda _claim, rows: numeric_view(mechanism, rows),
+        numeric=view,
     )
 
 

@@ -41,6 +41,7 @@ class SweepRun:
     failed: dict[Point, str] = field(default_factory=dict)
     shared: dict[str, dict[str, Any]] = field(default_factory=dict)
     _generator_failure: str = ""
+    _remarks: list[str] = field(default_factory=list)
 
     def recall(self) -> None:
         """Take what the folder holds."""
@@ -103,6 +104,8 @@ class SweepRun:
             self.shared[task] = self.folder.kept_part(task) or {}
         elif task == "generator":
             self._generator_failure = answer.reason
+        else:
+            self._remarks.append(f"No learner could be scored on the true labels: {answer.reason}")
 
     def _interrupted(self) -> str:
         done, total = len(self.done), len(self.request.points())
@@ -142,7 +145,7 @@ class SweepRun:
             rows,
             test_rows,
             seed,
-            tuple(str(text) for text in warnings),
+            tuple(str(text) for text in [*warnings, *self._remarks]),
         )
 
     def _setting(self, name: str, value: float) -> Setting:
