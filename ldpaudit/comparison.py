@@ -141,12 +141,6 @@ class Comparison(_Frozen):
         """Return the difference of that id between ``b`` and A, None where there is none."""
         return next((d for d in self.differences if d.id == identifier and d.b == b), None)
 
-    def to_json(self) -> str:
-        """Return it as JSON: sorted keys, full precision, "inf" for infinities."""
-        from ldpaudit.reports.json_report import as_json
-
-        return as_json(self.model_dump())
-
     @classmethod
     def from_json(cls, text: str) -> "Comparison":
         """Read a stored comparison.

@@ -7,6 +7,7 @@ from ldpaudit.reports.comparison_parts import comparison_parts
 from ldpaudit.reports.comparison_tables import release_table
 from ldpaudit.reports.figures import Table
 from ldpaudit.reports.html import rendered
+from ldpaudit.reports.json_report import as_json
 from ldpaudit.reports.numbers import number, percent, rows
 from ldpaudit.reports.parts import Part
 from ldpaudit.reports.text import PHRASE, name, shown
@@ -45,6 +46,11 @@ def render_comparison(comparison: Comparison) -> str:
         limits=LIMITS,
         glossary=GLOSSARY,
     )
+
+
+def comparison_json(comparison: Comparison) -> str:
+    """Return it as JSON: sorted keys, full precision, "inf" for infinities."""
+    return as_json(comparison.model_dump())
 
 
 def view_of(comparison: Comparison) -> ComparisonView:

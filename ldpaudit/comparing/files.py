@@ -60,9 +60,9 @@ class Outputs:
 
     def write(self, comparison: Comparison) -> None:
         """Write what is asked for; the page is made only where it is."""
-        from ldpaudit.reports.comparison import render_comparison
+        from ldpaudit.reports.comparison import comparison_json, render_comparison
 
-        texts = {} if self.json is None else {self.json: comparison.to_json()}
+        texts = {} if self.json is None else {self.json: comparison_json(comparison)}
         if self.html is not None:
             texts[self.html] = render_comparison(comparison)
         write_all(texts)

@@ -53,7 +53,7 @@ def done(files: Files, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, C
     """RR against double RR with everything, once for all tests."""
     from ldpaudit.comparing.comparing import compare
     from ldpaudit.comparing.request import CompareRequest
-    from ldpaudit.reports.comparison import render_comparison
+    from ldpaudit.reports.comparison import comparison_json, render_comparison
 
     request = CompareRequest(
         (str(files.rr), str(files.double)),
@@ -65,7 +65,7 @@ def done(files: Files, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, C
         threads=1,
     )
     comparison = compare(request)
-    return comparison.to_json(), comparison, render_comparison(comparison)
+    return comparison_json(comparison), comparison, render_comparison(comparison)
 
 
 def test_double_randomized_response_hides_more_and_costs_accuracy(done: Any) -> None:
