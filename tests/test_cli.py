@@ -187,7 +187,7 @@ def test_every_option_is_documented(command: Command) -> None:
     mechanism = [
         ("mechanism", name) for name in ("describe", "design", "compose", "channel", "audit")
     ]
-    for words in (("run",), ("demo",), ("report",), *mechanism):
+    for words in (("run",), ("compare",), ("demo",), ("report",), *mechanism):
         for option in re.findall(r"--[a-z-]+", command(*words, "--help")[1]):
             assert option in readme or option in ("--help", "--no-"), option
 
