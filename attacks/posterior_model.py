@@ -48,6 +48,7 @@ _FOLDED_WORK = 2e5
 _PRUNING_NATS = 2e-4
 _PRUNING_SHARE = 0.01
 _ANCHOR_ROWS = 25.0
+_ANCHOR_ERRORS = 2.0
 _CELL_WEIGHTS = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)
 
 
@@ -288,7 +289,7 @@ def blend_weights(logs: FloatArray, likelihood: FloatArray) -> FloatArray:
     """
     n = logs.shape[1]
     alone = np.stack([forward_losses(np.exp(part), likelihood) for part in logs])
-    anchor = np.eye(len(logs))[simplest_good(alone)]
+    anchor = np.eye(len(logs))[simplest_good(alone, _ANCHOR_ERRORS)]
 
     def objective(weights: FloatArray) -> tuple[float, FloatArray]:
         log_p = log_softmax(np.tensordot(weights, logs, axes=1), axis=1)
