@@ -172,3 +172,10 @@ extra_chance_sue_2 = partial(extra_chance, epsilon=2.0)
 extra_chance_oue_0_5 = partial(extra_chance, epsilon=0.5, optimized=True)
 extra_chance_oue_1 = partial(extra_chance, epsilon=1.0, optimized=True)
 extra_chance_oue_2 = partial(extra_chance, epsilon=2.0, optimized=True)
+
+
+def rarely_none(value, n, rng):
+    """Return a rare 1 at ε = 1, and None once in 30,000, whatever the value."""
+    hits = rng.random(n) < (0.02 * E if value else 0.02)
+    nothing = rng.random(n) < 1 / 30_000
+    return [None if none else int(hit) for hit, none in zip(hits, nothing, strict=True)]

@@ -26,6 +26,7 @@ from ldpaudit.estimators.black_box_events import (
     choose_events,
     delta_event,
 )
+from ldpaudit.estimators.black_box_forms import OutputForm
 from ldpaudit.estimators.black_box_guesses import GuessCounts
 from ldpaudit.estimators.black_box_outputs import NUMERIC, OutputTable, joined
 from ldpaudit.progress import NoProgress, Progress
@@ -74,7 +75,8 @@ def audit_black_box(request: Request, progress: Progress | None = None) -> Black
         choices = choose_events(tables, goal, rng)
         events = _events(choices[0], tables, request.claim)
         progress.step("testing the event on fresh outputs")
-        counts = _test(pool, request, choices[0], events, (candidates, widths), progress)
+        form = OutputForm.of(tables[0])
+        counts = _test(pool, request, choices[0], events, (candidates, form), progress)
     return _outcome(request, choices, events, counts, _opaque(tables, choices[0], request))
 
 
@@ -119,6 +121,7 @@ def _samples(pool: Workers, request: Request, n: int, progress: Progress) -> lis
         for i in range(len(request.inputs))
     ]
     whole = joined(tables)
+    whole = OutputForm.of(whole).conform(whole)
     return [whole[start : start + n] for start in range(0, len(whole), n)]
 
 
@@ -140,16 +143,16 @@ def _test(
     request: Request,
     choice: PairChoice,
     events: tuple[Event, ...],
-    sizes: tuple[int, int],
+    sizes: tuple[int, OutputForm],
     progress: Progress,
 ) -> list[GuessCounts]:
     """Draw candidates whose inputs are chosen by fair coins, and count the events' guesses."""
-    candidates, width = sizes
+    candidates, form = sizes
     rng = child_generator(request.seed, "black-box", "coins")
     firsts = int(rng.binomial(candidates, 0.5))
-    used = _used_inputs(choice, width, len(request.inputs)) if request.features else None
+    used = _used_inputs(choice, form.width, len(request.inputs)) if request.features else None
     tasks = [
-        Task(i, size, request.seed, ("test", str(i), str(number)), events, used)
+        Task(i, size, request.seed, ("test", str(i), str(number)), events, used, form)
         for i, n in ((choice.first, firsts), (choice.second, candidates - firsts))
         for number, size in enumerate(_chunks(n))
     ]

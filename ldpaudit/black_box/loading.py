@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.black_box_forms import OutputForm
 from ldpaudit.estimators.black_box_outputs import OutputTable, as_outputs, joined_columns
 
 
@@ -37,7 +38,12 @@ class Randomizer:
     inputs: tuple[Any, ...]
 
     def draw(
-        self, chosen: int, n: int, rng: np.random.Generator, used: Sequence[int] | None = None
+        self,
+        chosen: int,
+        n: int,
+        rng: np.random.Generator,
+        used: Sequence[int] | None = None,
+        form: OutputForm | None = None,
     ) -> OutputTable:
         """Draw n outputs of one of the inputs.
 
@@ -49,6 +55,8 @@ class Randomizer:
         rng : numpy.random.Generator
         used : sequence of int or None
             The inputs whose features are needed; the rest are left at zero. None: all.
+        form : OutputForm or None
+            The form that is asked for; outputs that do not have it are left out. None: any.
 
         Returns
         -------
@@ -56,9 +64,13 @@ class Randomizer:
             The outputs, or their features for every input side by side.
         """
         returned = _guarded(self.function, "function", self.inputs[chosen], n, rng)
-        table = as_outputs(returned, n)
         if self.features is None:
-            return table
+            return as_outputs(returned, n) if form is None else form.read(returned, n)
+        table = self._described(returned, n, used)
+        return table if form is None else form.read(table, n)
+
+    def _described(self, returned: Any, n: int, used: Sequence[int] | None) -> OutputTable:
+        table = as_outputs(returned, n)
         kept = range(len(self.inputs)) if used is None else used
         blocks = {i: self._features(returned, table, i, n) for i in kept}
         empty = np.zeros_like(next(iter(blocks.values())))

@@ -16,6 +16,7 @@ from typing import Any
 from ldpaudit.black_box.loading import Randomizer, load_function
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.estimators.black_box_events import Event
+from ldpaudit.estimators.black_box_forms import OutputForm
 from ldpaudit.randomness import child_generator
 
 
@@ -55,6 +56,8 @@ class Task:
         What to count; empty: return the outputs themselves.
     used : tuple of int or None
         The inputs whose features the events need.
+    form : OutputForm or None
+        The form of the outputs that the events were chosen on.
     """
 
     chosen: int
@@ -63,11 +66,12 @@ class Task:
     key: tuple[str, ...]
     events: tuple[Event, ...] = ()
     used: tuple[int, ...] | None = None
+    form: OutputForm | None = None
 
     def run(self, randomizer: Randomizer) -> Any:
         """Return the outputs, or each event's counts of guesses."""
         rng = child_generator(self.seed, "black-box", *self.key)
-        table = randomizer.draw(self.chosen, self.n, rng, self.used)
+        table = randomizer.draw(self.chosen, self.n, rng, self.used, self.form)
         return [event.counts(table) for event in self.events] if self.events else table
 
 

@@ -44,6 +44,8 @@ class Event:
 
     def counts(self, table: OutputTable) -> tuple[int, int]:
         """Return how often the first and the second input are guessed."""
+        if len(table) == 0:
+            return 0, 0
         scores = self.score.of(table)
         return int((scores >= self.high).sum()), int((scores <= self.low).sum())
 

@@ -1,6 +1,6 @@
 """Outputs of any randomizer as a table of entries: what it returned, checked and flattened."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -15,6 +15,12 @@ OutputTable = npt.NDArray[Any]
 NUMERIC = "biuf"
 _SCALARS = (bool, int, float, np.generic)
 _PLAIN = (bool, int, float, str, bytes, type(None))
+_MISSING = float(np.finfo(np.float64).max)
+"""Stands for NaN: one NaN is as good as another."""
+
+
+class Ragged(frozenset[Any]):
+    """An output read as the set of its entries, since outputs differ in length."""
 
 
 def as_outputs(returned: Any, n: int) -> OutputTable:
@@ -52,13 +58,15 @@ def as_outputs(returned: Any, n: int) -> OutputTable:
 
 
 def joined(tables: Sequence[OutputTable]) -> OutputTable:
-    """Join tables of one randomizer, row under row.
+    """Join tables of one randomizer, row under row; as sets where one of them holds sets.
 
     Raises
     ------
     InputError
         If their rows differ in length.
     """
+    if any(is_ragged(table) for table in tables):
+        tables = [table if is_ragged(table) else as_ragged(table.tolist()) for table in tables]
     widths = {table.shape[1] for table in tables}
     if len(widths) > 1:
         raise InputError(
@@ -69,6 +77,22 @@ def joined(tables: Sequence[OutputTable]) -> OutputTable:
     if len(kinds) > 1:
         tables = [table.astype(object) for table in tables]
     return np.concatenate(tables)
+
+
+def is_ragged(table: OutputTable) -> bool:
+    """Return whether a table holds outputs read as sets since they differ in length."""
+    return table.dtype.kind == "O" and table.shape[1] == 1 and isinstance(table[0, 0], Ragged)
+
+
+def as_ragged(rows: Iterable[Iterable[Any]]) -> OutputTable:
+    """Return rows of entries as sets, of shape (n, 1)."""
+    return _objects([(Ragged(row),) for row in rows], 1)
+
+
+def entries_of(returned: Any) -> list[tuple[Any, ...]]:
+    """Return the entries of each output, each output read by itself."""
+    outputs = returned.tolist() if isinstance(returned, np.ndarray) else returned
+    return [_entries(output) for output in outputs]
 
 
 def _check_number(found: int, n: int) -> None:
@@ -94,8 +118,8 @@ def _from_array(array: npt.NDArray[Any], n: int) -> OutputTable:
     if array.size == 0 and n > 0:
         raise InputError("Every output must have at least one entry; got none.")
     table = np.ascontiguousarray(array.reshape(n, -1))
-    if table.dtype.kind == "f":  # One NaN is as good as another.
-        table = np.where(np.isnan(table), np.finfo(table.dtype).max, table)
+    if table.dtype.kind == "f":
+        table = np.where(np.isnan(table), min(_MISSING, np.finfo(table.dtype).max), table)
     return table
 
 
@@ -119,16 +143,18 @@ def _from_sequence(outputs: Sequence[Any]) -> OutputTable:
     if len(widths) == 1 and widths != {0}:
         return _typed_rows(rows, widths.pop())
     # Of unequal lengths: which values occur is all that can be compared.
-    return _objects([(frozenset(row),) for row in rows], 1)
+    return as_ragged(rows)
 
 
 def _entries(output: Any) -> tuple[Any, ...]:
     if isinstance(output, AbstractSet):
         return (frozenset(entry for item in output for entry in _entries(item)),)
     if isinstance(output, np.ndarray):
-        return tuple(output.ravel().tolist())
+        return tuple(_flat(output.ravel().tolist()))
     if isinstance(output, np.generic):
-        return (output.item(),)
+        output = output.item()
+    if isinstance(output, float) and output != output:
+        return (_MISSING,)
     if isinstance(output, list | tuple):
         return tuple(_flat(output))
     if not isinstance(output, Hashable):
