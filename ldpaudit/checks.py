@@ -164,7 +164,7 @@ def _claimed_channel(level: str, evidence: Evidence) -> Draft:
             return Outcome("fail", p_value, "the released labels do not follow the claimed channel")
         return Outcome("pass", p_value, "the released labels agree with the claimed channel")
 
-    question = "Are the released labels distributed as the claimed mechanism would (p-value)?"
+    question = "Are the released labels distributed as the claimed mechanism makes them (p-value)?"
     return Draft("claimed-channel", level, question, None, (name,) if name else (), test)
 
 

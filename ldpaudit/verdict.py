@@ -19,8 +19,9 @@ from ldpaudit.result import AuditRecord, Check, Note, Verdict
 _SMALLEST_ALPHA = 1e-12
 _CLAIM_CHECKS = ("claimed-epsilon", "claimed-channel")
 _REFUTED = (
-    "The declared mechanism is refuted. Numbers marked exact are of the declaration, not of what "
-    "was done, and estimates that take the declaration for true are not to be relied on."
+    "The declared mechanism is refuted, at {confidence} confidence. Numbers marked exact are of "
+    "the declaration, not of what was done, and estimates that take the declaration for true are "
+    "not to be relied on."
 )
 
 
@@ -66,12 +67,10 @@ def judge(
     order = {draft.id: position for position, draft in enumerate(drafts)}
     checks.sort(key=lambda check: order[check.id])
     checks, notes = _apply_waivers(checks, policy.waivers, sha256, today)
-    if any(c.verdict == "fail" and c.id in _CLAIM_CHECKS for c in checks):
-        notes.append(Note(audit="policy", text=_REFUTED, level="warning"))
+    notes += _refutation(checks)
     verdict = _overall(checks)
-    return Judgement(
-        verdict, _sentence(verdict, checks, claim, evidence), tuple(checks), tuple(notes)
-    )
+    sentence = _sentence(verdict, checks, claim, evidence) + _warned(verdict, checks)
+    return Judgement(verdict, sentence, tuple(checks), tuple(notes))
 
 
 def no_check_could_run(checks: Iterable[Check], audits: Iterable[AuditRecord]) -> bool:
@@ -157,6 +156,19 @@ def _apply_waivers(
     return checks, notes
 
 
+def _refutation(checks: list[Check]) -> list[Note]:
+    """Return what a refuted claim spoils, with the confidence of the least sure refutation."""
+    failed = [c.confidence or 0.0 for c in checks if _refutes(c)]
+    if not failed:
+        return []
+    text = _REFUTED.format(confidence=percent(min(failed)))
+    return [Note(audit="policy", text=text, level="warning")]
+
+
+def _refutes(check: Check) -> bool:
+    return check.verdict == "fail" and check.id in _CLAIM_CHECKS
+
+
 def _waiver_note(text: str) -> Note:
     return Note(audit="policy", text=text, level="warning")
 
@@ -195,6 +207,19 @@ def _violation(check: Check) -> str:
             f"(at {confidence} confidence)"
         )
     return f"{check.reason} (at least {observed} against {limit}, at {confidence} confidence)"
+
+
+def _warned(verdict: Verdict, checks: list[Check]) -> str:
+    """Return the sentence's second half where a check failed that does not decide the verdict.
+
+    A page that says "no violation found" over a failed check would contradict itself.
+    """
+    failed = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]
+    if verdict == "fail" or not failed:
+        return ""
+    first, others = failed[0], _more(len(failed) - 1)
+    sure = percent(first.confidence or 0.0)
+    return f" But a check that only warns failed: {first.reason} (at {sure} confidence){others}."
 
 
 def _more(others: int) -> str:

@@ -235,6 +235,20 @@ def test_a_refuted_claim_is_said_beside_what_rests_on_it() -> None:
     assert not judged(evidence((1.0, 0.02), 0.1, (p_value(0.4),))).notes
 
 
+def test_a_failed_warning_is_in_the_sentence_with_its_confidence() -> None:
+    found = judged(evidence((1.0, 0.02), 0.1, (p_value(0.013),)))
+    assert found.verdict == "pass"
+    assert "But a check that only warns failed: the released labels do not" in found.sentence
+    assert found.sentence.endswith("(at 95 % confidence).")
+    assert "refuted, at 95 % confidence" in found.notes[0].text
+
+
+def test_the_sentence_of_a_violation_says_nothing_of_warnings() -> None:
+    found = judged(evidence((3.0, 0.02), 0.1, (p_value(1e-9),)))
+    assert found.verdict == "fail"
+    assert "only warns" not in found.sentence
+
+
 def test_power_is_asked_at_the_corrected_level() -> None:
     """Two checks of level error: each is answered at half the error probability."""
     policy = parse_policy(

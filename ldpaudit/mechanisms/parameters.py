@@ -126,7 +126,9 @@ def required(parameters: Mapping[str, Any], key: str, name: str) -> Any:
 def _number(name: str, value: Any) -> float:
     real_number = isinstance(value, int | float | np.integer | np.floating)
     if isinstance(value, bool) or not real_number or math.isnan(value):
-        raise InputError(f"The '{name}' parameter must be a number. Got {type(value).__name__}.")
+        # NaN is a float by its type, and "got float" would tell nobody what is wrong.
+        got = "NaN" if real_number and math.isnan(value) else type(value).__name__
+        raise InputError(f"The '{name}' parameter must be a number. Got {got} instead.")
     return float(value)
 
 
