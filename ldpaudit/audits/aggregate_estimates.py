@@ -22,6 +22,7 @@ _SHIFTS: Final = tuple(float(s) for s in np.round(np.arange(0, 6.01, 0.25), 2))
 _RIGHT: Final = "labels guessed right, as a share of each bag, averaged over held-out bags"
 _INDEPENDENT_LABELS: Final = "labels of a bag are independent given the features"
 _LARGEST: Final = 40.0
+_BAGS: Final = "bags were formed and released independently of each other"
 
 
 def attack_estimates(
@@ -70,6 +71,7 @@ def _interval(
         unit="proportion",
         n=sum(len(part) for part in values),
         method=method,
+        assumptions=(_BAGS,),
         reference=_REFERENCE,
     )
 
@@ -93,6 +95,7 @@ def _best(attacks: Sequence[BagRun], confidence: float) -> Estimate:
         n=sum(len(part) for part in best.gained),
         method=f"the stronger of {len(attacks)} attacks, here {best.name}; the lower end's error "
         f"probability is divided by {len(attacks)}",
+        assumptions=(_BAGS,),
         reference=_REFERENCE,
     )
 
@@ -199,6 +202,7 @@ def _certainty(
         count=pure,
         method="bags of which the sum states every label, since they are all alike: there the "
         "multiplicative advantage is infinite",
+        assumptions=(_BAGS,),
         reference=_REFERENCE,
     )
     logs = np.stack([np.log(np.clip(p, 1e-300, 1)) for p in (priors, 1 - priors)])

@@ -14,7 +14,7 @@ from ldpaudit.mechanisms.label_proportions import LabelProportions
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate
 
-_SAME_NOISE: Final = "noise is added to each bag's sum, of one law and independently"
+_SAME_NOISE: Final = "noise is added to each bag's sum, of one law and independently, clipped to the bag's size or not"
 _ROUNDING: Final = 1e-6
 
 
@@ -25,6 +25,21 @@ def residuals_of(context: AuditContext) -> FloatArray:
     assert release.truth is not None
     true = np.bincount(release.bags.members, weights=release.truth)
     return np.asarray(release.bags.released - true)
+
+
+def unclipped_residuals(context: AuditContext) -> FloatArray:
+    """Return the residuals of bags that have labels of both classes, float64 of shape (b',).
+
+    There a noisy sum that was clipped to 0 … size, or not, is above, at or below the true sum and
+    its neighbours alike. Where all labels are alike a clipped one never lies beyond the true sum,
+    and the few far residuals would look like little noise.
+    """
+    release = context.release
+    assert release.bags is not None
+    assert release.truth is not None
+    sizes = np.bincount(release.bags.members)
+    true = np.bincount(release.bags.members, weights=release.truth)
+    return residuals_of(context)[(true > 0) & (true < sizes)]
 
 
 def bag_bound(residuals: FloatArray, alpha: float) -> float:
@@ -57,20 +72,23 @@ def noise_estimates(context: AuditContext, claim: LabelProportions) -> Iterator[
     if claim.noise == "none":
         return
     confidence, residuals = context.plan.confidence, residuals_of(context)
-    lower = bag_bound(residuals, 1 - confidence)
-    cells = [int((side * residuals <= _ROUNDING - 1).sum()) for side in (1, -1)]
-    common = {"kind": "certified", "level": confidence, "n": len(residuals)}
-    common |= {"assumptions": (_SAME_NOISE,), "smallest_cell": smallest_positive(cells)}
+    mixed = unclipped_residuals(context)
+    lower = bag_bound(mixed, 1 - confidence)
+    cells = [int((side * mixed <= _ROUNDING - 1).sum()) for side in (1, -1)]
+    common = {"kind": "certified", "level": confidence}
+    common |= {"smallest_cell": smallest_positive(cells)}
     yield Estimate.model_validate(
         common
         | {
+            "n": len(mixed),
+            "assumptions": (_CLIPPED,),
             "id": "aggregates.epsilon_lower",
             "value": lower,
             "low": lower,
             "side": "lower",
             "unit": "nats",
             "method": "how much likelier noise of at most 0 is than of at most −1, and the same "
-            "upwards; Clopper–Pearson, corrected for both",
+            "upwards, in bags with labels of both classes; Clopper–Pearson, corrected for both",
             "reference": "Hoeffding (1956), Theorem 4",
         }
     )
@@ -78,6 +96,8 @@ def noise_estimates(context: AuditContext, claim: LabelProportions) -> Iterator[
     yield Estimate.model_validate(
         common
         | {
+            "n": len(residuals),
+            "assumptions": (_SAME_NOISE,),
             "id": "aggregates.noise_consistency",
             "value": p_value,
             "high": p_value,

@@ -12,7 +12,7 @@ from ldpaudit.audits.aggregate_estimates import (
     attack_estimates,
     expectation_findings,
 )
-from ldpaudit.audits.aggregate_noise import bag_bound, noise_estimates, residuals_of
+from ldpaudit.audits.aggregate_noise import bag_bound, noise_estimates, unclipped_residuals
 from ldpaudit.audits.aggregate_runs import run_attacks, shared_priors
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InsufficientDataError
@@ -67,7 +67,7 @@ def _insider(context: AuditContext, claim: LabelProportions) -> Finding:
     noise = noise_estimates(context, claim)
     every = (*estimates, *expected, *noise)
     if claim.noise != "none":
-        bounds = {**bounds, LOWER: partial(bag_bound, residuals_of(context))}
+        bounds = {**bounds, LOWER: partial(bag_bound, unclipped_residuals(context))}
     return Finding(estimates=every, curves=curves, notes=_limits(claim), bounds=bounds)
 
 
