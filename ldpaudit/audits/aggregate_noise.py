@@ -14,7 +14,8 @@ from ldpaudit.mechanisms.label_proportions import LabelProportions
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate
 
-_SAME_NOISE: Final = "noise is added to each bag's sum, of one law and independently, clipped to the bag's size or not"
+_SAME_NOISE: Final = "noise is added to each bag's sum, of one law and independently"
+_CLIPPED: Final = f"{_SAME_NOISE}; it may have been clipped to the bag's size"
 _ROUNDING: Final = 1e-6
 
 
@@ -75,8 +76,8 @@ def noise_estimates(context: AuditContext, claim: LabelProportions) -> Iterator[
     mixed = unclipped_residuals(context)
     lower = bag_bound(mixed, 1 - confidence)
     cells = [int((side * mixed <= _ROUNDING - 1).sum()) for side in (1, -1)]
-    common = {"kind": "certified", "level": confidence}
-    common |= {"smallest_cell": smallest_positive(cells)}
+    cell = smallest_positive(cells)
+    common = {"kind": "certified", "level": confidence, "smallest_cell": cell}
     yield Estimate.model_validate(
         common
         | {
