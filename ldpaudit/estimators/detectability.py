@@ -15,11 +15,12 @@ from scipy.optimize import brentq
 from scipy.signal import fftconvolve
 from scipy.stats import binom
 
+from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon_bounds import largest_accuracy, mean_upper
 from ldpaudit.estimators.odds_ratio import upper_tail_probability
 from ldpaudit.estimators.release_only import GroupTest
 from ldpaudit.estimators.strongest_bound import BoundDesign
-from ldpaudit.mechanisms import lambda_of_epsilon
+from ldpaudit.mechanisms import RandomizedResponse, lambda_of_epsilon
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FloatArray, IndexArray
 
@@ -27,6 +28,7 @@ _REACH = 9.0
 _NODES = 801
 _SLOW_NODES = 41
 _LARGEST_EPSILON = 60.0
+_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,10 +208,20 @@ def sharpened(channel: Channel, epsilon: float) -> Channel:
 
     Rows proportional to T[y, z]^s, s chosen such that the channel has ``epsilon``, in nats: for
     randomized response this is randomized response at that ε. It tells apart what the claimed
-    channel tells apart, more (s > 1) or less clearly.
+    channel tells apart, more (s > 1) or less clearly. A channel that tells nothing apart (ε = 0)
+    becomes randomized response.
+
+    Raises
+    ------
+    InsufficientDataError
+        If it tells nothing apart and its outputs are not its classes.
     """
     if math.isclose(epsilon, channel.epsilon, rel_tol=1e-12):
         return channel
+    if channel.epsilon < _NOTHING:
+        if channel.outputs != channel.classes:
+            raise InsufficientDataError("the claimed channel tells no two labels apart")
+        return RandomizedResponse.from_epsilon(channel.classes, epsilon).channel
     logs = np.log(np.where(channel.matrix > 0, channel.matrix, 1.0))
 
     def powered(s: float) -> Channel:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.detectability import (
     SumOfBinomials,
     detection_power,
@@ -119,3 +120,11 @@ def test_group_power_is_that_of_the_binomial() -> None:
     assert group_power(useless, 2, limit, 5.0, 0.05) < 1e-6
     nobody = GroupTest(0, np.array([0, 0]), 1.0, "scores")
     assert group_power(nobody, 2, limit, 5.0, 0.05) == 0.0
+
+
+def test_a_channel_that_tells_nothing_apart_becomes_randomized_response() -> None:
+    silent = RandomizedResponse((0, 1, 2), 1.0).channel
+    worse = sharpened(silent, 0.7)
+    np.testing.assert_allclose(worse.matrix, randomized_response(3, 0.7).matrix)
+    with pytest.raises(InsufficientDataError):
+        sharpened(Channel(np.ones((2, 1)), (0, 1), ("x",)), 0.7)
