@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from ldpaudit.errors import InputError
 
 SHOWN_LENGTH = 60
+_OTHER_SEPARATORS = (";", "\t", "|")
 
 
 def quoted(name: str) -> str:
@@ -46,7 +47,10 @@ def missing_column(name: str, role: str, candidates: Sequence[str], advice: str 
         What to do, where no column is alike.
     """
     close = nearest(name, candidates)
-    end = f"did you mean {quoted(close)}?" if close is not None else advice
+    if len(candidates) == 1 and any(mark in candidates[0] for mark in _OTHER_SEPARATORS):
+        end = "is it a CSV file whose fields are not separated by commas? Write it with commas."
+    else:
+        end = f"did you mean {quoted(close)}?" if close is not None else advice
     text = f"There is no {role} column {quoted(name)} among the {len(candidates)} columns"
     return InputError(f"{text}; {end}" if end else f"{text}.")
 

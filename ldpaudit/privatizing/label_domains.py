@@ -127,6 +127,8 @@ def check_label_type(kind: pa.DataType, *, numeric: bool) -> None:
         If it is nested, or not numeric where the mechanism needs numbers.
     """
     bare = bare_type(kind)
+    if pa.types.is_null(bare):
+        raise InputError("Every row must have a label; the column has none, or the table no rows.")
     numbers_ = any(getattr(pa.types, f"is_{t}")(bare) for t in ("integer", "floating", "decimal"))
     if numeric and not numbers_:
         raise InputError(f"The labels of a numeric mechanism must be numbers. Got {bare} instead.")

@@ -253,6 +253,12 @@ def test_a_file_that_is_none(tmp_path: Path, command: Command) -> None:
         assert name in message
 
 
+def test_a_table_of_a_header_only_is_said_to_have_no_rows(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "head.csv").write_text("age,diagnosis\n")
+    options = (*RR, "--epsilon", "1", "-o", tmp_path / "r.parquet", "--label", "diagnosis")
+    assert "the table no rows" in refused(command, tmp_path, tmp_path / "head.csv", *options)
+
+
 def test_damage_found_half_way_leaves_nothing(tmp_path: Path, command: Command) -> None:
     path = tmp_path / "d.parquet"
     table = pa.Table.from_pandas(frame(30_000), preserve_index=False)
