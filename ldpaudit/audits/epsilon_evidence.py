@@ -9,6 +9,7 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.estimators.detectability import worth_looking_for
 from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.estimators.release_only import ReleaseOnlyEvidence, release_only_evidence
 from ldpaudit.estimators.strongest_bound import BoundEvidence, epsilon_evidence
@@ -61,7 +62,7 @@ def insider_evidence(context: AuditContext) -> BoundEvidence | None:
 
 def _count_insider(context: AuditContext) -> BoundEvidence | None:
     channel = aligned_channel(context)
-    matrix = None if channel is None else channel.matrix
+    matrix = None if channel is None else worth_looking_for(channel).matrix
     return epsilon_evidence(label_counts(context), matrix, context.rng("epsilon", "insider"))
 
 

@@ -26,6 +26,7 @@ from ldpaudit.estimators.detectability import (
     group_power,
     sharpened,
     smallest_detectable,
+    worth_looking_for,
 )
 from ldpaudit.estimators.epsilon_bounds import class_counts
 from ldpaudit.estimators.release_only import ReleaseOnlyEvidence
@@ -158,7 +159,7 @@ def _insider_alpha(context: AuditContext, alpha: float) -> float:
 
 
 def _smallest(sizes: IndexArray, channel: Channel, limit: float, alpha: float) -> float:
-    design = design_bounds(sizes, channel.matrix)
+    design = design_bounds(sizes, worth_looking_for(channel).matrix)
     if design is None:
         return math.inf
 
@@ -176,7 +177,7 @@ def _rows_needed(
 
     def enough(factor: float) -> bool:
         larger = np.ceil(sizes * factor).astype(np.int64)
-        design = design_bounds(larger, channel.matrix)
+        design = design_bounds(larger, worth_looking_for(channel).matrix)
         assert design is not None
         return detection_power(design, larger, worse, limit, alpha) >= WANTED_POWER
 

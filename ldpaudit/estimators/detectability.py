@@ -29,6 +29,7 @@ _NODES = 801
 _SLOW_NODES = 41
 _LARGEST_EPSILON = 60.0
 _NOTHING = 1e-9
+_WORTH_FINDING = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,6 +234,17 @@ def sharpened(channel: Channel, epsilon: float) -> Channel:
     while powered(top).epsilon < epsilon:
         top *= 2
     return powered(float(brentq(lambda s: powered(s).epsilon - epsilon, 0.0, top, xtol=1e-12)))
+
+
+def worth_looking_for(channel: Channel) -> Channel:
+    """Return the channel that bounds are designed for: a claimed one, unless it has ε = 0.
+
+    Such a channel has no guess that is better than another; what would be worth finding is some
+    randomized response.
+    """
+    if channel.epsilon >= _NOTHING or channel.outputs != channel.classes:
+        return channel
+    return sharpened(channel, _WORTH_FINDING)
 
 
 def smallest_detectable(power: Callable[[float], float], limit: float, wanted: float) -> float:

@@ -147,3 +147,8 @@ def test_the_target_is_the_plans() -> None:
     strict = replace(audited, plan=replace(audited.plan, max_undetected_excess=0.01))
     assert value(audited, "power.rows_needed") == 0
     assert value(strict, "power.rows_needed") > 100_000
+
+
+def test_a_claim_of_nothing_has_a_power() -> None:
+    silent = context(RandomizedResponse((0, 1), 1.0), 4000)
+    assert 0 < value(silent, "power.min_detectable_excess") < 0.5
