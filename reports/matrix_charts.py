@@ -99,8 +99,8 @@ def bars(rows: Sequence[Bar], width: int) -> Spec:
     """Return horizontal bars, each with its number in words.
 
     One enormous number must not hide the others: a bar beyond six times the median is cut at the
-    edge; an infinite number has no bar. Wide: label, bar and number side by side. Narrow: label and
-    number above the bar.
+    edge, and a gap near its end says so; an infinite number has no bar.
+    Wide: label, bar and number side by side. Narrow: label and number above the bar.
     """
     wide = width == WIDE
     plot = width - _LABEL - _NUMBER if wide else width
@@ -111,9 +111,9 @@ def bars(rows: Sequence[Bar], width: int) -> Spec:
     y: Spec = {"field": "y", "type": "quantitative", "axis": None}
     y |= {"scale": {"domain": [each * len(rows), 0], "nice": False, "zero": False}}
     data = [
-        {"x": 0.0, "x2": min(row.value, high), "y": i * each + middle - 7, "strong": row.strong}
+        {"x": start, "x2": end, "y": i * each + middle - 7, "strong": row.strong}
         for i, row in enumerate(rows)
-        if math.isfinite(row.value)
+        for start, end in _pieces(row.value, high)
     ]
     place = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}}
     layers: list[Spec] = []
@@ -129,6 +129,13 @@ def bars(rows: Sequence[Bar], width: int) -> Spec:
     strong_words = {"fontWeight": "bold"} if wide else {"fontWeight": "bold", "align": "right"}
     layers.append(_words(numbers, y, plot + (12 if wide else 0), **strong_words))
     return {"width": plot, "height": each * len(rows), "layer": layers}
+
+
+def _pieces(value: float, high: float) -> list[tuple[float, float]]:
+    """Return where a bar is drawn: in two pieces if it is cut, nowhere if it has no end."""
+    if not math.isfinite(value):
+        return []
+    return [(0.0, value)] if value <= high else [(0.0, 0.95 * high), (0.97 * high, high)]
 
 
 def _ends(finite: Sequence[float]) -> tuple[float, float]:

@@ -71,7 +71,7 @@ def _losses(found: Design) -> Part:
     description = (
         f"Expected loss {UNITS[problem.loss]} under the prior, exact, the least first; the best "
         "and the best unbiased candidate are drawn strong. A candidate without a bar has an "
-        "infinite loss; one beyond six times the median has a bar that is cut at the edge."
+        "infinite loss; a bar with a gap near its end is cut, at six times the median."
     )
     figure = bars_figure("candidates", title, description, rows, table)
     intro = (

@@ -1,4 +1,5 @@
 import math
+import statistics
 from collections.abc import Callable
 from xml.etree import ElementTree
 
@@ -7,6 +8,7 @@ import pytest
 from ldpaudit.reports import charts
 from ldpaudit.reports.charts import ACCENT, BEYOND, Axis, Line, Row, Rule, draw
 from ldpaudit.reports.curve_figures import curve_figure, histogram_figure
+from ldpaudit.reports.matrix_charts import Bar, bars
 from ldpaudit.reports.quantities import Printer
 from ldpaudit.result import AuditResult, Curve, Histogram
 
@@ -130,3 +132,12 @@ def test_histogram_that_cannot_be_drawn_is_left_out(
 
 def test_drawing_is_the_same_every_time() -> None:
     assert drawn() == drawn()
+
+
+def test_a_bar_that_is_cut_has_a_gap() -> None:
+    """Two bars of one length with numbers apart would be an untrue picture."""
+    rows = [Bar(str(value), str(value), value) for value in (1.0, 2.0, 3.0, 1e5, float("inf"))]
+    pieces = [datum for layer in bars(rows, 840)["layer"] for datum in layer["data"]["values"]]
+    drawn = [piece for piece in pieces if "x2" in piece]
+    assert len(drawn) == 5  # three whole bars, one in two pieces, none for infinity
+    assert drawn[3]["x2"] < drawn[4]["x"] < drawn[4]["x2"] == 6 * statistics.median((1, 2, 3, 1e5))
