@@ -28,6 +28,10 @@ _MOST_HELD_OUT = 40_000
 _FITTED_CELLS = 1_500_000
 _FEWEST_FITTED = 1_000
 _DISTINCT = 0.99
+_NEVER_EQUAL = (
+    "no synthetic row equals by chance the row that it replaces: such rows count as kept, though "
+    "true rows repeat"
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,9 @@ class Sides:
     original, made : FeatureTable
     labelled : bool
         Whether the synthetic rows' labels are known; else every label faces all of them.
+    repeats : bool
+        Whether true rows repeat and the synthetic ones are known only by differing from the row
+        that they replace: those that equal it by chance are then missing.
     """
 
     true: dict[int, IndexArray]
@@ -48,6 +55,7 @@ class Sides:
     original: FeatureTable
     made: FeatureTable
     labelled: bool
+    repeats: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,19 +121,23 @@ def _sides(context: AuditContext) -> Sides | None:
     if context.claim.name not in ("double-rr", "unknown"):
         return None
     rows = np.flatnonzero(replaced_rows(original, release.features))
-    rows = _once(original, release.features, rows)
-    return Sides(true, dict.fromkeys(true, rows), original, release.features, False)
+    repeats = _repeats(original)
+    if not repeats:
+        rows = _once(release.features, rows)
+    return Sides(true, dict.fromkeys(true, rows), original, release.features, False, repeats)
 
 
-def _once(original: FeatureTable, released: FeatureTable, rows: IndexArray) -> IndexArray:
-    """Return each synthetic row once, where true rows hardly ever repeat.
+def _repeats(original: FeatureTable) -> bool:
+    hashes = hash_rows(original)
+    return len(np.unique(hashes)) < _DISTINCT * len(hashes)
+
+
+def _once(released: FeatureTable, rows: IndexArray) -> IndexArray:
+    """Return each synthetic row once; for true rows that hardly ever repeat.
 
     Copies of one row of a synthetic table are one draw of its generator: on both sides of a split
     they would be recognised, which tells of the table, not of how the generator resembles people.
     """
-    hashes = hash_rows(original)
-    if len(np.unique(hashes)) < _DISTINCT * len(hashes) or not len(rows):
-        return rows
     _, first = np.unique(hash_rows(released.take(rows)), return_index=True)
     return np.asarray(rows[np.sort(first)])
 
@@ -202,12 +214,16 @@ def _outcome(
     )
     calibration = max(one.calibration for one in found)
     estimate = estimated_curve(f"{SYNTHETIC}.estimate", points, f"largest of {len(found)}", rows)
-    curves = (certified_curve(SYNTHETIC, chosen, confidence, words, rows),)
+    curve = certified_curve(SYNTHETIC, chosen, confidence, words, rows)
+    if sides.repeats:
+        given = (*curve.assumptions, _NEVER_EQUAL)
+        curve = curve.model_copy(update={"kind": "estimated", "assumptions": given})
+    curves = (curve,)
     finding = Finding(
         estimates=tuple(support_estimates(SYNTHETIC, points, calibration, rows)),
         curves=curves if estimate is None else (*curves, estimate),
         notes=tuple(Note(audit=AUDIT_ID, text=text) for text in _notes(sides, left_out)),
-        bounds=bound_functions(SYNTHETIC, chosen),
+        bounds={} if sides.repeats else bound_functions(SYNTHETIC, chosen),
     )
     return SyntheticOutcome(finding, estimate, sides.labelled)
 

@@ -100,6 +100,13 @@ def _notes(context: AuditContext, found: tuple[Estimate, ...]) -> Iterator[Note]
             "values.",
             warning=True,
         )
+    if isinstance(claim, DoubleRR) and share.low is not None and share.low > claim.noise:
+        yield _note(
+            "More rows have other features than the declared λ says: more were replaced, or kept "
+            "rows were changed as well, for instance rounded. What is said here of synthetic rows "
+            "is then said of those too.",
+            warning=True,
+        )
     if values["synthetic.own_row_share"].value > 0.5:
         yield _note(
             "Synthetic features are nearer to the very row that they replace than to other "

@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from ldpaudit.attacks.feature_cells import hash_rows
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.memorisation import count_memorisation, count_own_rows
+from ldpaudit.estimators.memorisation import count_memorisation
 from ldpaudit.estimators.metric import ColumnMetric, fit_metric
+from ldpaudit.estimators.own_rows import count_own_rows
 from ldpaudit.release import FeatureTable, IndexArray, joined
 from ldpaudit.result import Estimate
 
@@ -27,10 +29,9 @@ def own_row_estimate(context: AuditContext, original: FeatureTable, rows: IndexA
     context.progress.step("comparing synthetic rows with the rows that they replace")
     rng = context.rng(_AUDIT_ID, "own-row")
     metric = _metric(original, rng)
+    true, made = original.take(rows), context.release.features.take(rows)
     counts = count_own_rows(
-        metric.transform(original.take(rows)),
-        metric.transform(context.release.features.take(rows)),
-        rng,
+        metric.transform(true), metric.transform(made), rng, (hash_rows(true), hash_rows(made))
     )
     lower = counts.share_lower(1 - context.plan.confidence)
     return Estimate(
@@ -45,7 +46,7 @@ def own_row_estimate(context: AuditContext, original: FeatureTable, rows: IndexA
         count=counts.wins,
         method="random pairs of replaced rows: are the two synthetic rows nearer to their own true "
         "rows than swapped? ½ where they are drawn independently of the rows that they replace; "
-        "Clopper–Pearson over the pairs that differ",
+        "Clopper–Pearson over the pairs that differ and could have been swapped",
         assumptions=("each synthetic row is drawn independently of the others",),
         reference="Busa-Fekete et al. (2023), Mechanism 2",
     )
@@ -72,7 +73,10 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
         return ()
     alpha = 1 - context.plan.confidence
     share, epsilon = counts.share_lower(alpha), counts.epsilon_lower(alpha)
-    same = "audited and held-out rows are independent rows of one population"
+    given = (
+        "audited and held-out rows are independent rows of one population",
+        "a synthetic row does not depend on the row that it replaces, nor on that row's true label",
+    )
     method = (
         "pairs of an audited and a held-out row: which is the closest record of more synthetic "
         "rows? A fair coin where the generator saw neither; Clopper–Pearson over decisive pairs"
@@ -89,7 +93,7 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
             n=counts.decisive,
             count=counts.wins,
             method=method,
-            assumptions=(same,),
+            assumptions=given,
             reference="Steinke et al. (2023), Theorem 5.2 with δ = 0",
         ),
         Estimate.model_validate(
@@ -103,7 +107,7 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
                 "unit": "nats",
                 "n": counts.decisive,
                 "method": "the same pairs: ε of exchanging one training row of the generator",
-                "assumptions": (same,),
+                "assumptions": given,
                 "reference": "Steinke et al. (2023), Theorem 5.2 with δ = 0",
                 "smallest_cell": min(counts.wins, counts.decisive - counts.wins),
             }

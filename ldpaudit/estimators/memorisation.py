@@ -113,7 +113,7 @@ def count_memorisation(
     InsufficientDataError
         If there are fewer than 20 pairs, or no synthetic row.
     """
-    _check(training, held_out, synthetic)
+    check_points(training, held_out, synthetic)
     pairs = min(len(training), len(held_out))
     if pairs < MIN_PAIRS or len(synthetic) == 0:
         raise InsufficientDataError(
@@ -147,70 +147,6 @@ def count_memorisation(
     )
 
 
-@dataclass(frozen=True)
-class OwnRowCounts:
-    """Random pairs of replaced rows, and whether their synthetic rows betray them.
-
-    Attributes
-    ----------
-    decisive : int
-        Pairs in which the synthetic rows are nearer to the true rows in one order than in the
-        other.
-    wins : int
-        Those of them in which the order is the released one.
-
-    Notes
-    -----
-    Where each synthetic row is drawn independently of the row that it replaces, from one and the
-    same law, exchanging the synthetic rows of a pair changes no probability. So given the rows of
-    each pair without their order ``wins`` ~ Binomial(decisive, ½) exactly.
-    """
-
-    decisive: int
-    wins: int
-
-    @property
-    def p_value(self) -> float:
-        """P(as many wins or more) where synthetic rows do not depend on the rows they replace."""
-        return float(binom.sf(self.wins - 1, self.decisive, 0.5))
-
-    def share_lower(self, alpha: float) -> float:
-        """Return the lower confidence bound at 1 − alpha of the chance of a win, pairs i.i.d."""
-        return float(clopper_pearson_lower(self.wins, self.decisive, alpha))
-
-
-def count_own_rows(
-    replaced: Float32Array, synthetic: Float32Array, rng: np.random.Generator
-) -> OwnRowCounts:
-    """Count the pairs of rows whose synthetic rows are nearer to their own true rows than swapped.
-
-    Parameters
-    ----------
-    replaced, synthetic : float32 arrays of shape (m, d)
-        Coordinates of the true rows that were replaced, and of what stands in for each.
-    rng : numpy.random.Generator
-        Pairs the rows at random.
-
-    Raises
-    ------
-    InputError
-        If the shapes differ or a coordinate is not finite.
-    InsufficientDataError
-        If there are fewer than 20 pairs.
-    """
-    _check(replaced, synthetic)
-    if len(replaced) != len(synthetic):
-        raise InputError("Every replaced row must have one synthetic row.")
-    if len(replaced) < 2 * MIN_PAIRS:
-        raise InsufficientDataError(f"At least {2 * MIN_PAIRS} rows must have been replaced.")
-    order = rng.permutation(len(replaced))[: len(replaced) // 2 * 2].reshape(2, -1)
-    x = replaced[order].astype(np.float64)
-    s = synthetic[order].astype(np.float64)
-    # ‖s₀−x₀‖² + ‖s₁−x₁‖² < ‖s₀−x₁‖² + ‖s₁−x₀‖²  ⟺  (s₀ − s₁)·(x₀ − x₁) > 0
-    gain = np.einsum("ij,ij->i", s[0] - s[1], x[0] - x[1])
-    return OwnRowCounts(int((gain != 0).sum()), int((gain > 0).sum()))
-
-
 def closest_records(rows: Float32Array, records: Float32Array) -> IndexArray:
     """Return the index of each row's closest record in Euclidean distance, int64 of shape (m,)."""
     return closest(rows, records, 1)[1][:, 0]
@@ -242,7 +178,8 @@ def row_keys(matrix: npt.NDArray[np.float32]) -> npt.NDArray[np.void]:
     return plain.view(np.dtype((np.void, plain.itemsize * plain.shape[1])))[:, 0]
 
 
-def _check(*blocks: Float32Array) -> None:
+def check_points(*blocks: Float32Array) -> None:
+    """Raise InputError unless the blocks have the same coordinates, all finite."""
     if len({block.shape[1] for block in blocks}) > 1 or blocks[0].shape[1] == 0:
         raise InputError("Training, held-out and synthetic rows must have the same coordinates.")
     if not all(np.isfinite(block).all() for block in blocks):

@@ -163,6 +163,7 @@ def test_synthetic_features_with_their_labels(double_rr: Finding) -> None:
         curve(double_rr, "renyi.synthetic"),
         curve(double_rr, "renyi.synthetic.estimate"),
     )
+    assert found.kind == "certified"
     assert 0 < value(found, 3.0) <= 3 * 0.5**2 / 2
     # The larger of two estimates, each with a standard error of about 0.04.
     assert value(estimate, 2.0) == pytest.approx(0.25, abs=0.14)
@@ -183,6 +184,28 @@ def test_synthetic_features_without_their_labels() -> None:
     released = curve(finding, "renyi.release")
     for order in (1.5, 2.0):
         assert value(epsilon, order) > value(released, order)
+
+
+def test_where_true_rows_repeat_what_replaced_rows_show_is_no_certificate() -> None:
+    """One feature, 1 with probability 0.1, drawn anew: Δ is 0, but rows that differ are even."""
+    rng, n = np.random.default_rng(4), 6_000
+    truth, claim = rng.integers(0, 2, n).astype(np.int32), DoubleRR((0, 1), 0.9)
+    original, table = (rng.random((2, n, 1)) < 0.1).astype(float)
+    drawn = claim.sample(truth, rng.integers(0, 2, n).astype(np.int32), rng)
+    kept = (drawn.synthetic_rows < 0)[:, None]
+    released = np.where(kept, original, table[drawn.synthetic_rows])
+    release = Release(
+        features(released),
+        ReleasedLabels(drawn.labels),
+        (0, 1),
+        (0, 1),
+        TrueLabels(truth),
+        original=features(original),
+    )
+    found = curve(RenyiAudit().run(context(release, claim)), "renyi.synthetic")
+    assert value(found, 2.0) > 0.1
+    assert found.kind == "estimated"
+    assert any("by chance" in given for given in found.assumptions)
 
 
 def test_without_original_the_divergence_is_missed() -> None:

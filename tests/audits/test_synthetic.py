@@ -102,6 +102,11 @@ def test_fewer_replaced_rows_than_declared_are_found() -> None:
     assert any("declared λ" in text for text in warned(finding))
 
 
+def test_more_changed_rows_than_declared_are_found() -> None:
+    finding = audited(release(noise=0.5, claimed=0.3))
+    assert any("rounded" in text for text in warned(finding))
+
+
 @pytest.mark.validate
 def test_honest_releases_are_accused_no_more_often_than_the_level_says() -> None:
     runs, own, seen = 100, 0, 0

@@ -3,7 +3,8 @@ import pytest
 from scipy.stats import binom
 
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.memorisation import count_memorisation, count_own_rows, exact_copies
+from ldpaudit.estimators.memorisation import count_memorisation, exact_copies
+from ldpaudit.estimators.own_rows import count_own_rows
 
 ALPHA = 0.05
 
@@ -107,6 +108,33 @@ def test_own_rows_are_told_where_synthetic_rows_follow_the_label() -> None:
         told = count_own_rows(true + label, made + label, rng)
         assert told.share_lower(0.001) > 0.5
     assert fair <= limit(100)
+
+
+def test_rows_that_differ_by_selection_do_not_betray_their_own_row() -> None:
+    """Values 0, 1 against 1, 2: only rows that differ are known to be replaced.
+
+    Counted without regard to that, every decisive pair is a win.
+    """
+    accusations = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        true, made = rng.integers(0, 2, 900), rng.choice([0, 1, 2], 900, p=[0.05, 0.55, 0.4])
+        seen = true != made
+        points = [part[seen, None].astype(np.float32) for part in (true, made)]
+        keys = (true[seen].astype(np.uint64), made[seen].astype(np.uint64))
+        assert count_own_rows(*points, rng).share_lower(0.001) > 0.5
+        accusations += count_own_rows(*points, rng, keys).share_lower(ALPHA) > 0.5
+    assert accusations <= limit(100)
+
+
+def test_own_rows_are_told_with_keys_as_well() -> None:
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 50, 900)
+    made = np.clip(true + rng.integers(-20, 21, 900), 0, 49)
+    seen = true != made
+    points = [part[seen, None].astype(np.float32) for part in (true, made)]
+    keys = (true[seen].astype(np.uint64), made[seen].astype(np.uint64))
+    assert count_own_rows(*points, rng, keys).share_lower(0.001) > 0.6
 
 
 def test_exact_copies_count_missing_values_as_equal() -> None:
