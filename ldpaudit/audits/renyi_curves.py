@@ -41,7 +41,7 @@ def certified_curve(
         x_label=X_LABEL,
         unit="nats",
         n=n,
-        method=method,
+        method=f"{method}; each order at its own level",
         assumptions=(INDEPENDENT,),
         reference=_CERTIFICATE,
     )

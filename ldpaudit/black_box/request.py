@@ -26,7 +26,8 @@ class Request:
         input, are used to choose the event.
     claim : Claim
     features : str
-        ``MODULE:FUNCTION`` called as ``features(outputs, value)``; empty: none.
+        ``MODULE:FUNCTION`` called as ``features(outputs, value)``; empty: none. What it returns
+        for an output must not depend on the other outputs.
     confidence : float
         One-sided, in (0, 1).
     max_excess : float

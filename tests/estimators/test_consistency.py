@@ -26,6 +26,21 @@ def test_the_entry_test_is_twice_the_smaller_binomial_tail() -> None:
         assert found == pytest.approx(min(1, 2 * one_sided), rel=1e-5)
 
 
+def test_the_entry_test_holds_for_rows_of_unequal_probabilities() -> None:
+    """Exactly: the law of a sum of unequal coins, and the chance of each p-value or less."""
+    rng = np.random.default_rng(0)
+    for trial in range(40):
+        n = int(rng.integers(2, 40))
+        chances = rng.random(n) ** rng.integers(1, 12)
+        chances = (1 - chances if trial % 2 else chances).round(6)
+        law = np.ones(1)
+        for chance in chances:
+            law = np.convolve(law, [1 - chance, chance])
+        found = binomial_p_value(np.arange(n + 1), np.array(n), np.array(chances.mean()))
+        for p_value in found[found <= 0.1]:
+            assert law[found <= p_value].sum() <= p_value * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("k", [2, 3, 8])
 def test_p_values_are_valid(k: int) -> None:
     rng = np.random.default_rng(0)
