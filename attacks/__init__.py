@@ -36,7 +36,7 @@ ATTACKS: Final = {
     "classifier-network-plain": "ldpaudit.attacks.corrected_classifiers:network_plain",
     "bayes-network": "ldpaudit.attacks.corrected_classifiers:NetworkBayesAttack",
 }
-"""The built-in attacks, cheap ones first; imported when they run."""
+"""The built-in attacks in the order in which a budget is spent on them; imported when they run."""
 
 
 def available_attacks() -> dict[str, str]:

@@ -66,24 +66,24 @@ def cost_of(attack: object, size: Size) -> Parts:
 
 
 def affordable(costs: Sequence[tuple[str, Parts]], budget: float) -> Choice:
-    """Choose attacks by predicted cost, cheap ones first, until the budget is spent.
+    """Choose attacks by predicted cost until the budget is spent; cheap ones are to run first.
 
     Parameters
     ----------
     costs : sequence of (name, parts)
-        In the order of preference among equally cheap ones.
+        In the order of preference: an attack is taken if it fits into what those before it leave.
     budget : float
         Seconds.
     """
-    ordered = sorted(costs, key=lambda pair: sum(pair[1].values()))
     paid: set[str] = set()
-    spent, names, too_dear = 0.0, [], {}
-    for name, parts in ordered:
+    spent, chosen, too_dear = 0.0, [], {}
+    for name, parts in costs:
         price = sum(seconds for part, seconds in parts.items() if part not in paid)
         if spent + price > budget:
             too_dear[name] = price
             continue
         spent += price
         paid |= set(parts)
-        names.append(name)
-    return Choice(tuple(names), too_dear)
+        chosen.append((name, parts))
+    ordered = sorted(chosen, key=lambda pair: sum(pair[1].values()))
+    return Choice(tuple(name for name, _ in ordered), too_dear)

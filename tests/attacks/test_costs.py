@@ -21,6 +21,16 @@ def test_cheap_attacks_come_first_and_shared_parts_are_paid_once():
     assert chosen.too_dear == {"dear": 5.0}
     assert affordable(costs, 0.0).names == ("free",)
     assert affordable(costs, 7.0).names == ("free", "first", "second", "dear")
+    # Five seconds are spent on what is preferred.
+    assert affordable(costs, 5.0).names == ("free", "dear")
+
+
+def test_bayes_is_preferred_to_the_single_classifiers():
+    size = Size(130_000, 8, 53)
+    costs = [(name, cost_of(create_attack(name, Knowledge(CHANNEL)), size)) for name in ATTACKS]
+    chosen = affordable(costs, 60.0)
+    assert {"bayes", "knn"} <= set(chosen.names)
+    assert "classifier-boosting-plain" in chosen.too_dear
 
 
 @pytest.mark.parametrize("name", ATTACKS)
