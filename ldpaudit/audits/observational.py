@@ -72,12 +72,13 @@ class ObservationalAudit:
         bounds = {}
         # Where no feature is used, the counts of the mechanism audit bound ε better, and a second
         # bound would only take of their error probability.
-        if evidence and feature_dependence(context) is not None:
+        needed = feature_dependence(context) is not None
+        if evidence and needed:
             bounds[LOWER] = partial(_strongest, evidence)
         return Finding(
             estimates=(*estimates, *game),
             curves=curves,
-            notes=(*_notes(evidence), *notes),
+            notes=(*(_notes(evidence) if needed else ()), *notes),
             bounds=bounds,
         )
 

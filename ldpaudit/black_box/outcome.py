@@ -129,6 +129,11 @@ class BlackBoxAudit:
             lines.append(f"  power        {self._power(self.claim.epsilon)}")
         if self.delta_lower is not None and self.delta_lower > self.claim.delta:
             lines.append(f"  certified    δ ≥ {_down(self.delta_lower)} at the claimed ε")
+        if self.epsilon_lower == 0 and self.claim.epsilon:
+            lines.append(
+                "  warning      no two inputs were told apart: does the function know them as "
+                f'{type(self.inputs[0]).__name__}? In a JSON list 0 is a number and "0" a text'
+            )
         if self.opaque:
             lines.append(
                 f"  warning      {self.opaque} entry(ies) of the outputs hardly ever repeat and "

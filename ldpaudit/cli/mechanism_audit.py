@@ -17,7 +17,8 @@ def audit(
         ),
     ],
     inputs: Annotated[
-        str, option("--inputs", help="The values to tell apart: A,B,… or a JSON list.")
+        str,
+        option("--inputs", help="The values to tell apart: A,B,… (0 is a number) or a JSON list."),
     ],
     samples: Annotated[
         int, option("--samples", help="Outputs to draw of each input of the tested pair.")

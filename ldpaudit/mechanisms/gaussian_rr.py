@@ -190,7 +190,7 @@ class GaussianRR(RandomizedResponse):
         if not fits.all():
             raise InputError(
                 f"Every feature vector must have norm at most R; {int((~fits).sum())} row(s) do "
-                f"not. Scale or project them first."
+                f"not. Scale them, or project them onto the ball (--project)."
             )
         if not simulation:
             return gaussian_release(values, self.sigma)
