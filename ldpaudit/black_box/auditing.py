@@ -33,6 +33,8 @@ from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 
 CHUNK = 20_000
+EPSILON_SHARE, DELTA_SHARE = 0.9, 0.1
+"""Of the error probability, where a claim is judged by a bound of ε and one of δ."""
 """Outputs asked for in one call, at most."""
 _PROBE = 500
 _TRAINING_SHARE, _TRAINING = 0.1, 20_000
@@ -195,6 +197,10 @@ def _outcome(
 ) -> BlackBoxAudit:
     alpha, claim, best = 1 - request.confidence, request.claim, choices[0]
     claimed = claim.epsilon
+    # The verdict rests on both bounds, so a claim is refuted wrongly with probability alpha at most.
+    first, second = (
+        (alpha, 0.0) if claimed is None else (EPSILON_SHARE * alpha, DELTA_SHARE * alpha)
+    )
     return BlackBoxAudit(
         function=request.function,
         inputs=request.inputs,
@@ -202,11 +208,11 @@ def _outcome(
         seed=request.seed,
         confidence=request.confidence,
         claim=claim,
-        epsilon_lower=epsilon_lower(counts[0], alpha, claim.delta).epsilon,
-        delta_lower=None if claimed is None else delta_lower(counts[1], claimed, alpha),
+        epsilon_lower=epsilon_lower(counts[0], first, claim.delta).epsilon,
+        delta_lower=None if claimed is None else delta_lower(counts[1], claimed, second),
         detectable=None
         if claimed is None
-        else detectable_epsilon(counts[0], claimed, alpha, claim.delta),
+        else detectable_epsilon(counts[0], claimed, first, claim.delta),
         max_excess=request.max_excess,
         candidates=counts[0].candidates,
         right=counts[0].right,

@@ -47,7 +47,7 @@ class BlackBoxAudit:
         Outputs per input of the tested pair, about.
     seed : int
     confidence : float
-        One-sided, of each certified bound by itself.
+        One-sided, of the certified bounds together.
     claim : Claim
     epsilon_lower : float
         Certified, in nats.
@@ -88,15 +88,19 @@ class BlackBoxAudit:
 
     @property
     def verdict(self) -> Literal["pass", "fail", "inconclusive"]:
-        """``fail``: the bound exceeds the claim; ``pass``: it does not, and could have."""
+        """``fail``: a bound exceeds the claim; ``pass``: none does, and that of ε could have."""
         claimed = self.claim.epsilon
         if claimed is None:
             return "inconclusive"
-        if self.epsilon_lower > claimed:
+        if self.epsilon_lower > claimed or self._exceeds_delta:
             return "fail"
         assert self.detectable is not None
         weak = self.detectable > claimed + self.max_excess
         return "inconclusive" if weak or self.opaque else "pass"
+
+    @property
+    def _exceeds_delta(self) -> bool:
+        return self.delta_lower is not None and self.delta_lower > self.claim.delta
 
     def sentences(self) -> list[str]:
         """Return the outcome in words, the verdict first."""
@@ -114,6 +118,12 @@ class BlackBoxAudit:
         claimed = self.claim.epsilon
         if claimed is None:
             return "Nothing was claimed, so nothing was judged."
+        if self.verdict == "fail" and self.epsilon_lower <= claimed:
+            assert self.delta_lower is not None
+            return (
+                f"Violation found: the randomizer claims ε = {claimed:g}{delta}, but at that ε at "
+                f"least δ = {_down(self.delta_lower, 6)} is certified."
+            )
         if self.verdict == "fail":
             return (
                 f"Violation found: the randomizer claims ε = {claimed:g}{delta}, but at least "
@@ -127,8 +137,9 @@ class BlackBoxAudit:
         lines = []
         if self.claim.epsilon is not None and self.verdict != "fail":
             lines.append(f"  power        {self._power(self.claim.epsilon)}")
-        if self.delta_lower is not None and self.delta_lower > self.claim.delta:
-            lines.append(f"  certified    δ ≥ {_down(self.delta_lower)} at the claimed ε")
+        if self._exceeds_delta:
+            assert self.delta_lower is not None
+            lines.append(f"  certified    δ ≥ {_down(self.delta_lower, 6)} at the claimed ε")
         if self.epsilon_lower == 0 and self.claim.epsilon:
             lines.append(
                 "  warning      no two inputs were told apart: does the function know them as "
@@ -202,8 +213,8 @@ class BlackBoxAudit:
         return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def _down(epsilon: float) -> str:
-    return f"{math.floor(epsilon * 1000) / 1000:g}"
+def _down(bound: float, digits: int = 3) -> str:
+    return f"{math.floor(bound * 10**digits) / 10**digits:g}"
 
 
 def _number(value: float | None) -> float | str | None:

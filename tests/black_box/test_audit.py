@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,13 @@ def test_a_faulty_one_fails() -> None:
     assert found.verdict == "fail"
     assert found.delta_lower is not None
     assert found.delta_lower > 0.2
+
+
+def test_a_delta_above_the_claimed_one_fails_whatever_the_bound_of_epsilon() -> None:
+    found = replace(audit("sue"), delta_lower=0.0123456)
+    assert found.verdict == "fail"
+    assert "at that ε at least δ = 0.012345 is certified" in found.sentences()[0]
+    assert replace(found, delta_lower=0.0).verdict == "pass"
 
 
 def test_a_leak_is_finite() -> None:
