@@ -197,10 +197,9 @@ def _outcome(
 ) -> BlackBoxAudit:
     alpha, claim, best = 1 - request.confidence, request.claim, choices[0]
     claimed = claim.epsilon
-    # The verdict rests on both bounds, so a claim is refuted wrongly with probability alpha at most.
-    first, second = (
-        (alpha, 0.0) if claimed is None else (EPSILON_SHARE * alpha, DELTA_SHARE * alpha)
-    )
+    # The verdict rests on both bounds: an honest claim is refuted with probability alpha at most.
+    first = alpha if claimed is None else EPSILON_SHARE * alpha
+    second = DELTA_SHARE * alpha
     return BlackBoxAudit(
         function=request.function,
         inputs=request.inputs,
