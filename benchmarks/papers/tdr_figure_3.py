@@ -22,10 +22,12 @@ from typing import Any
 import numpy as np
 import torch
 from mnist import SEED, Images, as_features, fitted_generator, generated
-from picture import Line, Panel, save
+from picture import save
+from tdr_figure_3_tables import Point, panels, print_accuracies, print_attackers, print_claims
 
 from ldpaudit.attacks.interface import conditioned
-from ldpaudit.attacks.synthetic_rows import original_share
+from ldpaudit.attacks.synthetic_rows import Discrimination, original_share
+from ldpaudit.estimators.discriminators import fit_discriminator
 from ldpaudit.learners import ReleaseClassifier
 from ldpaudit.learners.network import NetworkOptions
 from ldpaudit.mechanisms import RandomizedResponse
@@ -51,26 +53,6 @@ class Released:
     table_labels: np.ndarray
 
 
-@dataclass(frozen=True)
-class Point:
-    """Accuracies at one λ; label inference on the released rows, ``*_test`` on the test images."""
-
-    noise: float
-    rr_in_sample: float
-    rr_cross: float
-    rr_test: float
-    first_in_sample: float
-    first_test: float
-    double_in_sample: float
-    double_cross: float
-    double_test: float
-    label_alone: float
-    with_label: float
-    knows_generator: float
-    knows_table: float
-    seconds: float
-
-
 def main() -> None:
     options = _options()
     torch.set_num_threads(options.threads)
@@ -84,11 +66,11 @@ def main() -> None:
     for noise in options.lambdas:
         points.append(measured(images, made, noise, device))
         print(f"λ = {noise:.3f}: {points[-1].seconds:.0f} s of processor time.", flush=True)
-    _print_accuracies(points)
-    _print_attackers(points)
-    _print_claims(points)
+    print_accuracies(points)
+    print_attackers(points)
+    print_claims(points)
     if options.svg is not None:
-        save(options.svg, _panels(points))
+        save(options.svg, panels(points))
 
 
 def _options() -> argparse.Namespace:
@@ -217,6 +199,9 @@ def _knowing(
     """Return the attacks of who holds other rows of the generator, and of who holds the table."""
     accuracy = {}
     others = generated(made, found.table_labels, rng)
+    linear = fit_discriminator(others, found.x, "logistic", rng=rng)
+    original = Discrimination(linear, plain.noise).predict(as_features(found.x))
+    accuracy["knows_linearly"] = right(_aware(found, posterior, original, plain), images.y)
     for name, table in (("knows_generator", others), ("knows_table", found.table)):
         known = SyntheticTable(as_features(table), found.table_labels)
         share = original_share(as_features(found.x), known, plain.noise, 2, rng)
@@ -232,77 +217,6 @@ def _aware(
     weight = np.broadcast_to(np.asarray(original), len(posterior))[:, None]
     own = plain.channel.matrix.T[found.labels]
     return conditioned(weight * posterior + (1 - weight) / 2, own)
-
-
-def _print_accuracies(points: list[Point]) -> None:
-    print("\nModels of the released rows, attacking by the features alone (h(x̃) against y):\n")
-    heads = ("λ", "flip", "RR attack", "cross", "RR test", "double attack", "cross", "double test")
-    heads += ("first term attack", "first term test", "1 − λ/2")
-    print(f"| {' | '.join(heads)} |\n|{'---:|' * len(heads)}")
-    for p in points:
-        cells = (p.rr_in_sample, p.rr_cross, p.rr_test, p.double_in_sample, p.double_cross)
-        cells += (p.double_test, p.first_in_sample, p.first_test, 1 - p.noise / 2)
-        print(f"| {p.noise:.3f} | {p.noise / 2:.3f} | " + _percent(cells))
-
-
-def _print_attackers(points: list[Point]) -> None:
-    print("\nDouble RR: attackers who look at the released label as well (cross-fitted):\n")
-    print("| λ | released label alone | + features | + generator | + table | 1 − λ²/2 |")
-    print("|" + "---:|" * 6)
-    for p in points:
-        cells = (p.label_alone, p.with_label, p.knows_generator, p.knows_table)
-        print(f"| {p.noise:.3f} | " + _percent((*cells, 1 - p.noise**2 / 2)))
-
-
-def _percent(cells: tuple[float, ...]) -> str:
-    return " | ".join(f"{100 * cell:.2f} %" for cell in cells) + " |"
-
-
-def _print_claims(points: list[Point]) -> None:
-    """Print each published claim beside what was measured, under both readings of λ."""
-    print("\n| published | reading of λ | measured | holds |\n|---|---|---|---|")
-    for reading, scale in (("replacement", 1.0), ("flip", 2.0)):
-        meant = [p for p in points if p.noise <= 0.4 * scale + 1e-9]
-        strong = [p for p in meant if p.noise >= scale / 3 - 1e-9]
-        last = next((p for p in meant if abs(p.noise - 0.4 * scale) < 1e-9), None)
-        _row("RR attack high for all λ ≤ 0.4 (> 95 %)", reading, meant, "rr_in_sample", 0.95)
-        if last is not None:
-            value = last.double_in_sample
-            ask = "double RR attack below 65 % at λ = 0.4"
-            print(f"| {ask} | {reading} | {100 * value:.2f} % | {_yes(value < 0.65)} |")
-        ask = "double RR test accuracy > 95 % for λ ≥ 1/3"
-        _row(ask, reading, strong, "double_test", 0.95)
-
-
-def _row(claim: str, reading: str, points: list[Point], name: str, limit: float) -> None:
-    if points:
-        least = min(getattr(p, name) for p in points)
-        print(f"| {claim} | {reading} | least {100 * least:.2f} % | {_yes(least > limit)} |")
-
-
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"
-
-
-def _panels(points: list[Point]) -> list[Panel]:
-    noise = [p.noise for p in points]
-
-    def line(name: str, field: str) -> Line:
-        return Line(name, noise, [100 * getattr(p, field) for p in points])
-
-    attacks = [
-        line("RR", "rr_in_sample"),
-        line("double RR", "double_in_sample"),
-        line("double RR, released label alone", "label_alone"),
-        line("double RR, knows the generator", "knows_generator"),
-        line("double RR, holds the synthetic table", "knows_table"),
-    ]
-    tests = [line("RR", "rr_test"), line("double RR", "double_test")]
-    x, y = "λ (chance of a replacement)", "accuracy in %"
-    return [
-        Panel("Label inference on released rows", x, y, attacks, (50, 100)),
-        Panel("Test images", x, y, tests, (50, 100)),
-    ]
 
 
 if __name__ == "__main__":
