@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
-    from ldpaudit.numeric_labels import NumericView
     from ldpaudit.policy import Policy
 
 
@@ -109,6 +108,7 @@ def audit(
     from ldpaudit.datasets.canaries import with_canaries
     from ldpaudit.datasets.public_posterior import with_public_posterior
     from ldpaudit.datasets.slices import read_slices
+    from ldpaudit.mechanisms.numeric_view import declared_view
     from ldpaudit.pipeline import run_audit
     from ldpaudit.policy import load_policy
 
@@ -130,7 +130,7 @@ def audit(
         drop=tuple(drop),
         features=None if features is None else tuple(features),
         declaration=_declaration(mechanism),
-        numeric=_numeric_view,
+        numeric=declared_view,
         reports=_report_reading,
     )
     plan = Plan(
@@ -166,15 +166,6 @@ def _report_reading(declaration: Declaration) -> "FrequencyOracle | None":
     if declaration.name != NAME:
         return None
     return FrequencyOracle.from_parameters(declaration.parameters, ())
-
-
-def _numeric_view(declaration: Declaration, rows: int) -> "NumericView | None":
-    from ldpaudit.mechanisms import from_declaration
-    from ldpaudit.mechanisms.numeric_view import NUMERIC_NAMES, numeric_view
-
-    if declaration.name not in NUMERIC_NAMES:
-        return None
-    return numeric_view(from_declaration(declaration, ()), rows)
 
 
 def available_threads() -> int:

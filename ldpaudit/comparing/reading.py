@@ -10,11 +10,9 @@ from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.labelled_rows import LabelledRows
 from ldpaudit.datasets.tabular import open_table
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms import from_declaration
-from ldpaudit.mechanisms.numeric_view import NUMERIC_NAMES, numeric_view
-from ldpaudit.numeric_labels import NumericView
+from ldpaudit.mechanisms.numeric_view import declared_view
 from ldpaudit.progress import Progress
-from ldpaudit.release import Declaration, Release
+from ldpaudit.release import Release
 from ldpaudit.result import AuditResult, Note
 
 _DOUBLE = "double-rr"
@@ -120,13 +118,7 @@ def _release(
         id_column=request.id_column,
         drop=request.drop,
         features=request.features,
-        numeric=_numeric_view,
+        numeric=declared_view,
     )
     notes = tuple(Note(audit="reading", text=text, level="warning") for text in reading.warnings)
     return ReleaseInput(letter, name, reading.release, reading.test, notes)
-
-
-def _numeric_view(declaration: Declaration, rows: int) -> NumericView | None:
-    if declaration.name not in NUMERIC_NAMES:
-        return None
-    return numeric_view(from_declaration(declaration, ()), rows)

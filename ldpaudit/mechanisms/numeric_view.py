@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.additive import AdditiveNoise
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.discrete_noise import DiscreteNoise
@@ -19,7 +20,7 @@ from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.numeric_labels import NumericCoding, NumericView
-from ldpaudit.release import FloatArray
+from ldpaudit.release import Declaration, FloatArray
 
 MOST_VALUES: Final = 64
 """With more labels or outputs they are grouped."""
@@ -55,6 +56,19 @@ def numeric_view(claim: Mechanism, rows: int) -> NumericView | None:
         return None
     most = max(2, min(MOST_VALUES, rows // 10))
     return NumericView(_label_coding(claim, most), _output_coding(claim, most))
+
+
+def declared_view(declaration: Declaration, rows: int) -> NumericView | None:
+    """Return the view of a declared mechanism; None for one that is not on numbers.
+
+    Raises
+    ------
+    InputError
+        If the declaration is not that of a mechanism.
+    """
+    if declaration.name not in NUMERIC_NAMES:
+        return None
+    return numeric_view(from_declaration(declaration, ()), rows)
 
 
 def view_channel(claim: Mechanism, view: NumericView) -> Channel | None:
