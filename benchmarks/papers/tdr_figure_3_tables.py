@@ -55,25 +55,29 @@ def _percent(cells: tuple[float, ...]) -> str:
 
 
 def print_claims(points: list[Point]) -> None:
-    """Print each published claim beside what was measured, under both readings of λ."""
-    print("\n| published | reading of λ | measured | holds |\n|---|---|---|---|")
+    """Print each published claim beside what was measured, under both readings of λ.
+
+    Judged by the published learner, which drops the loss's second term; the full one in brackets.
+    """
+    print("\n| published | reading of λ | measured (second term kept) | holds |\n|---|---|---|---|")
     for reading, scale in (("replacement", 1.0), ("flip", 2.0)):
         meant = [p for p in points if p.noise <= 0.4 * scale + 1e-9]
         strong = [p for p in meant if p.noise >= scale / 3 - 1e-9]
-        last = next((p for p in meant if abs(p.noise - 0.4 * scale) < 1e-9), None)
-        _row("RR attack high for all λ ≤ 0.4 (> 95 %)", reading, meant, "rr_in_sample", 0.95)
-        if last is not None:
-            value = last.double_in_sample
-            ask = "double RR attack below 65 % at λ = 0.4"
-            print(f"| {ask} | {reading} | {100 * value:.2f} % | {_yes(value < 0.65)} |")
-        ask = "double RR test accuracy > 95 % for λ ≥ 1/3"
-        _row(ask, reading, strong, "double_test", 0.95)
+        last = [p for p in meant if abs(p.noise - 0.4 * scale) < 1e-9]
+        if not strong:
+            continue
+        least = min(p.rr_in_sample for p in meant)
+        _row("RR attack high for all λ ≤ 0.4 (> 95 %)", reading, [least], least > 0.95)
+        if last:
+            found = [last[0].first_in_sample, last[0].double_in_sample]
+            _row("double RR attack below 65 % at λ = 0.4", reading, found, found[0] < 0.65)
+        found = [min(p.first_test for p in strong), min(p.double_test for p in strong)]
+        _row("double RR test accuracy > 95 % for λ ≥ 1/3", reading, found, found[0] > 0.95)
 
 
-def _row(claim: str, reading: str, points: list[Point], name: str, limit: float) -> None:
-    if points:
-        least = min(getattr(p, name) for p in points)
-        print(f"| {claim} | {reading} | least {100 * least:.2f} % | {_yes(least > limit)} |")
+def _row(claim: str, reading: str, found: list[float], holds: bool) -> None:
+    words = f"{100 * found[0]:.2f} %" + "".join(f" ({100 * value:.2f} %)" for value in found[1:])
+    print(f"| {claim} | {reading} | {words} | {_yes(holds)} |")
 
 
 def _yes(holds: bool) -> str:
@@ -89,12 +93,17 @@ def panels(points: list[Point]) -> list[Panel]:
 
     attacks = [
         line("RR", "rr_in_sample"),
-        line("double RR", "double_in_sample"),
+        line("double RR, as published", "first_in_sample"),
+        line("double RR, second term kept", "double_in_sample"),
         line("double RR, released label alone", "label_alone"),
         line("double RR, knows the generator", "knows_linearly"),
         line("double RR, holds the synthetic table", "knows_table"),
     ]
-    tests = [line("RR", "rr_test"), line("double RR", "double_test")]
+    tests = [
+        line("RR", "rr_test"),
+        line("double RR, as published", "first_test"),
+        line("double RR, second term kept", "double_test"),
+    ]
     x, y = "λ (chance of a replacement)", "accuracy in %"
     return [
         Panel("Label inference on released rows", x, y, attacks, (50, 100)),

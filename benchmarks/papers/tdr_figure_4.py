@@ -130,9 +130,9 @@ def _auc(scores: Scores) -> float:
 
 
 def least_deltas(found: list[Divergence]) -> tuple[float, ...]:
-    """Return what Δ(α) is at least, at 95 % for each order; D_α never falls as α grows."""
+    """Return what Δ(α) is at least, at 95 % for each order alone."""
     bounds = np.array([one.lower for one in found if one.lower is not None])
-    return tuple(np.maximum.accumulate(bounds.max(axis=0)).tolist())
+    return tuple(bounds.max(axis=0).tolist())
 
 
 def estimates(found: list[Divergence], kind: str) -> dict[float, float]:
