@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from processes import heed_interrupts
 from releases import table, written
 
 from ldpaudit import cli
@@ -320,7 +321,12 @@ def test_an_interruption_leaves_nothing(tmp_path: Path) -> None:
     before = sorted(tmp_path.iterdir())
     command = [sys.executable, "-m", "ldpaudit.cli", "run", str(path), "--truth", str(truth)]
     process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+        preexec_fn=heed_interrupts,
     )
     time.sleep(2.5)
     process.send_signal(signal.SIGINT)

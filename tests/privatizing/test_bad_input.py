@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from privatizing.conftest import Command, frame
+from processes import heed_interrupts
 
 RR = ("--mechanism", "randomized-response")
 WEEKS = ("--label", "weeks", "--labels", "0:10:1", "--epsilon", "1")
@@ -278,7 +279,9 @@ def test_an_interruption_leaves_nothing(number: signal.Signals, tmp_path: Path) 
     path.write_text("label,x,y\n" + rows)
     words = ("privatize", path, "-o", out / "r.parquet", "--secret", out / "s.parquet", *RR)
     command = [sys.executable, "-m", "ldpaudit.cli", *map(str, words), "--epsilon", "1"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ)
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=os.environ, preexec_fn=heed_interrupts
+    )
     assert process.stderr is not None
     while "releasing" not in process.stderr.readline():
         pass

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import heed_interrupts
 from sweeping.conftest import ROWS, Command, frame
 
 from ldpaudit.errors import GeneratorDivergedError
@@ -166,7 +167,11 @@ def _start(data: Path, out: Path, *more: Any) -> "subprocess.Popen[str]":
     grid = ("--lambda", "0.2:0.8:3", "--repeats", "2", "--out", out, "--processes", "2")
     command = [sys.executable, "-m", "ldpaudit.cli", "sweep", data, *words, *grid, *FAST[:4], *more]
     return subprocess.Popen(
-        [str(word) for word in command], stderr=subprocess.PIPE, text=True, env=os.environ
+        [str(word) for word in command],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+        preexec_fn=heed_interrupts,
     )
 
 
