@@ -12,6 +12,8 @@ from ldpaudit.reports import render, write_all
 from ldpaudit.result import AuditResult
 from ldpaudit.terminal import progress_on_terminal, say
 
+SPECIAL = frozenset({"numeric-inference", "aggregates", "synthetic"})
+"""Audits of special releases: that they do not apply to another is told in the result only."""
 SUFFIXES = (".gz", ".parquet", ".pq", ".csv", ".tsv")
 
 
@@ -207,7 +209,7 @@ def print_summary(result: AuditResult, paths: ReportPaths, *, quiet: bool) -> No
         waived = " (waived)" if check.waived else ""
         say(f"  {check.verdict:<12} {check.id}: {check.reason}{waived}")
     for record in result.audits:
-        if record.status != "ran":
+        if record.status != "ran" and record.id not in SPECIAL:
             say(f"  {record.status:<12} {record.id}: {record.reason}")
     for note in result.notes:
         if note.level == "warning":
