@@ -15,9 +15,8 @@ from ldpaudit.attacks.feature_cells import Hashes, hash_rows
 from ldpaudit.estimators.discriminators import (
     FEWEST_ROWS,
     Discriminator,
-    Kind,
-    fit_discriminator,
-    is_image,
+    fit_strongest,
+    kinds_for,
 )
 from ldpaudit.release import (
     BoolArray,
@@ -161,11 +160,10 @@ def _discriminating(
     if min(len(p), len(q)) < FEWEST_ROWS or p.shape[1] == 0:
         return _Alike(noise)
     categorical = np.arange(p.shape[1]) < features.categorical.shape[1]
-    kind: Kind = "network" if is_image(p.shape[1], categorical) else "boosting"
-    found = fit_discriminator(
+    found = fit_strongest(
         p,
         q,
-        kind,
+        kinds_for(p.shape[1], categorical, min(len(p), len(q))),
         rng=rng,
         categorical=categorical,
         threads=threads,

@@ -13,7 +13,7 @@ from ldpaudit.audits.renyi_curves import (
     estimated_curve,
     support_estimates,
 )
-from ldpaudit.estimators.discriminators import Kind, fit_discriminator, is_image
+from ldpaudit.estimators.discriminators import fit_strongest, kinds_for
 from ldpaudit.estimators.renyi import ORDERS, RenyiBound, bounds_on, split_scores
 from ldpaudit.estimators.renyi_critics import Scores
 from ldpaudit.estimators.renyi_points import RenyiPoint, calibration_error, renyi_points
@@ -150,10 +150,10 @@ def _of_label(context: AuditContext, sides: Sides, label: int, labels: int) -> _
     half_p, half_q = len(p) // 2, len(q) // 2
     share = min(1.0, 2 / labels)
     most = max(_FEWEST_FITTED, int(share * _FITTED_CELLS / p.shape[1]))
-    model = fit_discriminator(
+    model = fit_strongest(
         p[: min(half_p, most)],
         q[: min(half_q, most)],
-        kind_for(p.shape[1], categorical, min(half_p, half_q)),
+        kinds_for(p.shape[1], categorical, min(half_p, half_q)),
         rng=rng,
         categorical=categorical,
         threads=context.plan.threads,
@@ -176,11 +176,6 @@ def as_matrix(features: FeatureTable) -> tuple[Float32Array, BoolArray]:
     codes[features.categorical < 0] = np.nan
     matrix = np.concatenate([features.numeric, codes], axis=1)
     return matrix, np.arange(matrix.shape[1]) >= features.numeric.shape[1]
-
-
-def kind_for(columns: int, categorical: BoolArray, rows: int) -> Kind:
-    """Return the discriminator for such rows: networks for images, boosting for tables."""
-    return "network" if is_image(columns, categorical) and rows >= 500 else "boosting"
 
 
 def device_for(wanted: str) -> str:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.renyi_synthetic import as_matrix, device_for, kind_for
-from ldpaudit.estimators.discriminators import fit_discriminator
+from ldpaudit.audits.renyi_synthetic import as_matrix, device_for
+from ldpaudit.estimators.discriminators import fit_discriminator, kinds_for
 from ldpaudit.estimators.memorisation import closest, exact_copies, row_keys
 from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.estimators.ranking import auc, auc_lower, auc_upper
@@ -119,7 +119,7 @@ def _discriminator(
     model = fit_discriminator(
         p[:half],
         q[:half],
-        kind_for(p.shape[1], categorical, half),
+        kinds_for(p.shape[1], categorical, half)[0],
         rng=rng,
         categorical=categorical,
         threads=context.plan.threads,

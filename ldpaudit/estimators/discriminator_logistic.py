@@ -1,5 +1,6 @@
 """A logistic regression as a discriminator: the cheapest, and exact for Gaussians of one shape."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,7 @@ def fit_logistic(rows: Float32Array, is_p: BoolArray, categorical: BoolArray) ->
     InsufficientDataError
         If no column varies.
     """
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
     inputs = Inputs.fit(rows, categorical)
@@ -37,5 +39,8 @@ def fit_logistic(rows: Float32Array, is_p: BoolArray, categorical: BoolArray) ->
     if matrix.shape[1] == 0:
         raise InsufficientDataError("A discriminator needs a column that varies.")
     model = LogisticRegression(class_weight="balanced", max_iter=200)
-    model.fit(matrix.astype(np.float64), is_p)
+    with warnings.catch_warnings():
+        # Bounds hold for any discriminator, and two hundred steps are near enough to the best.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(matrix.astype(np.float64), is_p)
     return Logistic(inputs, np.asarray(model.coef_[0], np.float64), float(model.intercept_[0]))

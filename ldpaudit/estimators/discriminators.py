@@ -6,6 +6,7 @@ so a fifth of the fitting rows sets the slope and the intercept of the log-odds.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -29,6 +30,7 @@ _RIDGE = 1.0
 _LEVELS = 254
 _ITERATIONS = 60
 _LEAST_IMAGE = 64
+_LEAST_IMAGES = 500
 
 
 class Model(Protocol):
@@ -109,6 +111,41 @@ def fit_discriminator(
     return Discriminator(model, slope, intercept)
 
 
+def fit_strongest(
+    p: Float32Array,
+    q: Float32Array,
+    kinds: Sequence[Kind],
+    *,
+    rng: np.random.Generator,
+    **options: Any,
+) -> Discriminator:
+    """Fit several kinds of discriminator and return the one of least log loss on rows held out.
+
+    On images a linear model can tell faint pixels apart that a convolutional one overlooks. A fifth
+    of the rows chooses, so a bound needs rows of its own, as it does anyway.
+
+    Parameters
+    ----------
+    p, q : float32 arrays of shapes (n_p, d) and (n_q, d)
+    kinds : sequence of kinds, at least one
+    rng : numpy.random.Generator
+    **options
+        As for :func:`fit_discriminator`, with its errors.
+    """
+    if len(kinds) == 1 or min(len(p), len(q)) < 2 * FEWEST_ROWS:
+        return fit_discriminator(p, q, kinds[0], rng=rng, **options)
+    held_p, held_q = _held(len(p)), _held(len(q))
+    p, q = p[rng.permutation(len(p))], q[rng.permutation(len(q))]
+    fitted = [fit_discriminator(p[held_p:], q[held_q:], kind, rng=rng, **options) for kind in kinds]
+    return min(fitted, key=lambda found: _log_loss(found, p[:held_p], q[:held_q]))
+
+
+def _log_loss(found: Discriminator, p: Float32Array, q: Float32Array) -> float:
+    """Return the log loss with both sides weighted equally."""
+    losses = np.logaddexp(0, -found.log_ratio(p)), np.logaddexp(0, found.log_ratio(q))
+    return float(losses[0].mean() + losses[1].mean())
+
+
 def cross_fitted_scores(
     p: Float32Array, q: Float32Array, kind: Kind, *, rng: np.random.Generator, **options: Any
 ) -> Scores:
@@ -130,6 +167,12 @@ def is_image(columns: int, categorical: BoolArray) -> bool:
     """Return whether rows are taken for square images: a square number of numeric columns."""
     side = math.isqrt(columns)
     return side * side == columns >= _LEAST_IMAGE and not categorical.any()
+
+
+def kinds_for(columns: int, categorical: BoolArray, rows: int) -> tuple[Kind, ...]:
+    """Return the kinds worth fitting to so many rows a side: several for images."""
+    image = is_image(columns, categorical) and rows >= _LEAST_IMAGES
+    return ("network", "logistic") if image else ("boosting",)
 
 
 def _halves(n: int, rng: np.random.Generator) -> BoolArray:

@@ -2,12 +2,15 @@ import numpy as np
 import pytest
 
 from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.estimators.discriminator_logistic import Logistic
 from ldpaudit.estimators.discriminators import (
     LARGEST_LOG_RATIO,
     Kind,
     cross_fitted_scores,
     fit_discriminator,
+    fit_strongest,
     is_image,
+    kinds_for,
 )
 from ldpaudit.estimators.renyi_points import calibration_error, renyi_points
 
@@ -107,3 +110,22 @@ def test_bad_input() -> None:
         fit_discriminator(np.ones_like(p), np.ones_like(q), "logistic", rng=rng)
     with pytest.raises(InputError, match="discriminator"):
         fit_discriminator(p, q, "forest", rng=rng)  # type: ignore[arg-type]
+
+
+def test_the_strongest_kind_is_chosen_on_rows_held_out() -> None:
+    rng = np.random.default_rng(0)
+    line = rng.standard_normal((1500, 4)).astype(np.float32)
+    far = line + np.float32([1.0, 0, 0, 0])
+    ring = rng.standard_normal((1500, 4)).astype(np.float32)
+    wide = 2 * rng.standard_normal((1500, 4)).astype(np.float32)
+    kinds = ("boosting", "logistic")
+    straight = fit_strongest(line, far, kinds, rng=rng)
+    round_one = fit_strongest(ring, wide, kinds, rng=rng)
+    assert isinstance(straight.model, Logistic)
+    assert not isinstance(round_one.model, Logistic)
+
+
+def test_images_are_looked_at_by_two_kinds() -> None:
+    assert kinds_for(784, np.zeros(784, bool), 5000) == ("network", "logistic")
+    assert kinds_for(784, np.zeros(784, bool), 100) == ("boosting",)
+    assert kinds_for(20, np.zeros(20, bool), 5000) == ("boosting",)
