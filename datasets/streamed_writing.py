@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 from ldpaudit.datasets.csv_file import SUFFIXES as CSV_SUFFIXES
@@ -20,17 +21,18 @@ _FAILURES = (OSError, ValueError, pa.ArrowException)
 
 @dataclass
 class _Draft:
-    """A Parquet file under a name of its own until it is complete."""
+    """A file under a name of its own until it is complete."""
 
     target: Path
     path: Path
+    text: bool = False
     stream: Any = None
     writer: Any = None
 
 
 @dataclass
 class WholeFiles:
-    """Parquet files that are written together; a context manager.
+    """Files that are written together; a context manager.
 
     When its block ends well, every file is on the disk and takes its name; when anything goes
     wrong, also an interruption, none of them is left, not even in part.
@@ -44,7 +46,9 @@ class WholeFiles:
     overwrite: bool = False
     _drafts: list[_Draft] = field(default_factory=list)
 
-    def add(self, target: Path, schema: pa.Schema, *, private: bool = False) -> "PartFile":
+    def add(
+        self, target: Path, schema: pa.Schema, *, private: bool = False, text: bool = False
+    ) -> "PartFile":
         """Start a file.
 
         Parameters
@@ -55,22 +59,24 @@ class WholeFiles:
             With the metadata that the file gets.
         private : bool
             Whether nobody but its owner may read it (mode 0600), from the first byte on.
+        text : bool
+            Whether it is CSV, and not Parquet.
 
         Raises
         ------
         OutputError
             If the file is there already, or cannot be written.
         """
-        check_target(target, overwrite=self.overwrite)
+        check_target(target, overwrite=self.overwrite, text=text)
         draft = target.parent / f".{secrets.token_hex(8)}.tmp"
-        started = _Draft(target, draft)
+        started = _Draft(target, draft, text=text)
         self._drafts.append(started)  # Before the file is there: an interruption comes any time.
         try:
             handle = os.open(
                 draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666
             )
             started.stream = os.fdopen(handle, "wb")
-            started.writer = pq.ParquetWriter(started.stream, schema, write_page_checksum=True)
+            started.writer = _writer(started.stream, schema, text=text)
         except _FAILURES as error:
             raise _unwritable(target, error) from None
         return PartFile(started)
@@ -104,7 +110,7 @@ class WholeFiles:
             except _FAILURES as error:
                 raise _unwritable(draft.target, error) from None
         for draft in self._drafts:
-            check_target(draft.target, overwrite=self.overwrite)
+            check_target(draft.target, overwrite=self.overwrite, text=draft.text)
         self._rename()
 
     def _rename(self) -> None:
@@ -137,8 +143,19 @@ class PartFile:
             raise _unwritable(self._draft.target, error) from None
 
 
-def check_target(target: Path, *, overwrite: bool) -> None:
-    """Check that a Parquet file may be written there.
+def _writer(stream: Any, schema: pa.Schema, *, text: bool) -> Any:
+    if text:
+        return pyarrow.csv.CSVWriter(stream, schema)
+    return pq.ParquetWriter(stream, schema, write_page_checksum=True)
+
+
+def is_csv(target: Path) -> bool:
+    """Return whether a file's name is one of a CSV file."""
+    return target.name.lower().endswith(".csv")
+
+
+def check_target(target: Path, *, overwrite: bool, text: bool = False) -> None:
+    """Check that a Parquet file, or with ``text`` also a CSV file, may be written there.
 
     Raises
     ------
@@ -146,8 +163,9 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         If it exists already, is a folder, has no folder to lie in, or has a name of a CSV file.
     """
     shown = quoted(target.name)
-    if target.name.lower().endswith(CSV_SUFFIXES):
-        raise OutputError(f"{shown} is written as Parquet; give it a name that ends in .parquet.")
+    if target.name.lower().endswith(CSV_SUFFIXES) and not (text and is_csv(target)):
+        ends = ".parquet or .csv" if text else ".parquet"
+        raise OutputError(f"{shown} is written as Parquet; give it a name that ends in {ends}.")
     try:
         taken = target.is_dir() or (os.path.lexists(target) and not overwrite)
         place = target.parent.is_dir() and os.access(target.parent, os.W_OK)

@@ -89,6 +89,20 @@ def privatize(
     device: Annotated[
         Device, option("--device", help="Where it is trained.", panel=_TABLES)
     ] = Device.auto,
+    synthetic_out: Annotated[
+        Path | None,
+        option(
+            "--synthetic-out",
+            help="Write a sample of the generator, for compare --synthetic (.parquet or .csv).",
+            panel=_TABLES,
+        ),
+    ] = None,
+    synthetic_rows: Annotated[
+        int | None,
+        option(
+            "--synthetic-rows", help="Its rows (default: as many as the release).", panel=_TABLES
+        ),
+    ] = None,
     radius: Annotated[
         float | None,
         option("--radius", help="R, the largest norm of a feature vector.", panel=_FEATURES),
@@ -127,7 +141,7 @@ def privatize(
     from ldpaudit.datasets.priors import split_labels
     from ldpaudit.privatizing import PrivatizeRequest
     from ldpaudit.privatizing import privatize as apply
-    from ldpaudit.privatizing.command import summary_lines
+    from ldpaudit.privatizing.summary import summary_lines
     from ldpaudit.terminal import progress_on_terminal, say
 
     request = PrivatizeRequest(
@@ -150,6 +164,8 @@ def privatize(
         generator=None if generator is None else generator.value,
         generator_data=generator_data,
         device=device.value,
+        synthetic_out=synthetic_out,
+        synthetic_rows=synthetic_rows,
         radius=radius,
         sigma=sigma,
         feature_epsilon=feature_epsilon,

@@ -1,79 +1,38 @@
 """From a table with true labels to a release: two passes over the rows, batch by batch."""
 
-import contextlib
-import signal
-import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 import pyarrow as pa
 
 from ldpaudit.datasets.batches import BatchSource, open_batches
 from ldpaudit.datasets.names import missing_column
 from ldpaudit.datasets.priors import LabelPrior, read_prior
-from ldpaudit.datasets.streamed_writing import WholeFiles
+from ldpaudit.datasets.streamed_writing import WholeFiles, is_csv
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.privatizing.designs import DeclaredLabels, build, declared_labels
 from ldpaudit.privatizing.generated_rows import fit_generator
 from ldpaudit.privatizing.hidden_copies import HiddenCopies
+from ldpaudit.privatizing.interruption import terminable
 from ldpaudit.privatizing.paths import check_paths
 from ldpaudit.privatizing.priors import Prior, choose_prior
 from ldpaudit.privatizing.provenance import provenance, released_schema
 from ldpaudit.privatizing.request import PrivatizeRequest, check_request
 from ldpaudit.privatizing.row_release import RowRelease, row_release
+from ldpaudit.privatizing.summary import PrivatizeSummary
 from ldpaudit.privatizing.survey import Survey, survey_classes, survey_numbers
+from ldpaudit.privatizing.synthetic_sample import (
+    SyntheticSample,
+    check_sample,
+    synthetic_sample,
+)
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.release import Label
 
 _CHANGED = "The data changed while it was read; run again when nothing writes to it."
 _NOTHING_UNCHANGED = ("dummy-features-rr", "gaussian-rr")
 """Mechanisms that release no feature unchanged: a copy of the label among them is no leak."""
-
-
-@dataclass(frozen=True)
-class PrivatizeSummary:
-    """What was done.
-
-    Attributes
-    ----------
-    rows : int
-        How many rows were released.
-    mechanism : Mechanism
-        What they were released with; its ``description`` holds no label.
-    total_epsilon : float
-        ε in nats of the whole release: the mechanism's, and what a private prior spent.
-    output : Path
-    secret : Path or None
-    warnings : tuple of str
-        What people should know, one sentence each.
-    """
-
-    rows: int
-    mechanism: Mechanism
-    total_epsilon: float
-    output: Path
-    secret: Path | None
-    warnings: tuple[str, ...] = ()
-
-
-def summary_lines(summary: PrivatizeSummary, request: PrivatizeRequest) -> list[str]:
-    """Return what was done in sentences for people, without any label."""
-    lines = [f"Released {summary.rows} rows by {summary.mechanism.description}."]
-    if request.private_prior is not None:
-        lines.append(
-            f"With the private prior's ε = {request.private_prior:.6g} the whole release comes to "
-            f"ε = {summary.total_epsilon:.6g} nats."
-        )
-    if request.experimental:
-        lines.append("An experiment: its draws can be repeated, so it protects nobody.")
-    lines += [f"  warning      {text}" for text in summary.warnings]
-    lines.append(f"  written      {summary.output}")
-    if summary.secret is not None:
-        lines.append(f"  secret       {summary.secret} (true labels, readable by you only)")
-    return lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +47,7 @@ class _Plan:
     schema: pa.Schema
     watched: tuple[str, ...]
     warnings: tuple[str, ...]
+    sample: SyntheticSample | None
 
     @property
     def features(self) -> list[str]:
@@ -125,12 +85,13 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     survey = _survey(request, labels, source, told)
     mechanism, prior = _mechanism(request, labels, survey, given)
     plan = _plan(request, source, survey, mechanism, prior, told)
-    with _terminable():
+    with terminable():
         _write(plan, request, told)
     spent = 0.0 if prior is None else prior.epsilon
     total = (mechanism.epsilon or 0.0) + spent
+    beside = 0 if plan.sample is None else plan.sample.rows
     return PrivatizeSummary(
-        survey.rows, mechanism, total, request.output, request.secret, plan.warnings
+        survey.rows, mechanism, total, request.output, request.secret, plan.warnings, beside
     )
 
 
@@ -169,6 +130,7 @@ def _plan(
     names = tuple(name for name in source.schema.names if name not in request.drop)
     label = source.schema.field(request.label)
     features = pa.schema([source.schema.field(n) for n in names if n != label.name])
+    check_sample(request, survey, features)
     fitted = fit_generator(request, source, survey, features, progress)
     rows = row_release(request, mechanism, survey, label, features, fitted)
     released = rows.schema(features)
@@ -180,11 +142,12 @@ def _plan(
     schema = released_schema(fields, label.name, mechanism, said)
     kept = () if mechanism.name in _NOTHING_UNCHANGED else tuple(features.names)
     warnings = () if fitted is None else fitted.warnings
-    return _Plan(source, label, names, survey, rows, schema, kept, warnings)
+    sample = synthetic_sample(request, survey, schema, label, fitted)
+    return _Plan(source, label, names, survey, rows, schema, kept, warnings, sample)
 
 
 def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> None:
-    """Write the release, and the true labels where they are kept, or nothing at all."""
+    """Write the release, with the true labels and the sample where asked, or nothing at all."""
     progress.step("releasing")
     copies, done = HiddenCopies(plan.watched), 0
     with WholeFiles(overwrite=request.overwrite) as files:
@@ -203,6 +166,15 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> None:
             progress.advance(done, plan.survey.rows)
         copies.check()
         _check_same_rows(done, plan.survey.rows)
+        _write_sample(files, plan.sample, request.synthetic_out)
+
+
+def _write_sample(files: WholeFiles, sample: SyntheticSample | None, target: Path | None) -> None:
+    if sample is None or target is None:
+        return
+    beside = files.add(target, sample.schema, text=is_csv(target))
+    for batch in sample.batches():
+        beside.write(batch)
 
 
 def _released(plan: _Plan, features: pa.RecordBatch, label: pa.Array) -> pa.RecordBatch:
@@ -222,20 +194,3 @@ def _check_unchanged(strange: int) -> None:
 def _check_same_rows(done: int, surveyed: int) -> None:
     if done != surveyed:
         raise InputError(_CHANGED)
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Treat a request to terminate like an interruption, so that no draft is left behind."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -1,5 +1,6 @@
 """Where may be written: never over an input, and never two files in one place."""
 
+from itertools import combinations
 from pathlib import Path
 
 from ldpaudit.datasets.locations import locate
@@ -18,9 +19,13 @@ def check_paths(request: PrivatizeRequest) -> None:
         If a file would be an input, lie in the folder that is read, be written twice, or cannot
         be written.
     """
-    targets = [path for path in (request.secret, request.output) if path is not None]
-    if len(targets) == 2 and _same(targets[0], targets[1]):
-        raise OutputError("The release and the secret must be two files.")
+    every = (request.secret, request.output, request.synthetic_out)
+    targets = [path for path in every if path is not None]
+    if any(_same(one, other) for one, other in combinations(targets, 2)):
+        raise OutputError(
+            "The release, --secret and --synthetic-out must not be one file: two files cannot "
+            "have one name."
+        )
     inputs, folders = _inputs(request)
     for target in targets:
         if any(_same(target, path) for path in inputs):
@@ -29,7 +34,7 @@ def check_paths(request: PrivatizeRequest) -> None:
             raise OutputError(
                 f"{quoted(target.name)} would lie in the folder that is read; write it elsewhere."
             )
-        check_target(target, overwrite=request.overwrite)
+        check_target(target, overwrite=request.overwrite, text=target == request.synthetic_out)
 
 
 def _inputs(request: PrivatizeRequest) -> tuple[list[Path], list[Path]]:

@@ -10,6 +10,7 @@ from ldpaudit.privatizing.generated_rows import FittedGenerator
 from ldpaudit.privatizing.priors import Prior
 from ldpaudit.privatizing.request import PrivatizeRequest
 from ldpaudit.privatizing.survey import Survey
+from ldpaudit.privatizing.synthetic_sample import sample_rows
 from ldpaudit.release import Declaration
 
 
@@ -42,6 +43,11 @@ def provenance(
         said |= {"prior": prior.source, "epsilon": parts}
     if fitted is not None:
         said["generator"] = fitted.provenance()
+    if request.synthetic_out is not None:
+        said["synthetic_sample"] = {
+            "rows": sample_rows(request.synthetic_rows, survey.rows, survey.domain.classes),
+            "draws": "independent of the release",
+        }
     return said
 
 

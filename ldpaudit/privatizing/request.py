@@ -11,6 +11,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import names
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion
+from ldpaudit.privatizing.generator_options import check_generator
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Label
 
@@ -19,7 +20,8 @@ _PRIOR: Final = ("prior", "private_prior")
 _DESIGN: Final = ("epsilon", *_CLASSES, *_PRIOR, "loss")
 _NOISE: Final = ("epsilon", "labels", "clipped")
 _RESPONSE: Final = ("epsilon", "noise", *_CLASSES)
-_SYNTHETIC: Final = ("synthetic", "generator", "generator_data")
+_SAMPLE: Final = ("synthetic_out", "synthetic_rows")
+_SYNTHETIC: Final = ("synthetic", "generator", "generator_data", *_SAMPLE)
 
 TAKES: Final[Mapping[str, tuple[str, ...]]] = {
     "randomized-response": _RESPONSE,
@@ -39,9 +41,6 @@ TAKES: Final[Mapping[str, tuple[str, ...]]] = {
     "channel": ("channel",),
 }
 """The fields of :class:`PrivatizeRequest` that each mechanism uses, besides the common ones."""
-
-GENERATORS: Final = ("gan", "mixture")
-"""As :mod:`ldpaudit.synthesis.factory` has them, which takes its time to import."""
 
 OPTIONS: Final[Mapping[str, str]] = {"noise": "--lambda", "clipped": "--clip"}
 """The options that are not called like their field."""
@@ -87,6 +86,10 @@ class PrivatizeRequest:
         What makes the synthetic rows instead.
     generator_data : str or None
         A public table with labels, on which it is trained; None: on the private rows themselves.
+    synthetic_out : Path or None
+        Where a sample of the generator goes, to be handed out with the release.
+    synthetic_rows : int or None
+        How many rows that sample has (default: as many as the release).
     device : {"auto", "cpu", "cuda"}
         Where it is trained.
     radius, sigma, feature_epsilon, delta : float or None
@@ -123,6 +126,8 @@ class PrivatizeRequest:
     synthetic: str | None = None
     generator: str | None = None
     generator_data: str | None = None
+    synthetic_out: Path | None = None
+    synthetic_rows: int | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
     radius: float | None = None
     sigma: float | None = None
@@ -156,7 +161,7 @@ def check_request(request: PrivatizeRequest) -> None:
     _check_mechanism(request.mechanism)
     _check_belonging(request)
     _check_amount(request)
-    _check_generator(request)
+    check_generator(request)
     if request.prior is not None and request.private_prior is not None:
         raise InputError("Give --prior or --private-prior, not both.")
     if request.classes is not None and request.labels is not None:
@@ -216,18 +221,6 @@ def _check_amount(request: PrivatizeRequest) -> None:
     if request.mechanism == "double-rr" and request.noise == 1:
         raise InputError("With lambda = 1 nothing of the data would be released.")
     _check_split(request)
-
-
-def _check_generator(request: PrivatizeRequest) -> None:
-    """Check that synthetic rows have one origin, and that there is such a generator."""
-    if request.synthetic is not None and request.generator is not None:
-        raise InputError("Give --synthetic or --generator, not both.")
-    if request.generator_data is not None and request.generator is None:
-        raise InputError("--generator-data must come with --generator, which is trained on it.")
-    if request.generator not in (None, *GENERATORS):
-        raise InputError(
-            f"There is no generator {request.generator!r}; choose from {', '.join(GENERATORS)}."
-        )
 
 
 def _check_split(request: PrivatizeRequest) -> None:
