@@ -44,6 +44,10 @@ class ReleaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         then positions among the channel's classes.
     penalty : float
         The ridge penalty of the logistic model, for standardised features.
+    tol : float
+        The logistic model's training stops where a step lowers the loss by this share of it or
+        less, or its slope is below a hundredth of this number's root. 1e-9 moves few predicted
+        probabilities by more than 0.01 and takes a fraction of the time on wide tables.
     rounds : int
         Boosting rounds.
     network : NetworkOptions, optional
@@ -75,6 +79,7 @@ class ReleaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         correction: Correction | None = "forward",
         labels: Literal["values", "codes"] = "values",
         penalty: float = 1.0,
+        tol: float = 1e-12,
         rounds: int = 100,
         network: NetworkOptions | None = None,
         random_state: Seed = 0,
@@ -84,6 +89,7 @@ class ReleaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.correction = correction
         self.labels = labels
         self.penalty = penalty
+        self.tol = tol
         self.rounds = rounds
         self.network = network
         self.random_state = random_state
@@ -134,8 +140,9 @@ class ReleaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             extra_codes = noise.codes(np.asarray(synthetic_labels), self.labels)
             corrected = corrected.with_synthetic(extra, extra_codes, noise.double)
         rng = generator(self.random_state)
+        network = self.network or NetworkOptions()
         self.model_ = fit_model(
-            corrected, self.model, self.penalty, self.rounds, self.network or NetworkOptions(), rng
+            corrected, self.model, self.penalty, self.tol, self.rounds, network, rng
         )
         return self
 

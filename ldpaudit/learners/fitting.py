@@ -24,7 +24,7 @@ from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray, IntArray
 
 MODELS = ("logistic", "boosting", "network")
-_TIGHT = Stopping(iterations=2000, slope=1e-10, gain=1e-16)
+_ITERATIONS = 2000
 
 
 class Fitted(Protocol):
@@ -122,6 +122,7 @@ def fit_model(
     rows: Rows,
     model: str,
     penalty: float,
+    tol: float,
     rounds: int,
     network: NetworkOptions,
     rng: np.random.Generator,
@@ -134,10 +135,10 @@ def fit_model(
         return fit_network(rows.matrix, rows.answers, rows.weights, loss, network, rng)
     if model == "boosting":
         return _boosted(rows, rounds, integer_seed(rng))
-    return _logistic(rows, penalty)
+    return _logistic(rows, penalty, tol)
 
 
-def _logistic(rows: Rows, penalty: float) -> ScaledLogistic:
+def _logistic(rows: Rows, penalty: float, tol: float) -> ScaledLogistic:
     scaling = Scaling.fit(rows.matrix, rows.weights)
     share = (rows.weights / rows.weights.mean())[:, None]
     loss: LogitLoss = TargetLoss(rows.answers * share)
@@ -146,7 +147,8 @@ def _logistic(rows: Rows, penalty: float) -> ScaledLogistic:
     # Of n rows with total weight w the loss counts n/w each: the penalty must, too.
     ridge = penalty * len(rows.weights) / float(rows.weights.sum())
     matrix = scaling.transform(rows.matrix)
-    model = fit_logistic(matrix, loss, rows.answers.shape[1], ridge, None, _TIGHT)
+    stopping = Stopping(_ITERATIONS, slope=tol**0.5 / 100, gain=tol)
+    model = fit_logistic(matrix, loss, rows.answers.shape[1], ridge, None, stopping)
     return ScaledLogistic(scaling, model)
 
 
