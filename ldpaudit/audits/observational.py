@@ -20,11 +20,10 @@ from functools import partial
 
 from ldpaudit.audits.epsilon_evidence import INDEPENDENT, feature_dependence
 from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.observational_canaries import CanaryEvidence, canary_evidence
 from ldpaudit.audits.observational_evidence import (
-    CanaryEvidence,
     Certificate,
     MatchedEvidence,
-    canary_evidence,
     matched_evidence,
 )
 from ldpaudit.audits.observational_game import proxy_findings

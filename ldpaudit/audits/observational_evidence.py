@@ -1,4 +1,4 @@
-"""Certified evidence about a channel that may use the features: equal features, and canaries."""
+"""Certified evidence about a channel that may use the features: rows with equal features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,16 +8,15 @@ import numpy as np
 
 from ldpaudit.attacks.feature_cells import Cells
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.errors import InputError
-from ldpaudit.estimators.epsilon_bounds import smallest_positive
-from ldpaudit.estimators.matched_rows import RATIOS, MatchedCounts, match, matched_bound
-from ldpaudit.estimators.poisson_binomial import ShiftedCoins, shift_lower
+from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.estimators.matched_bound import MatchedTest, matched_bound, matched_tests
+from ldpaudit.estimators.matched_design import designed_matching
+from ldpaudit.estimators.matched_rows import RATIOS, MatchedCounts, Matching, match
+from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Release
 
 _FEWEST_MATCHES: Final = 20
-_FEWEST_CANARIES: Final = 20
-_INCREDIBLE: Final = 1e-9
-"""Canary labels less probable than this do not have the stated probabilities."""
+_SAME_DIGITS: Final = 6
 
 
 @dataclass(frozen=True)
@@ -45,114 +44,98 @@ class Certificate:
 
 @dataclass(frozen=True)
 class MatchedEvidence:
-    """Counts among rows with equal features."""
+    """Counts among rows with equal features.
+
+    Attributes
+    ----------
+    counts : sequence of MatchedCounts
+        Every group, with 1, 4 and 16 controls per case.
+    designed : MatchedCounts or None
+        The groups in which the claimed mechanism would show most, where that is known.
+    """
 
     counts: Sequence[MatchedCounts]
+    designed: MatchedCounts | None = None
     name: str = "cells"
 
     def bound(self, alpha: float) -> Certificate:
         """Return the bound at a one-sided error probability."""
-        found = matched_bound(self.counts, alpha)
+        found = matched_bound(self.counts, alpha, self.designed)
         words = (
             f"rows with equal features and other true labels, {found.method} bound; corrected for "
-            f"{len(self.counts) + 1} bounds"
+            f"{len(self.tests())} bounds"
         )
         return Certificate(found.epsilon, found.n, found.smallest_cell, words, False)
 
-
-@dataclass(frozen=True)
-class CanaryEvidence:
-    """Guesses of labels that the auditor drew.
-
-    Attributes
-    ----------
-    priors : float64 array of shape (c,)
-        The probability with which each guessed label was drawn.
-    correct : int
-        How many of the guesses are the label that was drawn.
-    """
-
-    priors: FloatArray
-    correct: int
-    name: str = "canaries"
-
-    def bound(self, alpha: float) -> Certificate:
-        """Return the bound at a one-sided error probability."""
-        epsilon = shift_lower(self.priors, self.correct, alpha)
-        n = len(self.priors)
-        words = (
-            "canaries: each guess from the released label is right with a probability of log-odds "
-            "at most ε above those with which its label was drawn (Poisson-binomial tail)"
-        )
-        cell = smallest_positive(self.correct, n - self.correct)
-        return Certificate(epsilon, n, cell, words, True)
+    def tests(self) -> list[MatchedTest]:
+        """Return the bounds of which the strongest is taken."""
+        return matched_tests(self.counts, self.designed)
 
 
 def matched_evidence(context: AuditContext) -> MatchedEvidence | None:
     """Return the counts among rows with equal features, None with fewer than 20 matches."""
+    return context.once("observational.matched", lambda: _matched(context))
+
+
+def _matched(context: AuditContext) -> MatchedEvidence | None:
     release, rng = context.release, context.rng("observational", "matching")
     table, rows = guessed_events(context)
     assert release.truth is not None
-    cells = Cells.fit(release.features.take(rows)).members.astype(np.int64)
+    cells = _alike(release, rows)
     truth, released = release.truth[rows], release.released[rows]
-    k, counts = len(release.classes), []
-    for ratio in RATIOS:
-        matching = match(cells, truth, k, ratio, rng)
-        event = table[matching.targets[cells], released]
-        counts.append(MatchedCounts.of(matching, event))
+    k = len(release.classes)
+
+    scores = _drawn_with(context, cells, rows)
+    known = scores if release.public_posterior is not None else None
+
+    def count(matching: Matching) -> MatchedCounts:
+        event, chance = table[matching.targets[cells], released], None
+        if known is not None and len(matching.cases):
+            own = cells[matching.cases]
+            chance = float(known[own, matching.targets[own]].mean())
+        return MatchedCounts.of(matching, event, chance)
+
+    counts = tuple(count(match(cells, truth, k, ratio, rng)) for ratio in RATIOS)
     if counts[0].cases < _FEWEST_MATCHES:
         return None
-    return MatchedEvidence(tuple(counts))
+    if scores is None or not isinstance(context.claim, ModelBasedRR):
+        return MatchedEvidence(counts)
+    own = context.rng("observational", "design")
+    chosen = designed_matching(cells, truth, scores, context.claim.noise, own)
+    return MatchedEvidence(counts, None if chosen is None else count(chosen))
 
 
-def canary_evidence(context: AuditContext) -> CanaryEvidence | None:
-    """Return the guesses of the canaries' labels, None where there are no canaries.
+def _alike(release: Release, rows: IndexArray) -> IndexArray:
+    """Return the group of each row: equal features and, where it is known, equal P̂(y | x)."""
+    cells = Cells.fit(release.features.take(rows)).members.astype(np.int64)
+    if release.public_posterior is None:
+        return cells
+    known = np.round(release.public_posterior[rows], _SAME_DIGITS)
+    keys = np.column_stack([cells.astype(np.float64), known])
+    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
-    Raises
-    ------
-    InputError
-        If there are too few, or their labels cannot have been drawn as stated.
+
+def _drawn_with(context: AuditContext, cells: IndexArray, rows: IndexArray) -> FloatArray | None:
+    """Return what the claimed mechanism would draw each group's labels with, about.
+
+    From the public P̂(y | x), or else from a model of the true label: from features and true labels
+    alone. None for other mechanisms.
+
+    Returns
+    -------
+    float64 array of shape (g, k) or None
     """
-    release = context.release
-    if release.canaries is None:
+    release, claim = context.release, context.claim
+    if not isinstance(claim, ModelBasedRR) or claim.noise == 0:
         return None
-    table, rows = guessed_events(context)
-    assert release.truth is not None
-    drawn = rows[np.isfinite(release.canaries[rows]).all(axis=1)]
-    _check_canaries(release, np.flatnonzero(np.isfinite(release.canaries).all(axis=1)))
-    guess = table_guess(table, context)[release.released[drawn]]
-    return CanaryEvidence(
-        release.canaries[drawn, guess], int((guess == release.truth[drawn]).sum())
-    )
-
-
-def _check_canaries(release: Release, drawn: IndexArray) -> None:
-    assert release.truth is not None
-    assert release.canaries is not None
-    if len(drawn) < _FEWEST_CANARIES:
-        raise InputError(
-            f"There must be at least {_FEWEST_CANARIES} canaries with probabilities for every "
-            f"class; {len(drawn)} rows have them."
-        )
-    own = release.canaries[drawn, release.truth[drawn]]
-    never = int((own <= 0).sum())
-    if never:
-        raise InputError(
-            "The canaries' labels must be ones that their probabilities allow (the proxy must "
-            f"overlap the release); {never} of {len(drawn)} have probability 0."
-        )
-    likeliest = release.canaries[drawn].argmax(axis=1)
-    chance = release.canaries[drawn, likeliest]
-    hits = int((likeliest == release.truth[drawn]).sum())
-    tails = (
-        ShiftedCoins.of(chance, up=True).at_least(hits, 0.0),
-        ShiftedCoins.of(chance, up=False).at_most(hits, 0.0),
-    )
-    if min(tails) < _INCREDIBLE:
-        raise InputError(
-            "The canaries' labels must have been drawn with the probabilities stated; those of "
-            f"{len(drawn)} canaries cannot have been (p < 1e-9)."
-        )
+    if release.outputs != release.classes or claim.classes != release.classes:
+        return None
+    known = release.public_posterior
+    scores = cross_fitted_posterior(context, "truth") if known is None else known
+    sizes = np.bincount(cells)
+    sums = [np.bincount(cells, weights=column) for column in scores[rows].T]
+    means = np.stack(sums, axis=1) / sizes[:, None]
+    return np.asarray(claim.floor + (1 - len(claim.classes) * claim.floor) * means)
 
 
 def guessed_events(context: AuditContext) -> tuple[BoolArray, IndexArray]:

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.posterior_model import fit_posterior
+from ldpaudit.attacks.posterior_model import PROBABILITY_FLOOR, fit_posterior
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.audits.observational_evidence import guessed_events, table_guess
@@ -23,6 +23,7 @@ from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, In
 from ldpaudit.result import Curve, Estimate, Note
 
 _MOST_ROWS: Final = 200_000
+_FEWEST_INSIDE: Final = 20
 _SHIFTS: Final = tuple(float(s) for s in np.round(np.arange(0, 2.01, 0.1), 1))
 _MODEL: Final = (
     "the mechanism knows no more of the label from the features than the model of P(label | "
@@ -65,6 +66,10 @@ def _scored(context: AuditContext) -> tuple[IndexArray, FloatArray, str]:
     _, rows = guessed_events(context)
     if len(rows) > _MOST_ROWS:
         rows = np.sort(rng.choice(rows, size=_MOST_ROWS, replace=False))
+    if release.public_posterior is not None:
+        posterior = release.public_posterior[rows]
+        check_support(posterior, _labels(context)[rows])
+        return rows, _floored(posterior), "the public probabilities"
     if release.public is None:
         return rows, cross_fitted_posterior(context, "truth")[rows], "other rows"
     check_overlap(release.public.features, release.features)
@@ -78,14 +83,47 @@ def _scored(context: AuditContext) -> tuple[IndexArray, FloatArray, str]:
     return rows, model.predict(release.features.take(rows)), "the public table"
 
 
+def _labels(context: AuditContext) -> IntArray:
+    assert context.release.truth is not None
+    return context.release.truth
+
+
+def _floored(posterior: FloatArray) -> FloatArray:
+    """Return probabilities none of which is 0: a stated certainty is an error of the model."""
+    clipped = np.maximum(posterior, PROBABILITY_FLOOR)
+    return np.asarray(clipped / clipped.sum(axis=1, keepdims=True))
+
+
+def check_support(posterior: FloatArray, truth: IntArray) -> None:
+    """Check that public probabilities can be those of the true labels.
+
+    Parameters
+    ----------
+    posterior : float64 array of shape (n, k)
+    truth : int32 array of shape (n,)
+
+    Raises
+    ------
+    InputError
+        If fewer than 20 rows' true labels have a probability above 0.
+    """
+    possible = int((posterior[np.arange(len(truth)), truth] > 0).sum())
+    if possible < _FEWEST_INSIDE:
+        raise InputError(
+            f"The public probabilities must overlap the release: at least {_FEWEST_INSIDE} rows' "
+            f"true labels must have a probability above 0; {possible} of {len(truth)} have. Are "
+            "they in the release's row order?"
+        )
+
+
 def check_overlap(public: FeatureTable, released: FeatureTable) -> None:
     """Check that a model of the public table can say something about the released rows.
 
     Raises
     ------
     InputError
-        If every released row lies outside of the public table's ranges or has a level that does
-        not occur there.
+        If fewer than 20 released rows lie within the public table's ranges and have levels that
+        occur there.
     """
     inside = np.ones(len(released), dtype=bool)
     with np.errstate(invalid="ignore"):
@@ -97,11 +135,11 @@ def check_overlap(public: FeatureTable, released: FeatureTable) -> None:
             inside &= within | np.isnan(values)
     for column in range(public.categorical.shape[1]):
         inside &= np.isin(released.categorical[:, column], public.categorical[:, column])
-    if not inside.any():
+    if inside.sum() < _FEWEST_INSIDE:
         raise InputError(
-            "The public table must overlap the release: of the release's "
-            f"{len(released)} rows none lies within the ranges and levels of its features, so a "
-            "model of it says nothing about them."
+            f"The public table must overlap the release: at least {_FEWEST_INSIDE} released rows "
+            "must lie within the ranges and levels of its features, or a model of it says nothing "
+            f"about them; of {len(released)} rows {int(inside.sum())} do."
         )
 
 
@@ -130,7 +168,7 @@ def _game(
         level=context.plan.confidence,
         unit="proportion",
         n=len(values),
-        method=f"how often {given} tell the true label from one drawn from a model fitted on "
+        method=f"how often {given} tell the true label from one drawn from a model from "
         f"{source}; coin and drawn label are averaged out",
         assumptions=("above one half by the model's error as well as by the release",),
         reference=_REFERENCE,
@@ -147,7 +185,7 @@ def _bound(context: AuditContext, value: float, n: int, source: str) -> Estimate
         level=context.plan.confidence,
         unit="nats",
         n=n,
-        method=f"right guesses against a model fitted on {source} (Poisson-binomial tail), less "
+        method=f"right guesses against a model from {source} (Poisson-binomial tail), less "
         "the shift of the model's odds that rows alike show",
         assumptions=(_MODEL, _EVEN),
         reference=_REFERENCE,
@@ -164,7 +202,7 @@ def _shift(context: AuditContext, value: float, n: int, source: str) -> Estimate
         level=context.plan.confidence,
         unit="log-odds",
         n=n,
-        method=f"by how much the odds of a model fitted on {source} are too small for guesses that "
+        method=f"by how much the odds of a model from {source} are too small for guesses that "
         "cannot know the row's own label; at most",
         assumptions=(_EVEN,),
     )
@@ -183,7 +221,7 @@ def _curve(raw: float, n: int, source: str, context: AuditContext) -> Curve:
         x_label="how far the model's log-odds may be off",
         unit="nats",
         n=n,
-        method=f"right guesses against a model fitted on {source}; if its log-odds are off by at "
+        method=f"right guesses against a model from {source}; if its log-odds are off by at "
         "most x in every row, ε is at least this",
         assumptions=("the model's log-odds are off by at most x in every row",),
         reference=_REFERENCE,

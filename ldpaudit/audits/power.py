@@ -17,6 +17,7 @@ from ldpaudit.audits.epsilon_evidence import (
     outsider_evidence,
 )
 from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.observational_power import EXCESS, WANTED_POWER, observational_power
 from ldpaudit.audits.report_evidence import report_counts
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.black_box_bounds import detectable_epsilon
@@ -33,13 +34,12 @@ from ldpaudit.estimators.release_only import ReleaseOnlyEvidence
 from ldpaudit.estimators.strongest_bound import PILOT_SHARE, design_bounds
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
 from ldpaudit.release import IndexArray
 from ldpaudit.result import Estimate, Finding, Note
 
-WANTED_POWER = 0.9
 INSIDER_SHARE = 0.9
 """Of the error probability, where the claim is held against a release-only bound as well."""
-EXCESS = "power.min_detectable_excess"
 _MOST_ROWS = 1e12
 
 
@@ -51,7 +51,7 @@ class PowerAudit:
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why nothing can be said, None where something can."""
         dependent = feature_dependence(context)
-        if dependent is not None:
+        if dependent is not None and not isinstance(context.claim, ModelBasedRR):
             return f"no bound of ε applies: {dependent}"
         epsilon = context.claim.epsilon
         if epsilon is not None and math.isinf(epsilon):
@@ -68,6 +68,8 @@ class PowerAudit:
         ldpaudit.errors.InsufficientDataError
             If no bound of ε could be computed at all.
         """
+        if isinstance(context.claim, ModelBasedRR):
+            return observational_power(context)
         channel = aligned_channel(context)
         if context.release.truth is None:
             assert channel is not None

@@ -117,7 +117,7 @@ def detection_power(
     return _odds_ratio_power(design, sizes, channel, limit, level)
 
 
-def _least_count(n: FloatArray | int, probability: FloatArray | float, alpha: float) -> FloatArray:
+def least_count(n: FloatArray | int, probability: FloatArray | float, alpha: float) -> FloatArray:
     """Return the smallest count whose Clopper–Pearson lower bound exceeds a probability."""
     # At the count itself the tail must fall below alpha, not just reach it.
     return np.asarray(binom.isf(alpha, n, np.minimum(probability, 1.0)) + 1, dtype=np.float64)
@@ -126,7 +126,7 @@ def _least_count(n: FloatArray | int, probability: FloatArray | float, alpha: fl
 def _accuracy_power(design: BoundDesign, channel: FloatArray, limit: float, alpha: float) -> float:
     plan = design.plan
     n = int(plan.sizes.sum())
-    least = _least_count(n, largest_accuracy(limit, plan.sizes), alpha)
+    least = least_count(n, largest_accuracy(limit, plan.sizes), alpha)
     if least > n:
         return 0.0
     right = SumOfBinomials(plan.keep, plan.success(channel))
@@ -142,7 +142,7 @@ def _one_run_power(design: BoundDesign, channel: FloatArray, limit: float, alpha
         _NODES
     )
     ceiling = 1 / (1 + (len(candidates.labels) - 1) * math.exp(-limit))
-    least = _least_count(guesses, ceiling, alpha - candidates.overflow)
+    least = least_count(guesses, ceiling, alpha - candidates.overflow)
     power = float(weights @ binom.sf(least - 1, guesses, right / made))
     return max(power - candidates.overflow, 0.0)
 
@@ -159,7 +159,7 @@ def _two_sided_power(
     high = mean_upper(found, int(negative.trials.sum()), alpha / 2)
     needed = np.minimum(math.exp(limit) * high, 1 - math.exp(-limit) * (1 - high))
     n = int(positive.trials.sum())
-    least = np.where(needed < 1, _least_count(n, needed, alpha / 2), n + 1)
+    least = np.where(needed < 1, least_count(n, needed, alpha / 2), n + 1)
     return float(weights @ np.where(least <= n, positive.survival(least), 0.0))
 
 
@@ -311,5 +311,5 @@ def group_power(test: GroupTest, k: int, limit: float, epsilon: float, alpha: fl
     claimed, supposed = lambda_of_epsilon(limit, k), lambda_of_epsilon(epsilon, k)
     purity = min((test.agreement - claimed * by_chance) / (1 - claimed), 1.0)
     agreement = (1 - supposed) * purity + supposed * by_chance
-    least = _least_count(n, largest_accuracy(limit, test.sizes), alpha * test.share)
+    least = least_count(n, largest_accuracy(limit, test.sizes), alpha * test.share)
     return float(binom.sf(least - 1, n, min(max(agreement, 0.0), 1.0)))

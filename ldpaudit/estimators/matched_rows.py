@@ -19,7 +19,6 @@ is that of another person with the same features, which is exactly as probable.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,7 +35,6 @@ from ldpaudit.release import BoolArray, IndexArray, IntArray
 
 RATIOS: Final = (1, 4, 16)
 """Controls per case: many where the target label is rare given the features."""
-_ACCURACY_SHARE: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,22 @@ def match(
     """
     n_groups = int(groups.max(initial=-1)) + 1
     targets, wanted = _targets(groups, labels, k, ratio, n_groups)
+    return match_targets(groups, labels, targets, wanted, ratio, rng)
+
+
+def match_targets(
+    groups: IndexArray,
+    labels: IntArray,
+    targets: IntArray,
+    wanted: IndexArray,
+    ratio: int,
+    rng: np.random.Generator,
+) -> Matching:
+    """Match so many cases of each group's target label with r controls each.
+
+    Parameters as in :func:`match`; ``targets`` int32 and ``wanted`` int64 of shape (g,), chosen by
+    features and true labels alone.
+    """
     order = rng.permutation(len(labels))
     is_case = labels == targets[groups]
     cases = _first_of_each_group(order[is_case[order]], groups, wanted)
@@ -96,15 +110,28 @@ def _targets(
     groups: IndexArray, labels: IntArray, k: int, ratio: int, n_groups: int
 ) -> tuple[IntArray, IndexArray]:
     """Return each group's target label (−1 for none), and its number of cases."""
-    present, counts = np.unique(groups * k + labels, return_counts=True)
-    group, label = np.divmod(present, k)
-    sizes = np.bincount(groups, minlength=n_groups)
-    able = np.minimum(counts, (sizes[group] - counts) // ratio)
+    group, label, able = possible_cases(groups, labels, k, ratio)
     targets, wanted = np.full(n_groups, -1, dtype=np.int32), np.zeros(n_groups, dtype=np.int64)
     best = np.lexsort((label, able))  # Later entries win: the largest number of cases.
     targets[group[best]], wanted[group[best]] = label[best], able[best]
     targets[wanted == 0] = -1
     return targets, wanted
+
+
+def possible_cases(
+    groups: IndexArray, labels: IntArray, k: int, ratio: int
+) -> tuple[IndexArray, IndexArray, IndexArray]:
+    """Return group, label and number of cases that find r controls each, where the label occurs.
+
+    Returns
+    -------
+    three int64 arrays of shape (c,)
+        One entry for each label of each group.
+    """
+    present, counts = np.unique(groups * k + labels, return_counts=True)
+    group, label = np.divmod(present, k)
+    sizes = np.bincount(groups)
+    return group, label, np.minimum(counts, (sizes[group] - counts) // ratio)
 
 
 def _first_of_each_group(rows: IndexArray, groups: IndexArray, wanted: IndexArray) -> IndexArray:
@@ -126,6 +153,8 @@ class MatchedCounts:
         Controls per case.
     cases, case_hits, controls, control_hits : int
         Rows and rows with the event; ``controls`` is ``ratio · cases``.
+    chance : float or None
+        The average over the cases of P̂(target | x), with which a mechanism is said to draw.
     """
 
     ratio: int
@@ -133,9 +162,12 @@ class MatchedCounts:
     case_hits: int
     controls: int
     control_hits: int
+    chance: float | None = None
 
     @classmethod
-    def of(cls, matching: Matching, event: BoolArray) -> "MatchedCounts":
+    def of(
+        cls, matching: Matching, event: BoolArray, chance: float | None = None
+    ) -> "MatchedCounts":
         """Count an event, bool of shape (n,), of each row given its group's target label."""
         return cls(
             matching.ratio,
@@ -143,6 +175,7 @@ class MatchedCounts:
             int(event[matching.cases].sum()),
             len(matching.controls),
             int(event[matching.controls].sum()),
+            chance,
         )
 
     @property
@@ -168,22 +201,6 @@ class MatchedCounts:
         right = self.case_hits + self.controls - self.control_hits
         sizes = np.array([self.cases, self.controls])
         return accuracy_bound(right, sizes, alpha)
-
-
-def matched_bound(counts: Sequence[MatchedCounts], alpha: float) -> EpsilonBound:
-    """Return the strongest bound of several matchings at level 1 − alpha, corrected.
-
-    Half of alpha goes to the accuracy of the one-to-one matching, the rest in equal parts to the
-    two-sided bound of each matching, whatever was counted.
-    """
-    usable = [c for c in counts if c.cases]
-    if not usable:
-        return EpsilonBound(0.0, alpha, 0, "matched", 0)
-    share = (1 - _ACCURACY_SHARE) * alpha / len(counts)
-    bounds = [c.two_sided(share) for c in usable]
-    bounds += [c.accuracy(_ACCURACY_SHARE * alpha) for c in usable if c.ratio == 1]
-    best = max(bounds, key=lambda bound: bound.epsilon)
-    return EpsilonBound(best.epsilon, alpha, best.n, best.method, best.smallest_cell)
 
 
 def _log_ratio(low: float, high: float) -> float:

@@ -51,7 +51,7 @@ def test_a_planted_leak_refutes_the_claim():
     result = audited(release(noise=0.05))
     assert result.verdict == "fail"
     check = next(c for c in result.checks if c.id == "claimed-epsilon")
-    assert check.evidence == (LOWER,)
+    assert check.evidence[0] == LOWER
     assert check.observed > check.limit
 
 
@@ -111,7 +111,7 @@ def test_a_public_table_is_the_model():
     result = audited(data, public=public)
     assert "the public table" in of(result, "observational.epsilon").method
     assert 0.3 < of(result, "observational.epsilon").value < 3.1
-    with pytest.raises(InputError, match="of the release's 1500 rows none lies within"):
+    with pytest.raises(InputError, match="of 1500 rows 0 do"):
         audited(data, public=public.assign(a=public["a"] + 100))
 
 

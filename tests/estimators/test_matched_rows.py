@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from ldpaudit.estimators.matched_rows import RATIOS, MatchedCounts, match, matched_bound
+from ldpaudit.estimators.matched_bound import matched_bound
+from ldpaudit.estimators.matched_rows import RATIOS, MatchedCounts, match
 from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
 
 
