@@ -1,6 +1,10 @@
 """Certified Rényi divergences of Gaussians, beside cells and plug-in estimates, and the audit.
 
 python benchmarks/renyi.py [--seeds 200] [--rows 100000] [--audit-rows 1000000]
+    [--dimensions 1,10] [--orders 1.1,2] [--divergences 0.25,1] [--store CELLS.jsonl]
+python benchmarks/renyi.py --merge CELLS.jsonl MORE.jsonl
+
+The grid can be computed in parts: --store keeps each cell, --merge prints the table of them all.
 
 P = N(μ, I), Q = N(0, I) in d dimensions with D_α = α‖μ‖²/2 as wanted; n rows a side. Half of them
 fit a logistic regression, a cheap discriminator whose form is the true one; the other half is
@@ -9,9 +13,12 @@ Clopper–Pearson bounds for every cell's two shares at a level shared by all of
 """
 
 import argparse
+import itertools
+import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +34,9 @@ from ldpaudit.estimators.renyi_points import renyi_points
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
-SETTINGS = tuple(
-    [(1, order, divergence) for order in (1.1, 2.0, 3.0, 10.0) for divergence in (0.25, 1.0, 2.0)]
-    + [(10, order, divergence) for order in (2.0, 3.0) for divergence in (0.25, 1.0)]
-)
-"""Dimensions, α, D_α."""
+DIMENSIONS = (1, 10)
+ORDERS = (1.1, 1.5, 2.0, 3.0, 5.0, 10.0)
+DIVERGENCES = (0.25, 0.5, 1.0, 2.0)
 CELLS = 50
 LEVEL = 0.05
 FALSE_ALARM = 1e-6
@@ -88,20 +93,42 @@ def setting(n: int, d: int, order: float, divergence: float, seeds: int) -> dict
     }
 
 
-def gaussian_rows(n: int, seeds: int) -> Iterator[str]:
-    limit = int(binom.isf(FALSE_ALARM, seeds, LEVEL))
-    yield f"### {n:,} rows a side, {seeds} seeds, mean share of D_α (at most {limit} above)\n"
+def numbers(text: str) -> tuple[float, ...]:
+    return tuple(float(part) for part in text.split(","))
+
+
+def computed(given: argparse.Namespace) -> Iterator[dict[str, float]]:
+    """Yield the wanted cells one by one, each stored as soon as it is known."""
+    wanted = itertools.product(given.dimensions, given.orders, given.divergences)
+    for d, order, divergence in wanted:
+        found = setting(given.rows, int(d), order, divergence, given.seeds)
+        cell = {"d": d, "order": order, "divergence": divergence, "rows": given.rows}
+        cell |= {"seeds": given.seeds, **found}
+        if given.store:
+            with given.store.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(cell) + "\n")
+        yield cell
+
+
+def merged(files: Iterable[Path], rows: int) -> list[dict[str, float]]:
+    """Return the stored cells of that size in the table's order; of two alike the later."""
+    lines = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+    cells = {(c["d"], c["order"], c["divergence"]): c for c in lines if c["rows"] == rows}
+    return [cells[key] for key in sorted(cells)]
+
+
+def table(cells: Iterable[dict[str, float]]) -> Iterator[str]:
     yield (
-        "| d | α | D_α | certified | above the truth | cells | ratio | estimate | its spread "
-        "| supported | plug-in |"
+        "| d | α | D_α | seeds | certified | above the truth | cells | ratio | estimate "
+        "| its spread | supported | plug-in |"
     )
-    yield "|---|---|---|---|---|---|---|---|---|---|---|"
-    for d, order, divergence in SETTINGS:
-        r = setting(n, d, order, divergence, seeds)
+    yield "|" + "---|" * 12
+    for r in cells:
         ratio = f"{r['certified'] / r['cells']:.2f}" if r["cells"] > 0.01 else "–"
         said = f"{r['point']:.3f}" if r["supported"] > 0.5 else "not supported"
         yield (
-            f"| {d} | {order:g} | {divergence:g} | {r['certified']:.3f} | {r['above']:.0f} "
+            f"| {r['d']:g} | {r['order']:g} | {r['divergence']:g} | {r['seeds']} "
+            f"| {r['certified']:.3f} | {r['above']:.0f} "
             f"| {r['cells']:.3f} | {ratio} | {said} | {r['spread']:.3f} | {r['supported']:.2f} "
             f"| {r['plug_in']:.3f} |"
         )
@@ -129,11 +156,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--audit-rows", type=int, default=1_000_000)
+    parser.add_argument("--dimensions", type=numbers, default=DIMENSIONS)
+    parser.add_argument("--orders", type=numbers, default=ORDERS)
+    parser.add_argument("--divergences", type=numbers, default=DIVERGENCES)
+    parser.add_argument("--store", type=Path, help="append each cell to this file as JSON")
+    parser.add_argument("--merge", type=Path, nargs="+", help="print stored cells, compute none")
+    parser.add_argument("--audit-rows", type=int, default=1_000_000, help="0: no audit")
     given = parser.parse_args()
-    if given.seeds:
-        for line in gaussian_rows(given.rows, given.seeds):
+    if given.seeds or given.merge:
+        limit = int(binom.isf(FALSE_ALARM, given.seeds, LEVEL))
+        print(f"### {given.rows:,} rows a side, mean share of D_α; of {given.seeds} ", end="")
+        print(f"seeds at most {limit} above\n")
+        for line in table(merged(given.merge, given.rows) if given.merge else computed(given)):
             print(line, flush=True)
+    if not given.audit_rows or given.merge:
+        return
     print("\n### The whole audit alone, 1 thread, its model included\n")
     print("| rows × columns | seconds | of the processor | certified at α = 2 / truth |")
     print("|---|---|---|---|")

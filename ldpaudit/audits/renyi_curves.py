@@ -48,9 +48,16 @@ def certified_curve(
 
 
 def estimated_curve(
-    identifier: str, points: Sequence[RenyiPoint], method: str, n: int
+    identifier: str,
+    points: Sequence[RenyiPoint],
+    method: str,
+    n: int,
+    given: tuple[str, ...] = (),
 ) -> Curve | None:
-    """Return the estimates at the orders that the rows support, None where there are none."""
+    """Return the estimates at the orders that the rows support, None where there are none.
+
+    ``given`` are assumptions beyond those of every estimate.
+    """
     held = [point for point in points if point.supported]
     if not held:
         return None
@@ -67,7 +74,7 @@ def estimated_curve(
         unit="nats",
         n=n,
         method=method,
-        assumptions=(CALIBRATED, INDEPENDENT),
+        assumptions=(CALIBRATED, INDEPENDENT, *given),
         reference="Birrell et al. (2021), Theorem 3.1",
     )
 
@@ -85,25 +92,27 @@ def bound_key(identifier: str, order: float) -> str:
 
 
 def support_estimates(
-    identifier: str, points: Sequence[RenyiPoint], calibration: float, n: int
+    identifier: str, points: Sequence[RenyiPoint], calibration: float | None, n: int
 ) -> list[Estimate]:
     """Return how far the rows support estimates, and how well the model is calibrated."""
     top = largest_order(points)
     words = (
         "the largest order at which the exponential weights of the rows are worth at least 30 rows"
     )
-    found = [
-        Estimate(
-            id=f"{identifier}.calibration_error",
-            kind="estimated",
-            value=calibration,
-            unit="proportion",
-            n=n,
-            method="mean distance between the model's probability and the share of rows, over 20 "
-            "quantile bins",
-            assumptions=(INDEPENDENT,),
+    found = []
+    if calibration is not None:
+        found.append(
+            Estimate(
+                id=f"{identifier}.calibration_error",
+                kind="estimated",
+                value=calibration,
+                unit="proportion",
+                n=n,
+                method="mean distance between the model's probability and the share of rows, over "
+                "20 quantile bins; the largest of the pairs compared",
+                assumptions=(INDEPENDENT,),
+            )
         )
-    ]
     found += [
         Estimate(
             id=f"{identifier}.effective_rows.order_2",

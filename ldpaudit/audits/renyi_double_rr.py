@@ -45,11 +45,12 @@ def mixture_epsilon(alpha: float, divergence: float, noise: float, label_rdp: fl
 
     With R the mixture of all labels' synthetic rows and Δ ≥ D_α(P_{X|y} ‖ R) for every y,
 
-        ε = RDP of the label + log(1/λ) + log((1 − λ) e^{(α−1)Δ} + λ)/(α − 1).
+        ε = RDP of the label + log(1/λ) + α/(α − 1) · log((1 − λ) e^{(α−1)Δ/α} + λ).
 
     The released features of y have the law (1 − λ)P_y + λR, at least λR whatever the label, which
-    gives log(1/λ) + D_α((1 − λ)P_y + λR ‖ R); Σ p^α q^{1−α} is convex in p, which gives the last
-    term.
+    gives log(1/λ) + D_α((1 − λ)P_y + λR ‖ R). With f = dP_y/dR the last is α/(α − 1) times the
+    logarithm of the norm of (1 − λ)f + λ in L^α(R), by Minkowski's inequality at most
+    (1 − λ)‖f‖ + λ, and ‖f‖ ≤ e^{(α−1)Δ/α}.
 
     Parameters
     ----------
@@ -63,9 +64,10 @@ def mixture_epsilon(alpha: float, divergence: float, noise: float, label_rdp: fl
         The Rényi label-DP of the label's own randomized response at that order, in nats.
     """
     keep = 1 - noise
-    # Divided by e^{(α−1)Δ}, so that large Δ do not overflow.
-    inner = math.log(keep + noise * math.exp(-(alpha - 1) * divergence))
-    return label_rdp + math.log(1 / noise) + divergence + inner / (alpha - 1)
+    power = (alpha - 1) / alpha
+    # Divided by e^{(α−1)Δ/α}, so that large Δ do not overflow.
+    inner = math.log(keep + noise * math.exp(-power * divergence))
+    return label_rdp + math.log(1 / noise) + divergence + inner / power
 
 
 def _curve(claim: DoubleRR, divergence: Curve, labelled: bool) -> Curve:
@@ -79,8 +81,8 @@ def _curve(claim: DoubleRR, divergence: Curve, labelled: bool) -> Curve:
     words = (
         "2 log(1 + k(1 − λ)/λ) + Δ̂(α)"
         if labelled
-        else "the label's Rényi DP + log(1/λ) + log((1 − λ)e^{(α−1)Δ̂} + λ)/(α − 1), Δ̂ from a "
-        "label's true features to all synthetic rows"
+        else "the label's Rényi DP + log(1/λ) + α/(α − 1) · log((1 − λ)e^{(α−1)Δ̂/α} + λ), Δ̂ from "
+        "a label's true features to all synthetic rows"
     )
     return Curve(
         id=DOUBLE_RR,
@@ -92,7 +94,9 @@ def _curve(claim: DoubleRR, divergence: Curve, labelled: bool) -> Curve:
         n=divergence.n,
         method=f"{words}, with Δ̂ estimated: an estimate, no guarantee",
         assumptions=("the claim holds", _PLUGGED_IN, *divergence.assumptions),
-        reference="Busa-Fekete et al. (2023), Theorem 7.1",
+        reference="Busa-Fekete et al. (2023), Theorem 7.1"
+        if labelled
+        else "Minkowski's inequality; after Busa-Fekete et al. (2023), Theorem 7.1",
     )
 
 
@@ -105,8 +109,8 @@ def _floor(claim: DoubleRR) -> Curve:
         value=tuple(dummy.conditional_rdp_floor(alpha) for alpha in ORDERS),
         x_label=X_LABEL,
         unit="nats",
-        method="what the label alone gives away at the declared λ, with dummy features: no less "
-        "is possible",
+        method="the label alone, with dummy features, gives away at least this at the declared "
+        "λ: no less is possible",
         reference="Busa-Fekete et al. (2023), Theorem 7.2",
     )
 

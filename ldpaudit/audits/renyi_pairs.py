@@ -78,11 +78,14 @@ class WorstPair:
     pairs : tuple of Pair
         The pair behind each bound.
     points : tuple of RenyiPoint
-        Estimates, of the pair that looked farthest apart at order 2.
-    calibration : float
-        The calibration error of the guesses for that pair.
+        For each order the largest estimate over ordered pairs of single labels, supported where
+        those of all pairs are; empty where fewer than two labels have 50 rows.
+    estimated_labels : int
+        How many labels those pairs are of.
+    calibration : float or None
+        The largest calibration error of the guesses for those pairs.
     compared : int
-        How many ordered pairs were looked at.
+        How many ordered pairs or groups were looked at for the bounds.
     rows : int
         Test rows.
     """
@@ -90,7 +93,8 @@ class WorstPair:
     bounds: tuple[RenyiBound, ...]
     pairs: tuple[Pair, ...]
     points: tuple[RenyiPoint, ...]
-    calibration: float
+    estimated_labels: int
+    calibration: float | None
     compared: int
     rows: int
 
@@ -122,15 +126,35 @@ def worst_pair(
         int(np.argmax([family[i].critic.foreseen for family in families]))
         for i in range(len(orders))
     ]
-    centre = chosen[int(np.argmin([abs(o - _SCREENING_ORDER) for o in orders]))]
-    scores = test.scores(finalists[centre])
+    labels = _estimable(test)
+    sides = [test.scores(pair) for pair in _single_pairs(labels, len(data.prior))]
     return WorstPair(
         tuple(families[c][i] for i, c in enumerate(chosen)),
         tuple(finalists[c] for c in chosen),
-        renyi_points(scores, orders),
-        calibration_error(scores),
+        largest_points([renyi_points(scores, orders) for scores in sides]),
+        len(labels),
+        max((calibration_error(scores) for scores in sides), default=None),
         len(pairs),
         len(test.labels),
+    )
+
+
+def largest_points(families: Sequence[Sequence[RenyiPoint]]) -> tuple[RenyiPoint, ...]:
+    """Return for each order the largest estimate of several, held up by the weakest of them.
+
+    A definition that speaks of every pair of labels is estimated by the largest divergence, and
+    only where no divergence is out of sight.
+    """
+    return tuple(
+        RenyiPoint(
+            order=points[0].order,
+            value=max(point.value for point in points),
+            donsker_varadhan=max(point.donsker_varadhan for point in points),
+            convex_conjugate=max(point.convex_conjugate for point in points),
+            effective_rows=min(point.effective_rows for point in points),
+            supported=all(point.supported for point in points),
+        )
+        for points in zip(*families, strict=True)
     )
 
 
@@ -138,9 +162,21 @@ def candidate_pairs(prior: FloatArray) -> list[Pair]:
     """Return every ordered pair of the most frequent labels, and each against all others."""
     k = len(prior)
     frequent = np.sort(np.argsort(-prior, kind="stable")[:MOST_LABELS])
+    pairs = _single_pairs(frequent, k)
+    return pairs + list(_against_rest(np.eye(k, dtype=bool), frequent)) if k > 2 else pairs
+
+
+def _single_pairs(labels: IndexArray, k: int) -> list[Pair]:
     one = np.eye(k, dtype=bool)
-    pairs = [Pair(one[a], one[b]) for a in frequent for b in frequent if a != b]
-    return pairs + list(_against_rest(one, frequent)) if k > 2 else pairs
+    return [Pair(one[a], one[b]) for a in labels for b in labels if a != b]
+
+
+def _estimable(test: GuessedRows) -> IndexArray:
+    """Return the most frequent labels with 50 rows each, none where there is only one."""
+    counts = np.bincount(test.labels, minlength=len(test.prior))
+    frequent = np.sort(np.argsort(-counts, kind="stable")[:MOST_LABELS])
+    found = frequent[counts[frequent] >= FEWEST_ROWS]
+    return found if len(found) > 1 else found[:0]
 
 
 def _against_rest(one: BoolArray, frequent: IndexArray) -> Iterator[Pair]:

@@ -67,9 +67,10 @@ def release_finding(context: AuditContext) -> Finding:
     estimate = estimated_curve(
         f"{RELEASE}.estimate",
         worst.points,
-        "Donsker–Varadhan form with a model's log-odds, for the pair of labels that looked "
-        "farthest apart on other rows",
+        "Donsker–Varadhan form with a model's log-odds, the largest over ordered pairs of "
+        f"{worst.estimated_labels} labels, at orders that the rows of every pair support",
         worst.rows,
+        _unseen(worst, len(data.prior)),
     )
     estimates = support_estimates(RELEASE, worst.points, worst.calibration, worst.rows)
     if estimate is not None:
@@ -195,6 +196,12 @@ def _consequences(context: AuditContext, curve: Curve) -> list[Estimate]:
     ]
 
 
+def _unseen(worst: WorstPair, k: int) -> tuple[str, ...]:
+    left = k - worst.estimated_labels
+    given = f"{left} labels with fewer rows are no farther from the others than those looked at"
+    return (given,) if left else ()
+
+
 def _notes(data: _HeldOut, worst: WorstPair) -> list[Note]:
     found = []
     if data.sampled_from > len(data.labels):
@@ -206,7 +213,12 @@ def _notes(data: _HeldOut, worst: WorstPair) -> list[Note]:
     if few:
         found.append(
             f"{few} labels have fewer than 100 rows; they were looked at only together with "
-            "others, against which a lower bound holds as well."
+            "others, against which a lower bound holds as well. Estimates leave them out."
+        )
+    if not worst.points:
+        found.append(
+            "The Rényi divergence was not estimated: fewer than two labels have 50 held-out rows "
+            "each. The certified bound holds at every order."
         )
     unsupported = [point.order for point in worst.points if not point.supported]
     if unsupported:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpaudit.attacks.feature_cells import hash_rows
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.renyi_curves import (
     AUDIT_ID,
@@ -13,6 +12,8 @@ from ldpaudit.audits.renyi_curves import (
     estimated_curve,
     support_estimates,
 )
+from ldpaudit.audits.renyi_pairs import largest_points
+from ldpaudit.audits.renyi_sides import UNSEEN, Sides, true_and_synthetic
 from ldpaudit.estimators.discriminators import fit_strongest, kinds_for
 from ldpaudit.estimators.renyi import ORDERS, RenyiBound, bounds_on, split_scores
 from ldpaudit.estimators.renyi_critics import Scores
@@ -27,35 +28,6 @@ MOST_LABELS = 8
 _MOST_HELD_OUT = 40_000
 _FITTED_CELLS = 1_500_000
 _FEWEST_FITTED = 1_000
-_DISTINCT = 0.99
-_NEVER_EQUAL = (
-    "no synthetic row equals by chance the row that it replaces: such rows count as kept, though "
-    "true rows repeat"
-)
-
-
-@dataclass(frozen=True)
-class Sides:
-    """True and synthetic rows of every label.
-
-    Attributes
-    ----------
-    true : mapping from label code to row numbers of ``original``
-    synthetic : the same of ``made``
-    original, made : FeatureTable
-    labelled : bool
-        Whether the synthetic rows' labels are known; else every label faces all of them.
-    repeats : bool
-        Whether true rows repeat and the synthetic ones are known only by differing from the row
-        that they replace: those that equal it by chance are then missing.
-    """
-
-    true: dict[int, IndexArray]
-    synthetic: dict[int, IndexArray]
-    original: FeatureTable
-    made: FeatureTable
-    labelled: bool
-    repeats: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,13 +49,13 @@ class _OfLabel:
 
 def synthetic_outcome(context: AuditContext) -> SyntheticOutcome | None:
     """Return how far synthetic features are from true ones, None where either is unknown."""
-    sides = _sides(context)
+    sides = true_and_synthetic(context)
     if sides is None:
         return None
     common = [y for y in sides.true if len(sides.true[y]) >= FEWEST]
     common = [y for y in common if len(sides.synthetic.get(y, ())) >= FEWEST]
-    left_out = len(sides.true) - len(common)
     common = sorted(common, key=lambda y: -len(sides.true[y]))[:MOST_LABELS]
+    left_out = len(sides.true) - len(common)
     if not common:
         text = (
             f"Synthetic features were not compared with true ones: no label has {FEWEST} rows of "
@@ -92,54 +64,6 @@ def synthetic_outcome(context: AuditContext) -> SyntheticOutcome | None:
         return SyntheticOutcome(Finding(notes=(Note(audit=AUDIT_ID, text=text),)))
     found = [_of_label(context, sides, y, len(common)) for y in common]
     return _outcome(context, sides, found, left_out)
-
-
-def replaced_rows(original: FeatureTable, released: FeatureTable) -> BoolArray:
-    """Return which rows have other features in the release than in the original, bool (n,)."""
-    a, b = original.numeric, released.numeric
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    other = ~same.all(axis=1)
-    return np.asarray(other | (original.categorical != released.categorical).any(axis=1))
-
-
-def _sides(context: AuditContext) -> Sides | None:
-    release, k = context.release, len(context.release.classes)
-    truth = release.truth
-    if truth is None or release.features.width == 0:
-        return None
-    given = release.synthetic
-    untouched = context.claim.channel is not None
-    original = release.original
-    if original is None and given is not None and untouched:
-        original = release.features
-    if original is None:
-        return None
-    true = {y: np.flatnonzero(truth == y) for y in range(k) if (truth == y).any()}
-    if given is not None:
-        made = {y: np.flatnonzero(given.labels == y) for y in range(k)}
-        return Sides(true, made, original, given.features, True)
-    if context.claim.name not in ("double-rr", "unknown"):
-        return None
-    rows = np.flatnonzero(replaced_rows(original, release.features))
-    repeats = _repeats(original)
-    if not repeats:
-        rows = _once(release.features, rows)
-    return Sides(true, dict.fromkeys(true, rows), original, release.features, False, repeats)
-
-
-def _repeats(original: FeatureTable) -> bool:
-    hashes = hash_rows(original)
-    return len(np.unique(hashes)) < _DISTINCT * len(hashes)
-
-
-def _once(released: FeatureTable, rows: IndexArray) -> IndexArray:
-    """Return each synthetic row once; for true rows that hardly ever repeat.
-
-    Copies of one row of a synthetic table are one draw of its generator: on both sides of a split
-    they would be recognised, which tells of the table, not of how the generator resembles people.
-    """
-    _, first = np.unique(hash_rows(released.take(rows)), return_index=True)
-    return np.asarray(rows[np.sort(first)])
 
 
 def _of_label(context: AuditContext, sides: Sides, label: int, labels: int) -> _OfLabel:
@@ -203,24 +127,31 @@ def _outcome(
         "that the bound does not use; a lower bound, so it cannot show that synthetic rows are "
         "realistic"
     )
-    points = tuple(
-        max((one.points[i] for one in found), key=lambda point: (not point.supported, point.value))
-        for i in range(len(ORDERS))
-    )
+    points = largest_points([one.points for one in found])
     calibration = max(one.calibration for one in found)
-    estimate = estimated_curve(f"{SYNTHETIC}.estimate", points, f"largest of {len(found)}", rows)
+    labels = f"largest of {len(found)} labels, at orders that the rows of every one support"
+    estimate = estimated_curve(
+        f"{SYNTHETIC}.estimate", points, labels, rows, _assumed(sides, left_out)
+    )
     curve = certified_curve(SYNTHETIC, chosen, confidence, words, rows)
-    if sides.repeats:
-        given = (*curve.assumptions, _NEVER_EQUAL)
-        curve = curve.model_copy(update={"kind": "estimated", "assumptions": given})
+    given = (*curve.assumptions, *_assumed(sides))
+    kind = "estimated" if sides.doubt else "certified"
+    curve = curve.model_copy(update={"kind": kind, "assumptions": given})
     curves = (curve,)
     finding = Finding(
         estimates=tuple(support_estimates(SYNTHETIC, points, calibration, rows)),
         curves=curves if estimate is None else (*curves, estimate),
         notes=tuple(Note(audit=AUDIT_ID, text=text) for text in _notes(sides, left_out)),
-        bounds={} if sides.repeats else bound_functions(SYNTHETIC, chosen),
+        bounds={} if sides.doubt else bound_functions(SYNTHETIC, chosen),
     )
     return SyntheticOutcome(finding, estimate, sides.labelled)
+
+
+def _assumed(sides: Sides, left_out: int = 0) -> tuple[str, ...]:
+    """Return what is assumed of the synthetic rows, and of labels that were not looked at."""
+    doubts = () if sides.doubt is None else (sides.doubt,)
+    others = f"{left_out} labels that were not compared are no farther from their synthetic rows"
+    return (UNSEEN, *doubts, *((others,) if left_out else ()))
 
 
 def _notes(sides: Sides, left_out: int) -> list[str]:
@@ -231,7 +162,8 @@ def _notes(sides: Sides, left_out: int) -> list[str]:
     ]
     if left_out:
         found.append(
-            f"{left_out} labels with fewer than {FEWEST} true or synthetic rows were left out."
+            f"{left_out} labels were left out: those with fewer than {FEWEST} true or synthetic "
+            f"rows, and all but the {MOST_LABELS} most frequent."
         )
     if not sides.labelled:
         found.append(

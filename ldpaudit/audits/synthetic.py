@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.renyi_synthetic import replaced_rows
+from ldpaudit.audits.renyi_sides import replaced_rows
 from ldpaudit.audits.synthetic_memorisation import held_out_estimates, own_row_estimate
 from ldpaudit.audits.synthetic_realism import realism_estimates
 from ldpaudit.errors import InsufficientDataError

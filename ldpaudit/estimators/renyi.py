@@ -41,6 +41,8 @@ FEWEST_ROWS = 50
 _UPPER_SHARE = 0.6
 """The part of the error probability that the mean under Q gets where there are two bounds."""
 _LARGEST_WASTE = 0.04
+_LARGEST_OWN = 10.0
+"""Above this order the bound of a smaller one is taken: one far row would decide its own."""
 
 
 def finite_renyi(p: FloatArray, q: FloatArray, alpha: float) -> float:
@@ -144,7 +146,7 @@ def renyi_bounds(
         Guesses of log dP/dQ for held-out rows of both sides, made without looking at them. Rows
         of each side are independent draws; nothing is assumed of the guesses.
     orders : sequence of float
-        Ascending orders α > 1.
+        Orders α > 1, ∞ allowed; above 10 a bound of order 10 or less is taken, since D_α grows.
     rng : numpy.random.Generator
         Picks the tuning rows, and the order of the others.
     tuning_share : float
@@ -184,7 +186,8 @@ def bounds_on(tuning: Scores, test: Scores, orders: Sequence[float]) -> tuple[Re
     """Return a bound for each order, chosen on tuning rows and to be taken on the test rows."""
     for order in orders:
         _check_order(order)
-    critics = choose_critics(tuning, len(test.p), len(test.q), tuple(orders))
+    own = tuple(sorted({min(order, _LARGEST_OWN) for order in orders}))
+    critics = choose_critics(tuning, len(test.p), len(test.q), own)
     found = []
     for order in orders:
         # D_α is non-decreasing in α: a bound at a smaller order is one here too.

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtri
 
+from ldpaudit.errors import InputError
 from ldpaudit.estimators.renyi_cells import CellMap, IdentityMap, ScoreMap
 from ldpaudit.release import FloatArray
 
@@ -30,10 +31,23 @@ _RANGE_COST = 3.0
 
 @dataclass(frozen=True)
 class Scores:
-    """Guesses of log dP/dQ, float64 arrays of shapes (n_p,) and (n_q,): rows of P and of Q."""
+    """Guesses of log dP/dQ, float64 arrays of shapes (n_p,) and (n_q,): rows of P and of Q.
+
+    Raises
+    ------
+    InputError
+        If a guess is not finite: what cannot be compared would count as "no difference".
+    """
 
     p: FloatArray
     q: FloatArray
+
+    def __post_init__(self) -> None:
+        odd = sum(int((~np.isfinite(side)).sum()) for side in (self.p, self.q))
+        if odd:
+            raise InputError(
+                f"Guesses of the log ratio must be finite; {odd} are not. Cut them first."
+            )
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.renyi_critics import Scores
 from ldpaudit.release import FloatArray
 
@@ -29,6 +30,8 @@ FEWEST_EFFECTIVE = 30.0
 _WANTED = 0.012
 """The standard error, as a share of the divergence, that the part seen in Q may have."""
 _CUTS = 60
+_LARGEST = 10.0
+"""Beyond this order no number of rows that occurs supports an estimate worth having."""
 _FAR = 25.0
 
 
@@ -66,13 +69,24 @@ def renyi_points(scores: Scores, orders: Sequence[float]) -> tuple[RenyiPoint, .
     scores : Scores
         Calibrated guesses of log dP/dQ for rows that they were not fitted on.
     orders : sequence of float
-        Ascending orders α > 1.
+        Ascending orders α in (1, 10].
 
     Returns
     -------
     tuple of RenyiPoint
         An order is supported only where all smaller ones are.
+
+    Raises
+    ------
+    InputError
+        If an order lies outside (1, 10], or the orders do not ascend.
+    InsufficientDataError
+        If a side has no row.
     """
+    if not all(1 < order <= _LARGEST for order in orders) or list(orders) != sorted(orders):
+        raise InputError(f"Orders of an estimate must ascend within (1, {_LARGEST:g}].")
+    if not (len(scores.p) and len(scores.q)):
+        raise InsufficientDataError("An estimate of a divergence needs rows on both sides.")
     p, q = np.clip(scores.p, -_FAR, _FAR), np.clip(scores.q, -_FAR, _FAR)
     found: list[RenyiPoint] = []
     for order in orders:

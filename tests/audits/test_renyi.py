@@ -3,13 +3,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.renyi import RenyiAudit
 from ldpaudit.audits.renyi_curves import at_or_above, bound_key, dp_epsilon
 from ldpaudit.audits.renyi_double_rr import mixture_epsilon
 from ldpaudit.audits.renyi_pairs import GuessedRows, candidate_pairs, worst_pair
-from ldpaudit.audits.renyi_synthetic import replaced_rows
+from ldpaudit.audits.renyi_release import RELEASE
+from ldpaudit.audits.renyi_sides import replaced_rows
 from ldpaudit.checks import Draft, Evidence, draft_checks
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.renyi import finite_renyi
@@ -233,7 +235,29 @@ def test_mixture_bound_holds_on_random_finite_examples() -> None:
         p, other, made = (x / x.sum() for x in (p, other, made))
         far = max(finite_renyi(x, made, order) for x in (p, other))
         released = [(1 - noise) * x + noise * made for x in (p, other)]
-        assert finite_renyi(*released, order) <= mixture_epsilon(order, far, noise, 0.0) + 1e-9
+        implied = mixture_epsilon(order, far, noise, 0.0)
+        assert finite_renyi(*released, order) <= implied + 1e-9
+        # Convexity alone says less.
+        convex = math.log((1 - noise) * math.exp((order - 1) * far) + noise) / (order - 1)
+        assert implied <= math.log(1 / noise) + convex + 1e-9
+
+
+def test_the_printed_bound_for_labelled_synthetic_rows_holds() -> None:
+    """Theorem 7.1 for the features alone: Δ to a label's own synthetic rows, R their mixture.
+
+    The printed proof splits the logarithm of a sum. With R ≥ P̂_y/k Minkowski's inequality gives
+    log(1/λ) + log((1 − λ)k e^Δ + λ), and that is at most the printed log(1 + k(1 − λ)/λ) + Δ.
+    """
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        k, noise, order = int(rng.integers(2, 5)), rng.uniform(0.02, 1), rng.uniform(1.05, 12)
+        true, made = rng.dirichlet(np.full(4, 0.5), size=(2, k)) + 1e-6
+        true, made = (x / x.sum(axis=1, keepdims=True) for x in (true, made))
+        far = max(finite_renyi(x, r, order) for x, r in zip(true, made, strict=True))
+        released = (1 - noise) * true + noise * made.mean(axis=0)
+        implied = math.log(1 / noise) + math.log((1 - noise) * k * math.exp(far) + noise)
+        assert finite_renyi(released[0], released[1], order) <= implied + 1e-9
+        assert implied <= math.log(1 + k * (1 - noise) / noise) + far + 1e-9
 
 
 def test_conversion_to_epsilon_and_delta() -> None:
@@ -271,6 +295,123 @@ def test_choosing_among_pairs_certifies_nothing_that_is_not_there() -> None:
         data = GuessedRows(weights, labels, np.full(3, 1 / 3))
         count += worst_pair(data, (2.0,), rng=rng).bounds[0].at(0.1) > 0
     assert count < 7
+
+
+LAW = np.array([[0.5, 0.3, 0.15, 0.05], [0.45, 0.3, 0.2, 0.05], [0.05, 0.05, 0.3, 0.6]])
+SHARES = np.array([0.6, 0.36, 0.04])
+
+
+def finite_rows(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and one feature of four values; the third label is rare and far from the others."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, n, p=SHARES).astype(np.int32)
+    values = (rng.random(n)[:, None] > LAW.cumsum(axis=1)[labels]).sum(axis=1)
+    return labels, np.minimum(values, 3)
+
+
+def test_the_estimate_is_that_of_the_worst_pair_of_labels() -> None:
+    """The pair that certifies most is one of frequent labels; it says little of the worst."""
+    labels, values = finite_rows(40_000, 0)
+    data = GuessedRows(SHARES * LAW.T[values], labels, SHARES)
+    found = worst_pair(data, (2.0,), rng=np.random.default_rng(0))
+    exact = [finite_renyi(LAW[a], LAW[b], 2.0) for a in range(3) for b in range(3) if a != b]
+    assert found.estimated_labels == 3
+    assert found.points[0].supported
+    # The far pair's 1,400 rows leave a standard error of 4 %.
+    assert found.points[0].value == pytest.approx(max(exact), rel=0.2)
+    assert found.bounds[0].at(0.05) < max(exact)
+
+
+def test_labels_too_rare_for_an_estimate_are_an_assumption_of_it() -> None:
+    labels, values = finite_rows(900, 1)
+    matrix = values[:, None].astype(float)
+    claim = RandomizedResponse.from_epsilon((0, 1, 2), 0.5)
+    released = ReleasedLabels(claim.sample(labels, np.random.default_rng(1)))
+    names = (0, 1, 2)
+    release = Release(features(matrix), released, names, names, TrueLabels(labels))
+    estimate = curve(RenyiAudit().run(context(release, claim)), "renyi.release.estimate")
+    assert any("1 labels with fewer rows" in given for given in estimate.assumptions)
+    two = np.where(np.arange(900) < 110, 1, 0).astype(np.int32)
+    release = replace(release, truth=TrueLabels(two))
+    finding = RenyiAudit().run(context(release, claim))
+    assert not any(c.id == "renyi.release.estimate" for c in finding.curves)
+    assert any("was not estimated" in note.text for note in finding.notes)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("n", [800, 3_000])
+def test_whole_audits_of_finite_releases_hold_their_level(n: int) -> None:
+    """Each order at 95 %, over 100 releases of known law; the same value as number and as code."""
+    claim = RandomizedResponse.from_epsilon((0, 1, 2), 0.5)
+    joint = (LAW[:, :, None] * claim.channel.matrix[:, None, :]).reshape(3, -1)
+    pairs = [(joint[a], joint[b]) for a in range(3) for b in range(3) if a != b]
+    misses, bounds = 0, []
+    for seed in range(100):
+        labels, values = finite_rows(n, seed)
+        released = claim.sample(labels, np.random.default_rng(seed))
+        names = (0, 1, 2)
+        table = features(values[:, None].astype(float))
+        release = Release(table, ReleasedLabels(released), names, names, TrueLabels(labels))
+        found = curve(RenyiAudit().run(AuditContext(release, claim, Plan(seed=seed))), RELEASE)
+        truths = [max(finite_renyi(*pair, order) for pair in pairs) for order in found.x]
+        misses += np.greater(found.value, truths)
+        bounds.append(value(found, 10.0))
+    assert np.all(misses <= binom.isf(1e-6, 100, 0.05))
+    if n == 3_000:
+        assert np.mean(bounds) > 0.1
+
+
+def shared_values(share: float, n: int = 16_000) -> Finding:
+    """Double RR with the perfect generator; a share of people have one and the same row."""
+    rng = np.random.default_rng(0)
+
+    def draw() -> np.ndarray:
+        rows = rng.standard_normal((n, 2))
+        rows[rng.random(n) < share] = 3.0
+        return rows
+
+    truth, made = rng.integers(0, 2, (2, n)).astype(np.int32)
+    original, table, claim = draw(), draw(), DoubleRR((0, 1), 0.5)
+    drawn = claim.sample(truth, made, rng)
+    kept = (drawn.synthetic_rows < 0)[:, None]
+    released = features(np.where(kept, original, table[drawn.synthetic_rows]))
+    labels, names = ReleasedLabels(drawn.labels), (0, 1)
+    release = Release(
+        released, labels, names, names, TrueLabels(truth), original=features(original)
+    )
+    return RenyiAudit().run(context(release, claim))
+
+
+def test_a_row_that_people_share_does_not_look_like_a_divergence() -> None:
+    """Counted once among synthetic rows alone it certified 2 nats where there are none."""
+    finding = shared_values(0.008)
+    found = curve(finding, "renyi.synthetic")
+    assert found.kind == "estimated"
+    assert any("count once" in given for given in found.assumptions)
+    assert not any(key.startswith("renyi.synthetic") for key in finding.bounds)
+    assert max(found.value) < 0.05
+
+
+def test_a_label_that_was_not_compared_is_an_assumption() -> None:
+    rng, k, n = np.random.default_rng(0), 9, 2_700
+    truth = (np.arange(n) % k).astype(np.int32)
+    matrix = rng.standard_normal((2, n, 1))
+    claim = DoubleRR(tuple(range(k)), 0.5)
+    drawn = claim.sample(truth, truth, rng)
+    release = Release(
+        features(matrix[0]),
+        ReleasedLabels(drawn.labels),
+        claim.classes,
+        claim.classes,
+        TrueLabels(truth),
+        original=features(matrix[0]),
+        synthetic=SyntheticTable(features(matrix[1]), truth),
+    )
+    finding = RenyiAudit().run(context(release, claim))
+    assert any("1 labels were left out" in note.text for note in finding.notes)
+    implied = curve(finding, "renyi.double_rr_epsilon")
+    assert any("1 labels that were not compared" in given for given in implied.assumptions)
+    assert any("never saw those rows" in given for given in implied.assumptions)
 
 
 def renyi_draft(finding: Finding, alpha: float, limit: float) -> Draft:

@@ -177,3 +177,18 @@ def test_cells_learn_log_ratios() -> None:
 def test_too_few_rows_are_refused() -> None:
     with pytest.raises(InsufficientDataError, match="50 held-out rows"):
         renyi_bounds(gaussian_scores(49, 1.0, 0), [2.0], rng=np.random.default_rng(0))
+
+
+def test_beyond_order_ten_a_smaller_order_is_bounded() -> None:
+    scores, orders = gaussian_scores(3_000, 1.0, 1), [10.0, 50.0, 1e6, math.inf]
+    bounds = renyi_bounds(scores, orders, rng=np.random.default_rng(1))
+    assert [bound.order for bound in bounds] == orders
+    assert all(bound.critic.order <= 10 for bound in bounds)
+    assert len({bound.at(0.05) for bound in bounds}) == 1
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf])
+def test_guesses_that_cannot_be_compared_are_refused(odd: float) -> None:
+    # As plain numbers they would be cut to "no difference", or to nothing.
+    with pytest.raises(InputError, match="must be finite; 1 are not"):
+        Scores(np.array([0.0, odd]), np.zeros(2))

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.renyi import ORDERS
 from ldpaudit.estimators.renyi_critics import Scores
 from ldpaudit.estimators.renyi_points import (
@@ -66,3 +67,14 @@ def test_calibration_is_measured() -> None:
     scores = gaussian_scores(50_000, 1.0, 1)
     assert calibration_error(scores) < 0.02
     assert calibration_error(Scores(4 * scores.p, 4 * scores.q)) > 0.08
+
+
+@pytest.mark.parametrize("orders", [[1.0], [2.0, 1.5], [math.inf], [math.nan]])
+def test_orders_that_cannot_be_estimated_are_refused(orders: list[float]) -> None:
+    with pytest.raises(InputError, match="must ascend within"):
+        renyi_points(gaussian_scores(100, 1.0, 0), orders)
+
+
+def test_a_side_without_rows_is_refused() -> None:
+    with pytest.raises(InsufficientDataError, match="rows on both sides"):
+        renyi_points(Scores(np.zeros(3), np.empty(0)), [2.0])
