@@ -1,15 +1,20 @@
-"""What other attack evaluators make of a release; run by attacks.py in their own environment.
+"""What other attack evaluators make of a release; run by attacks.py in their own environments.
+
+    python attack_peers.py FOLDER attacks|privacyguard EPSILON
 
 Reads original.csv and released.csv from the folder given, with the columns a, b, c, d and label,
-and prints {name: [share of labels inferred, seconds]} as JSON.
+and prints {name: [share of labels inferred or accuracy, AUC or null, seconds]} as JSON.
 """
 
+import contextlib
+import io
 import json
 import sys
 import time
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 warnings.simplefilter("ignore")
@@ -40,18 +45,87 @@ def sdmetrics(original: pd.DataFrame, released: pd.DataFrame, name: str) -> floa
     return 1.0 - float(score)
 
 
-def main() -> None:
-    folder = Path(sys.argv[1])
-    original, released = (pd.read_csv(folder / f"{n}.csv") for n in ("original", "released"))
-    attacks = {
+def privacyguard(
+    original: pd.DataFrame, target: np.ndarray, calibration: np.ndarray
+) -> tuple[float, float]:
+    """Return accuracy and AUC of its label-inference game: the true label or one re-drawn.
+
+    ``target`` are the predictions that the released data led to, ``calibration`` those from which
+    labels are re-drawn.
+    """
+    from privacy_guard.analysis.lia.lia_analysis_node import LIAAnalysisNode
+    from privacy_guard.analysis.mia.aggregate_analysis_input import AggregationType
+    from privacy_guard.attacks.lia_attack import LIAAttack, LIAAttackInput
+
+    np.random.seed(1)  # noqa: NPY002 (it draws from the global state)
+    rows = pd.DataFrame({"user_id": np.arange(len(original)), "label": original["label"]})
+    prepared = LIAAttackInput(
+        rows.assign(predictions=target),
+        rows[["user_id"]].assign(predictions=calibration),
+        AggregationType.NONE,
+    ).prepare_attack_input()
+    game = LIAAttack(prepared, AggregationType.NONE, num_resampling_times=20).run_attack()
+    found = LIAAnalysisNode(game, delta=0.0, num_bootstrap_resampling_times=2).run_analysis()
+    return float(found.accuracy), float(found.auc)
+
+
+def predictions(
+    released: pd.DataFrame, epsilon: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return P(label | features) of a model of all rows, of one of other rows, and with the label.
+
+    The third corrects the second for randomized response and multiplies the odds by e^±ε.
+    """
+    from scipy.special import expit, logit
+    from sklearn.linear_model import LogisticRegression
+
+    values, labels = released[FEATURES].to_numpy(), released["label"].to_numpy()
+    own = LogisticRegression().fit(values, labels).predict_proba(values)[:, 1]
+    half = np.random.default_rng(0).permutation(len(values)) % 2
+    others = np.empty(len(values))
+    for h in (0, 1):
+        fitted = LogisticRegression().fit(values[half == h], labels[half == h])
+        others[half != h] = fitted.predict_proba(values[half != h])[:, 1]
+    flip = 1 / (1 + np.exp(epsilon))
+    clean = np.clip((others - flip) / (1 - 2 * flip), 1e-3, 1 - 1e-3)
+    return own, clean, expit(logit(clean) + np.where(labels == 1, epsilon, -epsilon))
+
+
+def privacyguard_attacks(
+    original: pd.DataFrame, released: pd.DataFrame, epsilon: float
+) -> dict[str, list[float]]:
+    found = {}
+    for name, with_label in (("a model of the release", False), ("and the released label", True)):
+        start = time.perf_counter()
+        own, clean, informed = predictions(released, epsilon)
+        target = informed if with_label else own
+        with contextlib.redirect_stdout(io.StringIO()):
+            accuracy, area = privacyguard(original, target, clean)
+        seconds = time.perf_counter() - start
+        found[f"PrivacyGuard, label inference, {name}"] = [accuracy, area, seconds]
+    return found
+
+
+def attacks(original: pd.DataFrame, released: pd.DataFrame) -> dict[str, list[float | None]]:
+    chosen = {
         "Anonymeter, inference": lambda: anonymeter(original, released),
         "SDMetrics, CategoricalKNN": lambda: sdmetrics(original, released, "CategoricalKNN"),
         "SDMetrics, CategoricalNB": lambda: sdmetrics(original, released, "CategoricalNB"),
     }
-    found = {}
-    for name, attack in attacks.items():
+    found: dict[str, list[float | None]] = {}
+    for name, attack in chosen.items():
         start = time.perf_counter()
-        found[name] = [attack(), time.perf_counter() - start]
+        found[name] = [attack(), None, time.perf_counter() - start]
+    return found
+
+
+def main() -> None:
+    folder, tool, epsilon = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+    original, released = (pd.read_csv(folder / f"{n}.csv") for n in ("original", "released"))
+    if tool == "privacyguard":
+        found: dict = privacyguard_attacks(original, released, epsilon)
+    else:
+        found = attacks(original, released)
     print(json.dumps(found))
 
 

@@ -3,12 +3,12 @@
     python benchmarks/attacks.py optimum [DATA]      the best attack against the exact optimum
     python benchmarks/attacks.py published           beside the attack of Wu et al., same draws
     python benchmarks/attacks.py peers [--install-peers] [--folder FOLDER]
-                                                     beside Anonymeter and SDMetrics, same rows
+                                                     beside Anonymeter, SDMetrics, PrivacyGuard
     python benchmarks/attacks.py coverage            intervals over 500 simulated releases
     python benchmarks/attacks.py time                predicted and measured seconds
 
 Prints Markdown. DATA is the folder with military.parquet and fertility.parquet; the peers
-live in an environment of their own, which --install-peers makes.
+live in environments of their own, which --install-peers makes in FOLDER.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from exact_advantage import SEEDS, TASKS, load
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from ldpaudit.attacks import ATTACKS, Knowledge, create_attack
@@ -42,7 +42,11 @@ from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 PUBLISHED = {0.1: -0.244, 0.5: -0.146, 1.0: -0.025, 2.0: 0.118, 4.0: 0.218}
 """Advantages of the attack of Wu et al. (2023) in its own simulation."""
-PEERS = ("anonymeter", "sdmetrics")
+PEERS = {
+    "attacks": ("anonymeter", "sdmetrics"),
+    "privacyguard": ("privacyguard-platform", "torch<2.14"),
+}
+"""Other evaluators, by the environment in which they are installed."""
 _PEER = Path(__file__).parent / "attack_peers.py"
 
 
@@ -185,10 +189,11 @@ def published(runs: int) -> None:
 
 def peers(folder: Path, install: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    python = folder / "peers" / "bin" / "python"
-    if install and not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(folder / "peers")], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PEERS], check=True)
+    for tool, packages in PEERS.items():
+        python = _python(folder, tool)
+        if install and not python.exists():
+            subprocess.run([sys.executable, "-m", "venv", str(folder / tool)], check=True)
+            subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages], check=True)
     print("| ε | attack | accuracy | AUC | seconds |\n|---|---|---|---|---|")
     for epsilon in (0.5, 2.0):
         rng = np.random.default_rng(7)
@@ -203,22 +208,52 @@ def peers(folder: Path, install: bool) -> None:
             seconds = time.perf_counter() - start
             row = f"| {epsilon:g} | `{name}` | {right:.3f} | {area:.3f} | {seconds:.1f} |"
             print(row, flush=True)
-        if python.exists():
-            _print_peers(folder, python, epsilon, release)
+        _print_game(epsilon, release, mechanism)
+        for tool in PEERS:
+            if _python(folder, tool).exists():
+                _print_peers(folder, tool, epsilon, release)
 
 
-def _print_peers(folder: Path, python: Path, epsilon: float, release: Release) -> None:
+def _python(folder: Path, tool: str) -> Path:
+    return folder / tool / "bin" / "python"
+
+
+def _print_game(epsilon: float, release: Release, mechanism: RandomizedResponse) -> None:
+    """Print what `bayes` makes of true labels against ones re-drawn given the features."""
+    start = time.perf_counter()
+    posterior = cross_fitted(release, mechanism, ["bayes"], 1)["bayes"][:, 1].astype(np.float64)
+    sign = np.where(np.asarray(release.released) == 1, epsilon, -epsilon)
+    prior = expit(logit(np.clip(posterior, 1e-7, 1 - 1e-7)) - sign)
+    rng = np.random.default_rng(1)
+    areas, rights = [], []
+    for _ in range(20):
+        true = rng.random(len(prior)) < 0.5
+        shown = np.where(true, release.truth, rng.random(len(prior)) < prior)
+        ratio = np.where(shown == 1, posterior / prior, (1 - posterior) / (1 - prior))
+        areas.append(auc(ratio[true], ratio[~true]))
+        rights.append(np.mean((ratio > 1) == true))
+    seconds = time.perf_counter() - start
+    words = "`bayes`, true against re-drawn label"
+    numbers = f"{np.mean(rights):.3f} | {np.mean(areas):.3f} | {seconds:.1f}"
+    print(f"| {epsilon:g} | {words} | {numbers} |", flush=True)
+
+
+def _print_peers(folder: Path, tool: str, epsilon: float, release: Release) -> None:
     frame = pd.DataFrame(release.features.numeric, columns=["a", "b", "c", "d"])
     frame.assign(label=release.truth).to_csv(folder / "original.csv", index=False)
     frame.assign(label=release.released).to_csv(folder / "released.csv", index=False)
     ran = subprocess.run(
-        [str(python), str(_PEER), str(folder)], check=False, capture_output=True, text=True
+        [str(_python(folder, tool)), str(_PEER), str(folder), tool, str(epsilon)],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     if ran.returncode:
         print(f"| {epsilon:g} | peers failed | – | – | – |\n\n{ran.stderr[-500:]}")
         return
-    for name, (share, seconds) in json.loads(ran.stdout).items():
-        print(f"| {epsilon:g} | {name} | {share:.3f} | – | {seconds:.1f} |", flush=True)
+    for name, (share, area, seconds) in json.loads(ran.stdout).items():
+        own = "–" if area is None else f"{area:.3f}"
+        print(f"| {epsilon:g} | {name} | {share:.3f} | {own} | {seconds:.1f} |", flush=True)
 
 
 def coverage(releases: int) -> None:
