@@ -42,21 +42,20 @@ class ConditionalGan:
     network : {"auto", "dense", "convolutional"}
         ``"auto"``: convolutional for one list column of square images, else dense.
     steps, seconds, batch, learning_rate : optional
-        At most so many steps and seconds, rows of a batch, and Adam's step; by default those of
-        the network.
+        At most so many steps and seconds, rows of a batch, and Adam's step.
 
     Notes
     -----
     A table's generator is calibrated after training, so that each column has the marginal law of
-    its class's training rows.
+    its class's training rows; an image's, so that each pixel is exactly black at least as often as
+    in the class's training images.
 
-    A tenth of the rows of each class (at least 5) is held out: training stops when the generated
-    rows come no nearer to them. The generator that is kept is the one that was nearest.
+    A tenth of each class (at least 5 rows) is held out: training stops when generated rows come no
+    nearer to it, and keeps the generator that was nearest.
 
     References
     ----------
-    Mirza & Osindero (2014), Conditional generative adversarial nets; hinge loss, spectral norms and
-    projection after Miyato et al. (2018), Miyato & Koyama (2018).
+    Mirza & Osindero (2014); hinge loss, spectral norms, projection: Miyato et al. (2018).
     """
 
     name = "gan"
@@ -71,8 +70,7 @@ class ConditionalGan:
         batch: int | None = None,
         learning_rate: float | None = None,
     ) -> None:
-        self.trained_on = trained_on
-        self.network = network
+        self.trained_on, self.network = trained_on, network
         given = {"steps": steps, "seconds": seconds, "batch": batch, "learning_rate": learning_rate}
         self.limits = {key: value for key, value in given.items() if value is not None}
         for key, value in self.limits.items():
@@ -160,11 +158,10 @@ class ConditionalGan:
         """Return name, version, network, seed, number of training rows and whose rows they were."""
         if self._codec is None:
             raise not_fitted()
-        network = "convolutional" if isinstance(self._codec, ImageCodec) else "dense"
         return {
             "name": self.name,
             "version": VERSION,
-            "network": network,
+            "network": "convolutional" if isinstance(self._codec, ImageCodec) else "dense",
             "seed": self._seed,
             "rows": self._rows,
             "trained_on": self.trained_on,
@@ -247,7 +244,7 @@ def _calibration(
 ) -> "Calibration":
     from ldpaudit.synthesis.calibration import Calibration
 
+    seed = integer_seed(rng)
     if isinstance(codec, ImageCodec):
-        return Calibration.none(classes, 0)
-    sizes = codec.cardinalities
-    return Calibration.fit(pair, rows, codes, classes, sizes, integer_seed(rng), device)
+        return Calibration.of_images(pair, rows, codes, classes, seed, device)
+    return Calibration.fit(pair, rows, codes, classes, codec.cardinalities, seed, device)

@@ -10,7 +10,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.progress import Progress
 from ldpaudit.release import IntArray
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The version of the generators: it changes whenever the same seed gives other rows."""
 
 TrainedOn = Literal["public", "private"]

@@ -21,6 +21,7 @@ from ldpaudit.synthesis import (
     load_generator,
     save_generator,
 )
+from ldpaudit.synthesis.interface import VERSION
 
 FAST = {"steps": 40, "batch": 60}
 OPTIONS = {"gan": FAST, "mixture": {"components": 4}}
@@ -126,7 +127,7 @@ def test_other_files_are_refused_and_never_run(content: object, tmp_path: Path) 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "generator.pt"
-    head = {"format": "ldpaudit-generator", "version": 1, "name": "gan"}
+    head = {"format": "ldpaudit-generator", "version": VERSION, "name": "gan"}
     torch.save({**head, "state": {}}, path)
     with pytest.raises(InputError, match="damaged"):
         load_generator(path)
@@ -254,7 +255,7 @@ def test_a_users_table_gives_its_own_rows_of_the_label() -> None:
     assert set(sample["age"].to_pylist()[50:]) == {3}
     assert made.describe() == {
         "name": "table",
-        "version": 1,
+        "version": VERSION,
         "seed": None,
         "rows": 3,
         "trained_on": "public",
