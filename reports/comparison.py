@@ -58,7 +58,7 @@ def view_of(comparison: Comparison) -> ComparisonView:
     names = [f"{p.letter} {name(p.name)}" for p in comparison.fingerprints]
     return ComparisonView(
         title=", ".join(names),
-        sentence=shown(comparison.sentence, 4 * PHRASE),
+        sentence=shown(comparison.sentence, max(4, len(names)) * PHRASE),
         releases=release_table(comparison),
         data=_data(comparison.fingerprints),
         forced=any(print_.mismatch for print_ in comparison.fingerprints),

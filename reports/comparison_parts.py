@@ -19,7 +19,7 @@ from ldpaudit.reports.figures import Figure, Table
 from ldpaudit.reports.parts import REFERENCES, Part
 from ldpaudit.reports.quantities import Printer
 from ldpaudit.reports.text import shown
-from ldpaudit.reports.wording import ATTACKS, missing, name_of
+from ldpaudit.reports.wording import ATTACKS, METRICS, group_name, missing, name_of
 from ldpaudit.result import Estimate
 
 _RENYI: Final = (
@@ -76,9 +76,27 @@ def _attacks(pairs: Sequence[Pair]) -> Part:
         "be the strongest on another. Rules show what an attacker without the release achieves: "
         "the majority guess, and a guess from the features as they are released.",
         figures,
-        tables=(("Every attack on every release", table),) if groups else (),
+        tables=(("Every attack on every release", table), *_by_group(pairs)) if groups else (),
         missing="" if groups else missing(pairs[0][1].audits, "label-inference"),
     )
+
+
+def _by_group(pairs: Sequence[Pair]) -> tuple[tuple[str, Table], ...]:
+    """Return the strongest attack's scores by class and slice, where there are any."""
+    ids = [e.id for _, result in pairs for e in result.estimates if _is_of_group(e.id)]
+    groups = _groups(pairs, list(dict.fromkeys(ids)), _score_of_group)
+    if not groups:
+        return ()
+    return (("The strongest attack by class and slice", group_table(groups, "Rows")),)
+
+
+def _is_of_group(identifier: str) -> bool:
+    return identifier.startswith(("attack.best.class-", "attack.best.slice-"))
+
+
+def _score_of_group(identifier: str) -> str:
+    group, metric = identifier.removeprefix("attack.best.").split(".")
+    return shown(f"{group_name(group)}: {METRICS.get(metric, metric).lower()}", 80)
 
 
 def _is_accuracy(estimate: Estimate) -> bool:

@@ -306,9 +306,13 @@ def name_of(identifier: str) -> str:
     if all(parts):
         return ": ".join(part for part in parts if part)
     attack, _, metric = rest.partition(".")
-    if first != "attack" or metric not in METRICS:
+    group, _, score = metric.partition(".")
+    if first != "attack" or (metric not in METRICS and score not in METRICS):
         return identifier
-    return f"{ATTACKS.get(attack, attack)}: {METRICS[metric]}"
+    named = ATTACKS.get(attack, attack)
+    if metric in METRICS:
+        return f"{named}: {METRICS[metric]}"
+    return f"{named}, {group_name(group)}: {METRICS[score]}"
 
 
 def group_name(group: str) -> str:

@@ -4,12 +4,13 @@ Nothing here is ever written, printed or put into a result: only counts and boun
 releases together leave a comparison.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.arrays import BoolArray, IndexArray, IntArray
+from ldpaudit.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 NOT_ASKED = -1
 """The attack was not asked about the row."""
@@ -25,11 +26,15 @@ class HeldOutGuesses:
     Attributes
     ----------
     outcomes : dict from the attack's name to an int8 array of shape (n,)
+    values : dict from "<attack>.<measure>" to a float64 array of shape (n,)
+        Of attacks on numeric labels: squared errors, or whether a guess was near; NaN where the
+        attack was not asked.
     halves : int32 array of shape (n,)
         In which half a row is: the rows of one half are the held-out rows of one fold.
     """
 
     outcomes: dict[str, Outcomes] = field(default_factory=dict, repr=False)
+    values: dict[str, FloatArray] = field(default_factory=dict, repr=False)
     halves: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32), repr=False)
 
     def record(self, name: str, rows: IndexArray, right: BoolArray, halves: IntArray) -> None:
@@ -37,3 +42,12 @@ class HeldOutGuesses:
         self.halves = halves
         unasked = np.full(len(halves), NOT_ASKED, dtype=np.int8)
         self.outcomes.setdefault(name, unasked)[rows] = right
+
+    def record_values(
+        self, name: str, rows: IndexArray, found: Mapping[str, FloatArray], halves: IntArray
+    ) -> None:
+        """Remember the values of an attack on numeric labels by measure, on some held-out rows."""
+        self.halves = halves
+        for measure, values in found.items():
+            unasked = np.full(len(halves), np.nan)
+            self.values.setdefault(f"{name}.{measure}", unasked)[rows] = values

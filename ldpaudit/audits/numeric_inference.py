@@ -86,4 +86,7 @@ def _fold(context: AuditContext, half: int) -> tuple[dict[str, Values], LabelGri
     guesses = NumericAttacker(context.claim, grid, coding).guess(labels.released[others], posterior)
     truth = labels.truth[others]
     values = row_values(guesses, truth, coding.codes(truth), grid.width, grid.rounding)
+    if context.guesses is not None:
+        for name in ATTACKS:
+            context.guesses.record_values(name, others, values[name], context.halves())
     return values, grid

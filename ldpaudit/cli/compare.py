@@ -7,7 +7,30 @@ from typing import Annotated
 
 import typer
 
-from ldpaudit.cli.options import Debug, Device, Inconclusive, option, status
+from ldpaudit.cli.options import (
+    Canaries,
+    Debug,
+    Device,
+    DeviceChoice,
+    Drop,
+    ExitZero,
+    Features,
+    IdColumn,
+    Inconclusive,
+    Label,
+    Neighbors,
+    Only,
+    Original,
+    PublicPosterior,
+    PublicRows,
+    Queries,
+    Skip,
+    SliceColumns,
+    Threads,
+    TruthFile,
+    option,
+    status,
+)
 
 SHOWN = frozenset(
     {"--seed", "--queries", "--neighbors", "--only", "--skip", "--threads", "--device"}
@@ -29,21 +52,13 @@ def compare(
         list[str],
         typer.Argument(help="Two or more released files, or results of run (.json)."),
     ],
-    label: Annotated[
-        str | None,
-        option("--label", help="The released label's column (default: as declared, or 'label')."),
-    ] = None,
-    truth: Annotated[
-        str | None, option("--truth", help="A file with the true labels, in the same row order.")
-    ] = None,
+    label: Label = None,
+    truth: TruthFile = None,
     truth_column: Annotated[
         str | None,
         option("--truth-column", help="The column of each release that holds the true labels."),
     ] = None,
-    original: Annotated[
-        str | None,
-        option("--original", help="A file with the original features, in the same row order."),
-    ] = None,
+    original: Original = None,
     synthetic: Annotated[
         list[str] | None,
         option("--synthetic", help="The synthetic rows of double-rr: once, or once for each."),
@@ -55,16 +70,9 @@ def compare(
     model: Annotated[
         ModelName, option("--model", help="What is trained on each release for --test.")
     ] = ModelName.logistic,
-    id_column: Annotated[
-        str | None, option("--id", help="The column on which --truth and --original are joined.")
-    ] = None,
-    drop: Annotated[
-        list[str] | None, option("--drop", help="A column that is no feature (repeatable).")
-    ] = None,
-    features: Annotated[
-        list[str] | None,
-        option("--features", help="A column that is a feature (repeatable; default: the rest)."),
-    ] = None,
+    id_column: IdColumn = None,
+    drop: Drop = None,
+    features: Features = None,
     policy: Annotated[
         Path | None, option("--policy", help="What each release may leak (TOML).")
     ] = None,
@@ -76,26 +84,20 @@ def compare(
     seed: Annotated[
         int | None, option("--seed", help="The seed of all audits (default: from the first file).")
     ] = None,
-    queries: Annotated[
-        str | None, option("--queries", help="Rows that look for neighbours: a number or 'all'.")
-    ] = None,
-    neighbors: Annotated[
-        int | None, option("--neighbors", help="How many neighbours (default: adapts to n).")
-    ] = None,
-    only: Annotated[
-        list[str] | None, option("--only", help="Run this audit only (repeatable).")
-    ] = None,
-    skip: Annotated[
-        list[str] | None, option("--skip", help="Leave this audit out (repeatable).")
-    ] = None,
+    queries: Queries = None,
+    neighbors: Neighbors = None,
+    only: Only = None,
+    skip: Skip = None,
+    slices: SliceColumns = None,
+    public_posterior: PublicPosterior = None,
+    public: PublicRows = None,
+    canaries: Canaries = None,
     budget: Annotated[
         float | None,
         option("--budget", help="Seconds for the attacks on each release (default: 60)."),
     ] = None,
-    threads: Annotated[
-        int | None, option("--threads", help="Processors to use (default: all there are).")
-    ] = None,
-    device: Annotated[Device, option("--device", help="Where torch models run.")] = Device.auto,
+    threads: Threads = None,
+    device: DeviceChoice = Device.auto,
     show_class_names: Annotated[
         bool, option("--show-class-names", help="Name the classes and the label in the page.")
     ] = False,
@@ -103,9 +105,7 @@ def compare(
         Inconclusive | None,
         option("--inconclusive", help="With --policy: exit as a failure or as a pass."),
     ] = None,
-    exit_zero: Annotated[
-        bool, option("--exit-zero", help="Exit 0 whatever is found, unless it could not run.")
-    ] = False,
+    exit_zero: ExitZero = False,
     quiet: Annotated[bool, option("--quiet", help="Print the sentence only.")] = False,
     _debug: Debug = False,
 ) -> None:
@@ -132,6 +132,10 @@ def compare(
         neighbors=neighbors,
         only=tuple(only or ()),
         skip=tuple(skip or ()),
+        slices=tuple(slices or ()),
+        public_posterior=public_posterior,
+        public=public,
+        canaries=canaries,
         threads=threads,
         device=device.value,
         budget=budget,

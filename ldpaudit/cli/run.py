@@ -6,7 +6,31 @@ from typing import Annotated
 
 import typer
 
-from ldpaudit.cli.options import Debug, Device, Inconclusive, Metric, option, status
+from ldpaudit.cli.options import (
+    Canaries,
+    Debug,
+    Device,
+    DeviceChoice,
+    Drop,
+    ExitZero,
+    Features,
+    IdColumn,
+    Inconclusive,
+    Label,
+    Metric,
+    Neighbors,
+    Only,
+    Original,
+    PublicPosterior,
+    PublicRows,
+    Queries,
+    Skip,
+    SliceColumns,
+    Threads,
+    TruthFile,
+    option,
+    status,
+)
 
 SHOWN = frozenset(
     {"--epsilon", "--lambda", "--mechanism", "--seed", "--queries", "--neighbors", "--metric"}
@@ -17,21 +41,13 @@ SHOWN = frozenset(
 
 def run(
     release: Annotated[str, typer.Argument(help="The released file: Parquet, CSV or CSV.gz.")],
-    label: Annotated[
-        str | None,
-        option("--label", help="The released label's column (default: as declared, or 'label')."),
-    ] = None,
-    truth: Annotated[
-        str | None, option("--truth", help="A file with the true labels, in the same row order.")
-    ] = None,
+    label: Label = None,
+    truth: TruthFile = None,
     truth_column: Annotated[
         str | None,
         option("--truth-column", help="The column of the release that holds the true labels."),
     ] = None,
-    original: Annotated[
-        str | None,
-        option("--original", help="A file with the original features, in the same row order."),
-    ] = None,
+    original: Original = None,
     synthetic: Annotated[
         str | None,
         option("--synthetic", help="The synthetic rows, with labels, that replaced features."),
@@ -40,16 +56,9 @@ def run(
         str | None,
         option("--held-out", help="Rows like the originals that no generator was trained on."),
     ] = None,
-    id_column: Annotated[
-        str | None, option("--id", help="The column on which --truth and --original are joined.")
-    ] = None,
-    drop: Annotated[
-        list[str] | None, option("--drop", help="A column that is no feature (repeatable).")
-    ] = None,
-    features: Annotated[
-        list[str] | None,
-        option("--features", help="A column that is a feature (repeatable; default: the rest)."),
-    ] = None,
+    id_column: IdColumn = None,
+    drop: Drop = None,
+    features: Features = None,
     mechanism: Annotated[
         str | None,
         option("--mechanism", help="The claimed mechanism, or unknown."),
@@ -75,43 +84,22 @@ def run(
     seed: Annotated[
         int | None, option("--seed", help="The seed (default: derived from the file).")
     ] = None,
-    queries: Annotated[
-        str | None, option("--queries", help="Rows that look for neighbours: a number or 'all'.")
-    ] = None,
-    neighbors: Annotated[
-        int | None, option("--neighbors", help="How many neighbours (default: adapts to n).")
-    ] = None,
+    queries: Queries = None,
+    neighbors: Neighbors = None,
     metric: Annotated[
         Metric, option("--metric", help="The space in which neighbours are near.")
     ] = Metric.l2,
-    only: Annotated[
-        list[str] | None, option("--only", help="Run this audit only (repeatable).")
-    ] = None,
-    skip: Annotated[
-        list[str] | None, option("--skip", help="Leave this audit out (repeatable).")
-    ] = None,
-    slices: Annotated[
-        list[str] | None,
-        option("--slice", help="Score the best attack for each value of a column (repeatable)."),
-    ] = None,
+    only: Only = None,
+    skip: Skip = None,
+    slices: SliceColumns = None,
     budget: Annotated[
         float | None, option("--budget", help="Seconds for the attacks (default: 60).")
     ] = None,
-    public_posterior: Annotated[
-        str | None,
-        option("--public-posterior", help="P̂(label | features) of model-based-rr: a table."),
-    ] = None,
-    public: Annotated[
-        str | None, option("--public", help="Public rows with labels: what is known anyway.")
-    ] = None,
-    canaries: Annotated[
-        str | None,
-        option("--canaries", help="The probabilities that some rows' true labels were drawn with."),
-    ] = None,
-    threads: Annotated[
-        int | None, option("--threads", help="Processors to use (default: all there are).")
-    ] = None,
-    device: Annotated[Device, option("--device", help="Where torch models run.")] = Device.auto,
+    public_posterior: PublicPosterior = None,
+    public: PublicRows = None,
+    canaries: Canaries = None,
+    threads: Threads = None,
+    device: DeviceChoice = Device.auto,
     show_class_names: Annotated[
         bool, option("--show-class-names", help="Name the classes and the label in the report.")
     ] = False,
@@ -119,9 +107,7 @@ def run(
         Inconclusive | None,
         option("--inconclusive", help="Exit as a failure or as a pass when inconclusive."),
     ] = None,
-    exit_zero: Annotated[
-        bool, option("--exit-zero", help="Exit 0 whatever is found, unless it could not run.")
-    ] = False,
+    exit_zero: ExitZero = False,
     quiet: Annotated[bool, option("--quiet", help="Print the verdict only.")] = False,
     _debug: Debug = False,
 ) -> None:
@@ -141,6 +127,7 @@ def run(
         drop=tuple(drop or ()),
         features=tuple(features) if features else None,
         claim=claim_from_options(mechanism, epsilon, lambda_, channel, labels),
+        channel=channel,
         policy=policy,
         seed=seed,
         queries=queries,

@@ -1,12 +1,13 @@
 """Auditing each release of a comparison in the same way, its guesses kept for pairing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldpaudit.api import available_threads
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import DEFAULT_BUDGET, Plan
 from ldpaudit.comparing.reading import Input, ReleaseInput
 from ldpaudit.comparing.request import CompareRequest
+from ldpaudit.datasets.slices import Slices, read_slices
 from ldpaudit.errors import InputError
 from ldpaudit.pipeline import run_audit
 from ldpaudit.policy import Policy, load_policy
@@ -36,7 +37,21 @@ def plan_of(request: CompareRequest, inputs: tuple[Input, ...]) -> Plan:
         device=request.device,
         show_class_names=request.show_class_names,
         budget=DEFAULT_BUDGET if request.budget is None else request.budget,
+        slices=_slices(request, inputs),
     )
+
+
+def _slices(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Slices, ...]:
+    """Return the groups of the first release: each holds the same people in all releases."""
+    first = next((item for item in inputs if isinstance(item, ReleaseInput)), None)
+    return () if first is None else read_slices(first.path, request.slices)
+
+
+def _plan_for(item: ReleaseInput, request: CompareRequest, plan: Plan) -> Plan:
+    """Return the plan for a release; one of other people has groups of its own."""
+    if all(len(column.codes) == len(item.release) for column in plan.slices):
+        return plan
+    return replace(plan, slices=read_slices(item.path, request.slices))
 
 
 def policy_of(request: CompareRequest) -> Policy | None:
@@ -54,7 +69,7 @@ def audit_input(
     try:
         result = run_audit(
             item.release,
-            plan,
+            _plan_for(item, request, plan),
             policy,
             only=request.only,
             skip=request.skip,

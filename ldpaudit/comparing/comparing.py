@@ -11,11 +11,12 @@ import time
 import ldpaudit
 from ldpaudit.audits.interface import Plan
 from ldpaudit.comparing.auditing import Audited, audit_input, plan_of, policy_of
-from ldpaudit.comparing.differences import Side, all_differences, attack_accuracies
+from ldpaudit.comparing.differences import all_differences
 from ldpaudit.comparing.reading import Input, ReleaseInput, read_inputs
 from ldpaudit.comparing.request import CompareRequest
 from ldpaudit.comparing.same_data import fingerprints, pairable
 from ldpaudit.comparing.sentence import sentence
+from ldpaudit.comparing.side import Side, attack_scores
 from ldpaudit.comparing.utility import Utility, utility
 from ldpaudit.comparison import Comparison, Fingerprint
 from ldpaudit.errors import InputError, InsufficientDataError
@@ -74,7 +75,7 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
     results = tuple(side.result for side in sides)
     return Comparison(
         ldpaudit_version=ldpaudit.__version__,
-        sentence=sentence(results, differences),
+        sentence=sentence(results, differences, confidence),
         confidence=confidence,
         fingerprints=prints,
         releases=results,
@@ -127,7 +128,7 @@ def _notes(prints: tuple[Fingerprint, ...]) -> list[Note]:
 
 def _one_sided(results: list[AuditResult]) -> list[Note]:
     """Say which attacks ran on some releases only: each strongest is of those that ran on it."""
-    ran = [set(attack_accuracies(result)) for result in results]
+    ran = [set(attack_scores(result)) for result in results]
     every = ran[0].union(*ran[1:])
     missing = sorted(every - ran[0].intersection(*ran[1:]))
     if not missing:

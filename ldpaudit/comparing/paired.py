@@ -31,8 +31,7 @@ class Interval:
     n : int
         Rows behind it.
     smallest_cell : int or None
-        The smaller positive number of rows that only one of the two got right; None for other
-        scores.
+        The smallest positive count of rows behind it; None for scores that are no counts.
     """
 
     value: float
@@ -52,10 +51,16 @@ class Folds:
     parts : tuple of float64 arrays
     reach : float
         No difference can lie outside of [−reach, reach].
+    counted : bool
+        Whether they are differences of right guesses, whose small counts are to be hidden.
+    side_cell : int or None
+        The smallest positive count behind either of the two scores alone.
     """
 
     parts: tuple[FloatArray, ...]
     reach: float = 1.0
+    counted: bool = True
+    side_cell: int | None = None
 
     @property
     def n(self) -> int:
@@ -79,10 +84,15 @@ class Folds:
         ends = [len(p) * bound(p, share, -self.reach, self.reach) for p in self.parts]
         return float(sum(ends) / self.n)
 
-    def discordant(self) -> int | None:
-        """Return the smaller positive count of rows that only one of the two got right."""
+    def smallest_cell(self) -> int | None:
+        """Return the smallest positive count of rows behind it, None where nothing is counted.
+
+        Counted are the rows that only one of the two got right, and what is behind each alone.
+        """
+        if not self.counted:
+            return None
         every = np.concatenate(self.parts)
-        counts = [int((every > 0).sum()), int((every < 0).sum())]
+        counts = [int((every > 0).sum()), int((every < 0).sum()), self.side_cell or 0]
         return min((count for count in counts if count), default=None)
 
 
@@ -106,8 +116,7 @@ def paired_interval(folds: Folds, alpha: float) -> Interval:
     """
     _check(folds)
     low, high = folds.lower(alpha / 2), folds.upper(alpha / 2)
-    cell = folds.discordant() if folds.reach == 1.0 else None
-    return Interval(folds.mean(), low, high, 1 - alpha, folds.n, cell)
+    return Interval(folds.mean(), low, high, 1 - alpha, folds.n, folds.smallest_cell())
 
 
 def best_interval(
@@ -141,7 +150,7 @@ def best_interval(
     low = min(pair(name, best_b).lower(alpha / 2 / len(b)) for name in a)
     high = max(pair(best_a, name).upper(alpha / 2 / len(a)) for name in b)
     value = min(max(center.mean(), low), high)
-    return Interval(value, low, high, 1 - alpha, center.n, center.discordant())
+    return Interval(value, low, high, 1 - alpha, center.n, center.smallest_cell())
 
 
 def _check(folds: Folds) -> None:

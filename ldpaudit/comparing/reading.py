@@ -6,8 +6,10 @@ from pathlib import Path
 from ldpaudit.comparing.request import CompareRequest, is_result
 from ldpaudit.comparison import LETTERS
 from ldpaudit.datasets import read_release
+from ldpaudit.datasets.canaries import with_canaries
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.labelled_rows import LabelledRows
+from ldpaudit.datasets.public_posterior import with_public_posterior
 from ldpaudit.datasets.tabular import open_table
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.numeric_view import declared_view
@@ -115,10 +117,23 @@ def _release(
         original=request.original if synthetic is not None else None,
         synthetic=synthetic,
         test=request.test,
+        public=request.public,
         id_column=request.id_column,
         drop=request.drop,
         features=request.features,
         numeric=declared_view,
     )
     notes = tuple(Note(audit="reading", text=text, level="warning") for text in reading.warnings)
-    return ReleaseInput(letter, name, reading.release, reading.test, notes)
+    release = _with_probabilities(request, letter, reading.release)
+    return ReleaseInput(letter, name, release, reading.test, notes)
+
+
+def _with_probabilities(request: CompareRequest, letter: str, release: Release) -> Release:
+    """Return the release with the tables of a probability for each class, which numbers lack."""
+    if release.numeric is not None:
+        return release
+    try:
+        known = with_public_posterior(release, request.public_posterior)
+        return with_canaries(known, request.canaries)
+    except InputError as error:
+        raise InputError(f"{letter}: {error}") from None

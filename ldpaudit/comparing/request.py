@@ -28,6 +28,12 @@ class CompareRequest:
         Rows outside of all releases, with true labels.
     model : {"logistic", "boosting", "network"}
         What is trained on each release.
+    slices : tuple of str
+        Columns by whose values the strongest attack is scored; the groups are those of the first
+        release, so that each holds the same people in all.
+    public, public_posterior, canaries : str or None
+        Public rows, the public model's probabilities and those of drawn labels, as
+        :func:`ldpaudit.audit` takes them; the same for all releases.
     force : bool
         Whether releases are compared although their data differ.
     """
@@ -49,6 +55,10 @@ class CompareRequest:
     neighbors: int | None = None
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
+    slices: tuple[str, ...] = ()
+    public: str | None = None
+    public_posterior: str | None = None
+    canaries: str | None = None
     threads: int | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
     budget: float | None = None
@@ -82,15 +92,33 @@ class CompareRequest:
                 "--policy judges releases that are audited here; a stored result was judged when "
                 f"it was made, and {len(stored)} of the inputs are results."
             )
-        if len(stored) == len(self.inputs) and self.test is not None:
+        self._check_use(len(self.inputs) - len(stored))
+
+    def _check_use(self, releases: int) -> None:
+        if releases:
+            return
+        if self.test is not None:
             raise InputError(
                 "--test trains a model on each release, and none is given: all inputs are results."
             )
+        audited = {
+            "--slice": self.slices,
+            "--public": self.public,
+            "--public-posterior": self.public_posterior,
+            "--canaries": self.canaries,
+        }
+        for name, value in audited.items():
+            if value:
+                raise InputError(
+                    f"{name} goes into the audit of a release, and none is given: all inputs are "
+                    "results."
+                )
 
     def paths(self) -> tuple[str | Path, ...]:
         """Return every file that is read, so that none of them is written to."""
         own = (self.truth, self.original, self.test, self.policy, *self.synthetic)
-        return (*self.inputs, *(path for path in own if path is not None))
+        audited = (self.public, self.public_posterior, self.canaries)
+        return (*self.inputs, *(path for path in (*own, *audited) if path is not None))
 
 
 def is_result(name: str) -> bool:

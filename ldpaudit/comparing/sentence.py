@@ -1,39 +1,29 @@
 """The comparison in one sentence: what the strongest attack loses, and what the model costs.
 
-A change is named only where its interval leaves its sign in no doubt; where it does not, the
-interval of the test accuracy says how much may be hidden in it.
+A change is named only where its interval leaves its sign in no doubt. Each difference that is named
+stands with its interval, at one level at which all of them hold together. Where an attack's
+accuracy and its advantage over the features alone do not go the same way, both are named: replaced
+features tell less by themselves, so an attack can be right less often although the release adds
+more.
 """
 
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Final
 
+from ldpaudit.comparing.outside import ADVANTAGE, BEST, NUMBERS
+from ldpaudit.comparing.titles import setting, titles
+from ldpaudit.comparing.wording import Intervals, apart, points
 from ldpaudit.comparison import Difference
-from ldpaudit.reports.numbers import number
 from ldpaudit.result import AuditResult
 
-_BEST: Final = "attack.best.accuracy"
-_NUMBERS: Final = "numeric.best.mse"
-_NAMES: Final = {
-    "randomized-response": "randomized response",
-    "double-rr": "double randomized response",
-    "dummy-features-rr": "randomized response with dummy features",
-    "model-based-rr": "model-based randomized response",
-    "rr-top-k": "RR-Top-k",
-    "rr-on-bins": "RR-on-Bins",
-    "optimal-unbiased": "the optimal unbiased randomizer",
-    "debiased-rr": "debiased randomized response",
-    "laplace": "Laplace noise",
-    "discrete-laplace": "discrete Laplace noise",
-    "staircase": "staircase noise",
-    "discrete-staircase": "discrete staircase noise",
-    "exponential": "the exponential mechanism",
-    "gaussian-rr": "randomized response with Gaussian features",
-    "channel": "the declared channel",
-}
+_TEST, _ERROR = "test_accuracy", "test_squared_error"
+
+Own = dict[str, Difference]
+"""By id the differences of one release."""
 
 
-def sentence(releases: Sequence[AuditResult], differences: Sequence[Difference]) -> str:
+def sentence(
+    releases: Sequence[AuditResult], differences: Sequence[Difference], confidence: float
+) -> str:
     """Return what the comparison comes to, in one sentence.
 
     Parameters
@@ -41,123 +31,108 @@ def sentence(releases: Sequence[AuditResult], differences: Sequence[Difference])
     releases : sequence of AuditResult
         In the order of their letters.
     differences : sequence of Difference
+    confidence : float
+        At which the simultaneous ones hold together.
     """
-    others = [chr(ord("B") + i) for i in range(len(releases) - 1)]
-    first, named = releases[0], _titles(releases)
-    clauses = []
-    for letter, other, title in zip(others, releases[1:], named[1:], strict=True):
-        own = {d.id: d for d in differences if d.b == letter}
-        clauses.append(f"{title} {_clause(first, other, own)}")
-    text = f"{_setting(releases)}{'; '.join(clauses)}, against {named[0]}."
+    letters = [chr(ord("B") + i) for i in range(len(releases) - 1)]
+    first, called = releases[0], titles(releases)
+    found = [_named(first, {d.id: d for d in differences if d.b == letter}) for letter in letters]
+    intervals = Intervals.of([d for own in found for d in own.values()], confidence)
+    clauses = [
+        f"{title} {_clause(first, other, own, intervals)}"
+        for title, other, own in zip(called[1:], releases[1:], found, strict=True)
+    ]
+    text = f"{setting(releases)}{'; '.join(clauses)}, against {called[0]}{intervals.remark()}."
     return text[:1].upper() + text[1:]
 
 
-def _setting(releases: Sequence[AuditResult]) -> str:
-    """Return the parameter that all share, where they share one."""
-    noises = {_noise(result) for result in releases}
-    if len(noises) != 1:
-        return ""
-    noise = noises.pop()
-    return "" if noise is None else f"at λ = {noise:.3g} "
+def _named(first: AuditResult, own: Own) -> Own:
+    """Return the differences that the sentence names."""
+    ids = [NUMBERS] if first.estimate(NUMBERS) is not None else [BEST]
+    if ids == [BEST] and _apart(own):
+        ids.append(ADVANTAGE)
+    ids.append(_TEST if _TEST in own else _ERROR)
+    return {identifier: own[identifier] for identifier in ids if identifier in own}
 
 
-def _noise(result: AuditResult) -> float | None:
-    noise = result.mechanism.parameters.get("lambda")
-    return float(noise) if isinstance(noise, int | float) else None
+def _apart(own: Own) -> bool:
+    """Return whether the advantage does what the accuracy does not, or does not show."""
+    if BEST not in own or ADVANTAGE not in own:
+        return False
+    accuracy, advantage = own[BEST], own[ADVANTAGE]
+    opposite = accuracy.value * advantage.value < 0
+    return opposite or (advantage.decided and not accuracy.decided)
 
 
-def _titles(releases: Sequence[AuditResult]) -> list[str]:
-    """Return what each release is called: its mechanism, with more where that is not enough."""
-    names = [_NAMES.get(r.mechanism.name, "an unknown mechanism") for r in releases]
-    if len(set(names)) == len(names):
-        shared = len({_noise(r) for r in releases}) == 1
-        return names if shared else [_detailed(n, r) for n, r in zip(names, releases, strict=True)]
-    detailed = [_detailed(n, r) for n, r in zip(names, releases, strict=True)]
-    if len(set(detailed)) == len(detailed):
-        return detailed
-    return [f"{title} ({chr(ord('A') + i)})" for i, title in enumerate(detailed)]
+def _clause(first: AuditResult, other: AuditResult, own: Own, intervals: Intervals) -> str:
+    attack, test = _attack(first, other, own, intervals), _test(first, other, own, intervals)
+    beside = _advantage(first, other, own, intervals)
+    return f"{attack}{beside}{',' if beside and test else ''}{' and ' + test if test else ''}"
 
 
-def _detailed(name: str, result: AuditResult) -> str:
-    epsilon = result.mechanism.epsilon
-    return name if epsilon is None else f"{name} with ε = {epsilon:.3g}"
-
-
-def _clause(first: AuditResult, other: AuditResult, own: dict[str, Difference]) -> str:
-    attack, test = _attack(first, other, own), _test(first, other, own)
-    return f"{attack} and {test}" if test else attack
-
-
-def _attack(first: AuditResult, other: AuditResult, own: dict[str, Difference]) -> str:
-    if first.estimate(_NUMBERS) is not None:
-        return _numeric_attack(first, other, own)
-    ours, theirs = first.estimate(_BEST), other.estimate(_BEST)
+def _attack(first: AuditResult, other: AuditResult, own: Own, intervals: Intervals) -> str:
+    if first.estimate(NUMBERS) is not None:
+        return _numeric_attack(first, other, own, intervals)
+    ours, theirs = first.estimate(BEST), other.estimate(BEST)
     if ours is None or theirs is None:
         return "was not attacked in the same way"
-    shares = _percentages(ours.value, theirs.value)
-    found = own.get(_BEST)
+    shares = [f"{share} %" for share in apart(ours.value, theirs.value)]
+    found = own.get(BEST)
     if found is None:
         return f"has its best attack at {shares[1]} (no interval for the change from {shares[0]})"
+    interval = intervals.points(found)
     if not found.decided:
-        return f"leaves the best attack at {shares[1]}, no change shown from {shares[0]}"
+        return f"leaves the best attack at {shares[1]}, no change shown from {shares[0]} {interval}"
     verb = "lowers" if found.high < 0 else "raises"
-    claim = "" if found.kind == "certified" else ", by estimate,"
-    return f"{verb}{claim} the best attack from {shares[0]} to {shares[1]}"
+    return f"{verb}{_claim(found)} the best attack from {shares[0]} to {shares[1]} {interval}"
 
 
-def _numeric_attack(first: AuditResult, other: AuditResult, own: dict[str, Difference]) -> str:
+def _advantage(first: AuditResult, other: AuditResult, own: Own, intervals: Intervals) -> str:
+    """Return what the advantage does where the accuracy alone would hide it."""
+    found, ours, theirs = own.get(ADVANTAGE), first.estimate(ADVANTAGE), other.estimate(ADVANTAGE)
+    if found is None or ours is None or theirs is None:
+        return ""
+    subject = "its advantage over the features alone"
+    values = apart(ours.value, theirs.value)
+    change = f"from {values[0]} to {values[1]} points {intervals.points(found)}"
+    if not found.decided:
+        return f", though {subject} went {change}, no change shown"
+    verb = "falls" if found.high < 0 else "rises"
+    return f", though {subject} {verb}{_claim(found)} {change}"
+
+
+def _claim(found: Difference) -> str:
+    return "" if found.kind == "certified" else ", by estimate,"
+
+
+def _numeric_attack(first: AuditResult, other: AuditResult, own: Own, intervals: Intervals) -> str:
     """Return the clause for labels that are numbers: how far the best guess is off."""
-    ours, theirs, found = first.estimate(_NUMBERS), other.estimate(_NUMBERS), own.get(_NUMBERS)
+    ours, theirs, found = first.estimate(NUMBERS), other.estimate(NUMBERS), own.get(NUMBERS)
     if ours is None or theirs is None or found is None:
         return "was not attacked in the same way"
+    interval = intervals.plain(found)
     if not found.decided:
-        return "shows no change of the best attack's squared error"
+        return f"shows no change of the best attack's squared error {interval}"
     verb = "raises" if found.low > 0 else "lowers"
-    return f"{verb} the best attack's squared error from {ours.value:.4g} to {theirs.value:.4g}"
+    values = f"from {ours.value:.4g} to {theirs.value:.4g}"
+    return f"{verb} the best attack's squared error {values} {interval}"
 
 
-def _test(first: AuditResult, other: AuditResult, own: dict[str, Difference]) -> str:
-    found = own.get("test_accuracy")
+def _test(first: AuditResult, other: AuditResult, own: Own, intervals: Intervals) -> str:
+    found = own.get(_TEST)
     if found is not None:
+        interval = intervals.points(found)
         if not found.decided:
-            ends = [_signed_points(end) for end in (found.low, found.high)]
-            return f"shows no change of test accuracy ({ends[0]} to {ends[1]} points)"
-        points = _points(abs(found.value))
+            return f"shows no change of test accuracy {interval}"
         verb = "costs" if found.high < 0 else "gains"
-        return f"{verb} {points} of test accuracy"
-    error = own.get("test_squared_error")
+        return f"{verb} {points(abs(found.value))} points of test accuracy {interval}"
+    error = own.get(_ERROR)
     if error is None:
         return ""
+    interval = intervals.plain(error)
     if not error.decided:
-        return "shows no change of the squared error on test rows"
+        return f"shows no change of the squared error on test rows {interval}"
     verb = "raises" if error.low > 0 else "lowers"
-    scores = [r.estimate("test_squared_error") for r in (first, other)]
+    scores = [r.estimate(_ERROR) for r in (first, other)]
     values = " to ".join(f"{e.value:.4g}" for e in scores if e is not None)
-    return f"{verb} the squared error on test rows from {values}"
-
-
-def _percentages(a: float, b: float) -> tuple[str, str]:
-    """Return two shares in percent, with as many digits as tell them apart, at most four."""
-    for digits in (1, 2, 3, 4) if a != b else (1,):
-        texts = [f"{_rounded(100 * value, digits)} %" for value in (a, b)]
-        if texts[0] != texts[1]:
-            break
-    return texts[0], texts[1]
-
-
-def _points(difference: float) -> str:
-    for digits in (1, 2, 3, 4):
-        text = _rounded(100 * difference, digits)
-        if float(text) > 0:
-            break
-    return f"{text} points"
-
-
-def _signed_points(end: float) -> str:
-    """Return an end of an interval in points, rounded away from zero."""
-    return number(100 * end, "down" if end < 0 else "up", 1)
-
-
-def _rounded(value: float, digits: int) -> str:
-    step = Decimal(1).scaleb(-digits)
-    return f"{Decimal(repr(value)).quantize(step, rounding=ROUND_HALF_EVEN):f}"
+    return f"{verb} the squared error on test rows from {values} {interval}"

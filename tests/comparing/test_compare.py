@@ -92,7 +92,17 @@ def test_double_randomized_response_hides_more_and_costs_accuracy(done: Any) -> 
     assert strongest[0] is not None
     assert strongest[1] is not None
     assert best.value == pytest.approx(strongest[1].value - strongest[0].value)
+    gain = comparison.difference("attack.best.advantage")
+    assert gain is not None
+    assert gain.paired
+    assert gain.simultaneous
+    advantages = [result.estimate("attack.best.advantage") for result in (a, b)]
+    assert advantages[0] is not None
+    assert advantages[1] is not None
+    assert gain.value == pytest.approx(advantages[1].value - advantages[0].value)
     assert "double randomized response lowers the best attack from" in comparison.sentence
+    assert comparison.sentence.count("(95 %: ") in (2, 3)
+    assert comparison.sentence.endswith("; the intervals hold together.")
     assert comparison.sentence.startswith("At λ = 0.5 ")
     epsilon = comparison.difference("mechanism.epsilon")
     assert epsilon is not None
@@ -165,6 +175,11 @@ def test_stored_results_are_compared_unpaired(
     assert not own.paired
     assert own.value == pytest.approx(paired.value)
     assert own.high - own.low > paired.high - paired.low
+    gain = comparison.difference("attack.best.advantage")
+    assert gain is not None
+    assert not gain.paired
+    assert not gain.simultaneous
+    assert gain.level == pytest.approx(0.9)
     assert any("not paired" in note.text for note in comparison.notes)
     assert comparison.difference("test_accuracy") is None
     # One of the two as a release: still no rows to pair.
@@ -316,3 +331,51 @@ def test_small_cells_are_hidden() -> None:
     assert made.n is None
     assert (made.low, made.high) == pytest.approx((-0.02, 0.01))
     assert made.low <= made.value <= made.high
+
+
+def test_options_of_run_for_all_releases(command: Command, files: Files, tmp_path: Path) -> None:
+    """Slices, public rows and canaries are given once and hold of every release."""
+    table = pq.read_table(files.rr)
+    sliced = tmp_path / "rr.parquet"
+    region = pa.array(["north", "south"] * (len(table) // 2))
+    pq.write_table(table.append_column("region", region), sliced)
+    weak = tmp_path / "weak.parquet"
+    pq.write_table(pq.read_table(files.weak).append_column("region", region), weak)
+    public = tmp_path / "public.parquet"
+    own = pq.read_table(files.test)
+    pq.write_table(own.append_column("region", pa.array(["north"] * len(own))), public)
+    canaries = tmp_path / "canaries.csv"
+    canaries.write_text("no,yes\n" + "0.5,0.5\n" * len(table))
+    words = ("--slice", "region", "--public", public, "--canaries", canaries)
+    more = ("--truth", files.truth, "--drop", "region", "--only", "observational", *FAST)
+    _, comparison, page = compared(command, tmp_path, sliced, weak, *words, *more)
+    for result in comparison.releases:
+        assert result.estimate("attack.best.slice-1-2.accuracy") is not None
+        ran = {record.id: record.status for record in result.audits}
+        assert ran["observational"] == "ran"
+    found = comparison.difference("attack.best.slice-1-1.accuracy")
+    assert found is not None
+    assert not found.simultaneous
+    assert "column 1, slice 2" in page
+    assert "south" not in page
+    assert "region" not in comparison.run.command
+    line = one_line(
+        command("compare", sliced, weak, "--slice", "nowhere", "--html", tmp_path / "x.html")
+    )
+    assert "nowhere" in line
+    short = tmp_path / "short.csv"
+    short.write_text("no,yes\n0.5,0.5\n")
+    line = one_line(
+        command("compare", sliced, weak, *more, "--canaries", short, "--html", tmp_path / "x.html")
+    )
+    assert line.startswith("ldpaudit: A: The canaries' table must have 1500 rows")
+
+
+def test_what_goes_into_an_audit_needs_a_release(
+    command: Command, tmp_path: Path, done: Any
+) -> None:
+    stored = tmp_path / "a.json"
+    stored.write_text(done[1].releases[0].to_json())
+    for name in ("--slice", "--public", "--public-posterior", "--canaries"):
+        line = one_line(command("compare", stored, stored, name, "x0", "--json", tmp_path / "c"))
+        assert name in line

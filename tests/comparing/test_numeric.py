@@ -60,7 +60,9 @@ def test_less_noise_is_learnt_from_better_and_attacked_better(tmp_path: Path) ->
     assert error.high < 0
     attack = comparison.difference("numeric.best.mse")
     assert attack is not None
-    assert not attack.simultaneous
+    assert attack.paired
+    assert attack.simultaneous
     assert attack.high < 0
     assert "lowers the best attack's squared error from" in comparison.sentence
     assert "lowers the squared error on test rows from" in comparison.sentence
+    assert comparison.sentence.endswith("; the intervals hold together.")

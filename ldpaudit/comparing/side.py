@@ -1,0 +1,48 @@
+"""One release of a comparison, and which of its numbers are an attack's."""
+
+from dataclasses import dataclass
+
+from ldpaudit.audits.held_out_guesses import HeldOutGuesses
+from ldpaudit.comparing.auditing import Audited
+from ldpaudit.comparing.utility import Utility
+from ldpaudit.result import AuditResult
+
+
+@dataclass(frozen=True)
+class Side:
+    """One release of a comparison with all that is known of it.
+
+    ``paired`` says whether its rows can be paired with those of the first release.
+    """
+
+    audited: Audited
+    utility: Utility | None
+    paired: bool
+
+    @property
+    def result(self) -> AuditResult:
+        """Its result."""
+        return self.audited.result
+
+    @property
+    def guesses(self) -> HeldOutGuesses | None:
+        """Its held-out guesses, None for a stored result."""
+        return self.audited.guesses
+
+
+def attack_scores(result: AuditResult, measure: str = "accuracy") -> dict[str, float]:
+    """Return a certified score of each attack on a release by name, references left out.
+
+    Only attacks that look at the release have an accuracy in sample.
+    """
+    inside = ".in_sample.accuracy"
+    names = [e.id.split(".")[1] for e in result.estimates if e.id.endswith(inside)]
+    scored = {name: result.estimate(f"attack.{name}.{measure}") for name in names}
+    return {n: e.value for n, e in scored.items() if e is not None and e.kind == "certified"}
+
+
+def number_scores(result: AuditResult, measure: str) -> dict[str, float]:
+    """Return a score of each attack on numeric labels by name, references left out."""
+    names = ("released-value", "posterior-mean", "posterior-median", "interval")
+    scored = {name: result.estimate(f"numeric.{name}.{measure}") for name in names}
+    return {name: e.value for name, e in scored.items() if e is not None}
