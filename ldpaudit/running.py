@@ -32,6 +32,8 @@ class Request:
     drop: tuple[str, ...] = ()
     features: tuple[str, ...] | None = None
     claim: Declaration | None = None
+    channel: Path | None = None
+    """The file that the claim was read from, which no output may overwrite."""
     policy: Path | None = None
     seed: int | None = None
     queries: str | None = None
@@ -235,7 +237,7 @@ def _check_outputs(paths: ReportPaths, request: Request) -> None:
     given = [path.resolve() for path in paths.given()]
     if len(set(given)) < len(given):
         raise OutputError("The report and the result must be two files.")
-    inputs = {Path(p).resolve() for p in (*_inputs(request), request.policy) if p}
+    inputs = {Path(p).resolve() for p in (*_inputs(request), request.policy, request.channel) if p}
     for path in given:
         if path in inputs:
             raise OutputError(f"{path.name} is an input of the audit and is not overwritten.")

@@ -303,6 +303,12 @@ def test_a_report_never_overwrites_its_input(command: Command, tmp_path: Path) -
     assert "not overwritten" in one_line(command("run", path, "--html", path))
     assert "not overwritten" in one_line(command("run", path, "--truth", truth, "--json", truth))
     assert path.read_bytes() == before
+    bare, _ = written(tmp_path, rows=300, claimed=None)
+    channel = tmp_path / "channel.csv"
+    channel.write_text(",no,yes\nno,0.7,0.3\nyes,0.3,0.7\n")
+    words = ("run", bare, "--channel", channel, "--json", channel)
+    assert "not overwritten" in one_line(command(*words))
+    assert channel.read_text().startswith(",no")
 
 
 def test_label_only_releases_still_run(command: Command, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Exit status: 0 no violation found, 1 a violation, 2 could not run, 3 inconclusiv
 
 import os
 import sys
+import tempfile
 from typing import Annotated
 
 import typer
@@ -73,6 +74,9 @@ def main() -> None:
     """Run the command line; every error becomes one line on stderr and exit status 2."""
     # Threads that wait must not spin: on a shared machine that costs more than the work itself.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # An optimiser of torch makes the compiler's cache folder; nothing is compiled here, so let it
+    # find one that exists and leave none behind.
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.gettempdir())
     debug = "--debug" in sys.argv or bool(os.environ.get("LDPAUDIT_DEBUG"))
     try:
         status = app(standalone_mode=False)

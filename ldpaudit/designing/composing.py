@@ -23,6 +23,7 @@ from ldpaudit.mechanisms.composition import compose
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism
 from ldpaudit.mechanisms.losses import Loss
+from ldpaudit.mechanisms.parameters import did_you_mean
 from ldpaudit.release import Label
 
 _MOST: Final = 1000
@@ -87,6 +88,9 @@ def _release(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
 
 
 def _declared(file: str, domain: Domain | None) -> Mechanism:
+    near = did_you_mean(file.partition(":")[0], names())
+    if near != "." and not Path(file).exists():
+        raise InputError(f"There is no such file, and no such mechanism{near}")
     content = open_table(file).declaration
     if content is None:
         raise InputError(f"The file {Path(file).name!r} declares no mechanism.")

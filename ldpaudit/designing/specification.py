@@ -15,6 +15,7 @@ from ldpaudit.mechanisms.parameters import (
     check_numeric_classes,
     check_positive,
     check_proportion,
+    did_you_mean,
 )
 from ldpaudit.release import Declaration, FloatArray, Label
 
@@ -95,9 +96,10 @@ def build(wanted: Specification, domain: Domain) -> Mechanism:
         raise InputError(_ELSEWHERE[wanted.name])
     if wanted.name not in names():
         choices = sorted(set(names()) - set(_ELSEWHERE))
-        raise InputError(f"There is no such mechanism; choose one of {', '.join(choices)}.")
+        near = did_you_mean(wanted.name, choices)
+        raise InputError(f"There is no such mechanism; choose one of {', '.join(choices)}{near}")
     if (wanted.epsilon is None) == (wanted.noise is None) and "scale" not in wanted.more:
-        raise InputError("State one of --epsilon and --lambda.")
+        raise InputError(f"State one of --epsilon and --lambda{_misspelt(wanted.more)}")
     if wanted.noise is not None and wanted.name not in _LAMBDA:
         raise InputError(f"The mechanism {wanted.name!r} is stated by --epsilon; it has no λ.")
     if wanted.epsilon is not None:
@@ -108,6 +110,12 @@ def build(wanted: Specification, domain: Domain) -> Mechanism:
         return _from_prior(wanted, domain)
     parameters = _parameters(wanted, domain)
     return from_declaration(Declaration(wanted.name, parameters, "options"), domain.classes or ())
+
+
+def _misspelt(more: Mapping[str, Any]) -> str:
+    """Return the end of the sentence that asks for ε or λ, with the key that may mean it."""
+    ends = (did_you_mean(key, ("epsilon", "lambda")) for key in more)
+    return next((end for end in ends if end != "."), ".")
 
 
 def _parameters(wanted: Specification, domain: Domain) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.explicit import ExplicitChannel, UnknownMechanism
 from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.parameters import did_you_mean
 from ldpaudit.mechanisms.randomized_response import (
     RandomizedResponse,
     epsilon_of_lambda,
@@ -80,7 +81,8 @@ def from_declaration(
     if declaration.name not in _FAMILIES:
         raise InputError(
             f"The mechanism {declaration.name!r} is not one that can be audited; "
-            f"choose one of {', '.join(sorted(_FAMILIES))}."
+            f"choose one of {', '.join(sorted(_FAMILIES))}"
+            f"{did_you_mean(declaration.name, _FAMILIES)}"
         )
     module, family = _FAMILIES[declaration.name]
     built: Mechanism = getattr(

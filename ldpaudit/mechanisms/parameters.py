@@ -1,5 +1,6 @@
 """Checks of the parameters of mechanisms: what must hold, and what was found instead."""
 
+import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -13,6 +14,8 @@ from ldpaudit.release import FloatArray, Label
 
 PRIOR_TOLERANCE = 1e-6
 """How far a prior's sum may lie from 1."""
+
+_SHOWN_LENGTH = 40
 
 AGREEMENT = 1e-6
 """How far two statements of one parameter may lie apart."""
@@ -104,10 +107,18 @@ def only_known(parameters: Mapping[str, Any], known: set[str], name: str) -> Non
     """Refuse a declaration that has parameters besides the known ones."""
     unknown = sorted(set(parameters) - known)
     if unknown:
+        first = unknown[0][:_SHOWN_LENGTH]
+        more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         raise InputError(
-            f"The mechanism {name!r} takes the parameters {', '.join(sorted(known))}; "
-            f"got {len(unknown)} unknown one(s)."
+            f"The mechanism {name!r} takes the parameters {', '.join(sorted(known))}; {first!r}"
+            f"{more} is unknown{did_you_mean(first, known)}"
         )
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence: ``"; did you mean 'NAME'?"``, or a full stop."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else "."
 
 
 def real(parameters: Mapping[str, Any], key: str) -> float | None:

@@ -184,3 +184,17 @@ def test_a_product_that_is_too_large_becomes_an_upper_bound():
     assert joint.kind == "upper bound"
     assert any("too large" in note for note in joint.notes)
     assert joint.epsilon == pytest.approx(sum(p.epsilon for p in parts))
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("randomised-response:epsilon=1", "'randomized-response'"),
+        ("randomized-response:epsilonn=1", "'epsilon'"),
+        ("randomized-response:epsilon=1,lamda=0.5", "'lambda'"),
+    ],
+)
+def test_a_misspelt_word_is_recognised(command, text, meant):
+    status, _, err = command("compose", text, "--classes", "a,b")
+    assert status == 2
+    assert f"did you mean {meant}?" in err
