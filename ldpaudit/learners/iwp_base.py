@@ -26,11 +26,13 @@ class IWPEstimator(BaseEstimator):  # type: ignore[misc]
     batch_size: int
     epochs: int
     shuffle: bool
+    average: bool
     fit_intercept: bool
     feature_radius: float | None
     expected_rows: int | None
     random_state: Seed
     theta_: FloatArray
+    mean_: FloatArray
     n_steps_: int
 
     def _sigma(self) -> float:
@@ -69,7 +71,7 @@ class IWPEstimator(BaseEstimator):  # type: ignore[misc]
         expected = self.expected_rows or (epochs * len(rows.matrix) if whole else None)
         step_size = self._step_size(problem, rows, expected)
         rng = generator(self.random_state)
-        progress = Progress(self.theta_, self.n_steps_)
+        progress = Progress(self.theta_, self.mean_, self.n_steps_)
         for _ in range(epochs):
             order = rng.permutation(len(rows.matrix)) if self.shuffle else None
             progress = descend(
@@ -85,15 +87,16 @@ class IWPEstimator(BaseEstimator):  # type: ignore[misc]
         self._store(problem, progress)
 
     def _store(self, problem: Problem, progress: Progress) -> None:
-        self.theta_, self.n_steps_ = progress.theta, progress.steps
-        self.margin_variance_ = problem.variance(progress.theta)
-        split = len(progress.theta) - problem.intercept
-        self.coef_ = progress.theta[:split]
-        self.intercept_ = float(progress.theta[split]) if problem.intercept else 0.0
+        self.theta_, self.mean_, self.n_steps_ = progress.theta, progress.mean, progress.steps
+        chosen = progress.mean if self.average else progress.theta
+        self.margin_variance_ = problem.variance(chosen)
+        split = len(chosen) - problem.intercept
+        self.coef_ = chosen[:split]
+        self.intercept_ = float(chosen[split]) if problem.intercept else 0.0
 
     def _start(self, width: int) -> None:
-        self.theta_ = np.zeros(width + self.fit_intercept)
-        self.n_steps_ = 0
+        start = Progress.start(width + self.fit_intercept)
+        self.theta_, self.mean_, self.n_steps_ = start.theta, start.mean, start.steps
 
     def _step_size(self, problem: Problem, rows: "Prepared", expected: int | None) -> StepSize:
         if self.step != "theorem":

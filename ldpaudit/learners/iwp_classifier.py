@@ -55,6 +55,9 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
     batch_size, epochs, shuffle
         Rows of a batch, passes over the rows in ``fit`` (the theorem is about one), and whether
         rows are taken in random order.
+    average : bool
+        Whether the average of the iterates is kept, later ones with more weight, in place of the
+        last one: with a constant ``step`` it has a fraction of the variance.
     fit_intercept : bool
         Whether an intercept is learnt.
     feature_radius : float, optional
@@ -100,6 +103,7 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         batch_size: int = 128,
         epochs: int = 1,
         shuffle: bool = True,
+        average: bool = False,
         fit_intercept: bool = True,
         feature_radius: float | None = None,
         expected_rows: int | None = None,
@@ -115,6 +119,7 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         self.batch_size = batch_size
         self.epochs = epochs
         self.shuffle = shuffle
+        self.average = average
         self.fit_intercept = fit_intercept
         self.feature_radius = feature_radius
         self.expected_rows = expected_rows

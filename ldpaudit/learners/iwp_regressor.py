@@ -28,7 +28,7 @@ class IWPRegressor(RegressorMixin, IWPEstimator):  # type: ignore[misc]
     noise : GaussianRR, other mechanism or Channel, optional
         What released the labels; None takes them at their word, which is right for any unbiased
         noise.
-    sigma, ridge, radius, step, batch_size, epochs, shuffle, fit_intercept
+    sigma, ridge, radius, step, batch_size, epochs, shuffle, average, fit_intercept
         As in :class:`~ldpaudit.learners.IWPClassifier`.
     feature_radius, expected_rows, random_state
         As in :class:`~ldpaudit.learners.IWPClassifier`.
@@ -56,6 +56,7 @@ class IWPRegressor(RegressorMixin, IWPEstimator):  # type: ignore[misc]
         batch_size: int = 128,
         epochs: int = 1,
         shuffle: bool = True,
+        average: bool = False,
         fit_intercept: bool = True,
         feature_radius: float | None = None,
         expected_rows: int | None = None,
@@ -69,6 +70,7 @@ class IWPRegressor(RegressorMixin, IWPEstimator):  # type: ignore[misc]
         self.batch_size = batch_size
         self.epochs = epochs
         self.shuffle = shuffle
+        self.average = average
         self.fit_intercept = fit_intercept
         self.feature_radius = feature_radius
         self.expected_rows = expected_rows

@@ -142,10 +142,25 @@ class Problem:
 
 @dataclass(frozen=True)
 class Progress:
-    """Parameters and the number of steps taken."""
+    """How far a descent has come.
+
+    Attributes
+    ----------
+    theta : float64 array of shape (d,)
+        The parameters after the last step.
+    mean : float64 array of shape (d,)
+        Their average over the steps, the t-th with a weight proportional to t.
+    steps : int
+    """
 
     theta: FloatArray
+    mean: FloatArray
     steps: int
+
+    @classmethod
+    def start(cls, width: int) -> "Progress":
+        """Return where a descent begins: at 0."""
+        return cls(np.zeros(width), np.zeros(width), 0)
 
 
 def descend(
@@ -187,8 +202,10 @@ def descend(
     References
     ----------
     Dufraiche et al., Algorithm 1 (a descent: the text once prints a plus sign).
+    Lacoste-Julien, Schmidt & Bach (2012), A simpler approach to obtaining an O(1/t) convergence
+    rate for the projected stochastic subgradient method, for the weights of the average.
     """
-    theta, steps = start.theta, start.steps
+    theta, mean, steps = start.theta, start.mean, start.steps
     with np.errstate(over="ignore", invalid="ignore"):
         for first in range(0, len(matrix), batch_size):
             chosen = slice(first, first + batch_size)
@@ -204,4 +221,5 @@ def descend(
                     f"The gradient overflowed at step {steps}: the noise is too large for this "
                     "loss and radius. Use a smaller radius or step, or the quadratic loss."
                 )
-    return Progress(theta, steps)
+            mean = mean + 2 / (steps + 1) * (theta - mean)
+    return Progress(theta, mean, steps)

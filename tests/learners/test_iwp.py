@@ -158,6 +158,28 @@ def test_regression_and_a_stream():
     assert np.abs(naive.coef_ - [1.0, -2.0]).max() > 0.5
 
 
+def test_the_average_has_a_fraction_of_the_last_iterates_variance():
+    last, mean = [], []
+    settings = {"ridge": 1.0, "radius": 2.0, "step": 0.02, "fit_intercept": False}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, size=(40_000, 2))
+        y = X @ [0.5, -0.5] + rng.normal(size=40_000)
+        noisy = X + 2.0 * rng.normal(size=X.shape)
+        best = np.linalg.solve(np.eye(2) / 3 + np.eye(2), [0.5 / 3, -0.5 / 3])
+        for average, found in ((False, last), (True, mean)):
+            model = IWPRegressor(sigma=2.0, average=average, **settings).fit(noisy, y)
+            found.append(((model.coef_ - best) ** 2).sum())
+    # About a quarter; with 24 squares in each sum one half is passed with p < 1e-2 by chance, and
+    # the seeds are fixed.
+    assert sum(mean) < 0.5 * sum(last)
+    stream = IWPRegressor(sigma=2.0, average=True, shuffle=False, **settings)
+    whole = IWPRegressor(sigma=2.0, average=True, shuffle=False, **settings).fit(noisy, y)
+    for start in range(0, 40_000, 12_800):
+        stream.partial_fit(noisy[start : start + 12_800], y[start : start + 12_800])
+    np.testing.assert_allclose(stream.coef_, whole.coef_, rtol=1e-12)
+
+
 def test_the_steps_of_the_theorem():
     rule = StepRule(strong=0.1, smooth=2.0, spread=1.0, distance=5.0)
     assert rule.at(1) == 0.25
