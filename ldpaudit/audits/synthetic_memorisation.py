@@ -73,13 +73,15 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
         return ()
     alpha = 1 - context.plan.confidence
     share, epsilon = counts.share_lower(alpha), counts.epsilon_lower(alpha)
+    strongest = counts.strongest(alpha)
     given = (
         "audited and held-out rows are independent rows of one population",
         "a synthetic row does not depend on the row that it replaces, nor on that row's true label",
     )
     method = (
         "pairs of an audited and a held-out row: which is the closest record of more synthetic "
-        "rows? A fair coin where the generator saw neither; Clopper–Pearson over decisive pairs"
+        "rows? A fair coin where the generator saw neither; Clopper–Pearson over decisive pairs, "
+        "of all pairs or of the most one-sided tenth, hundredth …, corrected for that choice"
     )
     return (
         Estimate(
@@ -90,8 +92,8 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
             side="lower",
             level=context.plan.confidence,
             unit="proportion",
-            n=counts.decisive,
-            count=counts.wins,
+            n=strongest.decisive,
+            count=strongest.wins,
             method=method,
             assumptions=given,
             reference="Steinke et al. (2023), Theorem 5.2 with δ = 0",
@@ -105,11 +107,11 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
                 "side": "lower",
                 "level": context.plan.confidence,
                 "unit": "nats",
-                "n": counts.decisive,
+                "n": strongest.decisive,
                 "method": "the same pairs: ε of exchanging one training row of the generator",
                 "assumptions": given,
                 "reference": "Steinke et al. (2023), Theorem 5.2 with δ = 0",
-                "smallest_cell": min(counts.wins, counts.decisive - counts.wins),
+                "smallest_cell": min(strongest.wins, strongest.decisive - strongest.wins),
             }
         ),
     )

@@ -4,8 +4,8 @@ import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.renyi_synthetic import as_matrix, device_for
+from ldpaudit.estimators.closest_records import closest, exact_copies, row_keys
 from ldpaudit.estimators.discriminators import fit_discriminator, kinds_for
-from ldpaudit.estimators.memorisation import closest, exact_copies, row_keys
 from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.estimators.ranking import auc, auc_lower, auc_upper
 from ldpaudit.release import FeatureTable, Float32Array, IndexArray

@@ -8,7 +8,8 @@ from scipy.stats import binom
 
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.binomial import clopper_pearson_lower
-from ldpaudit.estimators.memorisation import MIN_PAIRS, check_points
+from ldpaudit.estimators.closest_records import check_points
+from ldpaudit.estimators.memorisation import MIN_PAIRS
 from ldpaudit.release import Float32Array
 
 KeyArray = npt.NDArray[np.uint64]

@@ -3,7 +3,8 @@ import pytest
 from scipy.stats import binom
 
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.memorisation import count_memorisation, exact_copies
+from ldpaudit.estimators.closest_records import exact_copies
+from ldpaudit.estimators.memorisation import PairWins, count_memorisation
 from ldpaudit.estimators.own_rows import count_own_rows
 
 ALPHA = 0.05
@@ -74,6 +75,39 @@ def test_a_generator_that_copies_with_noise_is_found() -> None:
         made = (training[rng.integers(0, 150, 300)] + noise).astype(np.float32)
         found += count_memorisation(training, held_out, made, rng).share_lower(ALPHA) > 0.5
     assert found == 20
+
+
+def test_a_generator_that_copies_one_row_in_a_hundred_is_found() -> None:
+    found = by_all_pairs = 0
+    for seed in range(20):
+        training, held_out, other = draws(seed, rows=1000)
+        rng = np.random.default_rng(seed)
+        made = np.concatenate([training[rng.integers(0, 1000, 10)], other[10:]])
+        counts = count_memorisation(training, held_out, made, rng)
+        assert [pairs.decisive for pairs in counts.one_sided] == [100, 10]
+        found += counts.share_lower(ALPHA) > 0.5
+        by_all_pairs += PairWins(counts.decisive, counts.wins).p_value < ALPHA
+    # Two of ten rows drawn twice would leave eight copies and two coins: 0.5 % of seeds.
+    assert found >= 19
+    assert by_all_pairs < 10
+
+
+def test_copies_are_found_far_from_the_origin() -> None:
+    """In plain float32 the squares of such coordinates hide every difference."""
+    for seed in range(5):
+        training, held_out, _ = (part + np.float32(20_000) for part in draws(seed))
+        rng = np.random.default_rng(seed)
+        made = (training + 0.05 * rng.standard_normal(training.shape)).astype(np.float32)
+        counts = count_memorisation(training, held_out, made, rng)
+        assert counts.wins > 0.9 * counts.decisive
+
+
+def test_pairs_of_equal_records_say_nothing() -> None:
+    rows = np.ones((100, 2), dtype=np.float32)
+    counts = count_memorisation(rows, rows, rows, np.random.default_rng(0))
+    assert all(found.decisive == 0 for found in counts.one_sided)
+    assert counts.share_lower(ALPHA) <= 0.5
+    assert counts.epsilon_lower(ALPHA) == 0
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.5])
