@@ -1,6 +1,7 @@
 """What a release is still good for: a learner trained on it, tested on rows held out."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +10,7 @@ from ldpaudit.attacks.design_matrix import DesignMatrix
 from ldpaudit.datasets.labelled_rows import LabelledRows
 from ldpaudit.estimators.binomial import clopper_pearson
 from ldpaudit.estimators.bounded_mean import mean_lower, mean_upper
+from ldpaudit.estimators.discriminators import is_image
 from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.randomness import child_generator
@@ -17,6 +19,10 @@ from ldpaudit.result import Estimate
 
 ACCURACY: Final = "test_accuracy"
 ERROR: Final = "test_mse"
+_IMAGE_BATCHES: Final = 1_500
+"""Batches that a convolutional network is trained on; at least 3 and at most 30 epochs."""
+
+Design = Callable[[FeatureTable], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -37,13 +43,30 @@ class Learner:
     level: float
     seed: int
 
-    def network(self) -> Any:
-        """Return the network's options."""
+    def network(self, features: FeatureTable) -> Any:
+        """Return the network's options: a convolutional one where rows are square images."""
         from ldpaudit.learners.network import NetworkOptions
 
-        return NetworkOptions(
-            device=_torch_device(self.device) if self.kind == "network" else "cpu"
-        )
+        if self.kind != "network":
+            return None
+        options = NetworkOptions(device=_torch_device(self.device))
+        if not _is_image(features):
+            return options
+        epochs = int(np.clip(_IMAGE_BATCHES * options.batch_size // len(features), 3, 30))
+        return replace(options, architecture="convolutional", epochs=epochs)
+
+    def design(self, features: FeatureTable) -> Design:
+        """Return what makes a matrix of rows: pixels as they are where a network sees images."""
+        if self.kind == "network" and _is_image(features):
+            return _pixels
+        design = DesignMatrix.fit(features)
+
+        def matrix(rows: FeatureTable) -> FloatArray:
+            made = design.transform(rows).astype(np.float64)
+            # A column of zeros where no feature says anything.
+            return made if made.shape[1] else np.zeros((len(rows), 1))
+
+        return matrix
 
     def rng(self) -> np.random.Generator:
         """Return where the learner's randomness comes from."""
@@ -85,13 +108,13 @@ def score_classifier(
         model="network" if learner.kind == "network" else "logistic",
         correction=None if mechanism is None else correction,  # type: ignore[arg-type]
         labels="codes",
-        network=learner.network(),
+        network=learner.network(release.features),
         random_state=learner.rng(),
     )
-    design = _design(release.features, synthetic)
+    design = learner.design(_known(release.features, synthetic))
     extra = {} if synthetic is None else _extra(design, synthetic)
-    model.fit(_matrix(design, release.features), release.released, **extra)
-    guesses = model.predict(_matrix(design, test.features))
+    model.fit(design(release.features), release.released, **extra)
+    guesses = model.predict(design(test.features))
     assert test.labels is not None
     correct, n = int((guesses == test.labels).sum()), len(test)
     low, high = clopper_pearson(correct, n, 1 - learner.level)
@@ -137,12 +160,12 @@ def score_regressor(
         None,
         model="network" if learner.kind == "network" else "linear",
         correction=None,
-        network=learner.network(),
+        network=learner.network(release.features),
         random_state=learner.rng(),
     )
-    design = _design(release.features, None)
-    model.fit(_matrix(design, release.features), release.numeric.released)
-    guesses = np.clip(model.predict(_matrix(design, test.features)), *bounds)
+    design = learner.design(release.features)
+    model.fit(design(release.features), release.numeric.released)
+    guesses = np.clip(model.predict(design(test.features)), *bounds)
     truth = np.clip(test.numbers, *bounds)
     return _squared_error((guesses - truth) ** 2, bounds, learner), "none"
 
@@ -168,18 +191,17 @@ def _squared_error(errors: FloatArray, bounds: tuple[float, float], learner: Lea
     )
 
 
-def _design(features: FeatureTable, synthetic: SyntheticTable | None) -> DesignMatrix:
-    return DesignMatrix.fit(features if synthetic is None else joined(features, synthetic.features))
+def _known(features: FeatureTable, synthetic: SyntheticTable | None) -> FeatureTable:
+    return features if synthetic is None else joined(features, synthetic.features)
 
 
-def _extra(design: DesignMatrix, synthetic: SyntheticTable) -> dict[str, Any]:
-    return {
-        "synthetic": _matrix(design, synthetic.features),
-        "synthetic_labels": synthetic.labels,
-    }
+def _extra(design: Design, synthetic: SyntheticTable) -> dict[str, Any]:
+    return {"synthetic": design(synthetic.features), "synthetic_labels": synthetic.labels}
 
 
-def _matrix(design: DesignMatrix, features: FeatureTable) -> FloatArray:
-    """Return the rows as a matrix; a column of zeros where no feature says anything."""
-    matrix = design.transform(features).astype(np.float64)
-    return matrix if matrix.shape[1] else np.zeros((len(features), 1))
+def _is_image(features: FeatureTable) -> bool:
+    return is_image(features.width, np.arange(features.width) >= features.numeric.shape[1])
+
+
+def _pixels(features: FeatureTable) -> FloatArray:
+    return np.nan_to_num(features.numeric).astype(np.float64)
