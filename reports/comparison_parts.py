@@ -74,7 +74,9 @@ def _attacks(pairs: Sequence[Pair]) -> Part:
         "Attacks side by side",
         "An attack guesses every person's true label. The strongest attack on one release need not "
         "be the strongest on another. Rules show what an attacker without the release achieves: "
-        "the majority guess, and a guess from the features as they are released.",
+        "the majority guess, and a guess from the features as they are released. Where features "
+        "are replaced that guess is worse too, so the advantage over it may rise although the "
+        "accuracy falls: what the release adds is the advantage.",
         figures,
         tables=(("Every attack on every release", table), *_by_group(pairs)) if groups else (),
         missing="" if groups else missing(pairs[0][1].audits, "label-inference"),

@@ -80,7 +80,8 @@ def differences_part(comparison: Comparison) -> Part:
         "of it. Paired differences score the same rows in both releases.",
         tables=(("Every difference", Table(headers, tuple(body))),) if body else (),
         lead=f"All intervals marked so hold together at {together} confidence (Bonferroni: half of "
-        "the error for the best attack and the test rows, half for all other attacks).",
+        "the error for the headlines, which are the best attack, its advantage and the test rows, "
+        "half for all others). The rest hold at their own level.",
         missing="" if body else "No number is known of two releases.",
     )
 

@@ -68,7 +68,7 @@ _NAMES: Final = {
     "renyi.double_rr_epsilon": "Double randomized response, with the estimated divergence",
     "renyi.double_rr_floor": "Floor: the label alone, dummy features",
     "renyi.double_rr.dp_at_delta": "ε at δ = 10⁻⁵ of double randomized response, estimated",
-    "renyi.double_rr.attack_bound": "Bound on every attack’s accuracy, double randomized response",
+    "renyi.double_rr.attack_bound": "Bound on every attack’s accuracy, double RR, estimated",
     "synthetic.replaced_share": "Share of rows with synthetic features",
     "synthetic.own_row_share": "Synthetic rows nearer to the row that they replace",
     "synthetic.discriminator_auc": "AUC of telling synthetic from true rows",
