@@ -34,14 +34,16 @@ _STEPS: Final = 1_500
 """Batches that a network is trained on."""
 _BATCH: Final = 128
 _FLOOR: Final = 1e-6
-_TOLERANCE: Final = 1e-9
-"""Of the logistic loss; ten times less moves no accuracy by more than chance does."""
+_TOLERANCE: Final = 1e-7
+"""Of the logistic loss; a thousandth of it moves no accuracy by more than chance does."""
 _SECONDS: Final[dict[Kind, float]] = {"logistic": 2.0, "boosting": 2.5, "network": 3.5}
 """Predicted for both folds and few classes; the losses of one kind differ too little to tell."""
 _SLOWED_BY: Final[dict[Kind, float]] = {"logistic": 10.0, "boosting": 4.0, "network": 50.0}
 """As many classes more double the seconds."""
-_IMAGE_SECONDS: Final = 0.03
-"""Seconds of a convolutional network for each column of the image."""
+_IMAGE_BATCH_SECONDS: Final = 2.6e-5
+"""Of a convolutional network, for each batch that it learns and each pixel of an image."""
+_IMAGE_ROW_SECONDS: Final = 3e-7
+"""For each row that it is asked about and each pixel."""
 
 
 class CorrectedClassifier(ModelAttack):
@@ -74,8 +76,8 @@ class CorrectedClassifier(ModelAttack):
     def cost(self, size: Size) -> Parts:
         """Return the predicted seconds by part."""
         seconds = _SECONDS[self.kind] * (1.0 + (size.classes - 2) / _SLOWED_BY[self.kind])
-        if self.kind == "network" and size.width >= 64:
-            seconds += _IMAGE_SECONDS * size.width
+        if self.kind == "network" and _may_be_image(size.width):
+            seconds += _image_seconds(size)
         return {f"{self.kind}-{self.loss}": seconds}
 
 
@@ -201,6 +203,20 @@ def _network(features: FeatureTable, rows: int, device: str) -> Any:
     epochs = int(np.clip(_STEPS * _BATCH // rows, 3, 30))
     options = NetworkOptions(epochs=epochs, batch_size=_BATCH, device=device)
     return replace(options, architecture="convolutional") if _is_image(features) else options
+
+
+def _may_be_image(width: int) -> bool:
+    return is_image(width, np.zeros(width, dtype=np.bool_))
+
+
+def _image_seconds(size: Size) -> float:
+    """Return the predicted seconds of a convolutional network in both folds."""
+    most = np.clip(_WORK["network"] / (size.width * size.classes), _FEWEST, _MOST_ROWS["network"])
+    rows = min(size.rows, int(most))
+    epochs = np.clip(_STEPS * _BATCH // max(rows, 1), 3, 30)
+    learning = _IMAGE_BATCH_SECONDS * epochs * -(-rows // _BATCH)
+    asking = _IMAGE_ROW_SECONDS * min(size.rows, _MOST_ASKED)
+    return float(2 * size.width * (learning + asking))
 
 
 def _device(wanted: str) -> str:

@@ -61,3 +61,18 @@ def test_a_slow_machine_leaves_attacks_out_by_name():
     )
     assert [name for name, _ in budget.chosen()] == ["a", "b", "e"]
     assert budget.left_out.too_slow == ["c", "d"]
+
+
+def test_a_convolutional_network_costs_what_was_measured():
+    network = create_attack("bayes-network", Knowledge(CHANNEL))
+
+    def seconds(rows: int, width: int) -> float:
+        return sum(cost_of(network, Size(rows, width, 2)).values())
+
+    # 28 × 28 pixels, two folds of 5,936 rows: 28 s to learn and 2 s to ask, each.
+    assert 30 < seconds(5_936, 784) < 120
+    # Few rows are gone through 30 times at most, many are thinned.
+    assert seconds(500, 784) < 0.2 * seconds(5_936, 784)
+    assert seconds(1_000_000, 784) < 2 * seconds(5_936, 784)
+    # No square, no image.
+    assert seconds(5_936, 783) < 5
