@@ -85,6 +85,7 @@ def stored_interval(a: Estimate, b: Estimate) -> Interval | None:
     if any(end is None for end in ends):
         return None
     low_a, high_a, low_b, high_b = (float(end) for end in ends if end is not None)
-    level = a.level + b.level - 1
+    # Without the last digits, which would let 90 % be printed as 89 %.
+    level = round(a.level + b.level - 1, 12)
     n = (a.n or 0) + (b.n or 0)
     return Interval(b.value - a.value, low_b - high_a, high_b - low_a, level, n)

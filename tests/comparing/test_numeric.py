@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from ldpaudit.comparing.comparing import compare
 from ldpaudit.comparing.request import CompareRequest
@@ -62,6 +63,17 @@ def test_less_noise_is_learnt_from_better_and_attacked_better(tmp_path: Path) ->
     assert attack is not None
     assert attack.paired
     assert attack.simultaneous
+    errors = [result.estimate("numeric.best.mse") for result in comparison.releases]
+    assert errors[0] is not None
+    assert errors[1] is not None
+    assert attack.value == pytest.approx(errors[1].value - errors[0].value)
+    near = comparison.difference("numeric.best.within_10")
+    assert near is not None
+    assert near.paired
+    assert near.low > 0
+    groups = comparison.difference("numeric.best.bin_accuracy")
+    assert groups is not None
+    assert not groups.paired
     assert attack.high < 0
     assert "lowers the best attack's squared error from" in comparison.sentence
     assert "lowers the squared error on test rows from" in comparison.sentence

@@ -176,6 +176,6 @@ def test_stored_intervals_add_up() -> None:
     found = stored_interval(estimate(1.0), estimate(2.0))
     assert found is not None
     assert (found.value, found.low, found.high) == pytest.approx((1.0, 0.8, 1.2))
-    assert found.level == pytest.approx(0.98)
+    assert found.level == 0.98
     one_sided = Estimate(id="x", kind="certified", value=1.0, side="lower", level=0.95)
     assert stored_interval(one_sided, estimate(1.0)) is None
