@@ -1,5 +1,6 @@
 """Which rows are true and which are synthetic, label by label, and what that takes for granted."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,9 @@ _NEVER_EQUAL = (
 _COPIES = (
     "equal synthetic rows are copies of one row and count once, though a few true rows repeat too"
 )
+_UNTRUE = "as if the synthetic rows were no copies of true ones, which many of them are"
+_MOST_COPIES = 0.01
+_STANDARD_ERRORS = 4
 UNSEEN = (
     "the synthetic rows do not depend on the true rows that they are held against: their generator "
     "never saw those rows"
@@ -37,6 +41,9 @@ class Sides:
     doubt : str or None
         What has to be assumed of the synthetic rows where they are known only by differing from
         the row that they replace and true rows repeat. Nothing is certified of them then.
+    seen : bool
+        Whether more synthetic rows equal true ones than chance explains: their generator has seen
+        them, and no comparison says how far it is from people whom it has not seen.
     """
 
     true: dict[int, IndexArray]
@@ -45,6 +52,7 @@ class Sides:
     made: FeatureTable
     labelled: bool
     doubt: str | None = None
+    seen: bool = False
 
 
 def true_and_synthetic(context: AuditContext) -> Sides | None:
@@ -63,7 +71,8 @@ def true_and_synthetic(context: AuditContext) -> Sides | None:
     true = {y: np.flatnonzero(truth == y) for y in range(k) if (truth == y).any()}
     if given is not None:
         made = {y: np.flatnonzero(given.labels == y) for y in range(k)}
-        return Sides(true, made, original, given.features, True)
+        seen = _are_copies(given.features, original)
+        return Sides(true, made, original, given.features, True, _UNTRUE if seen else None, seen)
     if context.claim.name not in ("double-rr", "unknown"):
         return None
     rows = np.flatnonzero(replaced_rows(original, release.features))
@@ -71,7 +80,10 @@ def true_and_synthetic(context: AuditContext) -> Sides | None:
     if distinct >= _DISTINCT:
         rows = _once(release.features, rows, original, context.rng(AUDIT_ID, "copies"))
     doubt = None if distinct == 1 else _COPIES if distinct >= _DISTINCT else _NEVER_EQUAL
-    return Sides(true, dict.fromkeys(true, rows), original, release.features, False, doubt)
+    seen = _are_copies(release.features.take(rows), original)
+    doubt = _UNTRUE if seen else doubt
+    made = dict.fromkeys(true, rows)
+    return Sides(true, made, original, release.features, False, doubt, seen)
 
 
 def replaced_rows(original: FeatureTable, released: FeatureTable) -> BoolArray:
@@ -80,6 +92,15 @@ def replaced_rows(original: FeatureTable, released: FeatureTable) -> BoolArray:
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     other = ~same.all(axis=1)
     return np.asarray(other | (original.categorical != released.categorical).any(axis=1))
+
+
+def _are_copies(made: FeatureTable, original: FeatureTable) -> bool:
+    """Return whether synthetic rows equal true rows clearly more often than true rows others do."""
+    _, inverse, counts = np.unique(hash_rows(original), return_inverse=True, return_counts=True)
+    repeated = float((counts[inverse] > 1).mean())
+    copied = float(np.isin(hash_rows(made), hash_rows(original)).mean()) if len(made) else 0.0
+    spread = math.sqrt(repeated * (1 - repeated) / max(min(len(made), len(original)), 1))
+    return copied > repeated + _MOST_COPIES + _STANDARD_ERRORS * spread
 
 
 def _distinct_share(original: FeatureTable) -> float:

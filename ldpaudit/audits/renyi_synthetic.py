@@ -14,6 +14,7 @@ from ldpaudit.audits.renyi_curves import (
 )
 from ldpaudit.audits.renyi_pairs import largest_points
 from ldpaudit.audits.renyi_sides import UNSEEN, Sides, true_and_synthetic
+from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.discriminators import fit_strongest, kinds_for
 from ldpaudit.estimators.renyi import ORDERS, RenyiBound, bounds_on, split_scores
 from ldpaudit.estimators.renyi_critics import Scores
@@ -28,6 +29,11 @@ MOST_LABELS = 8
 _MOST_HELD_OUT = 40_000
 _FITTED_CELLS = 1_500_000
 _FEWEST_FITTED = 1_000
+_COPIED = (
+    "More synthetic rows are exactly equal to true rows than true rows are to one another: their "
+    "generator has seen these rows. How far it is from people whom it has not seen cannot be "
+    "measured here, so nothing is estimated or implied for double randomized response."
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,11 @@ def synthetic_outcome(context: AuditContext) -> SyntheticOutcome | None:
             "both."
         )
         return SyntheticOutcome(Finding(notes=(Note(audit=AUDIT_ID, text=text),)))
-    found = [_of_label(context, sides, y, len(common)) for y in common]
+    try:
+        found = [_of_label(context, sides, y, len(common)) for y in common]
+    except InsufficientDataError as error:
+        text = f"Synthetic features were not compared with true ones. {error}"
+        return SyntheticOutcome(Finding(notes=(Note(audit=AUDIT_ID, text=text),)))
     return _outcome(context, sides, found, left_out)
 
 
@@ -133,6 +143,8 @@ def _outcome(
     estimate = estimated_curve(
         f"{SYNTHETIC}.estimate", points, labels, rows, _assumed(sides, left_out)
     )
+    if sides.seen:
+        estimate = None
     curve = certified_curve(SYNTHETIC, chosen, confidence, words, rows)
     given = (*curve.assumptions, *_assumed(sides))
     kind = "estimated" if sides.doubt else "certified"
@@ -141,7 +153,10 @@ def _outcome(
     finding = Finding(
         estimates=tuple(support_estimates(SYNTHETIC, points, calibration, rows)),
         curves=curves if estimate is None else (*curves, estimate),
-        notes=tuple(Note(audit=AUDIT_ID, text=text) for text in _notes(sides, left_out)),
+        notes=(
+            *(Note(audit=AUDIT_ID, text=text) for text in _notes(sides, left_out)),
+            *((Note(audit=AUDIT_ID, text=_COPIED, level="warning"),) if sides.seen else ()),
+        ),
         bounds={} if sides.doubt else bound_functions(SYNTHETIC, chosen),
     )
     return SyntheticOutcome(finding, estimate, sides.labelled)

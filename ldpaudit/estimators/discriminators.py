@@ -93,7 +93,8 @@ def fit_discriminator(
     InputError
         If the two sides have different columns.
     InsufficientDataError
-        If a side has fewer than 40 rows, or there is no column.
+        If a side has fewer than 40 rows, or there is no column (for boosting: none that is not all
+        missing; else: none that varies).
     """
     if p.ndim != 2 or q.ndim != 2 or p.shape[1] != q.shape[1]:
         raise InputError("Both sides of a discriminator must have the same columns.")
@@ -194,6 +195,8 @@ def _fit(
 ) -> Model:
     if kind == "boosting":
         return _fit_boosting(rows, is_p, categorical, rng, threads)
+    if not (np.fmin.reduce(rows, axis=0) < np.fmax.reduce(rows, axis=0)).any():
+        raise InsufficientDataError("A discriminator needs a column that varies.")
     if kind == "logistic":
         from ldpaudit.estimators.discriminator_logistic import fit_logistic
 

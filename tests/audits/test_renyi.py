@@ -392,6 +392,39 @@ def test_a_row_that_people_share_does_not_look_like_a_divergence() -> None:
     assert max(found.value) < 0.05
 
 
+@pytest.mark.parametrize("table_known", [True, False])
+def test_a_generator_that_copies_the_audited_rows_gets_no_estimate(table_known: bool) -> None:
+    """Copies look exactly like the rows that they are copies of: Δ̂ would be 0, in truth it is ∞."""
+    known = double(2_500)
+    original = known.release.original
+    assert original is not None
+    made = original.take(np.random.default_rng(0).permutation(len(original)))
+    labels = np.random.default_rng(1).integers(0, 2, len(original)).astype(np.int32)
+    drawn = known.claim.sample(known.release.truth, labels, np.random.default_rng(2))
+    kept = drawn.synthetic_rows < 0
+    released = np.where(kept[:, None], original.numeric, made.numeric[drawn.synthetic_rows])
+    release = replace(
+        known.release,
+        features=features(released),
+        synthetic=SyntheticTable(made, labels) if table_known else None,
+    )
+    finding = RenyiAudit().run(context(release, known.claim))
+    assert curve(finding, "renyi.synthetic").kind == "estimated"
+    names = {c.id for c in finding.curves}
+    assert not names & {"renyi.synthetic.estimate", "renyi.double_rr_epsilon"}
+    assert any("has seen these rows" in n.text for n in finding.notes if n.level == "warning")
+
+
+def test_features_that_tell_nothing_apart_are_said_not_to_be_compared() -> None:
+    known = double(2_400)
+    alike = features(np.ones((2_400, 64)))
+    table = SyntheticTable(alike, known.release.truth)
+    release = replace(known.release, features=alike, original=alike, synthetic=table)
+    finding = RenyiAudit().run(context(release, known.claim))
+    assert any("were not compared" in note.text for note in finding.notes)
+    assert any(c.id == "renyi.release" for c in finding.curves)
+
+
 def test_a_label_that_was_not_compared_is_an_assumption() -> None:
     rng, k, n = np.random.default_rng(0), 9, 2_700
     truth = (np.arange(n) % k).astype(np.int32)

@@ -129,3 +129,11 @@ def test_images_are_looked_at_by_two_kinds() -> None:
     assert kinds_for(784, np.zeros(784, bool), 5000) == ("network", "logistic")
     assert kinds_for(784, np.zeros(784, bool), 100) == ("boosting",)
     assert kinds_for(20, np.zeros(20, bool), 5000) == ("boosting",)
+
+
+@pytest.mark.parametrize("width", [3, 64])
+@pytest.mark.parametrize("kind", ["logistic", "network"])
+def test_rows_that_are_all_alike_are_refused(kind: Kind, width: int) -> None:
+    rows = np.ones((600, width), dtype=np.float32)
+    with pytest.raises(InsufficientDataError, match="column that varies"):
+        fit_discriminator(rows, rows, kind, rng=np.random.default_rng(0))
