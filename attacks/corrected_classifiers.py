@@ -34,8 +34,8 @@ _STEPS: Final = 1_500
 """Batches that a network is trained on."""
 _BATCH: Final = 128
 _FLOOR: Final = 1e-6
-_TOLERANCE: Final = 1e-7
-"""Of the logistic loss; a thousandth of it moves no accuracy by more than chance does."""
+_ITERATIONS: Final = 150
+"""Where logistic training stops: more of it moves no accuracy by more than chance does."""
 _SECONDS: Final[dict[Kind, float]] = {"logistic": 2.0, "boosting": 2.5, "network": 3.5}
 """Predicted for both folds and few classes; the losses of one kind differ too little to tell."""
 _SLOWED_BY: Final[dict[Kind, float]] = {"logistic": 10.0, "boosting": 4.0, "network": 50.0}
@@ -155,6 +155,7 @@ def fit_classifier(
         If no column can be learnt from, or (``backward``) the channel has no inverse.
     """
     from ldpaudit.learners import ReleaseClassifier
+    from ldpaudit.learners.logistic import Stopping
 
     release = release.take(_sample(release, len(channel.classes), kind, rng))
     matrix = _matrix(release.features, kind)
@@ -167,7 +168,7 @@ def fit_classifier(
         correction="backward" if loss == "backward" else "forward",
         labels="codes",
         penalty=3.0,
-        tol=_TOLERANCE,
+        stopping=Stopping(iterations=_ITERATIONS),
         rounds=60,
         network=_network(release.features, len(rows), device) if kind == "network" else None,
         random_state=integer_seed(rng),

@@ -1,7 +1,7 @@
 """From corrected rows to a fitted model: logistic regression, boosting or a network."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ldpaudit.learners.logistic import (
     ForwardLoss,
     LogisticModel,
     LogitLoss,
+    Real,
     Stopping,
     TargetLoss,
     fit_logistic,
@@ -24,7 +25,8 @@ from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray, IntArray
 
 MODELS = ("logistic", "boosting", "network")
-_ITERATIONS = 2000
+_TIGHT = Stopping(iterations=2000, slope=1e-8, gain=1e-12)
+_SINGLE = 1e-7
 
 
 class Fitted(Protocol):
@@ -122,7 +124,7 @@ def fit_model(
     rows: Rows,
     model: str,
     penalty: float,
-    tol: float,
+    stopping: Stopping | None,
     rounds: int,
     network: NetworkOptions,
     rng: np.random.Generator,
@@ -135,19 +137,20 @@ def fit_model(
         return fit_network(rows.matrix, rows.answers, rows.weights, loss, network, rng)
     if model == "boosting":
         return _boosted(rows, rounds, integer_seed(rng))
-    return _logistic(rows, penalty, tol)
+    return _logistic(rows, penalty, stopping or _TIGHT)
 
 
-def _logistic(rows: Rows, penalty: float, tol: float) -> ScaledLogistic:
+def _logistic(rows: Rows, penalty: float, stopping: Stopping) -> ScaledLogistic:
+    # Single precision halves the time, and cannot tell losses that differ by less.
+    kind: type[np.floating[Any]] = np.float32 if stopping.gain >= _SINGLE else np.float64
     scaling = Scaling.fit(rows.matrix, rows.weights)
     share = (rows.weights / rows.weights.mean())[:, None]
-    loss: LogitLoss = TargetLoss(rows.answers * share)
+    loss: LogitLoss = TargetLoss((rows.answers * share).astype(kind))
     if rows.forward:
-        loss = ForwardLoss(rows.answers, share)
+        loss = ForwardLoss(rows.answers.astype(kind), share.astype(kind))
     # Of n rows with total weight w the loss counts n/w each: the penalty must, too.
     ridge = penalty * len(rows.weights) / float(rows.weights.sum())
-    matrix = scaling.transform(rows.matrix)
-    stopping = Stopping(_ITERATIONS, slope=tol**0.5 / 100, gain=tol)
+    matrix: Real = scaling.transform(rows.matrix).astype(kind, copy=False)
     model = fit_logistic(matrix, loss, rows.answers.shape[1], ridge, None, stopping)
     return ScaledLogistic(scaling, model)
 
