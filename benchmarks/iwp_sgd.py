@@ -76,13 +76,18 @@ def classification(p, epsilon, loss, seed):
     return [*found, math.nan, seconds]
 
 
-def regression(p, epsilon, seed):
+def regression_release(p, epsilon, seed):
     rng = np.random.default_rng(2000 + seed)
     X = rng.uniform(-1, 1, size=(ROWS, p))
     y = np.clip(X @ np.full(p, 1.2 / np.sqrt(p)) + 0.2 * rng.normal(size=ROWS), -1, 1)
     sigma = classical_sigma(epsilon / 2, 1e-5, 2 * np.sqrt(p))
     noisy = X + sigma * rng.normal(size=X.shape)
     z = y + classical_sigma(epsilon / 2, 1e-5, 2.0) * rng.normal(size=ROWS)
+    return X, y, noisy, z, sigma
+
+
+def regression(p, epsilon, seed):
+    X, y, noisy, z, sigma = regression_release(p, epsilon, seed)
     models, seconds = [], 0.0
     runs = ((0.0, X, y, False), (sigma, noisy, z, False), (sigma, noisy, z, True))
     for level, features, labels, average in (*runs, (0.0, noisy, z, False)):
@@ -92,6 +97,24 @@ def regression(p, epsilon, seed):
             seconds = time.process_time() - start
     models.append(closed_form(noisy, z, sigma))
     return [*excess(RegressionLoss(), X, y, models), seconds]
+
+
+def small_steps(draws):
+    """Print the ratio with the step of Theorem 5.5, last iterate and average."""
+    print("\n| regression, p = 2, step of the theorem, ε | last | averaged |\n|---|---|---|")
+    for epsilon in (2.0, 2.5, 3.0, 4.0, 8.0):
+        found = np.array([theorem_steps(epsilon, seed) for seed in range(draws)]).mean(axis=0)
+        print(
+            f"| {epsilon:g} | {found[0] / found[2]:.4f} | {found[1] / found[2]:.4f} |", flush=True
+        )
+
+
+def theorem_steps(epsilon, seed):
+    X, y, noisy, z, sigma = regression_release(2, epsilon, seed)
+    own = SGD | {"step": "theorem", "feature_radius": math.sqrt(2)}
+    models = [IWPRegressor(sigma=sigma, average=a, **own).fit(noisy, z) for a in (False, True)]
+    models.append(IWPRegressor(sigma=0.0, **SGD).fit(noisy, z))
+    return excess(RegressionLoss(), X, y, models)
 
 
 def closed_form(noisy, z, sigma):
@@ -137,6 +160,7 @@ def main(draws):
     for p, epsilon in ((2, 2.0), (2, 2.5), (2, 3.0), (2, 4.0), (2, 8.0), (10, 5.0), (10, 10.0)):
         found = [regression(p, epsilon, seed) for seed in range(draws)]
         print(row("regression", p, epsilon, found), flush=True)
+    small_steps(draws)
     reference_pass()
 
 
