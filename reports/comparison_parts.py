@@ -1,6 +1,6 @@
 """The parts of a comparison's page that hold numbers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -8,13 +8,19 @@ from ldpaudit.comparison import Comparison
 from ldpaudit.reports import charts
 from ldpaudit.reports.comparison_figures import (
     MOST_LINES,
-    Group,
     LetteredCurve,
     group_figure,
     group_table,
     overlay_figure,
 )
-from ldpaudit.reports.comparison_tables import TESTS, Pair, differences_part, pairs_of
+from ldpaudit.reports.comparison_numeric import numeric_attacks_part
+from ldpaudit.reports.comparison_tables import (
+    TESTS,
+    Pair,
+    differences_part,
+    groups_of,
+    pairs_of,
+)
 from ldpaudit.reports.figures import Figure, Table
 from ldpaudit.reports.parts import REFERENCES, Part
 from ldpaudit.reports.quantities import Printer
@@ -36,25 +42,12 @@ def comparison_parts(comparison: Comparison) -> tuple[Part, ...]:
     """Return the parts in the order of the page."""
     pairs = pairs_of(comparison)
     return (
-        _attacks(pairs),
+        numeric_attacks_part(pairs) or _attacks(pairs),
         _losses(pairs),
         _renyi(pairs),
         _utility(pairs),
         differences_part(comparison),
     )
-
-
-def _groups(pairs: Sequence[Pair], ids: Sequence[str], title: Callable[[str], str]) -> list[Group]:
-    groups: list[Group] = []
-    for identifier in ids:
-        members = [
-            (letter, Printer(result).quantity(estimate))
-            for letter, result in pairs
-            if (estimate := result.estimate(identifier)) is not None
-        ]
-        if members:
-            groups.append((title(identifier), members))
-    return groups
 
 
 def _attacks(pairs: Sequence[Pair]) -> Part:
@@ -63,8 +56,8 @@ def _attacks(pairs: Sequence[Pair]) -> Part:
     order = sorted(best, key=lambda i: (i != "attack.best.accuracy", -best[i]))
     attacks = [i for i in order if i.split(".")[1] not in REFERENCES]
     references = [i for i in order if i not in attacks]
-    groups = _groups(pairs, attacks, _attack_name)
-    table = group_table(_groups(pairs, [*attacks, *references], _attack_name), "Attack")
+    groups = groups_of(pairs, attacks, _attack_name)
+    table = group_table(groups_of(pairs, [*attacks, *references], _attack_name), "Attack")
     title = "Accuracy of each attack, with its interval"
     figures: tuple[Figure, ...] = ()
     if groups:
@@ -86,7 +79,7 @@ def _attacks(pairs: Sequence[Pair]) -> Part:
 def _by_group(pairs: Sequence[Pair]) -> tuple[tuple[str, Table], ...]:
     """Return the strongest attack's scores by class and slice, where there are any."""
     ids = [e.id for _, result in pairs for e in result.estimates if _is_of_group(e.id)]
-    groups = _groups(pairs, list(dict.fromkeys(ids)), _score_of_group)
+    groups = groups_of(pairs, list(dict.fromkeys(ids)), _score_of_group)
     if not groups:
         return ()
     return (("The strongest attack by class and slice", group_table(groups, "Rows")),)
@@ -139,7 +132,7 @@ def _losses(pairs: Sequence[Pair]) -> Part:
     title = "J(τ): share of people who lose τ nats or more"
     figure = overlay_figure("loss", title, curves, "share of people") if curves else None
     ids = ("instance_loss.mean_lower", "instance_loss.mean")
-    table = group_table(_groups(pairs, ids, name_of), "Number")
+    table = group_table(groups_of(pairs, ids, name_of), "Number")
     return Part(
         "loss",
         "Instance-based loss",
@@ -191,7 +184,7 @@ def _up_to(each: LetteredCurve, order: float) -> LetteredCurve:
 
 
 def _utility(pairs: Sequence[Pair]) -> Part:
-    groups = _groups(pairs, TESTS, name_of)
+    groups = groups_of(pairs, TESTS, name_of)
     figures = tuple(
         group_figure(f"utility-{i}", group[0], group[0].lower(), [group])
         for i, group in enumerate(groups)

@@ -1,10 +1,11 @@
 """The tables of a comparison's page: the releases, and every difference."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from ldpaudit.comparison import Comparison, Difference
+from ldpaudit.reports.comparison_figures import Group
 from ldpaudit.reports.figures import Cell, Table
 from ldpaudit.reports.numbers import percent
 from ldpaudit.reports.parts import Part
@@ -20,6 +21,8 @@ _NUMBERS: Final = (
     ("Measured ε", ("mechanism.epsilon_lower", "release_only.epsilon_lower")),
     ("Strongest attack’s accuracy", ("attack.best.accuracy",)),
     ("Advantage over the features alone", ("attack.best.advantage",)),
+    ("Strongest guess’s squared error", ("numeric.best.mse",)),
+    ("Strongest guess within 5 % of the range", ("numeric.best.within_5",)),
     ("Mean loss E[ν]", ("instance_loss.mean_lower", "instance_loss.mean")),
     ("Model on test rows", TESTS),
 )
@@ -32,6 +35,22 @@ def pairs_of(comparison: Comparison) -> list[Pair]:
     """Return each result with its letter."""
     letters = (print_.letter for print_ in comparison.fingerprints)
     return list(zip(letters, comparison.releases, strict=True))
+
+
+def groups_of(
+    pairs: Sequence[Pair], ids: Sequence[str], title: Callable[[str], str]
+) -> list[Group]:
+    """Return the numbers of some ids, those of all releases together under a title each."""
+    groups: list[Group] = []
+    for identifier in ids:
+        members = [
+            (letter, Printer(result).quantity(estimate))
+            for letter, result in pairs
+            if (estimate := result.estimate(identifier)) is not None
+        ]
+        if members:
+            groups.append((title(identifier), members))
+    return groups
 
 
 def release_table(comparison: Comparison) -> Table:

@@ -12,6 +12,7 @@ import pytest
 from ldpaudit.comparing.comparing import compare
 from ldpaudit.comparing.request import CompareRequest
 from ldpaudit.mechanisms.discrete_laplace import DiscreteLaplace
+from ldpaudit.reports.comparison import render_comparison
 
 
 def people(n: int, rng: np.random.Generator) -> pd.DataFrame:
@@ -77,4 +78,8 @@ def test_less_noise_is_learnt_from_better_and_attacked_better(tmp_path: Path) ->
     assert attack.high < 0
     assert "lowers the best attack's squared error from" in comparison.sentence
     assert "lowers the squared error on test rows from" in comparison.sentence
+    page = render_comparison(comparison)
+    assert "Mean squared error of each guess" in page
+    assert "Posterior mean" in page
+    assert "squared error" in page[: page.index('id="attacks"')]
     assert comparison.sentence.endswith("; the intervals hold together.")
