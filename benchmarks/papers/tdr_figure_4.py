@@ -8,7 +8,7 @@ generator was trained against, on the images that it was trained on. That needs 
 trained in this run: a file holds no critic.
 
 Usage: python benchmarks/papers/tdr_figure_4.py DATA_FOLDER [--generator FILE]
-           [--device auto|cpu|cuda] [--black-below VALUE] [--svg FILE]
+           [--device auto|cpu|cuda] [--svg FILE]
 """
 
 import argparse
@@ -55,7 +55,6 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--generator", type=Path, help="kept here, and read from here if there")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    parser.add_argument("--black-below", type=float, default=0.0, help="pixels made 0 everywhere")
     parser.add_argument("--svg", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -64,10 +63,7 @@ def main() -> None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     images = Images.read(options.folder)
     made = fitted_generator(images, options.generator, device)
-    black = options.black_below
-    found = [
-        divergence(images, made, label, kind, device, black) for kind in KINDS for label in (0, 1)
-    ]
+    found = [divergence(images, made, label, kind, device) for kind in KINDS for label in (0, 1)]
     if made.record is not None:
         found += [by_own_critic(images, made, label) for label in (0, 1)]
     _print_divergences(found)
@@ -78,9 +74,7 @@ def main() -> None:
         save(options.svg, _panels(least, own))
 
 
-def divergence(
-    images: Images, made: Any, label: int, kind: Kind, device: str, black: float
-) -> Divergence:
+def divergence(images: Images, made: Any, label: int, kind: Kind, device: str) -> Divergence:
     """Return the divergence of one label.
 
     Training images fit the discriminator. Test images judge it: neither it nor the generator has
@@ -88,9 +82,7 @@ def divergence(
     """
     rng = np.random.default_rng([SEED, label])
     unseen = images.test_x[images.test_y == label]
-    true, fake, unseen = (
-        np.where(x < black, np.float32(0), x) for x in (*_both(images, made, label, rng), unseen)
-    )
+    true, fake = _both(images, made, label, rng)
     q = len(fake) // 2
     model = fit_discriminator(true, fake[:q], kind, rng=rng, device=device)
     scores = Scores(model.log_ratio(unseen), model.log_ratio(fake[q:]))
