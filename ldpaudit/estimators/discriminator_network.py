@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ldpaudit.errors import InsufficientDataError, MissingDependencyError
 from ldpaudit.estimators.discriminator_inputs import Inputs
+from ldpaudit.estimators.torch_threads import torch_threads
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import BoolArray, Float32Array, FloatArray
 
@@ -39,7 +39,7 @@ class Network:
         import torch
 
         parts = []
-        with _threads(self.threads), torch.no_grad():
+        with torch_threads(self.threads), torch.no_grad():
             for start in range(0, len(rows), _BLOCK):
                 block = _prepared(rows[start : start + _BLOCK], self.inputs, self.side)
                 parts.append(self.module(torch.from_numpy(block).to(self.device)).cpu().numpy())
@@ -77,7 +77,7 @@ def fit_network(
     with torch.random.fork_rng(devices=[]):  # layers draw from the global generator when built
         module = _convolutional(side) if side else _dense(matrix.shape[1])
     _initialise(module, generator)
-    with _threads(threads):
+    with torch_threads(threads):
         _train(module.to(device), matrix, is_p, generator, device)
     return Network(inputs, side, module, device, threads)
 
@@ -165,15 +165,3 @@ def _batches(n: int, generator: Any) -> Iterator[Any]:
 
     order = torch.randperm(n, generator=generator)
     return (order[start : start + _BATCH] for start in range(0, n, _BATCH))
-
-
-@contextmanager
-def _threads(threads: int) -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(max(threads, 1))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

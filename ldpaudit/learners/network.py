@@ -1,12 +1,14 @@
 """Neural networks trained by corrected losses: dense, or convolutional for square images."""
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.torch_threads import torch_threads
 from ldpaudit.learners.scaling import Scaling
 from ldpaudit.release import FloatArray, IndexArray
 
@@ -21,6 +23,7 @@ _WARM_STEPS = 30
 _FEWEST_HELD_OUT = 20
 _SMALLEST_IMAGE = 4
 _PREDICTED_AT_ONCE = 8192
+_SHARED_FROM = 2**15
 
 
 @dataclass(frozen=True)
@@ -131,8 +134,15 @@ def fit_network(
     device = options.device
     share = weights / weights.mean()
     data = [_tensor(part, device) for part in (scaling.transform(matrix), answers, share)]
-    _train(module, data, loss, options, rng)
+    with torch_threads(1) if _is_small(options) else nullcontext():
+        _train(module, data, loss, options, rng)
     return Network(module, scaling, loss, device)
+
+
+def _is_small(options: NetworkOptions) -> bool:
+    """Tell whether a batch is so little work that sharing it between threads makes it longer."""
+    width = max(options.hidden, default=1)
+    return options.architecture == "dense" and options.batch_size * width <= _SHARED_FROM
 
 
 def _train(
