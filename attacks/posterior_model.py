@@ -2,16 +2,17 @@
 
 Up to four parts are fitted on most of the rows and judged on the rest: the class frequencies, a
 ridge-penalised multinomial logistic regression, histogram gradient boosting and, where rows repeat,
-the counts of identical rows. Their log-linear blend with the weights of least validation log-loss
+the counts of identical rows. Where rows repeat, the regression has a coefficient for every pair of
+values of two columns. Their log-linear blend with the weights of least validation log-loss
 is the model; a single part with a temperature is a special case of it.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
+from ldpaudit.attacks.crosses import CrossesPart, fit_crosses
 from ldpaudit.attacks.feature_cells import Cells, shrunk_cell_posteriors
 from ldpaudit.attacks.label_counts import clean_prior
 from ldpaudit.attacks.model_parts import (
@@ -21,10 +22,9 @@ from ldpaudit.attacks.model_parts import (
     fit_boosting,
     fit_logistic,
     floored,
-    simplest_good,
 )
+from ldpaudit.attacks.part_blend import blend_weights, part_logs, pruned
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.learners.corrections import forward_loss, forward_losses
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 
@@ -45,10 +45,6 @@ _WORTH_THREADS = 1_000_000
 _MAX_VALIDATION = 40_000
 _FOLDS = 4
 _FOLDED_WORK = 2e5
-_PRUNING_NATS = 2e-4
-_PRUNING_SHARE = 0.01
-_ANCHOR_ROWS = 25.0
-_ANCHOR_ERRORS = 2.0
 _CELL_WEIGHTS = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)
 
 
@@ -88,7 +84,7 @@ class PosteriorModel:
     def _blend(self, features: FeatureTable) -> FloatArray:
         if self.weights is None:
             return np.tile(self.prior, (len(features), 1))
-        logs = _part_logs(self.prior, self.parts, features)
+        logs = part_logs(self.prior, self.parts, features)
         return np.asarray(softmax(np.tensordot(self.weights, logs, axes=1), axis=1))
 
 
@@ -159,18 +155,20 @@ def _fit(everything: Labelled, rows: IndexArray, rng: np.random.Generator) -> Po
     fitted = [tuple(part for part in parts if type(part) in kinds) for parts in fitted]
     logs = np.concatenate(
         [
-            _part_logs(table.prior, parts, table.features.take(validation))
+            part_logs(table.prior, parts, table.features.take(validation))
             for parts, (_, validation) in zip(fitted, folds, strict=True)
         ],
         axis=1,
     )
     judged = np.concatenate([validation for _, validation in folds])
-    kept, weights = _pruned(logs, table.likelihood(judged), table.contrast)
+    kept, weights = pruned(logs, table.likelihood(judged), table.contrast)
     first = PosteriorModel(table.prior, tuple(fitted[0][i] for i in kept), weights)
     final = first
     if len(folds) > 1:
         parts = tuple(_refitted(table, fitted[0][i], rng) for i in kept)
         final = PosteriorModel(table.prior, parts, weights)
+    elif any(isinstance(part, CrossesPart) for part in first.parts):
+        final = PosteriorModel(table.prior, _recounted(everything, first.parts, rng), weights)
     # Rows that no part was fitted on judge the cells too, also those that were thinned out.
     training = rows[folds[0][0]]
     weight = (
@@ -195,7 +193,10 @@ def _parts(
 ) -> tuple[Part, ...]:
     if len(np.unique(table.codes[training])) < 2:
         return ()
-    parts = (fit_logistic(table, training, validation, rng), fit_boosting(table, training, rng))
+    linear: Part | None = fit_crosses(table, training, rng)
+    if linear is None:
+        linear = fit_logistic(table, training, validation, rng)
+    parts = (linear, fit_boosting(table, training, rng))
     return tuple(part for part in parts if part is not None)
 
 
@@ -204,14 +205,19 @@ def _refitted(table: Labelled, part: Part, rng: np.random.Generator) -> Part:
     everyone = np.arange(len(table.codes))
     if isinstance(part, LogisticPart):
         return fit_logistic(table, everyone, everyone, rng, part.penalty) or part
+    if isinstance(part, CrossesPart):
+        return fit_crosses(table, everyone, rng, part.penalties) or part
     return fit_boosting(table, everyone, rng) or part
 
 
-def _part_logs(prior: FloatArray, parts: tuple[Part, ...], features: FeatureTable) -> FloatArray:
-    shape = (len(features), len(prior))
-    logs = [np.broadcast_to(np.log(prior), shape)]
-    logs += [np.log(part.predict(features)) for part in parts]
-    return np.stack(logs)
+def _recounted(
+    everything: Labelled, parts: tuple[Part, ...], rng: np.random.Generator
+) -> tuple[Part, ...]:
+    """Return the parts, the one that needs only counts fitted on all rows there are."""
+    return tuple(
+        _refitted(everything, part, rng) if isinstance(part, CrossesPart) else part
+        for part in parts
+    )
 
 
 def _too_many_cells(table: Labelled, training: IndexArray) -> bool:
@@ -246,62 +252,3 @@ def _with_cells(blend: PosteriorModel, weight: float, table: Labelled) -> Poster
     counts = cells.counts(table.codes, table.transition.shape[1])
     posterior = shrunk_cell_posteriors(counts, table.transition, base, weight)
     return PosteriorModel(blend.prior, blend.parts, blend.weights, CellTable(cells, posterior))
-
-
-def _blend_loss(weights: FloatArray, logs: FloatArray, likelihood: FloatArray) -> float:
-    blended = np.asarray(softmax(np.tensordot(weights, logs, axes=1), axis=1))
-    return forward_loss(blended, likelihood)
-
-
-def _pruned(
-    logs: FloatArray, likelihood: FloatArray, contrast: float
-) -> tuple[list[int], FloatArray]:
-    """Return the parts that the blend needs, and its weights: the others cost time for nothing."""
-    kept = list(range(len(logs) - 1))
-    weights = blend_weights(logs, likelihood)
-    loss = _blend_loss(weights, logs, likelihood)
-    # Behind a channel, differences of the loss shrink with the square of its contrast.
-    allowed = loss + contrast**2 * min(_PRUNING_NATS, _PRUNING_SHARE * loss)
-    for dropped in reversed(kept):
-        fewer = [i for i in kept if i != dropped]
-        remaining = logs[[0, *(i + 1 for i in fewer)]]
-        trial = blend_weights(remaining, likelihood)
-        if fewer and _blend_loss(trial, remaining, likelihood) <= allowed:
-            kept, weights = fewer, trial
-    return kept, weights
-
-
-def blend_weights(logs: FloatArray, likelihood: FloatArray) -> FloatArray:
-    """Return the non-negative weights of the log-linear blend of least forward log-loss.
-
-    Parameters
-    ----------
-    logs : float64 array of shape (parts, n, k)
-        Logarithms of each part's probabilities.
-    likelihood : float64 array of shape (n, k)
-        T[y, z] for each row's released label z; one-hot where labels are not noisy.
-
-    Returns
-    -------
-    float64 array of shape (parts,)
-        w ≥ 0 of softmax(Σ_i w_i log p_i); with few rows drawn towards the first single part that is
-        about as good as the best.
-    """
-    n = logs.shape[1]
-    alone = np.stack([forward_losses(np.exp(part), likelihood) for part in logs])
-    anchor = np.eye(len(logs))[simplest_good(alone, _ANCHOR_ERRORS)]
-
-    def objective(weights: FloatArray) -> tuple[float, FloatArray]:
-        log_p = log_softmax(np.tensordot(weights, logs, axes=1), axis=1)
-        joint = np.exp(log_p) * likelihood
-        evidence = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-        residual = np.exp(log_p) - joint / evidence
-        away = weights - anchor
-        pull = _ANCHOR_ROWS / n
-        loss = -float(np.log(evidence).mean()) + pull * float(away @ away)
-        slope = np.array([(part * residual).sum() for part in logs]) / n
-        return loss, slope + 2 * pull * away
-
-    bounds = [(0.0, 3.0)] * len(logs)
-    found = minimize(objective, anchor, jac=True, method="L-BFGS-B", bounds=bounds)
-    return np.asarray(found.x, dtype=np.float64)
