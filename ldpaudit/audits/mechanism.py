@@ -269,7 +269,7 @@ def _notes(
 ) -> Iterator[Note]:
     dependent = feature_dependence(context)
     if dependent is not None:
-        text = f"No lower bound of ε was computed: {dependent}."
+        text = f"Counts of labels alone give no bound of ε: {dependent}."
         yield Note(audit="mechanism", text=text, level="warning")
         return
     if context.release.truth is not None and insider is None:
