@@ -9,7 +9,6 @@ from ldpaudit.attacks.cross_design import CrossDesign
 from ldpaudit.attacks.crosses import CountLoss, CrossesPart, fit_crosses
 from ldpaudit.attacks.label_counts import clean_prior
 from ldpaudit.attacks.model_parts import Labelled
-from ldpaudit.attacks.posterior_model import fit_posterior
 from ldpaudit.estimators.advantage import informed_accuracy
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable
@@ -111,15 +110,16 @@ def test_labels_that_say_nothing_of_the_features_leave_the_frequencies():
     assert np.sqrt(np.mean((part.predict(table)[:, 1] - 0.3) ** 2)) < 0.05
 
 
-def test_on_sparse_cells_the_attack_comes_near_the_optimum():
-    # The expected accuracy of the fitted model's guesses: only the fit varies with the seed.
+def test_on_sparse_cells_it_comes_near_the_optimum():
+    # The expected accuracy of Bayes' rule with the fitted model: with seeds 0 to 4 it missed the
+    # optimum by 0.008 to 0.012, and without a model of the features by 0.032 to 0.079.
     rng = np.random.default_rng(0)
-    table, eta = sparse_cells(40_000, rng)
+    table, eta = sparse_cells(30_000, rng)
     mechanism = RandomizedResponse.from_epsilon((0, 1), 1.0)
     channel = mechanism.channel.matrix
     codes = mechanism.sample((rng.random(len(eta)) < eta).astype(np.int32), rng)
     half = np.arange(len(eta)) % 2 == 0
-    model = fit_posterior(table.take(half), codes[half], 2, rng, 1, channel=mechanism.channel)
+    model = fit_crosses(labelled(table, codes, mechanism), np.flatnonzero(half), rng)
     exactly = np.stack([1 - eta, eta], axis=1)[~half]
 
     def gap(posterior):
