@@ -9,6 +9,8 @@ import pytest
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.observational import LOWER, ObservationalAudit
+from ldpaudit.audits.observational_canaries import canary_evidence
+from ldpaudit.audits.observational_evidence import matched_evidence
 from ldpaudit.audits.power import EXCESS, PowerAudit
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
@@ -54,8 +56,19 @@ def excess_of(audited):
     return PowerAudit().run(audited).estimates[0].value
 
 
-def refuted(audited, alpha=0.05):
-    return ObservationalAudit().run(audited).bounds[LOWER](alpha) > CLAIM.epsilon
+def bound(audited, alpha=0.05):
+    evidence = [e for e in (matched_evidence(audited), canary_evidence(audited)) if e]
+    return max(part.bound(alpha / len(evidence)).epsilon for part in evidence)
+
+
+def refuted(audited):
+    return bound(audited) > CLAIM.epsilon
+
+
+@pytest.mark.parametrize("canaries", [0, 500])
+def test_the_audit_hands_this_bound_to_the_check(canaries):
+    own = context(2000, canaries=canaries)
+    assert ObservationalAudit().run(own).bounds[LOWER](0.05) == bound(own)
 
 
 SETTINGS = {
@@ -103,12 +116,12 @@ def test_more_rows_find_less_and_a_smaller_error_probability_more():
     excess = [excess_of(context(n)) for n in (1000, 4000, 16_000)]
     assert excess == sorted(excess, reverse=True)
     assert excess[2] < 0.5
-    bound = PowerAudit().run(context()).bounds[EXCESS]
-    assert bound(0.001) > bound(0.05)
+    by_level = PowerAudit().run(context()).bounds[EXCESS]
+    assert by_level(0.001) > by_level(0.05)
 
 
 def test_what_the_mechanism_draws_from_is_counted_where_it_is_not_stated():
-    stated, counted = (excess_of(context(16_000, known=known)) for known in (True, False))
+    stated, counted = (excess_of(context(8000, known=known)) for known in (True, False))
     assert stated < counted < stated + 0.8
 
 
@@ -123,8 +136,8 @@ def test_probabilities_that_the_counts_contradict_are_not_believed():
 
 
 def test_a_leaky_release_cannot_make_its_audit_look_stronger():
-    honest = excess_of(context(16_000, known=False))
-    leaky = excess_of(context(16_000, known=False, excess=0.4))
+    honest = excess_of(context(8000, known=False))
+    leaky = excess_of(context(8000, known=False, excess=0.4))
     assert leaky > honest - 0.2
 
 
