@@ -23,7 +23,9 @@ _FEWEST_ROWS = 1_000
 _ROWS_PER_CELL = 3
 _MOST_WORK = 4_000_000
 _MOST_WEIGHTS = 200_000
-_PENALTIES: Final = ((100.0, 1000.0), (30.0, 300.0), (10.0, 100.0), (3.0, 30.0), (1.0, 10.0))
+_PENALTIES: Final = tuple(
+    (penalty, 10 * penalty) for penalty in (10_000.0, 1_000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
+)
 """Ridge penalties of single columns and of pairs: inverse prior variances of the coefficients."""
 _TRIAL_ROUNDS = 60
 _ROUNDS = 150
