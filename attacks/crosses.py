@@ -27,8 +27,6 @@ _PENALTIES: Final = tuple(
     (penalty, 10 * penalty) for penalty in (10_000.0, 1_000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 )
 """Ridge penalties of single columns and of pairs: inverse prior variances of the coefficients."""
-_LEAST_CONTRAST = 0.02
-"""Behind a channel that leaves less, the regression on rows, with free intercepts, did better."""
 _TRIAL_ROUNDS = 60
 _ROUNDS = 150
 
@@ -127,8 +125,7 @@ def fit_crosses(
     """Fit the model on the counts of labels in each distinct row.
 
     None with fewer than 1,000 rows, where rows do not repeat (three rows a distinct one on
-    average), where fewer than two columns vary, where values or pairs are too many, and behind a
-    channel that hides nearly everything.
+    average), where fewer than two columns vary, and where values or pairs are too many.
 
     Parameters
     ----------
@@ -164,7 +161,7 @@ def _distinct_rows(
     table: Labelled, training: IndexArray
 ) -> tuple[Cells, FeatureTable, CrossDesign] | None:
     """Return the cells, one row of each, and the design; None where the model is not for them."""
-    if len(training) < _FEWEST_ROWS or table.contrast < _LEAST_CONTRAST:
+    if len(training) < _FEWEST_ROWS:
         return None
     rows = table.features.take(training)
     cells = Cells.fit(rows)

@@ -199,8 +199,8 @@ def floored(probability: FloatArray, floor: float) -> FloatArray:
     return np.asarray((1.0 - probability.shape[1] * floor) * probability + floor)
 
 
-def simplest_good(losses: FloatArray, errors: float = 1.0) -> int:
-    """Return the first model that is no more than so many standard errors worse than the best.
+def simplest_good(losses: FloatArray) -> int:
+    """Return the first model that is no more than one standard error worse than the best.
 
     Parameters
     ----------
@@ -210,4 +210,4 @@ def simplest_good(losses: FloatArray, errors: float = 1.0) -> int:
     best = int(losses.mean(axis=1).argmin())
     worse = losses - losses[best]
     error = worse.std(axis=1) / np.sqrt(losses.shape[1])
-    return int(np.argmax(worse.mean(axis=1) <= errors * error))
+    return int(np.argmax(worse.mean(axis=1) <= error))

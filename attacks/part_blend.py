@@ -4,14 +4,13 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from ldpaudit.attacks.model_parts import Part, simplest_good
+from ldpaudit.attacks.model_parts import Part
 from ldpaudit.learners.corrections import forward_loss, forward_losses
 from ldpaudit.release import FeatureTable, FloatArray
 
 _PRUNING_NATS = 2e-4
 _PRUNING_SHARE = 0.01
 _ANCHOR_ROWS = 25.0
-_ANCHOR_ERRORS = 2.0
 
 
 def part_logs(prior: FloatArray, parts: tuple[Part, ...], features: FeatureTable) -> FloatArray:
@@ -59,12 +58,11 @@ def blend_weights(logs: FloatArray, likelihood: FloatArray) -> FloatArray:
     Returns
     -------
     float64 array of shape (parts,)
-        w ≥ 0 of softmax(Σ_i w_i log p_i); with few rows drawn towards the first single part that is
-        about as good as the best.
+        w ≥ 0 of softmax(Σ_i w_i log p_i); with few rows drawn towards the best single part.
     """
     n = logs.shape[1]
     alone = np.stack([forward_losses(np.exp(part), likelihood) for part in logs])
-    anchor = np.eye(len(logs))[simplest_good(alone, _ANCHOR_ERRORS)]
+    anchor = np.eye(len(logs))[alone.mean(axis=1).argmin()]
 
     def objective(weights: FloatArray) -> tuple[float, FloatArray]:
         log_p = log_softmax(np.tensordot(weights, logs, axes=1), axis=1)

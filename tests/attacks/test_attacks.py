@@ -136,6 +136,19 @@ def test_prior_is_corrected_for_the_channel():
     assert prior[1] == pytest.approx(0.2, abs=0.03)
 
 
+def test_prior_behind_a_channel_that_hides_nearly_everything():
+    labels = tuple(range(53))
+    mechanism = RandomizedResponse.from_epsilon(labels, 0.5)
+    frequencies = np.array([0.47, 0.18, *[0.35 / 51] * 51])
+    rng = np.random.default_rng(8)
+    truth = rng.choice(53, 120_000, p=frequencies).astype(np.int32)
+    prior = clean_prior(mechanism.sample(truth, rng), mechanism.channel.matrix)
+    assert prior.argmax() == 0
+    assert prior[0] == pytest.approx(0.47, abs=0.25)
+    assert prior[0] > 1.65 * prior[1:].max()  # so that nobody is guessed to be in a rare class
+    assert np.abs(prior - frequencies).sum() < 0.7
+
+
 def test_a_false_claim_is_outvoted_by_counts():
     honest = RandomizedResponse.from_epsilon((0, 1), 4.0)
     truth = np.tile(np.arange(2, dtype=np.int32), 5000)
