@@ -1,11 +1,12 @@
-"""How near to the optimum anyone can come who sees only a release, and true labels of others.
+"""How near to the optimum one can come, on average, from a release and true labels of others.
 
 The exact P(label | features) of a table with finite cells is itself drawn: a cell of n people has
 frequencies that are multiples of 1/n. Here the table's people are drawn again from a smooth
 P₀(label | features), each cell's frequencies with them; then labels are drawn from those
 frequencies and randomized. The attacker knows P₀ and the channel exactly and uses Bayes' rule, so
-for populations drawn like this nobody does better on average. It is told nothing else, the released
-labels of everybody, or the *true* labels of everybody else, which is more than any attacker has.
+on average over populations drawn like this nobody does better; on one of them somebody may. It is
+told nothing else, the released labels of everybody, or the *true* labels of everybody else, which is
+more than any attacker has.
 
 P₀ is the table's own frequencies drawn towards a gradient-boosted model of the true labels by 8 or
 32 rows. With more than two classes each class's posterior mean comes from its own count, which
