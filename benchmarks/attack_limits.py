@@ -5,7 +5,7 @@ frequencies that are multiples of 1/n. Here the table's people are drawn again f
 P₀(label | features), each cell's frequencies with them; then labels are drawn from those
 frequencies and randomized. The attacker knows P₀ and the channel exactly and uses Bayes' rule, so
 on average over populations drawn like this nobody does better; on one of them somebody may. It is
-told nothing else, the released labels of everybody, or the *true* labels of everybody else, which is
+told nothing else, the released labels of all, or the *true* labels of everybody else, which is
 more than any attacker has.
 
 P₀ is the table's own frequencies drawn towards a gradient-boosted model of the true labels by 8 or

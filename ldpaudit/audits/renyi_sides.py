@@ -18,7 +18,7 @@ _NEVER_EQUAL = (
 _COPIES = (
     "equal synthetic rows are copies of one row and count once, though a few true rows repeat too"
 )
-_UNTRUE = "as if the synthetic rows were no copies of true ones, which many of them are"
+_UNTRUE = "the synthetic rows are no copies of true ones, though many are equal to one"
 _MOST_COPIES = 0.01
 _STANDARD_ERRORS = 4
 UNSEEN = (
@@ -42,8 +42,9 @@ class Sides:
         What has to be assumed of the synthetic rows where they are known only by differing from
         the row that they replace and true rows repeat. Nothing is certified of them then.
     seen : bool
-        Whether more synthetic rows equal true ones than chance explains: their generator has seen
-        them, and no comparison says how far it is from people whom it has not seen.
+        Whether clearly more synthetic rows equal true ones than true rows equal one another: their
+        generator may have seen them (or favours rows that many people share), and then no
+        comparison says how far it is from people whom it has not seen.
     """
 
     true: dict[int, IndexArray]

@@ -31,8 +31,9 @@ _FITTED_CELLS = 1_500_000
 _FEWEST_FITTED = 1_000
 _COPIED = (
     "More synthetic rows are exactly equal to true rows than true rows are to one another: their "
-    "generator has seen these rows. How far it is from people whom it has not seen cannot be "
-    "measured here, so nothing is estimated or implied for double randomized response."
+    "generator has seen these rows, or it favours rows that many people share. In the first case "
+    "how far it is from people whom it has not seen cannot be measured here, so nothing is "
+    "estimated or implied for double randomized response."
 )
 
 

@@ -415,6 +415,24 @@ def test_a_generator_that_copies_the_audited_rows_gets_no_estimate(table_known: 
     assert any("has seen these rows" in n.text for n in finding.notes if n.level == "warning")
 
 
+def test_a_generator_that_favours_shared_rows_is_not_said_to_have_seen_them() -> None:
+    """One that draws only what half of the people share equals true rows, though it saw none."""
+    known = double(2_500)
+    original, rng = known.release.original, np.random.default_rng(3)
+    assert original is not None
+    shared = rng.random(len(original)) < 0.5
+    numbers = original.numeric.copy()
+    numbers[shared] = rng.integers(0, 3, (int(shared.sum()), 1))
+    made = features(np.broadcast_to(rng.integers(0, 3, (2_500, 1)), (2_500, numbers.shape[1])))
+    labels = rng.integers(0, 2, 2_500).astype(np.int32)
+    release = replace(
+        known.release, original=features(numbers), synthetic=SyntheticTable(made, labels)
+    )
+    finding = RenyiAudit().run(context(release, known.claim))
+    assert curve(finding, "renyi.synthetic").kind == "estimated"
+    assert any("favours rows that many people share" in note.text for note in finding.notes)
+
+
 def test_features_that_tell_nothing_apart_are_said_not_to_be_compared() -> None:
     known = double(2_400)
     alike = features(np.ones((2_400, 64)))
