@@ -108,7 +108,9 @@ def claim_from_options(
         raise InputError("--mechanism channel needs its matrix: --channel FILE.")
     if mechanism == "unknown" and parameters:
         raise InputError("--mechanism unknown claims nothing; give no ε or λ with it.")
-    return Declaration(mechanism, parameters, "options")
+    from ldpaudit.mechanisms import full_name
+
+    return Declaration(full_name(mechanism), parameters, "options")
 
 
 def _numeric_labels(mechanism: str | None, labels: str) -> dict[str, Any]:

@@ -103,6 +103,22 @@ def test_environment_twins(
     assert stored(tmp_path / "twin.json").run.seed == 77
 
 
+def test_rr_is_short_for_randomized_response(command: Command, tmp_path: Path) -> None:
+    rows, made = tmp_path / "rows.csv", tmp_path / "made.parquet"
+    rows.write_text("x,label\n" + "1,no\n2,yes\n2,no\n" * 300)
+    claim = ("--mechanism", "rr", "--epsilon", "1")
+    assert command("privatize", rows, "-o", made, *claim)[0] == 0
+    declared = json.loads(pq.read_schema(made).metadata[b"ldpaudit"])
+    assert declared["mechanism"]["name"] == "randomized-response"
+    assert command("run", made, *claim, "--budget", "0")[0] in (0, 3)
+    assert command("mechanism", "describe", "rr", "--epsilon", "1", "--classes", "no,yes")[0] == 0
+    classes = ("--classes", "no,yes")
+    assert command("mechanism", "compose", "rr:epsilon=1", "rr:epsilon=1", *classes)[0] == 0
+    status, _, err = command("privatize", rows, "-o", tmp_path / "b.csv", "--mechanism", "double-r")
+    assert status == 2
+    assert "did you mean 'double-rr'?" in err
+
+
 def test_csv_and_ids(command: Command, tmp_path: Path) -> None:
     release, truth = table(rows=1500)
     frame, true = release.to_pandas(), truth.to_pandas()

@@ -53,8 +53,9 @@ def describe(
     from ldpaudit.designing.describing import DescribeRequest, describe
     from ldpaudit.designing.files import Outputs
     from ldpaudit.designing.specification import Specification, settings
+    from ldpaudit.mechanisms import full_name
 
-    wanted = Specification(name, epsilon, lambda_, settings(more or ()), loss.value)
+    wanted = Specification(full_name(name), epsilon, lambda_, settings(more or ()), loss.value)
     describe(DescribeRequest(wanted, classes, labels, prior, Outputs(json, html)))
 
 

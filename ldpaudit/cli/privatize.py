@@ -139,6 +139,7 @@ def privatize(
 ) -> None:
     """Apply a mechanism to a table and write the release with its declaration inside."""
     from ldpaudit.datasets.priors import split_labels
+    from ldpaudit.mechanisms import full_name
     from ldpaudit.privatizing import PrivatizeRequest
     from ldpaudit.privatizing import privatize as apply
     from ldpaudit.privatizing.summary import summary_lines
@@ -147,7 +148,7 @@ def privatize(
     request = PrivatizeRequest(
         data=data,
         output=output,
-        mechanism=mechanism,
+        mechanism=full_name(mechanism),
         label=label,
         epsilon=epsilon,
         noise=lambda_,

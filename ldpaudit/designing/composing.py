@@ -17,7 +17,7 @@ from ldpaudit.designing.files import Outputs
 from ldpaudit.designing.joint import UpperBound
 from ldpaudit.designing.specification import Specification, build, settings
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms import from_declaration, names
+from ldpaudit.mechanisms import from_declaration, full_name, names
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.composition import compose
 from ldpaudit.mechanisms.explicit import ExplicitChannel
@@ -67,7 +67,7 @@ def compose_releases(request: ComposeRequest) -> Analysis:
 
 
 def _is_specification(text: str) -> bool:
-    return text.partition(":")[0] in names() and not Path(text).exists()
+    return full_name(text.partition(":")[0]) in names() and not Path(text).exists()
 
 
 def _release(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
@@ -84,7 +84,7 @@ def _release(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
     if isinstance(times, bool | str) or not 1 <= times <= _MOST or times != int(times):
         raise InputError(f"'times' must be a whole number from 1 to {_MOST}.")
     epsilon, noise = more.pop("epsilon", None), more.pop("lambda", None)
-    return [build(Specification(name, epsilon, noise, more, loss), domain)] * int(times)
+    return [build(Specification(full_name(name), epsilon, noise, more, loss), domain)] * int(times)
 
 
 def _declared(file: str, domain: Domain | None) -> Mechanism:

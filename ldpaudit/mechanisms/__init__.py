@@ -24,6 +24,7 @@ __all__ = [
     "UnknownMechanism",
     "epsilon_of_lambda",
     "from_declaration",
+    "full_name",
     "lambda_of_epsilon",
     "names",
 ]
@@ -50,6 +51,15 @@ _FAMILIES: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Where each name of the contract lives: a module of this package and a class with the class
 method ``from_parameters(parameters, classes)``; imported when it is declared."""
+
+
+_SHORT_NAMES: Final = {"rr": "randomized-response"}
+"""What a user may type; files and results have the full name."""
+
+
+def full_name(name: str) -> str:
+    """Return the name of the contract for a name that a user typed, itself where it is none."""
+    return _SHORT_NAMES.get(name, name)
 
 
 def names() -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import names
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion
+from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion, did_you_mean
 from ldpaudit.privatizing.generator_options import check_generator
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Label
@@ -182,7 +182,8 @@ def _check_mechanism(name: str) -> None:
     if name in names():
         raise InputError(f"The mechanism {name!r} cannot be applied; it stands for no mechanism.")
     raise InputError(
-        f"The mechanism {name!r} is not known; choose one of {', '.join(sorted(TAKES))}."
+        f"The mechanism {name!r} is not known; choose one of {', '.join(sorted(TAKES))}"
+        f"{did_you_mean(name, TAKES)}"
     )
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms import full_name
 from ldpaudit.mechanisms.numeric_view import NUMERIC_NAMES
 from ldpaudit.privatizing.request import TAKES, PrivatizeRequest, check_request, option_name
 from ldpaudit.sweeping.grid import Grid, Point, all_points
 
-SHORT_NAMES: Final = {"rr": "randomized-response"}
 UNSWEPT: Final = ("model-based-rr", "gaussian-rr", "channel")
 """Mechanisms that need more than a parameter, labels, a prior or synthetic rows."""
 _NEEDS_ROWS: Final = "double-rr"
@@ -116,7 +116,7 @@ class SweepRequest:
 
 def full_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of the contract, each once, in order."""
-    return tuple(dict.fromkeys(SHORT_NAMES.get(name, name) for name in names))
+    return tuple(dict.fromkeys(full_name(name) for name in names))
 
 
 def check_sweep(request: SweepRequest) -> None:
