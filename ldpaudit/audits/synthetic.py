@@ -113,12 +113,13 @@ def _notes(context: AuditContext, found: tuple[Estimate, ...]) -> Iterator[Note]
             "replaced rows: they were not drawn independently of it.",
             warning=True,
         )
-    seen = values.get("synthetic.memorisation_share")
-    if seen is not None and seen.value > 0.5:
+    # The share says the same, but of few pairs it is rounded down, to below one half even.
+    seen = values.get("synthetic.training_epsilon_lower")
+    if seen is not None and seen.value > 0:
         yield _note(
-            "Synthetic rows are nearer to audited rows than to held-out ones more often than chance "
-            "explains: if both are rows of one population, their generator has seen audited rows. "
-            "The guarantee of double randomized response assumes that it has not, or that its "
+            "Synthetic rows are nearer to audited rows than to held-out ones more often than "
+            "chance explains: if both are rows of one population, their generator has seen audited "
+            "rows. The guarantee of double randomized response assumes that it has not, or that its "
             "training had a privacy budget of its own.",
             warning=True,
         )

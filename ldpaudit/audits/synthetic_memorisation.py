@@ -5,6 +5,7 @@ import numpy as np
 from ldpaudit.attacks.feature_cells import hash_rows
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.epsilon_bounds import smallest_positive
 from ldpaudit.estimators.memorisation import count_memorisation
 from ldpaudit.estimators.metric import ColumnMetric, fit_metric
 from ldpaudit.estimators.own_rows import count_own_rows
@@ -111,7 +112,9 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
                 "method": "the same pairs: ε of exchanging one training row of the generator",
                 "assumptions": given,
                 "reference": "Steinke et al. (2023), Theorem 5.2 with δ = 0",
-                "smallest_cell": min(strongest.wins, strongest.decisive - strongest.wins),
+                "smallest_cell": smallest_positive(
+                    strongest.wins, strongest.decisive - strongest.wins
+                ),
             }
         ),
     )

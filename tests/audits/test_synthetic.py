@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from ldpaudit.audits import synthetic_memorisation
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.synthetic import SyntheticAudit
 from ldpaudit.datasets.declaration import FileDeclaration
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.memorisation import MemorisationCounts, PairWins
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels, TrueLabels
@@ -88,6 +90,20 @@ def test_a_generator_that_copies_the_audited_rows_is_found() -> None:
     assert value(finding, "memorisation_share").value > 0.9
     assert value(finding, "training_epsilon_lower").value > 2
     assert value(finding, "nearer_share").value > 0.6
+    assert any("has seen audited rows" in text for text in warned(finding))
+
+
+@pytest.mark.parametrize("found", [PairWins(9, 9), PairWins(14, 13)])
+def test_few_one_sided_pairs_are_hidden_but_what_they_show_is_said(
+    found: PairWins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = MemorisationCounts(90, 40, 20, 600, 300, 0, 0, (found,))
+    monkeypatch.setattr(synthetic_memorisation, "count_memorisation", lambda *_: counts)
+    finding = audited(release(rows=600))
+    epsilon = value(finding, "training_epsilon_lower")
+    assert 0 < epsilon.value <= counts.epsilon_lower(0.05)
+    assert epsilon.n is None
+    assert value(finding, "memorisation_share").n is None
     assert any("has seen audited rows" in text for text in warned(finding))
 
 
