@@ -119,8 +119,8 @@ def _notes(context: AuditContext, found: tuple[Estimate, ...]) -> Iterator[Note]
         yield _note(
             "Synthetic rows are nearer to audited rows than to held-out ones more often than "
             "chance explains: if both are rows of one population, their generator has seen audited "
-            "rows. The guarantee of double randomized response assumes that it has not, or that its "
-            "training had a privacy budget of its own.",
+            "rows. The guarantee of double randomized response assumes that it has not, or that "
+            "its training had a privacy budget of its own.",
             warning=True,
         )
     if seen is None:
