@@ -167,10 +167,13 @@ def check_target(target: Path, *, overwrite: bool, text: bool = False) -> None:
         ends = ".parquet or .csv" if text else ".parquet"
         raise OutputError(f"{shown} is written as Parquet; give it a name that ends in {ends}.")
     try:
-        taken = target.is_dir() or (os.path.lexists(target) and not overwrite)
+        folder = target.is_dir()
+        taken = os.path.lexists(target) and not overwrite
         place = target.parent.is_dir() and os.access(target.parent, os.W_OK)
     except (OSError, ValueError) as error:
         raise _unwritable(target, error) from None
+    if folder:
+        raise OutputError(f"{shown} is a folder; give the name of a file.")
     if taken:
         raise OutputError(f"{shown} exists already and is left as it is; --overwrite replaces it.")
     if not place:

@@ -85,7 +85,12 @@ def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
     given: list[str | None] = [*request.synthetic]
     if len(given) == 1 and double:
         given *= len(double)
-    if given and len(given) != len(double):
+    if given and not double:
+        raise InputError(
+            "--synthetic is for releases that declare double randomized response, and none of "
+            "these does."
+        )
+    if len(given) not in (0, len(double)):
         raise InputError(
             "--synthetic must be given once, or once for each release that declares double "
             f"randomized response. Got {len(request.synthetic)} for {len(double)}."

@@ -272,7 +272,7 @@ def test_a_policy_decides_the_exit_status(
         (("{weak}", "--seed", "-1"), "must not be negative"),
         (("{weak}", "--threads", "0"), "at least 1"),
         (("{weak}", "--queries", "some"), "--queries"),
-        (("{weak}", "--synthetic", "{synthetic}"), "for 0"),
+        (("{weak}", "--synthetic", "{synthetic}"), "none of these does"),
         (("{double}", "--synthetic", "{synthetic}", "--synthetic", "{rr}"), "Got 2 for 1"),
         (("{folder}/nowhere.parquet",), "nowhere.parquet"),
         (("{folder}/nowhere.json",), "nowhere.json"),

@@ -226,7 +226,7 @@ def test_files_are_not_overwritten(data: Path, command: Command) -> None:
     out = folder / "r.parquet"
     assert "two files" in message("-o", out, "--secret", folder / "." / "r.parquet")
     assert "folder" in message("-o", folder / "nowhere" / "r.parquet")
-    assert "exists already" in message("-o", folder, "--overwrite")
+    assert "is a folder" in message("-o", folder, "--overwrite")
     assert ".parquet" in message("-o", folder / "r.csv")
     status, _ = command(data, *options, "-o", there, "--overwrite")
     assert status == 0
