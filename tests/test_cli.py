@@ -357,3 +357,18 @@ def test_an_interruption_leaves_nothing(tmp_path: Path) -> None:
     assert err.strip().splitlines()[-1] == "ldpaudit: Interrupted; nothing was written."
     assert "Traceback" not in err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_interruption_of_an_import_exits_2(tmp_path: Path) -> None:
+    """CPython remembers an interruption inside an exec, as when a dataclass is being made."""
+    (tmp_path / "interrupted.py").write_text(
+        "from ldpaudit import cli\n"
+        "def app(**_):\n"
+        "    exec('raise KeyboardInterrupt')\n"
+        "cli.app = app\n"
+        "cli.main()\n"
+    )
+    command = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stderr == "ldpaudit: Interrupted; nothing was written.\n"
+    assert done.returncode == 2

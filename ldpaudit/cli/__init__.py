@@ -111,4 +111,7 @@ def _stop(message: str, debug: bool) -> None:
 
         traceback.print_exc()
     typer.echo(f"ldpaudit: {message}", err=True)
+    # An interruption inside an ``exec`` (a dataclass being made, say) leaves a mark in CPython,
+    # by which ``python -m`` ends by the signal even though it was caught. The next exec lifts it.
+    exec("")
     sys.exit(COULD_NOT_RUN)
