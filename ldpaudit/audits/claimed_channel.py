@@ -6,9 +6,19 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
 from ldpaudit.mechanisms.numeric_view import group_channel, view_channel
 from ldpaudit.numeric_labels import NumericLabels
 from ldpaudit.release import IndexArray
+
+
+def model_claim(context: AuditContext) -> ModelBasedRR | None:
+    """Return the claim if it is model-based, with noise, on the labels as released; else None."""
+    release, claim = context.release, context.claim
+    if not isinstance(claim, ModelBasedRR) or claim.noise == 0:
+        return None
+    same = release.outputs == release.classes and claim.classes == release.classes
+    return claim if same else None
 
 
 def label_channel(claim: Mechanism) -> Channel | None:

@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
+from ldpaudit.audits.claimed_channel import model_claim
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.audits.observational_evidence import Certificate, guessed_events, table_guess
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon_bounds import smallest_positive
 from ldpaudit.estimators.poisson_binomial import ShiftedCoins, shift_lower
-from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
 from ldpaudit.release import FloatArray, IndexArray, Release
 
 _FEWEST_CANARIES: Final = 20
@@ -129,10 +129,8 @@ def _chances(context: AuditContext, drawn: IndexArray) -> FloatArray | None:
     From the public P̂(y | x), or else from a model of the released label: from features and
     released labels alone. None for other mechanisms.
     """
-    release, claim = context.release, context.claim
-    if not isinstance(claim, ModelBasedRR) or claim.noise == 0:
-        return None
-    if release.outputs != release.classes or claim.classes != release.classes:
+    release, claim = context.release, model_claim(context)
+    if claim is None:
         return None
     known = release.public_posterior
     scores = cross_fitted_posterior(context, "released") if known is None else known
@@ -148,8 +146,8 @@ def _chosen(
     Chosen by features and released labels alone, given which the canaries' labels are independent:
     abstaining from the others needs no correction.
     """
-    claim = context.claim
-    if chance is None or not isinstance(claim, ModelBasedRR):
+    claim = model_claim(context)
+    if chance is None or claim is None:
         return None
     order = np.argsort(chance, kind="stable")
     count = np.arange(1, len(order) + 1)

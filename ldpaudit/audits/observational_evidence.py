@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.attacks.feature_cells import Cells
+from ldpaudit.audits.claimed_channel import model_claim
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.estimators.matched_bound import MatchedTest, matched_bound, matched_tests
 from ldpaudit.estimators.matched_design import designed_matching
 from ldpaudit.estimators.matched_rows import RATIOS, MatchedCounts, Matching, match
-from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Release
 
 _FEWEST_MATCHES: Final = 20
@@ -98,10 +98,11 @@ def _matched(context: AuditContext) -> MatchedEvidence | None:
     counts = tuple(count(match(cells, truth, k, ratio, rng)) for ratio in RATIOS)
     if counts[0].cases < _FEWEST_MATCHES:
         return None
-    if scores is None or not isinstance(context.claim, ModelBasedRR):
+    claim = model_claim(context)
+    if scores is None or claim is None:
         return MatchedEvidence(counts)
     own = context.rng("observational", "design")
-    chosen = designed_matching(cells, truth, scores, context.claim.noise, own)
+    chosen = designed_matching(cells, truth, scores, claim.noise, own)
     return MatchedEvidence(counts, None if chosen is None else count(chosen))
 
 
@@ -125,10 +126,8 @@ def _drawn_with(context: AuditContext, cells: IndexArray, rows: IndexArray) -> F
     -------
     float64 array of shape (g, k) or None
     """
-    release, claim = context.release, context.claim
-    if not isinstance(claim, ModelBasedRR) or claim.noise == 0:
-        return None
-    if release.outputs != release.classes or claim.classes != release.classes:
+    release, claim = context.release, model_claim(context)
+    if claim is None:
         return None
     known = release.public_posterior
     scores = cross_fitted_posterior(context, "truth") if known is None else known

@@ -109,11 +109,15 @@ def _counts(result: AuditResult) -> dict[str, Count]:
     return known if len(known) == len(counts) else {}
 
 
+def _no_interval(_alpha: float) -> None:
+    """Return that there is no interval: the tests were not on the same rows."""
+
+
 def _test(a: Side, b: Side) -> Draft | None:
     ours, theirs = a.utility, b.utility
     if ours is None or theirs is None or ours.estimate.id != theirs.estimate.id:
         return None
-    bound: Callable[[float], Interval | None] = lambda _: None  # noqa: E731
+    bound: Callable[[float], Interval | None] = _no_interval
     if ours.reach == theirs.reach and len(ours.scores) == len(theirs.scores):
         counted = ours.estimate.unit == "proportion"
         folds = Folds((theirs.scores - ours.scores,), ours.reach, counted)

@@ -4,19 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
 
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.binomial import clopper_pearson_lower
 from ldpaudit.estimators.closest_records import check_points
-from ldpaudit.estimators.memorisation import MIN_PAIRS
+from ldpaudit.estimators.memorisation import MIN_PAIRS, PairWins
 from ldpaudit.release import Float32Array
 
 KeyArray = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class OwnRowCounts:
+class OwnRowCounts(PairWins):
     """Random pairs of replaced rows, and whether their synthetic rows betray them.
 
     Attributes
@@ -37,18 +35,6 @@ class OwnRowCounts:
     whose rows would be taken for synthetic ones after the exchange too. The others could have had
     one order only, and do not count.
     """
-
-    decisive: int
-    wins: int
-
-    @property
-    def p_value(self) -> float:
-        """P(as many wins or more) where synthetic rows do not depend on the rows they replace."""
-        return float(binom.sf(self.wins - 1, self.decisive, 0.5))
-
-    def share_lower(self, alpha: float) -> float:
-        """Return the lower confidence bound at 1 − alpha of the chance of a win, pairs i.i.d."""
-        return float(clopper_pearson_lower(self.wins, self.decisive, alpha))
 
 
 def count_own_rows(
