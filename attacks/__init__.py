@@ -31,6 +31,7 @@ ATTACKS: Final = {
     "classifier-boosting-forward": "ldpaudit.attacks.corrected_classifiers:boosting_forward",
     "classifier-boosting-backward": "ldpaudit.attacks.corrected_classifiers:boosting_backward",
     "classifier-boosting-plain": "ldpaudit.attacks.corrected_classifiers:boosting_plain",
+    "bayes-whole-release": "ldpaudit.attacks.whole_release:WholeReleaseAttack",
     "classifier-network-forward": "ldpaudit.attacks.corrected_classifiers:network_forward",
     "classifier-network-backward": "ldpaudit.attacks.corrected_classifiers:network_backward",
     "classifier-network-plain": "ldpaudit.attacks.corrected_classifiers:network_plain",

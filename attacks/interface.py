@@ -202,6 +202,15 @@ def missing_need(attack: Attack, release: Release, knowledge: Knowledge) -> str 
     return None
 
 
+def learns_from_asked(attack: Attack) -> bool:
+    """Return whether the attack learns also from the rows it is asked about, truth apart.
+
+    So does a real attacker, who has the whole release. Its scores are then bounded given all that
+    is released: rows are right independently of one another, not alike.
+    """
+    return bool(getattr(attack, "learns_from_asked", False))
+
+
 def as_seen_by(attack: Attack, release: Release) -> Release:
     """Return the release as the attack may learn from it: true labels only if it needs them."""
     return release if "truth" in attack.needs else without_truth(release)

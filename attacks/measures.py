@@ -2,6 +2,10 @@
 
 Two folds of cross-fitting depend on each other: each is bounded at half the error probability, and
 the average of the bounds (weights: rows) bounds the average score of the two fitted attacks.
+
+Where rows are right independently but not alike, Clopper–Pearson bounds their mean chance of being
+right: a sum of such trials is less dispersed than a binomial one of the same mean (Hoeffding 1956,
+Theorem 5). Measures that need more than that say so.
 """
 
 import math
@@ -31,6 +35,8 @@ class Measure:
     upper: Callable[[FoldScore, float], float]
     cells: Callable[[FoldScore], Sequence[int]]
     """The counts behind it; small ones make the estimate hide its own."""
+    unlike: bool = True
+    """Whether its bounds hold where rows are independent but not alike."""
 
 
 def average(folds: Sequence[FoldScore], score: Callable[[FoldScore], float]) -> float:
@@ -93,6 +99,36 @@ def advantage_lower(gained: int, lost: int, n: int, alpha: float) -> float:
     return lean * float(bound(either, n, side))
 
 
+def gain_lower(gained: int, lost: int, n: int, alpha: float, *, decided: bool) -> float:
+    """Return a lower bound of the mean of P(only A right) − P(only B right) at level 1 − alpha.
+
+    Parameters
+    ----------
+    gained, lost, n, alpha
+        As for :func:`advantage_lower`.
+    decided : bool
+        Whether rows are draws of one law, or two classes make it certain, given the guesses, on
+        which rows exactly one of A and B is right. Else gains and losses are bounded apart.
+    """
+    if decided:
+        return advantage_lower(gained, lost, n, alpha)
+    least = float(clopper_pearson_lower(gained, n, alpha / 2))
+    return least - float(clopper_pearson_upper(lost, n, alpha / 2))
+
+
+def is_decided(fold: FoldScore) -> bool:
+    """Return whether the number of rows on which only one of two is right may be taken as given."""
+    return fold.alike or len(fold.class_rows) == 2
+
+
+def _gain_lower(fold: FoldScore, alpha: float) -> float:
+    return gain_lower(fold.gained, fold.lost, fold.n, alpha, decided=is_decided(fold))
+
+
+def _gain_upper(fold: FoldScore, alpha: float) -> float:
+    return -gain_lower(fold.lost, fold.gained, fold.n, alpha, decided=is_decided(fold))
+
+
 def _logit(p: float) -> float:
     if p <= 0 or p >= 1:
         return -math.inf if p <= 0 else math.inf
@@ -139,6 +175,7 @@ BALANCED_ACCURACY: Final = Measure(
     lambda fold, a: _cp_lower(fold.class_correct, fold.class_rows, a / len(fold.class_rows)),
     lambda fold, a: _cp_upper(fold.class_correct, fold.class_rows, a / len(fold.class_rows)),
     _class_cells,
+    unlike=False,
 )
 AUC: Final = Measure(
     "auc",
@@ -149,6 +186,7 @@ AUC: Final = Measure(
     lambda fold, alpha: _mean_auc(fold, alpha, auc_lower),
     lambda fold, alpha: _mean_auc(fold, alpha, auc_upper),
     lambda fold: fold.class_rows.tolist(),
+    unlike=False,
 )
 TPR_AT_FPR: Final = Measure(
     "tpr_at_fpr_1pct",
@@ -159,6 +197,7 @@ TPR_AT_FPR: Final = Measure(
     lambda fold, _: float(np.mean([rate.low for rate in fold.rates])),
     lambda fold, _: float(np.mean([rate.high for rate in fold.rates])),
     lambda fold: [min((r.smallest_cell for r in fold.rates if r.smallest_cell > 0), default=0)],
+    unlike=False,
 )
 ADVANTAGE: Final = Measure(
     "advantage",
@@ -166,8 +205,8 @@ ADVANTAGE: Final = Measure(
     "right guesses beyond those of the features-only reference on the same held-out rows; "
     "Clopper–Pearson on the discordant rows of each of two folds",
     lambda fold: (fold.gained - fold.lost) / fold.n,
-    lambda fold, alpha: advantage_lower(fold.gained, fold.lost, fold.n, alpha),
-    lambda fold, alpha: -advantage_lower(fold.lost, fold.gained, fold.n, alpha),
+    _gain_lower,
+    _gain_upper,
     lambda fold: [fold.gained, fold.lost],
 )
 MULTIPLICATIVE_ADVANTAGE: Final = Measure(

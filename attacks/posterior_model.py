@@ -7,6 +7,7 @@ values of two columns. Their log-linear blend with the weights of least validati
 is the model; a single part with a temperature is a special case of it.
 """
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,12 +34,15 @@ __all__ = [
     "PosteriorModel",
     "blend_weights",
     "fit_posterior",
+    "refit_posterior",
 ]
 
 PROBABILITY_FLOOR = 1e-7
 """No predicted probability is below this (nor above 1 minus it)."""
 MIN_ROWS = 20
 """With fewer rows the class frequencies are the model."""
+MOST_ROWS = 200_000
+"""Models are fitted on a random sample of at most this many rows; cells count all."""
 _BATCH = 100_000
 _WORTH_THREADS = 1_000_000
 """Entries of a table from which boosting gains more by threads than it loses by their barriers."""
@@ -90,10 +94,14 @@ class PosteriorModel:
 
 @dataclass(frozen=True)
 class CellTable:
-    """The posterior of each cell of identical rows, float64 of shape (cells, K)."""
+    """The posterior of each cell of identical rows, float64 of shape (cells, K).
+
+    ``weight`` is how many rows the blend was worth in a cell.
+    """
 
     cells: Cells
     table: FloatArray
+    weight: float
 
 
 def fit_posterior(
@@ -102,7 +110,7 @@ def fit_posterior(
     n_classes: int,
     rng: np.random.Generator,
     threads: int,
-    max_rows: int = 200_000,
+    max_rows: int = MOST_ROWS,
     channel: Channel | None = None,
 ) -> PosteriorModel:
     """Learn P(y | x) from the rows given.
@@ -120,7 +128,7 @@ def fit_posterior(
     threads : int
         Threads for BLAS and boosting.
     max_rows : int
-        Models are fitted on a random sample of at most this many rows; cells count all.
+        As :data:`MOST_ROWS`.
     channel : Channel, optional
         The channel from the K true labels to the codes: the model then predicts the **true**
         label, by forward correction (logistic part and cells), by inversion of the channel
@@ -131,18 +139,67 @@ def fit_posterior(
     InsufficientDataError
         If there is no row.
     """
-    from threadpoolctl import threadpool_limits
-
     if len(codes) == 0:
         raise InsufficientDataError("A model of the labels needs at least one row.")
     transition = np.eye(n_classes) if channel is None else channel.matrix
     everything = Labelled(features, codes, transition, channel, clean_prior(codes, transition))
-    rows = np.arange(len(codes))
-    if len(codes) > max_rows:
-        rows = np.sort(rng.choice(len(codes), size=max_rows, replace=False))
-    large = len(rows) * features.width >= _WORTH_THREADS
-    with threadpool_limits({"blas": 1, "openmp": threads if large else 1}):
+    rows = _sampled(len(codes), max_rows, rng)
+    with _threads(len(rows) * features.width, threads):
         return _fit(everything, rows, rng)
+
+
+def refit_posterior(
+    model: PosteriorModel,
+    features: FeatureTable,
+    codes: IntArray,
+    rng: np.random.Generator,
+    threads: int,
+    channel: Channel | None = None,
+    *,
+    sampled: bool = False,
+) -> PosteriorModel:
+    """Fit the same blend on other rows, usually more of them: nothing is chosen again.
+
+    Parameters
+    ----------
+    model : PosteriorModel
+        Its parts, their penalties, the blend's weights and what the blend is worth in a cell stay.
+    features, codes, rng, threads, channel
+        As for :func:`fit_posterior`; no row is held out.
+    sampled : bool
+        Whether the model was fitted on a sample of its rows already: then only what is fitted on
+        counts of all rows is fitted again, since the sample does not grow.
+    """
+    transition = np.eye(len(model.prior)) if channel is None else channel.matrix
+    everything = Labelled(features, codes, transition, channel, clean_prior(codes, transition))
+    if model.weights is None:
+        return PosteriorModel(everything.prior)
+    parts = model.parts
+    with _threads(min(len(codes), MOST_ROWS) * features.width, threads):
+        if not sampled:
+            table = everything.take(_sampled(len(codes), MOST_ROWS, rng))
+            parts = tuple(
+                part if isinstance(part, CrossesPart) else _refitted(table, part, rng)
+                for part in parts
+            )
+        parts = _recounted(everything, parts, rng)
+        blend = PosteriorModel(everything.prior, parts, model.weights)
+        weight = 0.0 if model.cells is None else model.cells.weight
+        return blend if weight == 0.0 else _with_cells(blend, weight, everything)
+
+
+def _sampled(n: int, most: int, rng: np.random.Generator) -> IndexArray:
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, size=most, replace=False))
+
+
+def _threads(entries: int, threads: int) -> AbstractContextManager[object]:
+    from threadpoolctl import threadpool_limits
+
+    large = entries >= _WORTH_THREADS
+    limits: AbstractContextManager[object] = threadpool_limits(
+        {"blas": 1, "openmp": threads if large else 1}
+    )
+    return limits
 
 
 def _fit(everything: Labelled, rows: IndexArray, rng: np.random.Generator) -> PosteriorModel:
@@ -251,4 +308,5 @@ def _with_cells(blend: PosteriorModel, weight: float, table: Labelled) -> Poster
     base = blend.predict(table.features.take(cells.representatives))
     counts = cells.counts(table.codes, table.transition.shape[1])
     posterior = shrunk_cell_posteriors(counts, table.transition, base, weight)
-    return PosteriorModel(blend.prior, blend.parts, blend.weights, CellTable(cells, posterior))
+    filled = CellTable(cells, posterior, weight)
+    return PosteriorModel(blend.prior, blend.parts, blend.weights, filled)

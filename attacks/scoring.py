@@ -4,6 +4,10 @@ A fold holds rows that its attack was not fitted on. Given the fitted attack, it
 independent draws, so every bound on one fold holds with no further assumption. The rows of the
 other fold, which the attack was fitted on, give its in-sample accuracy; the features-only reference
 on the same rows is the baseline.
+
+An attack that learns from features and released labels of the rows it guesses is another matter.
+Given all that is released its guesses are fixed, and the true labels are independent: rows are
+right independently of one another, each with a chance of its own.
 """
 
 from dataclasses import dataclass
@@ -50,6 +54,9 @@ class FoldScore:
         The sum of the confidences in each bin.
     slices : int64 array of shape (slices, 4)
         Of each slice of the rows: rows, right guesses, gained, lost.
+    alike : bool
+        Whether rows are independent draws of one law given the attack; False where only their
+        independence is known.
     """
 
     n: int
@@ -67,6 +74,7 @@ class FoldScore:
     confidence_correct: Counts
     confidence_sum: FloatArray
     slices: Counts
+    alike: bool = True
 
 
 def score_fold(
@@ -77,6 +85,7 @@ def score_fold(
     rate_alpha: float,
     rng: np.random.Generator,
     slices: IntArray | None = None,
+    alike: bool = True,
 ) -> FoldScore:
     """Count how an attack does on rows that it was not fitted on.
 
@@ -94,6 +103,8 @@ def score_fold(
         Draws the rows that are ranked where rows × labels exceed four million.
     slices : int32 array of shape (n,), optional
         The slice of each row, 0 … s − 1.
+    alike : bool
+        Whether rows are independent draws of one law given the attack.
     """
     k = posterior.shape[1]
     right = posterior.argmax(axis=1) == truth
@@ -117,6 +128,7 @@ def score_fold(
         confidence_correct=np.bincount(bins[right], minlength=BINS),
         confidence_sum=np.bincount(bins, confidence, BINS).astype(np.float64),
         slices=_by_slice(right, reference, slices),
+        alike=alike,
     )
 
 

@@ -112,6 +112,7 @@ ATTACKS: Final = {
     "knn": "Nearest neighbours",
     "classifier": "Noise-aware classifier",
     "bayes": "Classifier and channel (Bayes)",
+    "bayes-whole-release": "Whole release, channel (Bayes)",
     "oracle": "Oracle (true model, channel)",
     "prior-shift": "Another prior (Bayes)",
     "synthetic-aware": "Who knows the generator",

@@ -18,6 +18,10 @@ from ldpaudit.audits.attack_runs import AttackRun
 from ldpaudit.result import Estimate
 
 _REFERENCE = "Busa-Fekete et al. (2024); Wu et al. (2023)"
+_GIVEN = (
+    "; given all that is released, which the attack learns from, rows are independent but not "
+    "alike (Hoeffding 1956, Theorem 5)"
+)
 
 
 def redacted(**fields: Any) -> Estimate:
@@ -26,10 +30,34 @@ def redacted(**fields: Any) -> Estimate:
 
 
 def score_estimates(run: AttackRun, confidence: float) -> list[Estimate]:
-    """Return every score of one attack, certified, and its in-sample accuracy."""
+    """Return every score of one attack and, where there is one, its in-sample accuracy.
+
+    Scores are certified; of an attack that learns from the rows it guesses, those are which need no
+    more than independent rows.
+    """
     measures = SCORES + GAINS if run.uses_release else SCORES
-    estimates = [_estimate(run, measure, confidence) for measure in measures]
-    return estimates + ([_in_sample(run)] if run.uses_release else [])
+    estimates = [
+        _point(run, measure)
+        if run.given_release and not measure.unlike
+        else _estimate(run, measure, confidence)
+        for measure in measures
+    ]
+    return estimates + ([_in_sample(run)] if run.fitted_n else [])
+
+
+def _point(run: AttackRun, measure: Measure) -> Estimate:
+    return redacted(
+        id=f"attack.{run.name}.{measure.name}",
+        kind="estimated",
+        value=average(run.folds, measure.value),
+        unit=measure.unit,
+        n=sum(fold.n for fold in run.folds),
+        smallest_cell=smallest_cell(run.folds, measure),
+        method=measure.method.split("; ")[0] + _GIVEN,
+        assumptions=(
+            "as counted, without an interval: the attack learns from the rows that it guesses",
+        ),
+    )
 
 
 def _estimate(run: AttackRun, measure: Measure, confidence: float) -> Estimate:
@@ -47,7 +75,7 @@ def _estimate(run: AttackRun, measure: Measure, confidence: float) -> Estimate:
         n=sum(fold.n for fold in run.folds),
         count=sum(fold.correct for fold in run.folds) if counted else None,
         smallest_cell=smallest_cell(run.folds, measure),
-        method=measure.method,
+        method=measure.method + (_GIVEN if run.given_release else ""),
         reference=_REFERENCE if measure in GAINS else None,
     )
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ldpaudit.attacks.measures import advantage_lower
+from ldpaudit.attacks.measures import gain_lower, is_decided
 from ldpaudit.attacks.scoring import Counts
 from ldpaudit.audits.attack_estimates import redacted
 from ldpaudit.audits.attack_references import AUDIT_ID
@@ -44,6 +45,8 @@ def class_estimates(
     """Return how many people of each class the strongest attack guesses right.
 
     Every interval holds at once with all others, and for whichever of the attacks is the strongest.
+    The number of people in a class depends on their true labels, so only an attack that learns
+    nothing from the rows it guesses can be scored so.
     """
     k = len(context.release.classes)
     if k > MOST_CLASSES:
@@ -123,6 +126,8 @@ def _advantages(
     run: AttackRun, groups: Sequence[_Group], confidence: float, attacks: int
 ) -> list[Estimate]:
     tail = _tail(groups, confidence, attacks)
+    decided = all(is_decided(fold) for fold in run.folds)
+    lower = partial(gain_lower, decided=decided)
     found = []
     for group in groups:
         gained, lost = (sum(fold[i] for fold in group.folds) for i in (2, 3))
@@ -133,8 +138,8 @@ def _advantages(
                 id=f"attack.best.{group.key}.advantage",
                 kind="certified",
                 value=(gained - lost) / group.rows,
-                low=_average(group, lambda n, _, g, b: advantage_lower(g, b, n, tail)),
-                high=_average(group, lambda n, _, g, b: -advantage_lower(b, g, n, tail)),
+                low=_average(group, lambda n, _, g, b: lower(g, b, n, tail)),
+                high=_average(group, lambda n, _, g, b: -lower(b, g, n, tail)),
                 side="two-sided",
                 level=confidence,
                 unit="proportion",

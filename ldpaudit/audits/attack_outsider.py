@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.interface import Attack, Knowledge
+from ldpaudit.attacks.interface import Attack, Knowledge, learns_from_asked
 from ldpaudit.audits.attack_budget import Budget, LeftOut, candidate_attacks, knowledge_of
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import LdpAuditError
@@ -27,6 +27,10 @@ _ASSUMPTION: Final = "the claim holds, with the same channel for all features"
 _METHOD: Final = (
     "held-out rows, guesses for every possible released label, weighted by the inverse of the "
     "claimed channel; no true label is used"
+)
+_NOT_BLIND: Final = (
+    "it learns from the released labels of the rows it guesses, which without true labels are what "
+    "scores it"
 )
 _REFERENCES: Final = ("classifier", "prior")
 """Learnt from the release, but blind to a person's own released label: the outsider's reference is
@@ -89,6 +93,10 @@ def _run_all(
     knowledge = [_knowledge(context, channel, half) for half in (0, 1)]
     held_out = [_held_out_rows(context, half, channel) for half in (0, 1)]
     candidates, skipped = candidate_attacks(context, knowledge)
+    skipped |= {
+        name: _NOT_BLIND for name, found in candidates.items() if learns_from_asked(found[0])
+    }
+    candidates = {name: found for name, found in candidates.items() if name not in skipped}
     found, budget = [], Budget.of(context, candidates)
     for name, attacks in budget.chosen():
         context.progress.step(f"attack: {name}")

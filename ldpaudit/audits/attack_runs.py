@@ -10,6 +10,7 @@ from ldpaudit.attacks.interface import (
     Knowledge,
     SharedModel,
     as_seen_by,
+    learns_from_asked,
     without_truth,
 )
 from ldpaudit.attacks.scoring import FoldScore, score_fold
@@ -38,7 +39,10 @@ class AttackRun:
     folds : tuple of FoldScore
         Two held-out folds.
     fitted_correct, fitted_n : int
-        Right guesses on rows that the attack was fitted on (in-sample), at most 100,000 a fold.
+        Right guesses on rows that the attack was fitted on (in-sample), at most 100,000 a fold; 0
+        where there is no such number.
+    given_release : bool
+        Whether it learns from the rows that it guesses: scores are then bounded given the release.
     """
 
     name: str
@@ -46,6 +50,7 @@ class AttackRun:
     folds: tuple[FoldScore, ...]
     fitted_correct: int
     fitted_n: int
+    given_release: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,8 @@ def _run(context: AuditContext, name: str, attacks: list[Attack], folds: list[_F
         scores.append(_held_out_score(context, attack, fold, rng))
         right, rows = _fitted_score(attack, fold, rng)
         correct, n = correct + right, n + rows
-    return AttackRun(name, attacks[0].uses_release, tuple(scores), correct, n)
+    transductive = learns_from_asked(attacks[0])
+    return AttackRun(name, attacks[0].uses_release, tuple(scores), correct, n, transductive)
 
 
 def _held_out_score(
@@ -131,7 +137,8 @@ def _held_out_score(
     if context.guesses is not None:
         places = fold.rows if rows is None else fold.rows[rows]
         right = posterior.argmax(axis=1) == asked.truth
-        context.guesses.record(attack.name, places, right, context.halves())
+        alike = not learns_from_asked(attack)
+        context.guesses.record(attack.name, places, right, context.halves(), alike=alike)
     return score_fold(
         asked.truth,
         posterior,
@@ -139,11 +146,12 @@ def _held_out_score(
         rate_alpha=(1 - context.plan.confidence) / 2,
         rng=rng,
         slices=fold.slices if rows is None or fold.slices is None else fold.slices[rows],
+        alike=not learns_from_asked(attack),
     )
 
 
 def _fitted_score(attack: Attack, fold: _Fold, rng: np.random.Generator) -> tuple[int, int]:
-    if not attack.uses_release:
+    if not attack.uses_release or learns_from_asked(attack):
         return 0, 0
     rows = _asked(attack, fold.fitting, rng, _MOST_FITTED_ROWS)
     asked = fold.fitting if rows is None else fold.fitting.take(rows)

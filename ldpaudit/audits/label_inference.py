@@ -1,6 +1,7 @@
 """Label inference: how often an attacker with the release guesses a person's true label.
 
-Every attack is fitted on one half of the rows and scored on the other, both ways. It is held
+Every attack is fitted on one half of the rows and scored on the other, both ways; one learns from
+all that is released, as a real attacker does. It is held
 against guessing the most frequent label, against an attacker who has the features but no release,
 and against what the claim allows at most. Being no better than the features alone is what good
 privacy looks like.
@@ -81,7 +82,14 @@ def _closer(
     if champion is None:
         return [], (), []
     attacks = sum(run.uses_release for run in runs)
-    classes, remarks = class_estimates(context, champion, attacks)
+    blind = strongest([run for run in runs if not run.given_release])
+    classes, remarks = ([], []) if blind is None else class_estimates(context, blind, attacks)
+    if classes and blind is not None and blind is not champion:
+        text = (
+            f"For each class the attack {blind.name} is scored, the strongest of those that learn "
+            "nothing from the rows they guess."
+        )
+        remarks.append(Note(audit=AUDIT_ID, text=text))
     slices, names = slice_estimates(context, champion, attacks)
     curve = confidence_curve(champion, context.plan.confidence, attacks)
     curves = () if curve is None else (curve,)

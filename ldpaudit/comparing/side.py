@@ -33,10 +33,10 @@ class Side:
 def attack_scores(result: AuditResult, measure: str = "accuracy") -> dict[str, float]:
     """Return a certified score of each attack on a release by name, references left out.
 
-    Only attacks that look at the release have an accuracy in sample.
+    Only attacks that look at the release are held against the features alone.
     """
-    inside = ".in_sample.accuracy"
-    names = [e.id.split(".")[1] for e in result.estimates if e.id.endswith(inside)]
+    gain = ".multiplicative_advantage"
+    names = [e.id.split(".")[1] for e in result.estimates if e.id.endswith(gain)]
     scored = {name: result.estimate(f"attack.{name}.{measure}") for name in names}
     return {n: e.value for n, e in scored.items() if e is not None and e.kind == "certified"}
 

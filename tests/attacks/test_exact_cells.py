@@ -82,7 +82,7 @@ def test_bayes_with_the_exact_posterior_is_optimal(task, epsilon):
     _, cells, eta, weights, _ = task
     release, mechanism = drawn(task, epsilon, 1)
     knowledge = Knowledge(mechanism.channel)
-    exact = PosteriorModel(eta[0], cells=CellTable(cells, eta))
+    exact = PosteriorModel(eta[0], cells=CellTable(cells, eta, 1.0))
     knowledge.share("noise-aware", SharedModel(exact))
     attack = BayesAttack(knowledge).fit(release, np.random.default_rng(0))
     posterior = attack.posterior(without_truth(release))

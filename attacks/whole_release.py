@@ -1,0 +1,106 @@
+"""Bayes' rule with a model of all that is released: what a real attacker has."""
+
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+
+from ldpaudit.attacks.costs import Parts, Size
+from ldpaudit.attacks.interface import Model, Need, conditioned
+from ldpaudit.attacks.model_attack import ModelAttack
+from ldpaudit.attacks.noise_aware import noise_aware_cost, noise_aware_model
+from ldpaudit.attacks.posterior_model import (
+    MOST_ROWS,
+    PosteriorModel,
+    fit_posterior,
+    refit_posterior,
+)
+from ldpaudit.randomness import child_generator
+from ldpaudit.release import FloatArray, Release, ReleasedLabels, joined
+
+_PARTS = 4
+"""The rows asked about are cut into so many parts, each guessed by a model of all other rows."""
+_SMALL_WORK = 0.1
+"""Millions of rows × columns × labels of a half, up to which a model is chosen anew for each part:
+there a few more rows change what can be learnt at all."""
+_MOST_WORK = 40.0
+
+
+class WholeReleaseAttack(ModelAttack):
+    """``bayes`` learnt from every released row but those of the row's own part.
+
+    Whoever attacks a release has all of it. The rows to guess are cut into parts, and each part's
+    P(y | x) is learnt from the rows given before and from the released labels of the other parts:
+    seven eighths of the release instead of a half. A row's own released label enters by the
+    channel alone, for a model that had seen it would count it twice.
+    """
+
+    name = "bayes-whole-release"
+    needs: frozenset[Need] = frozenset({"channel", "features"})
+    uses_own_label = True
+    learns_from_asked = True
+    seen: Release | None = None
+
+    def fit(self, release: Release, rng: np.random.Generator) -> Self:
+        """Remember the rows, and take the model that ``bayes`` learns from them as the recipe."""
+        self.seen = release
+        return super().fit(release, rng)
+
+    def learn(self, release: Release, rng: np.random.Generator) -> Model:  # noqa: ARG002
+        """Return the noise-aware model, fitted once for all attacks."""
+        return noise_aware_model(self.knowledge, release)
+
+    def posterior(self, release: Release) -> FloatArray:
+        """Return P(y | what is released), float64 of shape (n, k)."""
+        assert self.seen is not None
+        rng = child_generator(self.knowledge.seed, self.name)
+        before, n = len(self.seen), len(release)
+        everyone = stacked(self.seen, release)
+        part = rng.permutation(n) % _PARTS
+        posterior = np.empty((n, len(release.classes)))
+        for own in range(min(_PARTS, n)):
+            mine = np.flatnonzero(part == own)
+            others = np.concatenate([np.arange(before), before + np.flatnonzero(part != own)])
+            model = self._model(everyone.take(others), rng)
+            posterior[mine] = model.predict(release.features.take(mine))
+        return conditioned(posterior, self.knowledge.likelihood(release))
+
+    def _model(self, release: Release, rng: np.random.Generator) -> PosteriorModel:
+        channel, threads, k = self.knowledge.channel, self.knowledge.threads, len(release.classes)
+        features, codes = release.features, release.released
+        assert self.seen is not None
+        if _is_small(self.seen):
+            return fit_posterior(features, codes, k, rng, threads, channel=channel)
+        recipe = noise_aware_model(self.knowledge, release).model
+        assert isinstance(recipe, PosteriorModel)
+        sampled = len(self.seen) >= MOST_ROWS
+        return refit_posterior(recipe, features, codes, rng, threads, channel, sampled=sampled)
+
+    def cost(self, size: Size) -> Parts:
+        """Return the predicted seconds by part."""
+        if size.work <= _SMALL_WORK:
+            own = 2.0 + 40.0 * size.work
+        else:
+            own = 1.0 + (0.0 if size.rows >= MOST_ROWS else min(size.work, _MOST_WORK))
+        return {**noise_aware_cost(size), self.name: own}
+
+
+def _is_small(release: Release) -> bool:
+    size = Size(len(release), release.features.width, len(release.classes))
+    return size.work <= _SMALL_WORK
+
+
+def stacked(first: Release, second: Release) -> Release:
+    """Return the rows of two parts of one release, as the public sees them."""
+    return replace(
+        first,
+        features=joined(first.features, second.features),
+        released=ReleasedLabels(np.concatenate([first.released, second.released])),
+        truth=None,
+        numeric=None,
+        original=None,
+        public_posterior=None,
+        reports=None,
+        canaries=None,
+        bags=None,
+    )
