@@ -19,6 +19,7 @@ from ldpaudit.privatizing.paths import check_paths
 from ldpaudit.privatizing.priors import Prior, choose_prior
 from ldpaudit.privatizing.provenance import provenance, released_schema
 from ldpaudit.privatizing.request import PrivatizeRequest, check_request
+from ldpaudit.privatizing.row_index import index_warnings
 from ldpaudit.privatizing.row_release import RowRelease, row_release
 from ldpaudit.privatizing.summary import PrivatizeSummary
 from ldpaudit.privatizing.survey import Survey, survey_classes, survey_numbers
@@ -141,7 +142,8 @@ def _plan(
     said = provenance(request, mechanism, survey, prior, fitted)
     schema = released_schema(fields, label.name, mechanism, said)
     kept = () if mechanism.name in _NOTHING_UNCHANGED else tuple(features.names)
-    warnings = () if fitted is None else fitted.warnings
+    warnings = index_warnings(features.names)
+    warnings += () if fitted is None else fitted.warnings
     sample = synthetic_sample(request, survey, schema, label, fitted)
     return _Plan(source, label, names, survey, rows, schema, kept, warnings, sample)
 

@@ -1,6 +1,7 @@
 """Every mechanism: applied, declared, and its ε recomputed from the declaration."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -229,3 +230,14 @@ def test_gaussian_noise_is_that_of_sigma(tmp_path: Path) -> None:
     found = declared(tmp_path / "applied.parquet").mechanism.parameters
     assert found["sigma"] == 5.0
     assert from_declaration(declared(tmp_path / "applied.parquet").mechanism, ()).claim_holds()  # type: ignore[attr-defined]
+
+
+def test_an_unnamed_pandas_index_is_not_released_unnoticed(tmp_path: Path) -> None:
+    data = tmp_path / "sampled.parquet"
+    frame(300).sample(200, random_state=0).to_parquet(data)
+    given: dict[str, Any] = {"mechanism": "randomized-response", "epsilon": 1.0}
+    request = PrivatizeRequest(str(data), tmp_path / "release.parquet", **given)
+    (warning,) = privatize(request).warnings
+    assert "--drop __index_level_0__" in warning
+    request = replace(request, drop=("__index_level_0__",), overwrite=True)
+    assert privatize(request).warnings == ()
