@@ -87,8 +87,7 @@ class CountLoss:
     def __call__(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss, a mean over rows in nats, and its gradient, for flattened weights."""
         weights = flat.reshape(self.matrix.shape[1], len(self.transition))
-        posterior = softmax(self.matrix @ weights + self.offset, axis=1)
-        evidence = np.maximum(posterior @ self.transition, 1e-300)
+        posterior, evidence = self._predicted(weights)
         pull = posterior * ((self.counts / evidence) @ self.transition.T)
         residual = pull - posterior * pull.sum(axis=1, keepdims=True)
         n = max(self.counts.sum(), 1.0)
@@ -111,9 +110,13 @@ class CountLoss:
 
     def unpenalised(self, weights: FloatArray) -> float:
         """Return the mean forward log-loss of the counts without the penalty."""
-        posterior = softmax(self.matrix @ weights + self.offset, axis=1)
-        evidence = np.maximum(posterior @ self.transition, 1e-300)
+        _, evidence = self._predicted(weights)
         return -float((self.counts * np.log(evidence)).sum() / max(self.counts.sum(), 1.0))
+
+    def _predicted(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the probabilities of true and of released labels in each cell."""
+        posterior = softmax(self.matrix @ weights + self.offset, axis=1)
+        return posterior, np.maximum(posterior @ self.transition, 1e-300)
 
 
 def fit_crosses(

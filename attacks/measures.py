@@ -3,9 +3,8 @@
 Two folds of cross-fitting depend on each other: each is bounded at half the error probability, and
 the average of the bounds (weights: rows) bounds the average score of the two fitted attacks.
 
-Where rows are right independently but not alike, Clopper–Pearson bounds their mean chance of being
-right: a sum of such trials is less dispersed than a binomial one of the same mean (Hoeffding 1956,
-Theorem 5). Measures that need more than that say so.
+Clopper–Pearson is used in the form that also holds for rows which are right independently but not
+alike, for their mean chance of being right. Measures that need rows of one law say so.
 """
 
 import math
@@ -16,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.attacks.scoring import BINS, FoldScore
-from ldpaudit.estimators.binomial import clopper_pearson_lower, clopper_pearson_upper
+from ldpaudit.estimators.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.ranking import auc_lower, auc_upper
 from ldpaudit.result import Unit
 
@@ -62,12 +61,12 @@ def smallest_cell(folds: Sequence[FoldScore], measure: Measure) -> int | None:
     return int(positive.min()) if len(positive) else None
 
 
-def _cp_lower(count: Any, n: Any, alpha: float) -> float:
-    return float(np.mean(clopper_pearson_lower(count, n, alpha)))
+def _lower(count: Any, n: Any, alpha: float) -> float:
+    return float(np.mean(trials_lower(count, n, alpha)))
 
 
-def _cp_upper(count: Any, n: Any, alpha: float) -> float:
-    return float(np.mean(clopper_pearson_upper(count, n, alpha)))
+def _upper(count: Any, n: Any, alpha: float) -> float:
+    return float(np.mean(trials_upper(count, n, alpha)))
 
 
 def _balanced(fold: FoldScore) -> float:
@@ -92,10 +91,10 @@ def advantage_lower(gained: int, lost: int, n: int, alpha: float) -> float:
         One-sided error probability.
     """
     either = gained + lost
-    pi = float(clopper_pearson_lower(gained, either, _DIRECTION_SHARE * alpha))
+    pi = float(trials_lower(gained, either, _DIRECTION_SHARE * alpha))
     side = (1 - _DIRECTION_SHARE) / 2 * alpha
     lean = 2 * pi - 1
-    bound = clopper_pearson_lower if lean >= 0 else clopper_pearson_upper
+    bound = trials_lower if lean >= 0 else trials_upper
     return lean * float(bound(either, n, side))
 
 
@@ -112,8 +111,8 @@ def gain_lower(gained: int, lost: int, n: int, alpha: float, *, decided: bool) -
     """
     if decided:
         return advantage_lower(gained, lost, n, alpha)
-    least = float(clopper_pearson_lower(gained, n, alpha / 2))
-    return least - float(clopper_pearson_upper(lost, n, alpha / 2))
+    least = float(trials_lower(gained, n, alpha / 2))
+    return least - float(trials_upper(lost, n, alpha / 2))
 
 
 def is_decided(fold: FoldScore) -> bool:
@@ -142,14 +141,14 @@ def _shift(fold: FoldScore) -> float:
 
 
 def _shift_lower(fold: FoldScore, alpha: float) -> float:
-    ours = float(clopper_pearson_lower(fold.correct, fold.n, alpha / 2))
-    theirs = float(clopper_pearson_upper(fold.baseline_correct, fold.n, alpha / 2))
+    ours = float(trials_lower(fold.correct, fold.n, alpha / 2))
+    theirs = float(trials_upper(fold.baseline_correct, fold.n, alpha / 2))
     return _logit(ours) - _logit(theirs)
 
 
 def _shift_upper(fold: FoldScore, alpha: float) -> float:
-    ours = float(clopper_pearson_upper(fold.correct, fold.n, alpha / 2))
-    theirs = float(clopper_pearson_lower(fold.baseline_correct, fold.n, alpha / 2))
+    ours = float(trials_upper(fold.correct, fold.n, alpha / 2))
+    theirs = float(trials_lower(fold.baseline_correct, fold.n, alpha / 2))
     return _logit(ours) - _logit(theirs)
 
 
@@ -163,8 +162,8 @@ ACCURACY: Final = Measure(
     "proportion",
     "held-out guesses, Clopper–Pearson on each of two folds",
     lambda fold: fold.correct / fold.n,
-    lambda fold, alpha: _cp_lower(fold.correct, fold.n, alpha),
-    lambda fold, alpha: _cp_upper(fold.correct, fold.n, alpha),
+    lambda fold, alpha: _lower(fold.correct, fold.n, alpha),
+    lambda fold, alpha: _upper(fold.correct, fold.n, alpha),
     lambda fold: [fold.correct, fold.n - fold.correct],
 )
 BALANCED_ACCURACY: Final = Measure(
@@ -172,8 +171,8 @@ BALANCED_ACCURACY: Final = Measure(
     "proportion",
     "mean over labels of the share guessed right, Clopper–Pearson on each label and fold",
     _balanced,
-    lambda fold, a: _cp_lower(fold.class_correct, fold.class_rows, a / len(fold.class_rows)),
-    lambda fold, a: _cp_upper(fold.class_correct, fold.class_rows, a / len(fold.class_rows)),
+    lambda fold, a: _lower(fold.class_correct, fold.class_rows, a / len(fold.class_rows)),
+    lambda fold, a: _upper(fold.class_correct, fold.class_rows, a / len(fold.class_rows)),
     _class_cells,
     unlike=False,
 )
@@ -203,7 +202,8 @@ ADVANTAGE: Final = Measure(
     "advantage",
     "proportion",
     "right guesses beyond those of the features-only reference on the same held-out rows; "
-    "Clopper–Pearson on the discordant rows of each of two folds",
+    "Clopper–Pearson on the discordant rows of each of two folds (on gains and losses apart where "
+    "rows are not alike and labels more than two)",
     lambda fold: (fold.gained - fold.lost) / fold.n,
     _gain_lower,
     _gain_upper,
@@ -270,7 +270,7 @@ def _calibration(
         low = high = correct / n
         if alpha is not None:
             side = alpha / (2 * BINS)
-            low = float(clopper_pearson_lower(correct, n, side))
-            high = float(clopper_pearson_upper(correct, n, side))
+            low = float(trials_lower(correct, n, side))
+            high = float(trials_upper(correct, n, side))
         total += n / fold.n * distance(float(fold.confidence_sum[b]) / n, low, high)
     return total

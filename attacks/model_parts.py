@@ -151,7 +151,8 @@ def fit_boosting(
 ) -> BoostingPart | None:
     """Fit histogram gradient boosting.
 
-    None where a label has too few rows, more than 12 labels occur, or the channel has no inverse.
+    None where a label has too few rows, more than 12 labels occur, or the channel has no inverse,
+    and where the tenth of the rows on which boosting stops cannot hold every label.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -164,7 +165,8 @@ def fit_boosting(
     observed, counts = np.unique(table.codes[rows], return_counts=True)
     features = table.features.take(rows)
     design = BoostingMatrix.fit(features)
-    if len(observed) < 2 or counts.min() < 2 or not design.width:
+    too_few = counts.min() < 2 or len(rows) < 10 * len(observed)
+    if len(observed) < 2 or too_few or not design.width:
         return None
     model = HistGradientBoostingClassifier(
         learning_rate=0.1 * (100 / iterations) ** 0.5,

@@ -1,12 +1,11 @@
 """Bayes' rule with a model of all that is released: what a real attacker has."""
 
-from dataclasses import replace
 from typing import Self
 
 import numpy as np
 
 from ldpaudit.attacks.costs import Parts, Size
-from ldpaudit.attacks.interface import Model, Need, conditioned
+from ldpaudit.attacks.interface import Model, Need, SharedModel, conditioned
 from ldpaudit.attacks.model_attack import ModelAttack
 from ldpaudit.attacks.noise_aware import noise_aware_cost, noise_aware_model
 from ldpaudit.attacks.posterior_model import (
@@ -16,7 +15,7 @@ from ldpaudit.attacks.posterior_model import (
     refit_posterior,
 )
 from ldpaudit.randomness import child_generator
-from ldpaudit.release import FloatArray, Release, ReleasedLabels, joined
+from ldpaudit.release import FloatArray, Release
 
 _PARTS = 4
 """The rows asked about are cut into so many parts, each guessed by a model of all other rows."""
@@ -37,7 +36,6 @@ class WholeReleaseAttack(ModelAttack):
 
     name = "bayes-whole-release"
     needs: frozenset[Need] = frozenset({"channel", "features"})
-    uses_own_label = True
     learns_from_asked = True
     seen: Release | None = None
 
@@ -53,14 +51,15 @@ class WholeReleaseAttack(ModelAttack):
     def posterior(self, release: Release) -> FloatArray:
         """Return P(y | what is released), float64 of shape (n, k)."""
         assert self.seen is not None
-        rng = child_generator(self.knowledge.seed, self.name)
+        seed = self.knowledge.seed
         before, n = len(self.seen), len(release)
-        everyone = stacked(self.seen, release)
-        part = rng.permutation(n) % _PARTS
+        everyone = self.seen.followed_by(release)
+        part = child_generator(seed, self.name).permutation(n) % _PARTS
         posterior = np.empty((n, len(release.classes)))
         for own in range(min(_PARTS, n)):
             mine = np.flatnonzero(part == own)
             others = np.concatenate([np.arange(before), before + np.flatnonzero(part != own)])
+            rng = child_generator(seed, self.name, str(own))
             model = self._model(everyone.take(others), rng)
             posterior[mine] = model.predict(release.features.take(mine))
         return conditioned(posterior, self.knowledge.likelihood(release))
@@ -71,7 +70,8 @@ class WholeReleaseAttack(ModelAttack):
         assert self.seen is not None
         if _is_small(self.seen):
             return fit_posterior(features, codes, k, rng, threads, channel=channel)
-        recipe = noise_aware_model(self.knowledge, release).model
+        assert isinstance(self.model, SharedModel)
+        recipe = self.model.model
         assert isinstance(recipe, PosteriorModel)
         sampled = len(self.seen) >= MOST_ROWS
         return refit_posterior(recipe, features, codes, rng, threads, channel, sampled=sampled)
@@ -88,19 +88,3 @@ class WholeReleaseAttack(ModelAttack):
 def _is_small(release: Release) -> bool:
     size = Size(len(release), release.features.width, len(release.classes))
     return size.work <= _SMALL_WORK
-
-
-def stacked(first: Release, second: Release) -> Release:
-    """Return the rows of two parts of one release, as the public sees them."""
-    return replace(
-        first,
-        features=joined(first.features, second.features),
-        released=ReleasedLabels(np.concatenate([first.released, second.released])),
-        truth=None,
-        numeric=None,
-        original=None,
-        public_posterior=None,
-        reports=None,
-        canaries=None,
-        bags=None,
-    )

@@ -231,6 +231,12 @@ class Release:
         """Return the number of rows n."""
         return len(self.released)
 
+    def followed_by(self, other: "Release") -> "Release":
+        """Return features and released labels of two parts, one after the other, and no more."""
+        labels = ReleasedLabels(np.concatenate([self.released, other.released]))
+        features = joined(self.features, other.features)
+        return Release(features, labels, self.outputs, self.classes)
+
     def take(self, rows: npt.NDArray[Any]) -> "Release":
         """Return the release of the given rows (indices or a boolean mask)."""
         truth = None if self.truth is None else TrueLabels(self.truth[rows])

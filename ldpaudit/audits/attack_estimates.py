@@ -1,6 +1,7 @@
 """From the counts of attacks to the estimates and the curve of the result."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ldpaudit.attacks.measures import (
@@ -18,9 +19,9 @@ from ldpaudit.audits.attack_runs import AttackRun
 from ldpaudit.result import Estimate
 
 _REFERENCE = "Busa-Fekete et al. (2024); Wu et al. (2023)"
-_GIVEN = (
-    "; given all that is released, which the attack learns from, rows are independent but not "
-    "alike (Hoeffding 1956, Theorem 5)"
+GIVEN = (
+    "; of these people, given all that is released and the true labels of the other fold: rows are "
+    "then independent but not alike (Hoeffding 1956, Theorem 5)"
 )
 
 
@@ -53,7 +54,7 @@ def _point(run: AttackRun, measure: Measure) -> Estimate:
         unit=measure.unit,
         n=sum(fold.n for fold in run.folds),
         smallest_cell=smallest_cell(run.folds, measure),
-        method=measure.method.split("; ")[0] + _GIVEN,
+        method=measure.method.split("; ")[0] + GIVEN,
         assumptions=(
             "as counted, without an interval: the attack learns from the rows that it guesses",
         ),
@@ -75,7 +76,7 @@ def _estimate(run: AttackRun, measure: Measure, confidence: float) -> Estimate:
         n=sum(fold.n for fold in run.folds),
         count=sum(fold.correct for fold in run.folds) if counted else None,
         smallest_cell=smallest_cell(run.folds, measure),
-        method=measure.method + (_GIVEN if run.given_release else ""),
+        method=measure.method + (GIVEN if run.given_release else ""),
         reference=_REFERENCE if measure in GAINS else None,
     )
 
@@ -102,7 +103,8 @@ def best_estimates(
 
     The lower end is the largest lower bound, each at the error probability divided by the number
     of attacks; the upper end is the largest upper bound, which needs no correction: the strongest
-    attack's own bound is among them.
+    attack's own bound is among them. Where one learns from the rows it guesses, all are bounded
+    given what is released, so that which is the strongest is no matter of chance.
 
     Returns
     -------
@@ -112,6 +114,8 @@ def best_estimates(
     attacks = [run for run in runs if run.uses_release]
     if not attacks:
         return [], {}
+    if any(run.given_release for run in attacks):
+        attacks = [_given_release(run) for run in attacks]
     estimates, bounds = [], {}
     for measure in (ACCURACY, ADVANTAGE):
         lower = _best_lower(attacks, measure)
@@ -119,6 +123,11 @@ def best_estimates(
         estimates.append(estimate)
         bounds[estimate.id] = lower
     return estimates, bounds
+
+
+def _given_release(run: AttackRun) -> AttackRun:
+    folds = tuple(replace(fold, alike=False) for fold in run.folds)
+    return replace(run, folds=folds, given_release=True)
 
 
 def strongest(runs: Sequence[AttackRun], measure: Measure = ACCURACY) -> AttackRun | None:
@@ -158,7 +167,7 @@ def _best(
         smallest_cell=min((cell for cell in cells if cell is not None), default=None),
         method=(
             f"the strongest of {len(attacks)} attacks, here {best.name}; the lower end's error "
-            f"probability is divided by {len(attacks)}"
+            f"probability is divided by {len(attacks)}" + (GIVEN if best.given_release else "")
         ),
         reference=_REFERENCE if measure is ADVANTAGE else None,
     )

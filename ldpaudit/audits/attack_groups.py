@@ -9,12 +9,12 @@ import numpy as np
 
 from ldpaudit.attacks.measures import gain_lower, is_decided
 from ldpaudit.attacks.scoring import Counts
-from ldpaudit.audits.attack_estimates import redacted
+from ldpaudit.audits.attack_estimates import GIVEN, redacted
 from ldpaudit.audits.attack_references import AUDIT_ID
 from ldpaudit.audits.attack_runs import AttackRun
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.datasets.slices import Slices
-from ldpaudit.estimators.binomial import clopper_pearson_lower, clopper_pearson_upper
+from ldpaudit.estimators.binomial import trials_lower, trials_upper
 from ldpaudit.result import SMALLEST_CELL, Estimate, Note
 
 MOST_CLASSES = 20
@@ -107,8 +107,8 @@ def _accuracies(
             id=f"attack.best.{group.key}.accuracy",
             kind="certified",
             value=sum(fold[1] for fold in group.folds) / group.rows,
-            low=_average(group, lambda n, right, *_: clopper_pearson_lower(right, n, tail)),
-            high=_average(group, lambda n, right, *_: clopper_pearson_upper(right, n, tail)),
+            low=_average(group, lambda n, right, *_: trials_lower(right, n, tail)),
+            high=_average(group, lambda n, right, *_: trials_upper(right, n, tail)),
             side="two-sided",
             level=confidence,
             unit="proportion",
@@ -172,4 +172,5 @@ def _method(run: AttackRun, group: _Group, groups: int, attacks: int) -> str:
     return (
         f"{run.name}, the strongest of {attacks} attacks, on {group.words}; on each of two folds, "
         f"error probability divided by {groups} groups and {attacks} attacks"
+        + (GIVEN if run.given_release else "")
     )

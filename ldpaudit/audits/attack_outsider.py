@@ -12,8 +12,14 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.interface import Attack, Knowledge, learns_from_asked
-from ldpaudit.audits.attack_budget import Budget, LeftOut, candidate_attacks, knowledge_of
+from ldpaudit.attacks.interface import Attack, Knowledge
+from ldpaudit.audits.attack_budget import (
+    Budget,
+    LeftOut,
+    candidate_attacks,
+    knowledge_of,
+    without_learners_from_asked,
+)
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.estimators.bounded_mean import mean_lower, mean_upper
@@ -93,10 +99,7 @@ def _run_all(
     knowledge = [_knowledge(context, channel, half) for half in (0, 1)]
     held_out = [_held_out_rows(context, half, channel) for half in (0, 1)]
     candidates, skipped = candidate_attacks(context, knowledge)
-    skipped |= {
-        name: _NOT_BLIND for name, found in candidates.items() if learns_from_asked(found[0])
-    }
-    candidates = {name: found for name, found in candidates.items() if name not in skipped}
+    candidates = without_learners_from_asked(candidates, skipped, _NOT_BLIND)
     found, budget = [], Budget.of(context, candidates)
     for name, attacks in budget.chosen():
         context.progress.step(f"attack: {name}")

@@ -15,7 +15,13 @@ from ldpaudit.attacks.interface import (
 )
 from ldpaudit.attacks.scoring import FoldScore, score_fold
 from ldpaudit.attacks.truth_model import SHARED_KEY
-from ldpaudit.audits.attack_budget import Budget, LeftOut, candidate_attacks, knowledge_of
+from ldpaudit.audits.attack_budget import (
+    Budget,
+    LeftOut,
+    candidate_attacks,
+    knowledge_of,
+    without_learners_from_asked,
+)
 from ldpaudit.audits.claimed_channel import attackers_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior, half_model
@@ -25,6 +31,9 @@ from ldpaudit.randomness import seed_from
 from ldpaudit.release import IndexArray, IntArray, Release
 
 _MOST_FITTED_ROWS = 100_000
+_NOT_PAIRED = (
+    "it learns from the rows it guesses, and a comparison pairs guesses of rows that were not seen"
+)
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,8 @@ def run_attacks(context: AuditContext) -> Runs:
     """
     folds = [_fold(context, half) for half in (0, 1)]
     candidates, skipped = candidate_attacks(context, [fold.knowledge for fold in folds])
+    if context.guesses is not None:
+        candidates = without_learners_from_asked(candidates, skipped, _NOT_PAIRED)
     runs, budget = [], Budget.of(context, candidates)
     for name, attacks in budget.chosen():
         context.progress.step(f"attack: {name}")
@@ -120,8 +131,8 @@ def _run(context: AuditContext, name: str, attacks: list[Attack], folds: list[_F
         scores.append(_held_out_score(context, attack, fold, rng))
         right, rows = _fitted_score(attack, fold, rng)
         correct, n = correct + right, n + rows
-    transductive = learns_from_asked(attacks[0])
-    return AttackRun(name, attacks[0].uses_release, tuple(scores), correct, n, transductive)
+    given_release = learns_from_asked(attacks[0])
+    return AttackRun(name, attacks[0].uses_release, tuple(scores), correct, n, given_release)
 
 
 def _held_out_score(
@@ -137,8 +148,7 @@ def _held_out_score(
     if context.guesses is not None:
         places = fold.rows if rows is None else fold.rows[rows]
         right = posterior.argmax(axis=1) == asked.truth
-        alike = not learns_from_asked(attack)
-        context.guesses.record(attack.name, places, right, context.halves(), alike=alike)
+        context.guesses.record(attack.name, places, right, context.halves())
     return score_fold(
         asked.truth,
         posterior,

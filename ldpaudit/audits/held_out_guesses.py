@@ -31,25 +31,15 @@ class HeldOutGuesses:
         attack was not asked.
     halves : int32 array of shape (n,)
         In which half a row is: the rows of one half are the held-out rows of one fold.
-    unlike : set of str
-        Attacks whose guesses are right independently of row to row, but not alike.
     """
 
     outcomes: dict[str, Outcomes] = field(default_factory=dict, repr=False)
     values: dict[str, FloatArray] = field(default_factory=dict, repr=False)
     halves: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32), repr=False)
-    unlike: set[str] = field(default_factory=set, repr=False)
 
-    def record(
-        self, name: str, rows: IndexArray, right: BoolArray, halves: IntArray, *, alike: bool = True
-    ) -> None:
-        """Remember which of some held-out rows, positions in the release, were right.
-
-        ``alike`` says whether rows are draws of one law given the attack.
-        """
+    def record(self, name: str, rows: IndexArray, right: BoolArray, halves: IntArray) -> None:
+        """Remember which of some held-out rows, positions in the release, were right."""
         self.halves = halves
-        if not alike:
-            self.unlike.add(name)
         unasked = np.full(len(halves), NOT_ASKED, dtype=np.int8)
         self.outcomes.setdefault(name, unasked)[rows] = right
 

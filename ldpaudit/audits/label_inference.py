@@ -1,10 +1,9 @@
 """Label inference: how often an attacker with the release guesses a person's true label.
 
 Every attack is fitted on one half of the rows and scored on the other, both ways; one learns from
-all that is released, as a real attacker does. It is held
-against guessing the most frequent label, against an attacker who has the features but no release,
-and against what the claim allows at most. Being no better than the features alone is what good
-privacy looks like.
+all that is released, as a real attacker does. It is held against guessing the most frequent label,
+against an attacker who has the features but no release, and against what the claim allows at most.
+Being no better than the features alone is what good privacy looks like.
 """
 
 from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from ldpaudit.comparing.numeric_drafts import numeric_drafts
 from ldpaudit.comparing.outside import ADVANTAGE, BEST, same_classes
 from ldpaudit.comparing.paired import Folds, Interval, best_interval, paired_interval
 from ldpaudit.comparing.pairing import REFERENCE, accuracy_folds, advantage_folds
-from ldpaudit.comparing.side import Side, attack_scores
+from ldpaudit.comparing.side import Side, attack_scores, given_release
 from ldpaudit.comparing.unpaired import Count, best_count_interval, count_interval
 from ldpaudit.result import AuditResult
 
@@ -97,6 +97,13 @@ def _counted(a: Side, b: Side, identifier: str, alpha: float) -> Interval | None
 
 def _best_counted(a: Side, b: Side, alpha: float) -> Interval | None:
     ours, theirs = _counts(a.result), _counts(b.result)
+    # An attack on the whole release is none in a comparison's own audits: it must not count there
+    # for one side alone, nor be told to be the best of that side.
+    lone = given_release(a.result) ^ given_release(b.result)
+    for counts in (ours, theirs):
+        if counts and max(counts, key=lambda name: counts[name].share) in lone:
+            return None
+    ours, theirs = ({n: c for n, c in side.items() if n not in lone} for side in (ours, theirs))
     if not ours or not theirs:
         return None
     return best_count_interval(ours, theirs, alpha)

@@ -2,9 +2,7 @@
 
 Each row gives a bounded number, for right and wrong guesses −1, 0 or 1. Given the two fitted
 attacks the rows of one fold are independent draws, so a bound on the mean of bounded variables
-holds whatever the attacks are. An attack that learns from the rows it guesses leaves them
-independent, given all that is released, but not alike: then the bound is one for such values. The
-two folds of cross-fitting depend on each other: each is bounded
+holds whatever the attacks are. The two folds of cross-fitting depend on each other: each is bounded
 at half the error probability, and the bounds are averaged with the folds' rows as weights.
 """
 
@@ -14,12 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.bounded_mean import (
-    mean_lower,
-    mean_upper,
-    unlike_mean_lower,
-    unlike_mean_upper,
-)
+from ldpaudit.estimators.bounded_mean import mean_lower, mean_upper
 from ldpaudit.release import FloatArray
 
 MIN_ROWS = 40
@@ -62,15 +55,12 @@ class Folds:
         Whether they are differences of right guesses, whose small counts are to be hidden.
     side_cell : int or None
         The smallest positive count behind either of the two scores alone.
-    alike : bool
-        Whether the rows of a fold are draws of one law, not only independent.
     """
 
     parts: tuple[FloatArray, ...]
     reach: float = 1.0
     counted: bool = True
     side_cell: int | None = None
-    alike: bool = True
 
     @property
     def n(self) -> int:
@@ -83,26 +73,16 @@ class Folds:
 
     def lower(self, alpha: float) -> float:
         """Return a lower bound of the mean at level 1 − alpha."""
-        return self._bound(mean_lower if self.alike else unlike_mean_lower, alpha)
+        return self._bound(mean_lower, alpha)
 
     def upper(self, alpha: float) -> float:
         """Return an upper bound of the mean at level 1 − alpha."""
-        return self._bound(mean_upper if self.alike else unlike_mean_upper, alpha)
+        return self._bound(mean_upper, alpha)
 
     def _bound(self, bound: Callable[..., float], alpha: float) -> float:
         share = alpha / len(self.parts)
-        ends = [
-            len(part) * bound(part, share, -self.reach, self.reach, *self._spread(place))
-            for place, part in enumerate(self.parts)
-        ]
+        ends = [len(p) * bound(p, share, -self.reach, self.reach) for p in self.parts]
         return float(sum(ends) / self.n)
-
-    def _spread(self, place: int) -> tuple[float, ...]:
-        """Return the deviation to expect of values that are not alike: that of the other folds."""
-        if self.alike:
-            return ()
-        others = [part for i, part in enumerate(self.parts) if i != place]
-        return (float(np.concatenate(others).std()) if others else self.reach,)
 
     def smallest_cell(self) -> int | None:
         """Return the smallest positive count of rows behind it, None where nothing is counted.

@@ -1,7 +1,6 @@
 """Row-wise differences, b less a, of what attacks on two releases of the same rows scored."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -18,8 +17,7 @@ def accuracy_folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: st
     ours, theirs = a.outcomes[name_a], b.outcomes[name_b]
     rows = _halves(a, _asked(ours, theirs))
     parts = tuple(_less(theirs, ours, half) for half in rows)
-    alike = _alike(a, name_a, b, name_b)
-    return Folds(parts, side_cell=_right_or_wrong(ours, theirs, rows), alike=alike)
+    return Folds(parts, side_cell=_right_or_wrong(ours, theirs, rows))
 
 
 def advantage_folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: str) -> Folds:
@@ -32,8 +30,7 @@ def advantage_folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: s
     parts = tuple(y - x for x, y in zip(own, other, strict=True))
     sides = [np.concatenate(side) for side in (own, other)]
     cells = [int(count) for side in sides for count in ((side > 0).sum(), (side < 0).sum())]
-    alike = _alike(a, name_a, b, name_b)
-    return Folds(parts, reach=2.0, side_cell=_smallest(cells), alike=alike)
+    return Folds(parts, reach=2.0, side_cell=_smallest(cells))
 
 
 def number_folds(
@@ -61,11 +58,7 @@ def number_folds(
 
 def mirrored(folds: Folds) -> Folds:
     """Return the differences with the other sign."""
-    return replace(folds, parts=tuple(-p for p in folds.parts))
-
-
-def _alike(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: str) -> bool:
-    return name_a not in a.unlike and name_b not in b.unlike
+    return Folds(tuple(-p for p in folds.parts), folds.reach, folds.counted, folds.side_cell)
 
 
 def _asked(*outcomes: Outcomes) -> BoolArray:

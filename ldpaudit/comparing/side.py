@@ -41,6 +41,12 @@ def attack_scores(result: AuditResult, measure: str = "accuracy") -> dict[str, f
     return {n: e.value for n, e in scored.items() if e is not None and e.kind == "certified"}
 
 
+def given_release(result: AuditResult) -> set[str]:
+    """Return the attacks that learn from the rows they guess: they have no accuracy in sample."""
+    names = attack_scores(result)
+    return {n for n in names if result.estimate(f"attack.{n}.in_sample.accuracy") is None}
+
+
 def number_scores(result: AuditResult, measure: str) -> dict[str, float]:
     """Return a score of each attack on numeric labels by name, references left out."""
     names = ("released-value", "posterior-mean", "posterior-median", "interval")

@@ -48,3 +48,36 @@ def clopper_pearson_upper(count: Counts, n: Counts, alpha: float) -> FloatArray:
 def clopper_pearson(count: Counts, n: Counts, alpha: float) -> tuple[FloatArray, FloatArray]:
     """Return the two-sided interval at level 1 − alpha, alpha/2 in each tail."""
     return clopper_pearson_lower(count, n, alpha / 2), clopper_pearson_upper(count, n, alpha / 2)
+
+
+def trials_lower(count: Counts, n: Counts, alpha: float) -> FloatArray:
+    """Return a lower confidence bound of the mean chance of independent trials at level 1 − alpha.
+
+    The trials may have chances of their own, as guesses have given what is released. A sum of such
+    trials is less dispersed than a binomial one of the same mean (Hoeffding 1956, Theorem 5), so
+    Clopper–Pearson's bound holds but for one success: a single trial may hold the whole mean, and
+    P(a success) ≤ n·mean gives α/n there, less by a share of α/2.
+
+    Parameters
+    ----------
+    count, n
+        As for :func:`clopper_pearson_lower`.
+    alpha : float
+        One-sided error probability in (0, 1/4].
+
+    References
+    ----------
+    Hoeffding (1956), On the distribution of the number of successes in independent trials,
+    Annals of Mathematical Statistics 27(3).
+    """
+    bound = clopper_pearson_lower(count, n, alpha)
+    one = np.asarray(count) == 1
+    return np.asarray(np.where(one, alpha / np.maximum(np.asarray(n), 1), bound))
+
+
+def trials_upper(count: Counts, n: Counts, alpha: float) -> FloatArray:
+    """Return an upper confidence bound of the mean chance of independent trials at level 1 − alpha.
+
+    The mirror image of :func:`trials_lower`, with its parameters.
+    """
+    return 1.0 - trials_lower(np.asarray(n) - np.asarray(count), n, alpha)

@@ -1,10 +1,9 @@
 """Confidence bounds for the mean of independent bounded values that adapt to their variance.
 
-The bounds hold for every sample size and every distribution on [low, high]; those for values that
-are not alike need independence alone. They come from betting against candidate means: capital that
-starts at 1 and is multiplied by 1 + λ(V − m) for each value V of one law is a non-negative
-supermartingale whenever the mean is at most m, so it reaches 1/α with probability at most α. Here λ
-is the hedge ratio of a digital option that pays 1/α when the sum ends above the
+The bounds hold for every sample size and every distribution on [low, high]. They come from betting
+against candidate means: capital that starts at 1 and is multiplied by 1 + λ(V − m) for each value V
+is a non-negative supermartingale whenever the mean is at most m, so it reaches 1/α with probability
+at most α. Here λ is the hedge ratio of a digital option that pays 1/α when the sum ends above the
 normal quantile: that spends the whole of α at the planned end, where a constant λ, as in an
 exponential bound, would spend it evenly over time. Over many values the distance to the sample mean
 comes within 10 % of z_α σ/√n, against the factor √(2 log 1/α) of a constant λ.
@@ -19,7 +18,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from ldpaudit.errors import InputError
@@ -108,71 +106,6 @@ def mean_upper(
     The mirror image of :func:`mean_lower`, with its parameters.
     """
     return -mean_lower(-np.asarray(values, dtype=np.float64), alpha, -high, -low, rng=rng)
-
-
-def unlike_mean_lower(
-    values: FloatArray, alpha: float, low: float, high: float, spread: float
-) -> float:
-    """Return a lower confidence bound at level 1 − alpha for the mean of values that are not alike.
-
-    Parameters
-    ----------
-    values : float64 array of shape (n,)
-        Independent values in [low, high], each with a law of its own.
-    alpha : float
-        One-sided error probability in (0, 1).
-    low, high : float
-        Bounds of the values that were known before they were seen.
-    spread : float
-        A standard deviation that is expected of the values, from elsewhere: the bound holds
-        whatever it is, and is short where it is about right.
-
-    Returns
-    -------
-    float
-        At most the mean of the n expectations with probability at least 1 − alpha; ``low`` for
-        fewer than 8 values.
-
-    Raises
-    ------
-    InputError
-        If a value is NaN or outside [low, high], or alpha is outside (0, 1).
-
-    Notes
-    -----
-    One constant bet λ against each candidate m: E Π (1 + λ(V_i − m)) = Π (1 + λ(μ_i − m)), which is
-    at most (1 + λ(μ̄ − m))ⁿ by the inequality of the means, so at most 1 for μ̄ ≤ m. Bets that follow
-    the past, as :func:`mean_lower` makes them, would need values that are alike. The distance to
-    the sample mean is about √(2 log 1/α) σ/√n.
-    """
-    scaled = _scaled(values, alpha, low, high)
-    n = len(scaled)
-    if n < _FEWEST or high <= low:
-        return float(low)
-    expected = math.hypot(spread / (high - low), 1 / math.sqrt(n))
-    wanted = math.sqrt(2 * math.log(1 / alpha) / n) / expected
-    different, counts = np.unique(scaled, return_counts=True)
-
-    def missing(m: float) -> float:
-        bet = min(wanted, _LARGEST_BET / m)
-        return math.log(1 / alpha) - float(counts @ np.log1p(bet * (different - m)))
-
-    least, most = 1e-12, float(scaled.mean())
-    if most <= least or missing(least) > 0:
-        return float(low)
-    # Rounded down by the tolerance of the root, so that it stays on the rejected side.
-    found = brentq(missing, least, most, xtol=1e-12) - 1e-11
-    return float(low + (high - low) * max(found, 0.0))
-
-
-def unlike_mean_upper(
-    values: FloatArray, alpha: float, low: float, high: float, spread: float
-) -> float:
-    """Return an upper confidence bound for the mean of values that are not alike.
-
-    The mirror image of :func:`unlike_mean_lower`, with its parameters.
-    """
-    return -unlike_mean_lower(-np.asarray(values, dtype=np.float64), alpha, -high, -low, spread)
 
 
 def _scaled(values: FloatArray, alpha: float, low: float, high: float) -> FloatArray:

@@ -12,6 +12,7 @@ from ldpaudit.attacks.interface import without_truth
 from ldpaudit.attacks.measures import ACCURACY, ADVANTAGE, gain_lower, lower_bound, upper_bound
 from ldpaudit.attacks.scoring import score_fold
 from ldpaudit.audits import attack_budget
+from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.label_inference import LabelInferenceAudit
 from ldpaudit.mechanisms import RandomizedResponse
@@ -122,9 +123,30 @@ def test_what_its_scores_are() -> None:
         assert (estimate.kind, estimate.low, estimate.high) == ("estimated", None, None)
     assert f"attack.{NAME}.in_sample.accuracy" not in found
     assert f"here {NAME}" in found["attack.best.accuracy"].method
+    assert "given all that is released" in found["attack.best.accuracy"].method
     # Each class is scored by an attack that has not seen the rows, and the result says so.
     assert found["attack.best.class-1.accuracy"].method.startswith("released-label")
     assert any("learn nothing from the rows they guess" in note.text for note in result.notes)
+
+
+@pytest.mark.usefixtures("few_attacks")
+def test_a_comparison_does_not_ask_it() -> None:
+    """It pairs guesses of rows that attacks have not seen."""
+    release, mechanism, _ = population(300, 1.0, 6)
+    guesses = HeldOutGuesses()
+    plan = Plan(seed=1, budget=30)
+    result = LabelInferenceAudit().run(AuditContext(release, mechanism, plan, guesses=guesses))
+    assert NAME not in guesses.outcomes
+    assert not any(NAME in e.id for e in result.estimates)
+    assert any(NAME in note.text and "pairs guesses" in note.text for note in result.notes)
+
+
+@pytest.mark.parametrize(("n", "k"), [(44, 3), (60, 5), (100, 8)])
+def test_few_rows_of_many_classes(n: int, k: int) -> None:
+    """Boosting stops on a tenth of the rows, which here cannot hold every label."""
+    release, mechanism, _ = population(n, 1.0, 7, k=k)
+    fitting, asked = halves(release)
+    assert posterior(NAME, mechanism, fitting, asked).shape == (n // 2, k)
 
 
 @pytest.mark.usefixtures("few_attacks")

@@ -1,6 +1,5 @@
 """Paired differences of advantages and of numeric guesses: they hold, and they find something."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,25 +62,6 @@ def advantages(rng: np.random.Generator, n: int, shares: list[float]) -> Any:
         recorded(n, x=right[0], features_only=right[1]),
         recorded(n, x=right[2], features_only=right[3]),
     )
-
-
-def test_guesses_that_are_not_alike_are_bounded_as_such() -> None:
-    """Rows with chances of their own: the interval holds, and is wider than for one law."""
-    runs, n, rng, misses = 60, 600, np.random.default_rng(24), 0
-    chance = rng.choice([0.05, 0.95], (2, n), p=[0.3, 0.7])
-    rows, halves = np.arange(n), (np.arange(n) % 2).astype(np.int32)
-    for _ in range(runs):
-        sides = [HeldOutGuesses(), HeldOutGuesses()]
-        for side, own in zip(sides, chance, strict=True):
-            side.record("x", rows, rng.random(n) < own, halves, alike=False)
-        folds = accuracy_folds(sides[0], "x", sides[1], "x")
-        assert not folds.alike
-        assert not mirrored(folds).alike
-        found = paired_interval(folds, ALPHA)
-        misses += not found.low <= chance[1].mean() - chance[0].mean() <= found.high
-        alike = paired_interval(replace(folds, alike=True), ALPHA)
-        assert 1 < (found.high - found.low) / (alike.high - alike.low) < 1.6
-    assert misses <= allowed(runs, ALPHA)
 
 
 SHARES = [0.92, 0.86, 0.89, 0.79]

@@ -12,12 +12,7 @@ from scipy.stats import binom
 
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.binomial import clopper_pearson_lower
-from ldpaudit.estimators.bounded_mean import (
-    mean_lower,
-    mean_upper,
-    unlike_mean_lower,
-    unlike_mean_upper,
-)
+from ldpaudit.estimators.bounded_mean import mean_lower, mean_upper
 from ldpaudit.release import FloatArray
 
 Draw = Callable[[np.random.Generator, int], FloatArray]
@@ -159,48 +154,3 @@ def test_degenerate_samples() -> None:
     assert mean_lower(np.zeros(0), 0.05, -2, 3) == -2
     assert mean_upper(np.zeros(0), 0.05, -2, 3) == 3
     assert mean_lower(np.full(100, 4.0), 0.05, 4, 4) == 4
-
-
-UNLIKE: dict[str, Callable[[int], FloatArray]] = {
-    "coins": lambda n: np.full(n, 0.4),
-    "certain": lambda n: np.where(np.arange(n) < n // 2, 0.0, 1.0),
-    "some certain": lambda n: np.where(np.arange(n) % 3 == 0, 0.5, np.arange(n) % 2),
-    "in order": lambda n: np.linspace(0.0, 0.2, n),
-}
-"""The chance of each of n independent coins."""
-
-
-@pytest.mark.parametrize("name", UNLIKE)
-@pytest.mark.parametrize("spread", [0.01, 0.4, 3.0])
-def test_bounds_hold_for_values_that_are_not_alike(name: str, spread: float) -> None:
-    rng, runs, alpha = np.random.default_rng(31), 400, 0.2
-    for n in (12, 150):
-        chance = UNLIKE[name](n)
-        above = below = 0
-        for _ in range(runs):
-            values = (rng.random(n) < chance).astype(np.float64)
-            above += unlike_mean_lower(values, alpha, 0, 1, spread) > chance.mean()
-            below += unlike_mean_upper(values, alpha, 0, 1, spread) < chance.mean()
-        assert max(above, below) <= binom.isf(1e-8, runs, alpha)
-
-
-def test_the_bound_for_values_that_are_not_alike_is_short() -> None:
-    """About √(2 log 1/α) standard errors, whatever the range."""
-    rng = np.random.default_rng(32)
-    for n, low in ((400, -1.0), (20_000, -2.0)):
-        u = rng.random(n)
-        values = (u < 0.1).astype(float) - (u > 0.95)
-        bound = unlike_mean_lower(values, 0.025, low, -low, 0.35)
-        assert math.sqrt(2 * math.log(40)) * 0.9 < in_standard_errors(values, bound) < 3.4
-        assert unlike_mean_lower(values, 0.025, low, -low, 35.0) <= bound
-
-
-def test_values_that_are_not_alike_at_the_ends() -> None:
-    assert unlike_mean_lower(np.ones(7), 0.05, 0, 1, 0.5) == 0
-    assert unlike_mean_lower(np.zeros(50), 0.05, 0, 1, 0.5) == 0
-    assert 0.7 < unlike_mean_lower(np.ones(50), 0.05, 0, 1, 0.05) < 1
-    assert unlike_mean_upper(np.zeros(50), 0.05, 0, 1, 0.05) == pytest.approx(
-        1 - unlike_mean_lower(np.ones(50), 0.05, 0, 1, 0.05)
-    )
-    with pytest.raises(InputError):
-        unlike_mean_lower(np.array([2.0] * 10), 0.05, 0, 1, 0.5)
