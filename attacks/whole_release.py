@@ -22,7 +22,7 @@ _PARTS = 4
 _SMALL_WORK = 0.1
 """Millions of rows × columns × labels of a half, up to which a model is chosen anew for each part:
 there a few more rows change what can be learnt at all."""
-_MOST_WORK = 40.0
+_MOST_SECONDS = 40.0
 
 
 class WholeReleaseAttack(ModelAttack):
@@ -81,7 +81,7 @@ class WholeReleaseAttack(ModelAttack):
         if size.work <= _SMALL_WORK:
             own = 2.0 + 40.0 * size.work
         else:
-            own = 1.0 + (0.0 if size.rows >= MOST_ROWS else min(size.work, _MOST_WORK))
+            own = 1.0 + (0.0 if size.rows >= MOST_ROWS else min(3.0 * size.work, _MOST_SECONDS))
         return {**noise_aware_cost(size), self.name: own}
 
 
