@@ -107,6 +107,12 @@ def _means(quantities: Sequence[Quantity]) -> list[Quantity]:
     return [quantity for name in names for quantity in quantities if quantity.id == name]
 
 
+_WHOLE = (
+    " Attacks learn from a half of the people and guess the other half, but for the one from the "
+    "whole release, which learns from all but the eighth that it guesses."
+)
+
+
 def _attacks(result: AuditResult, printer: Printer) -> Part:
     every = [printer.quantity(e) for e in result.estimates if e.id.startswith("attack.")]
     found = {q.id: q for q in every if q.id.count(".") >= 2}
@@ -133,7 +139,7 @@ def _attacks(result: AuditResult, printer: Printer) -> Part:
         "the features may give a label away without any release. So each is compared with the "
         "majority guess, with an attacker who has the features only, and with the best that the "
         "claim allows anyone. Doing no better than the features alone is what a release that hides "
-        "the label looks like.",
+        "the label looks like." + (_WHOLE if "bayes-whole-release" in accuracies else ""),
         _drawn(figures),
         tuple(q for q in every if q.id not in found),
         tables=tuple(

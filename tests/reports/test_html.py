@@ -349,3 +349,16 @@ def test_a_page_that_grows_too_large_lists_fewer_numbers(
     assert len(shorter) < len(whole)
     assert "more numbers" in shorter
     assert set(Page(shorter).values("href")) <= {f"#{i}" for i in Page(shorter).values("id")}
+
+
+def test_the_page_says_what_an_attack_learns_from(build: Build) -> None:
+    """Only where one learns from the whole release."""
+    result = build()
+    known = result.estimate("attack.knn.accuracy")
+    assert known is not None
+    assert "from the whole release" not in words(render(result, "html"))
+    whole = known.model_copy(update={"id": "attack.bayes-whole-release.accuracy"})
+    more = result.model_copy(update={"estimates": (*result.estimates, whole)})
+    text = words(render(more, "html"))
+    assert "learns from all but the eighth that it guesses" in text
+    assert "Whole release, channel (Bayes)" in text
