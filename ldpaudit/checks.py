@@ -13,6 +13,10 @@ POWER = "power.min_detectable_excess"
 CONSISTENCY = ("mechanism.channel_consistency", "mechanism.marginal_consistency")
 OTHER_PROOF = ("observational.epsilon_lower", "aggregates.epsilon_lower")
 """Bounds of ε where one released label depends on more than one true label; one in an audit."""
+_POWER_UNKNOWN = (
+    "how much this audit could miss is known only for labels that follow the claimed channel, and "
+    "these do not"
+)
 RELEASE_ONLY_SHARE = 0.1
 """With true labels, the share of the error probability that the release-only bound gets."""
 
@@ -127,6 +131,8 @@ def _claimed_epsilon(level: str, claim: Mechanism, evidence: Evidence, excess: f
             return Outcome(
                 "inconclusive", bound, "how much this audit could miss is not known", "lower"
             )
+        if power.kind == "estimated" and _channel_is_refuted(evidence, alpha):
+            return Outcome("inconclusive", bound, _POWER_UNKNOWN, "lower")
         missed = evidence.undetected_excess(alpha)
         if missed is not None and missed > excess:
             return Outcome("inconclusive", bound, _too_weak(missed, excess), "lower")
@@ -135,6 +141,11 @@ def _claimed_epsilon(level: str, claim: Mechanism, evidence: Evidence, excess: f
     power_id = (POWER,) if power else ()
     question = "Does the release leak more about a label than the claimed ε?"
     return Draft("claimed-epsilon", level, question, limit, found + power_id, test)
+
+
+def _channel_is_refuted(evidence: Evidence, alpha: float) -> bool:
+    tests = (evidence.estimates.get(name) for name in CONSISTENCY)
+    return any(found is not None and found.value <= alpha for found in tests)
 
 
 def _too_weak(missed: float, allowed: float) -> str:

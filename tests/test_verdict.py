@@ -99,6 +99,17 @@ def test_a_warning_does_not_flip_the_verdict() -> None:
     assert result.verdict == "pass"
 
 
+def test_power_by_estimate_is_worth_nothing_once_the_channel_is_refuted() -> None:
+    """It was estimated as if the claim were right about the release."""
+    by_estimate = power(0.1).model_copy(update={"kind": "estimated"})
+    result = judged(evidence((1.0, 0.02), None, (p_value(1e-9), by_estimate)))
+    assert result.verdict == "inconclusive"
+    assert "known only for labels that follow the claimed channel" in result.sentence
+    assert "would, by estimate" not in result.sentence
+    assert judged(evidence((1.0, 0.02), None, (p_value(0.4), by_estimate))).verdict == "pass"
+    assert judged(evidence((3.0, 0.02), None, (p_value(1e-9), by_estimate))).verdict == "fail"
+
+
 EXCEEDANCE = 'schema = 1\n[checks.instance-loss-exceedance]\nat = 6.0\nmax = 0.05\nlevel = "error"'
 
 
