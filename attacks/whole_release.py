@@ -4,10 +4,9 @@ from typing import Self
 
 import numpy as np
 
+from ldpaudit.attacks.bayes import BayesAttack
 from ldpaudit.attacks.costs import Parts, Size
-from ldpaudit.attacks.interface import Model, Need, SharedModel, conditioned
-from ldpaudit.attacks.model_attack import ModelAttack
-from ldpaudit.attacks.noise_aware import noise_aware_cost, noise_aware_model
+from ldpaudit.attacks.interface import Need, SharedModel, conditioned
 from ldpaudit.attacks.posterior_model import (
     MOST_ROWS,
     PosteriorModel,
@@ -25,7 +24,7 @@ there a few more rows change what can be learnt at all."""
 _MOST_SECONDS = 40.0
 
 
-class WholeReleaseAttack(ModelAttack):
+class WholeReleaseAttack(BayesAttack):
     """``bayes`` learnt from every released row but those of the row's own part.
 
     Whoever attacks a release has all of it. The rows to guess are cut into parts, and each part's
@@ -43,10 +42,6 @@ class WholeReleaseAttack(ModelAttack):
         """Remember the rows, and take the model that ``bayes`` learns from them as the recipe."""
         self.seen = release
         return super().fit(release, rng)
-
-    def learn(self, release: Release, rng: np.random.Generator) -> Model:  # noqa: ARG002
-        """Return the noise-aware model, fitted once for all attacks."""
-        return noise_aware_model(self.knowledge, release)
 
     def posterior(self, release: Release) -> FloatArray:
         """Return P(y | what is released), float64 of shape (n, k)."""
@@ -82,7 +77,7 @@ class WholeReleaseAttack(ModelAttack):
             own = 2.0 + 40.0 * size.work
         else:
             own = 1.0 + (0.0 if size.rows >= MOST_ROWS else min(3.0 * size.work, _MOST_SECONDS))
-        return {**noise_aware_cost(size), self.name: own}
+        return {**super().cost(size), self.name: own}
 
 
 def _is_small(release: Release) -> bool:

@@ -170,7 +170,7 @@ def _hidden(groups: Sequence[_Group]) -> set[str]:
 
 def _method(run: AttackRun, group: _Group, groups: int, attacks: int) -> str:
     return (
-        f"{run.name}, the strongest of {attacks} attacks, on {group.words}; on each of two folds, "
+        f"{run.name}, chosen among {attacks} attacks, on {group.words}; on each of two folds, "
         f"error probability divided by {groups} groups and {attacks} attacks"
         + (GIVEN if run.given_release else "")
     )
