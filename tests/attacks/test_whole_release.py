@@ -121,6 +121,8 @@ def test_what_its_scores_are() -> None:
     for measure in ("balanced_accuracy", "auc", "tpr_at_fpr_1pct"):
         estimate = found[f"attack.{NAME}.{measure}"]
         assert (estimate.kind, estimate.low, estimate.high) == ("estimated", None, None)
+        assert "no interval" in estimate.method
+        assert "Clopper" not in estimate.method
     assert f"attack.{NAME}.in_sample.accuracy" not in found
     assert f"here {NAME}" in found["attack.best.accuracy"].method
     assert "given all that is released" in found["attack.best.accuracy"].method
