@@ -54,8 +54,8 @@ def _point(run: AttackRun, measure: Measure) -> Estimate:
         unit=measure.unit,
         n=sum(fold.n for fold in run.folds),
         smallest_cell=smallest_cell(run.folds, measure),
-        method="as counted, mean over labels and folds; no interval: the attack learns from the rows "
-        "that it guesses, and an interval would need rows that are alike",
+        method="as counted, mean over labels and folds; no interval: the attack learns from the "
+        "rows that it guesses, and an interval would need rows that are alike",
         assumptions=("what was counted of these people is all that is said",),
     )
 
