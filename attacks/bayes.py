@@ -5,7 +5,7 @@ import numpy as np
 from ldpaudit.attacks.costs import Parts, Size
 from ldpaudit.attacks.interface import Model, Need
 from ldpaudit.attacks.model_attack import ModelAttack
-from ldpaudit.attacks.noise_aware import noise_aware_cost, noise_aware_model
+from ldpaudit.attacks.models.noise_aware import noise_aware_cost, noise_aware_model
 from ldpaudit.release import Release
 
 

@@ -12,12 +12,12 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ldpaudit.attacks.costs import Parts, Size
-from ldpaudit.attacks.design_matrix import BoostingMatrix, DesignMatrix
 from ldpaudit.attacks.interface import Knowledge, Model, Need, SharedModel
 from ldpaudit.attacks.model_attack import ModelAttack
-from ldpaudit.attacks.model_parts import floored
+from ldpaudit.attacks.models.design_matrix import BoostingMatrix, DesignMatrix
+from ldpaudit.attacks.models.parts import floored
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.discriminators import is_image
+from ldpaudit.estimators.renyi.discriminators.discriminator import is_image
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, Release

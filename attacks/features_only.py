@@ -4,7 +4,7 @@ import numpy as np
 
 from ldpaudit.attacks.interface import Model, Need
 from ldpaudit.attacks.model_attack import ModelAttack
-from ldpaudit.attacks.truth_model import truth_model
+from ldpaudit.attacks.models.truth import truth_model
 from ldpaudit.release import Release
 
 

@@ -7,9 +7,9 @@ from typing import Any, Final, Literal, Protocol, Self, TypeVar
 import numpy as np
 
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import FeatureTable, FloatArray, Release

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpaudit.attacks.costs import Parts, Size
-from ldpaudit.attacks.feature_cells import shrunk_cell_posteriors
 from ldpaudit.attacks.interface import Model, Need
-from ldpaudit.attacks.label_counts import clean_prior
 from ldpaudit.attacks.model_attack import ModelAttack
-from ldpaudit.estimators.metric import ColumnMetric, fit_metric
-from ldpaudit.estimators.neighbors import count_labels
+from ldpaudit.attacks.models.cells import shrunk_cell_posteriors
+from ldpaudit.attacks.models.counts import clean_prior
+from ldpaudit.estimators.neighbors.counts import count_labels
+from ldpaudit.estimators.neighbors.metric import ColumnMetric, fit_metric
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray, Release
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ldpaudit.attacks.interface import Model, Need
-from ldpaudit.attacks.label_counts import Frequencies, clean_prior
 from ldpaudit.attacks.model_attack import ModelAttack
+from ldpaudit.attacks.models.counts import Frequencies, clean_prior
 from ldpaudit.release import Release
 
 

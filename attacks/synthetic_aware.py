@@ -6,11 +6,11 @@ import numpy as np
 
 from ldpaudit.attacks.costs import Parts, Size
 from ldpaudit.attacks.interface import Model, Need
-from ldpaudit.attacks.label_counts import clean_prior
 from ldpaudit.attacks.model_attack import ModelAttack
-from ldpaudit.attacks.row_channel_model import fit_row_channels
-from ldpaudit.attacks.synthetic_rows import OriginalShare, original_share
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.attacks.models.counts import clean_prior
+from ldpaudit.attacks.models.row_channel import fit_row_channels
+from ldpaudit.attacks.models.synthetic_rows import OriginalShare, original_share
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.release import FeatureTable, FloatArray, Release
 
 

@@ -6,7 +6,7 @@ from ldpaudit.attacks.confident_joint import confident_channel
 from ldpaudit.attacks.costs import Parts, Size
 from ldpaudit.attacks.interface import Model, Need
 from ldpaudit.attacks.model_attack import ModelAttack
-from ldpaudit.attacks.posterior_model import fit_posterior
+from ldpaudit.attacks.models.posterior import fit_posterior
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FloatArray, Release
 

@@ -7,7 +7,7 @@ import numpy as np
 from ldpaudit.attacks.bayes import BayesAttack
 from ldpaudit.attacks.costs import Parts, Size
 from ldpaudit.attacks.interface import Need, SharedModel, conditioned
-from ldpaudit.attacks.posterior_model import (
+from ldpaudit.attacks.models.posterior import (
     MOST_ROWS,
     PosteriorModel,
     fit_posterior,

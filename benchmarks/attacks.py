@@ -31,12 +31,12 @@ from sklearn.linear_model import LogisticRegression
 from ldpaudit.attacks import ATTACKS, Knowledge, create_attack
 from ldpaudit.attacks.costs import Size, cost_of
 from ldpaudit.attacks.interface import as_seen_by, missing_need, without_truth
-from ldpaudit.attacks.measures import ACCURACY, lower_bound, upper_bound
-from ldpaudit.attacks.scoring import score_fold
-from ldpaudit.audits.attack_estimates import best_estimates
-from ldpaudit.audits.attack_runs import AttackRun
-from ldpaudit.estimators.advantage import advantage_ceiling
-from ldpaudit.estimators.ranking import auc
+from ldpaudit.attacks.scoring.fold import score_fold
+from ldpaudit.attacks.scoring.measures import ACCURACY, lower_bound, upper_bound
+from ldpaudit.audits.label_inference.estimates import best_estimates
+from ldpaudit.audits.label_inference.runs import AttackRun
+from ldpaudit.estimators.intervals.ranking import auc
+from ldpaudit.estimators.label_inference.advantage import advantage_ceiling
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 

@@ -19,8 +19,8 @@ sys.path.insert(0, str(TESTS))
 
 import randomizers as r  # noqa: E402
 
-from ldpaudit.black_box import Claim, Request, audit_black_box  # noqa: E402
-from ldpaudit.estimators.binomial import (  # noqa: E402
+from ldpaudit.commands.black_box import Claim, Request, audit_black_box  # noqa: E402
+from ldpaudit.estimators.intervals.binomial import (  # noqa: E402
     clopper_pearson_lower,
     clopper_pearson_upper,
 )

@@ -10,14 +10,14 @@ import time
 
 import numpy as np
 
-from ldpaudit.estimators.epsilon_bounds import accuracy_bound
-from ldpaudit.estimators.odds_ratio import odds_ratio_bound
-from ldpaudit.estimators.strongest_bound import (
+from ldpaudit.estimators.epsilon.bounds import accuracy_bound
+from ldpaudit.estimators.epsilon.strongest import (
     METHODS,
     design_bounds,
     epsilon_evidence,
     gather_evidence,
 )
+from ldpaudit.estimators.intervals.odds_ratio import odds_ratio_bound
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0)
 ASYMMETRIC = np.array([[0.9, 0.1], [0.5, 0.5]])

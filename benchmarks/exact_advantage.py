@@ -17,13 +17,13 @@ import numpy as np
 import pandas as pd
 
 from ldpaudit.attacks.bayes import BayesAttack
-from ldpaudit.attacks.feature_cells import Cells
 from ldpaudit.attacks.interface import Knowledge, SharedModel, without_truth
-from ldpaudit.attacks.measures import ACCURACY, average, lower_bound, upper_bound
+from ldpaudit.attacks.models.cells import Cells
+from ldpaudit.attacks.models.posterior import CellTable, PosteriorModel
 from ldpaudit.attacks.oracle import OracleAttack
-from ldpaudit.attacks.posterior_model import CellTable, PosteriorModel
-from ldpaudit.attacks.scoring import score_fold
-from ldpaudit.estimators.advantage import informed_accuracy, uninformed_accuracy
+from ldpaudit.attacks.scoring.fold import score_fold
+from ldpaudit.attacks.scoring.measures import ACCURACY, average, lower_bound, upper_bound
+from ldpaudit.estimators.label_inference.advantage import informed_accuracy, uninformed_accuracy
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 

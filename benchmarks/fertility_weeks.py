@@ -26,15 +26,15 @@ from sklearn.preprocessing import OneHotEncoder
 
 from ldpaudit.learners import ReleaseRegressor
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.bin_design import optimal_bins
-from ldpaudit.mechanisms.debiased_rr import DebiasedRR
-from ldpaudit.mechanisms.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.exponential import DiscreteExponential
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.private_prior import private_prior, split_budget
-from ldpaudit.mechanisms.rr_top_k import RandomizedResponseTopK
-from ldpaudit.mechanisms.staircase import DiscreteStaircase
-from ldpaudit.mechanisms.unbiased_design import optimal_unbiased
+from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.exponential import DiscreteExponential
+from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase
+from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
+from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
+from ldpaudit.mechanisms.numeric.private_prior import private_prior, split_budget
+from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
+from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
 
 WEEKS = LabelRange(0, 52, 1)
 K = WEEKS.steps + 1

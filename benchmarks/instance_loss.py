@@ -22,14 +22,14 @@ from scipy.special import ndtri
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
-from ldpaudit.audits.instance_loss import InstanceLossAudit
+from ldpaudit.audits.instance_loss.audit import InstanceLossAudit
+from ldpaudit.audits.instance_loss.labels import measured_channel, measured_shares
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.loss_labels import measured_channel, measured_shares
 from ldpaudit.audits.models import cross_fitted_posterior
-from ldpaudit.estimators.bounded_mean import mean_lower
-from ldpaudit.estimators.claimed_loss import claimed_mean_loss
-from ldpaudit.estimators.critics import HeldOut
-from ldpaudit.estimators.divergences import certified_mean_loss, strongest
+from ldpaudit.estimators.intervals.bounded_mean import mean_lower
+from ldpaudit.estimators.loss.bound_if_claim_holds import claimed_mean_loss
+from ldpaudit.estimators.loss.critic import HeldOut
+from ldpaudit.estimators.loss.donsker_varadhan import certified_mean_loss, strongest
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 

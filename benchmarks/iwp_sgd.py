@@ -22,11 +22,11 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
 
 from ldpaudit.learners import IWPClassifier, IWPRegressor
-from ldpaudit.learners.iwp_sgd import ClassificationLoss, Problem, RegressionLoss
-from ldpaudit.learners.margin_losses import ExponentialLoss, QuadraticLoss
-from ldpaudit.learners.series_loss import log_loss
-from ldpaudit.mechanisms.gaussian import classical_sigma
-from ldpaudit.mechanisms.gaussian_rr import GaussianRR
+from ldpaudit.learners.iwp.margin_losses import ExponentialLoss, QuadraticLoss
+from ldpaudit.learners.iwp.series_loss import log_loss
+from ldpaudit.learners.iwp.sgd import ClassificationLoss, Problem, RegressionLoss
+from ldpaudit.mechanisms.response.gaussian import classical_sigma
+from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
 
 ROWS = 1_000_000
 SGD = {"ridge": 5.0, "radius": 0.5, "step": 1e-4, "fit_intercept": False, "shuffle": False}

@@ -14,11 +14,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.exponential import DiscreteExponential
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.rr_top_k import RandomizedResponseTopK
-from ldpaudit.mechanisms.staircase import DiscreteStaircase
+from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.exponential import DiscreteExponential
+from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase
+from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
 
 N = 10_000_000
 PAPER = {0.5: 274.11, 1.0: 274.11, 2.0: 274.11, 4.0: 138.00, 8.0: 11.58}

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 
-from ldpaudit.estimators.metric import score_space
-from ldpaudit.estimators.neighbors import count_labels
+from ldpaudit.estimators.neighbors.counts import count_labels
+from ldpaudit.estimators.neighbors.metric import score_space
 
 DIMENSIONS, WEIGHT, PRIOR, K = 18, 0.25, 0.457, 1000
 COMPARED = 10_000

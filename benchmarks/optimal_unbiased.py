@@ -6,7 +6,7 @@ Priors are synthetic: 52 labels like weeks worked (45 % at the top) and 401 labe
 prices (log-normal). Times are processor seconds of one thread, the least of the repeats; a linear
 program runs once. Three forms of one program on scipy's HiGHS: "printed" has a row for every pair
 of labels and output (Badanidiyuru et al. 2023, Algorithm 1), "two-sided" compares each probability
-with a lowest one from above and below, "one-sided" is `ldpaudit.mechanisms.mesh_program`.
+with a lowest one from above and below, "one-sided" is `ldpaudit.mechanisms.numeric.mesh_program`.
 """
 
 import argparse
@@ -28,9 +28,9 @@ import scipy
 import scipy.optimize
 import scipy.sparse as sp
 
-from ldpaudit.mechanisms.interval_columns import lowered_growth
-from ldpaudit.mechanisms.mesh_program import design_on_outputs, feasible_outputs
-from ldpaudit.mechanisms.unbiased_design import closed_form, optimal_unbiased
+from ldpaudit.mechanisms.numeric.interval.columns import lowered_growth
+from ldpaudit.mechanisms.numeric.mesh_program import design_on_outputs, feasible_outputs
+from ldpaudit.mechanisms.numeric.unbiased_design import closed_form, optimal_unbiased
 
 Floats = npt.NDArray[np.float64]
 

@@ -26,11 +26,11 @@ from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.renyi import RenyiAudit
-from ldpaudit.estimators.binomial import clopper_pearson_lower, clopper_pearson_upper
-from ldpaudit.estimators.renyi import renyi_bounds
-from ldpaudit.estimators.renyi_critics import Scores
-from ldpaudit.estimators.renyi_points import renyi_points
+from ldpaudit.audits.renyi.audit import RenyiAudit
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
+from ldpaudit.estimators.renyi.critics import Scores
+from ldpaudit.estimators.renyi.divergence import renyi_bounds
+from ldpaudit.estimators.renyi.points import renyi_points
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 

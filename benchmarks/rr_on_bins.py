@@ -20,8 +20,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.mechanisms.bin_costs import SquaredBinCosts
-from ldpaudit.mechanisms.bin_design import optimal_bins
+from ldpaudit.mechanisms.numeric.bin_costs import SquaredBinCosts
+from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 
 Floats = npt.NDArray[np.float64]
 

@@ -21,12 +21,12 @@ from scipy.stats import ks_2samp
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
-from ldpaudit.estimators.discriminators import fit_discriminator
-from ldpaudit.estimators.memorisation import count_memorisation
-from ldpaudit.estimators.ranking import auc
+from ldpaudit.estimators.intervals.ranking import auc
+from ldpaudit.estimators.renyi.discriminators.discriminator import fit_discriminator
+from ldpaudit.estimators.synthetic.memorisation import count_memorisation
 from ldpaudit.learners import ReleaseClassifier
 from ldpaudit.learners.network import NetworkOptions
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.synthesis import generator
 
 SEED = 20260101

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ldpaudit.datasets.formats.tabular import DECLARATION_KEY
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import missing_column, quoted
-from ldpaudit.datasets.tabular import DECLARATION_KEY
 from ldpaudit.errors import InputError
 from ldpaudit.release import Declaration
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpaudit.datasets.beside.local_reports import ReportReading, Reports
 from ldpaudit.datasets.labels import (
     LabelColumn,
     check_not_continuous,
@@ -16,7 +17,6 @@ from ldpaudit.datasets.labels import (
     too_many,
 )
 from ldpaudit.datasets.numbers import encode_numbers
-from ldpaudit.datasets.reports import ReportReading, Reports
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericLabels, NumericView
 from ldpaudit.randomness import child_generator

@@ -7,9 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from ldpaudit.datasets.bags import bag_column, read_bags
-from ldpaudit.datasets.companions import encode_together, open_beside
-from ldpaudit.datasets.csv_file import SUFFIXES, CsvFile
+from ldpaudit.datasets.beside.bags import bag_column, read_bags
+from ldpaudit.datasets.beside.companions import encode_together, open_beside
+from ldpaudit.datasets.beside.labelled_rows import LabelledRows
+from ldpaudit.datasets.beside.leak_warnings import warnings_about
+from ldpaudit.datasets.beside.local_reports import ReportReading, read_reports
+from ldpaudit.datasets.beside.truth import Truth, read_truth, true_labels
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.domains import (
     EncodedLabels,
@@ -18,16 +21,13 @@ from ldpaudit.datasets.domains import (
     encode_reported,
 )
 from ldpaudit.datasets.features import EncodedFeatures
-from ldpaudit.datasets.labelled_rows import LabelledRows
+from ldpaudit.datasets.formats.csv_file import SUFFIXES, CsvFile
+from ldpaudit.datasets.formats.locations import locate
+from ldpaudit.datasets.formats.tabular import TableSource, open_table
 from ldpaudit.datasets.labels import LabelColumn, most_classes, read_labels
-from ldpaudit.datasets.leftovers import warnings_about
-from ldpaudit.datasets.locations import locate
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.numbers import read_numbers
-from ldpaudit.datasets.reports import ReportReading, read_reports
 from ldpaudit.datasets.roles import Roles, assign_roles
-from ldpaudit.datasets.tabular import TableSource, open_table
-from ldpaudit.datasets.truth import Truth, read_truth, true_labels
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.release import Bags, Declaration, Release, ReleasedLabels, TrueLabels

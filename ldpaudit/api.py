@@ -105,10 +105,10 @@ def audit(
     """
     from ldpaudit.audits.interface import DEFAULT_BUDGET, Plan
     from ldpaudit.datasets import read_release
-    from ldpaudit.datasets.canaries import with_canaries
-    from ldpaudit.datasets.public_posterior import with_public_posterior
-    from ldpaudit.datasets.slices import read_slices
-    from ldpaudit.mechanisms.numeric_view import declared_view
+    from ldpaudit.datasets.beside.canaries import with_canaries
+    from ldpaudit.datasets.beside.public_posterior import with_public_posterior
+    from ldpaudit.datasets.beside.slices import read_slices
+    from ldpaudit.mechanisms.numeric.view import declared_view
     from ldpaudit.pipeline import run_audit
     from ldpaudit.policy import load_policy
 

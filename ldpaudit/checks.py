@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.policy import ExceedanceSection, LimitSection, Policy, RenyiSection
-from ldpaudit.reports.numbers import number
+from ldpaudit.reports.text.numbers import number
 from ldpaudit.result import Curve, Estimate, Finding, Side, Verdict
 
 POWER = "power.min_detectable_excess"

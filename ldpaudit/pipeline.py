@@ -31,15 +31,15 @@ from ldpaudit.result import (
 from ldpaudit.verdict import judge, no_check_could_run
 
 AUDITS = {
-    "mechanism": "ldpaudit.audits.mechanism:MechanismAudit",
-    "instance-loss": "ldpaudit.audits.instance_loss:InstanceLossAudit",
-    "label-inference": "ldpaudit.audits.label_inference:LabelInferenceAudit",
-    "numeric-inference": "ldpaudit.audits.numeric_inference:NumericInferenceAudit",
-    "observational": "ldpaudit.audits.observational:ObservationalAudit",
-    "aggregates": "ldpaudit.audits.aggregates:AggregatesAudit",
-    "renyi": "ldpaudit.audits.renyi:RenyiAudit",
-    "synthetic": "ldpaudit.audits.synthetic:SyntheticAudit",
-    "power": "ldpaudit.audits.power:PowerAudit",
+    "mechanism": "ldpaudit.audits.mechanism.audit:MechanismAudit",
+    "instance-loss": "ldpaudit.audits.instance_loss.audit:InstanceLossAudit",
+    "label-inference": "ldpaudit.audits.label_inference.audit:LabelInferenceAudit",
+    "numeric-inference": "ldpaudit.audits.numeric_inference.audit:NumericInferenceAudit",
+    "observational": "ldpaudit.audits.observational.audit:ObservationalAudit",
+    "aggregates": "ldpaudit.audits.aggregates.audit:AggregatesAudit",
+    "renyi": "ldpaudit.audits.renyi.audit:RenyiAudit",
+    "synthetic": "ldpaudit.audits.synthetic.audit:SyntheticAudit",
+    "power": "ldpaudit.audits.power.audit:PowerAudit",
 }
 """The built-in audits in the order in which they run; imported when they do."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ldpaudit.checks import POWER, Draft, Evidence, draft_checks
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.policy import Policy, Waiver
-from ldpaudit.reports.numbers import against, number, percent
+from ldpaudit.reports.text.numbers import against, number, percent
 from ldpaudit.result import AuditRecord, Check, Note, Verdict
 
 _SMALLEST_ALPHA = 1e-12

@@ -7,9 +7,9 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ldpaudit.reports.text import shown
-from ldpaudit.reports.view import View, all_numbers, view_of
-from ldpaudit.reports.wording import GLOSSARY, LIMITS, MARKS
+from ldpaudit.reports.pages.view import View, all_numbers, view_of
+from ldpaudit.reports.text.harmless import shown
+from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS
 from ldpaudit.result import AuditResult
 
 LARGEST_PAGE = 300_000

@@ -4,18 +4,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ldpaudit.reports.curve_figures import (
+from ldpaudit.reports.charts.curves import (
     curve_figure,
     curve_table,
     histogram_figure,
     histogram_table,
 )
-from ldpaudit.reports.figures import Cell, Figure, Table, attack_figure, epsilon_figure
-from ldpaudit.reports.numbers import number, rows
-from ldpaudit.reports.quantities import Printer, Quantity, is_epsilon
-from ldpaudit.reports.renyi_figures import is_divergence, renyi_figures
-from ldpaudit.reports.text import shown
-from ldpaudit.reports.wording import ATTACKS, METRICS, REFERENCE_WORDS, group_name, missing, name_of
+from ldpaudit.reports.charts.intervals import Cell, Figure, Table, attack_figure, epsilon_figure
+from ldpaudit.reports.charts.renyi import is_divergence, renyi_figures
+from ldpaudit.reports.text.harmless import shown
+from ldpaudit.reports.text.numbers import number, rows
+from ldpaudit.reports.text.quantities import Printer, Quantity, is_epsilon
+from ldpaudit.reports.text.wording import (
+    ATTACKS,
+    METRICS,
+    REFERENCE_WORDS,
+    group_name,
+    missing,
+    name_of,
+)
 from ldpaudit.result import AuditResult, Estimate
 
 REFERENCES: Final = ("prior", "features-only", "ceiling", "optimum")

@@ -6,7 +6,7 @@ import pytest
 from ldpaudit.datasets import read_release
 from ldpaudit.demonstration import demo_tables, write_demo
 from ldpaudit.errors import OutputError
-from ldpaudit.estimators.binomial import clopper_pearson
+from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.mechanisms import from_declaration
 
 

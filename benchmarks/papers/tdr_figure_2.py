@@ -24,15 +24,15 @@ from picture import Line, Panel, save
 from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from ldpaudit.attacks.design_matrix import BoostingMatrix
+from ldpaudit.attacks.models.design_matrix import BoostingMatrix
 from ldpaudit.datasets import read_release
-from ldpaudit.estimators.binomial import clopper_pearson_lower, clopper_pearson_upper
-from ldpaudit.estimators.exceedance import ErrorBudget, Exceedance, exceedance
-from ldpaudit.estimators.instance_loss import mean_loss
-from ldpaudit.estimators.loss_bounds import mean_loss_lower
-from ldpaudit.estimators.metric import fit_metric, score_space
-from ldpaudit.estimators.neighbors import count_labels, default_neighbors
-from ldpaudit.estimators.posterior_box import PosteriorBox
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
+from ldpaudit.estimators.loss.bounds import mean_loss_lower
+from ldpaudit.estimators.loss.exceedance import ErrorBudget, Exceedance, exceedance
+from ldpaudit.estimators.loss.instance_loss import mean_loss
+from ldpaudit.estimators.loss.posterior_intervals import PosteriorBox
+from ldpaudit.estimators.neighbors.counts import count_labels, default_neighbors
+from ldpaudit.estimators.neighbors.metric import fit_metric, score_space
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable
 

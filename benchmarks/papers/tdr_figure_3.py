@@ -26,12 +26,12 @@ from picture import save
 from tdr_figure_3_tables import Point, panels, print_accuracies, print_attackers, print_claims
 
 from ldpaudit.attacks.interface import conditioned
-from ldpaudit.attacks.synthetic_rows import Discrimination, original_share
-from ldpaudit.estimators.discriminators import fit_discriminator
+from ldpaudit.attacks.models.synthetic_rows import Discrimination, original_share
+from ldpaudit.estimators.renyi.discriminators.discriminator import fit_discriminator
 from ldpaudit.learners import ReleaseClassifier
 from ldpaudit.learners.network import NetworkOptions
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.release import SyntheticTable
 
 CLASSES = (0, 1)

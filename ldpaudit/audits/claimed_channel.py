@@ -6,8 +6,8 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
-from ldpaudit.mechanisms.numeric_view import group_channel, view_channel
+from ldpaudit.mechanisms.numeric.view import group_channel, view_channel
+from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 from ldpaudit.numeric_labels import NumericLabels
 from ldpaudit.release import IndexArray
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
-from ldpaudit.datasets.slices import Slices
+from ldpaudit.datasets.beside.slices import Slices
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from ldpaudit.attacks.posterior_model import PosteriorModel, fit_posterior
+from ldpaudit.attacks.models.posterior import PosteriorModel, fit_posterior
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray, IntArray
@@ -27,7 +27,7 @@ def cross_fitted_posterior(context: AuditContext, target: Target) -> FloatArray:
     -------
     float64 array of shape (n, K)
         Rows sum to 1, every entry is at least
-        :data:`ldpaudit.attacks.posterior_model.PROBABILITY_FLOOR`. Given one half, the other
+        :data:`ldpaudit.attacks.models.posterior.PROBABILITY_FLOOR`. Given one half, the other
         half's rows are independent of the model that scores them. Cached; not to be written to.
 
     Raises

@@ -110,9 +110,9 @@ def compare(
     _debug: Debug = False,
 ) -> None:
     """Hold releases of the same data side by side: leakage, attacks, what can be learnt."""
-    from ldpaudit.comparing.command import compare_releases, worst_verdict
-    from ldpaudit.comparing.files import Outputs
-    from ldpaudit.comparing.request import CompareRequest, queries_of
+    from ldpaudit.commands.compare.command import compare_releases, worst_verdict
+    from ldpaudit.commands.compare.files import Outputs
+    from ldpaudit.commands.compare.request import CompareRequest, queries_of
 
     request = CompareRequest(
         inputs=tuple(inputs),

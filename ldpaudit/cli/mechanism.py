@@ -50,9 +50,9 @@ def describe(
     _debug: Debug = False,
 ) -> None:
     """Say everything that is exactly known of a mechanism: ε, λ, δ(ε), Rényi curve, error."""
-    from ldpaudit.designing.describing import DescribeRequest, describe
-    from ldpaudit.designing.files import Outputs
-    from ldpaudit.designing.specification import Specification, settings
+    from ldpaudit.commands.mechanism.describe import DescribeRequest, describe
+    from ldpaudit.commands.mechanism.files import Outputs
+    from ldpaudit.commands.mechanism.specification import Specification, settings
     from ldpaudit.mechanisms import full_name
 
     wanted = Specification(full_name(name), epsilon, lambda_, settings(more or ()), loss.value)
@@ -69,8 +69,8 @@ def channel(
     _debug: Debug = False,
 ) -> None:
     """Analyse a channel matrix exactly."""
-    from ldpaudit.designing.describing import describe_channel
-    from ldpaudit.designing.files import Outputs
+    from ldpaudit.commands.mechanism.describe import describe_channel
+    from ldpaudit.commands.mechanism.files import Outputs
 
     describe_channel(file, prior, Outputs(json, html))
 
@@ -101,8 +101,8 @@ def design(
     _debug: Debug = False,
 ) -> None:
     """Compare all mechanisms for a prior, a loss and ε, and say which to take."""
-    from ldpaudit.designing.design import DesignRequest, design
-    from ldpaudit.designing.files import Outputs
+    from ldpaudit.commands.mechanism.design import DesignRequest, design
+    from ldpaudit.commands.mechanism.files import Outputs
 
     design(
         DesignRequest(
@@ -137,8 +137,8 @@ def compose(
     _debug: Debug = False,
 ) -> None:
     """Say what several releases of the same labels give away together."""
-    from ldpaudit.designing.composing import ComposeRequest, compose_releases
-    from ldpaudit.designing.files import Outputs
+    from ldpaudit.commands.mechanism.compose import ComposeRequest, compose_releases
+    from ldpaudit.commands.mechanism.files import Outputs
 
     outputs = Outputs(json, html)
     compose_releases(ComposeRequest(tuple(releases), classes, labels, prior, loss.value, outputs))

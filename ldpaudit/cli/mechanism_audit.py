@@ -50,7 +50,7 @@ def audit(
     _debug: Debug = False,
 ) -> None:
     """Audit any randomizer by its outputs: a certified lower bound of its ε."""
-    from ldpaudit.black_box import Claim, Request, parse_inputs, run_and_write
+    from ldpaudit.commands.black_box import Claim, Request, parse_inputs, run_and_write
 
     request = Request(
         function=function,

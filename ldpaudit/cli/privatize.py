@@ -138,11 +138,11 @@ def privatize(
     _debug: Debug = False,
 ) -> None:
     """Apply a mechanism to a table and write the release with its declaration inside."""
-    from ldpaudit.datasets.priors import split_labels
+    from ldpaudit.commands.privatize import PrivatizeRequest
+    from ldpaudit.commands.privatize import privatize as apply
+    from ldpaudit.commands.privatize.summary import summary_lines
+    from ldpaudit.datasets.beside.priors import split_labels
     from ldpaudit.mechanisms import full_name
-    from ldpaudit.privatizing import PrivatizeRequest
-    from ldpaudit.privatizing import privatize as apply
-    from ldpaudit.privatizing.summary import summary_lines
     from ldpaudit.terminal import progress_on_terminal, say
 
     request = PrivatizeRequest(

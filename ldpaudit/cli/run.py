@@ -112,7 +112,7 @@ def run(
     _debug: Debug = False,
 ) -> None:
     """Audit a released dataset and write the report."""
-    from ldpaudit.running import Request, audit_release, claim_from_options, report_paths
+    from ldpaudit.commands.run.work import Request, audit_release, claim_from_options, report_paths
 
     paths = report_paths(release, html, json)
     request = Request(
@@ -157,7 +157,7 @@ def demo(
     _debug: Debug = False,
 ) -> None:
     """Audit two releases of an embedded sample: an honest one and one that leaks too much."""
-    from ldpaudit.running import run_demo
+    from ldpaudit.commands.run.work import run_demo
 
     raise typer.Exit(run_demo(folder, seed))
 
@@ -168,7 +168,7 @@ def report(
     _debug: Debug = False,
 ) -> None:
     """Render a stored result again."""
-    from ldpaudit.running import render_again
+    from ldpaudit.commands.run.work import render_again
 
     typer.echo(render_again(result, html))
 

@@ -121,10 +121,10 @@ def sweep(
     _debug: Debug = False,
 ) -> None:
     """Before releasing: simulate, audit and learn over a grid, and find the least noise."""
+    from ldpaudit.commands.sweep.command import Places, run_sweep
+    from ldpaudit.commands.sweep.grid import parse_grid
+    from ldpaudit.commands.sweep.request import SweepRequest, full_names
     from ldpaudit.errors import InputError
-    from ldpaudit.sweeping.grid import parse_grid
-    from ldpaudit.sweeping.presenting import Places, run_sweep
-    from ldpaudit.sweeping.request import SweepRequest, full_names
 
     if (lambda_ is None) == (epsilon is None):
         raise InputError("A sweep must be given one grid: --lambda or --epsilon.")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from ldpaudit.learners.classifier import ReleaseClassifier
-    from ldpaudit.learners.iwp_classifier import IWPClassifier
-    from ldpaudit.learners.iwp_regressor import IWPRegressor
+    from ldpaudit.learners.iwp.classifier import IWPClassifier
+    from ldpaudit.learners.iwp.regressor import IWPRegressor
     from ldpaudit.learners.regressor import ReleaseRegressor
 
 __all__ = ["IWPClassifier", "IWPRegressor", "ReleaseClassifier", "ReleaseRegressor"]
@@ -17,8 +17,8 @@ __all__ = ["IWPClassifier", "IWPRegressor", "ReleaseClassifier", "ReleaseRegress
 _HOMES: Final = {
     "ReleaseClassifier": "classifier",
     "ReleaseRegressor": "regressor",
-    "IWPClassifier": "iwp_classifier",
-    "IWPRegressor": "iwp_regressor",
+    "IWPClassifier": "iwp.classifier",
+    "IWPRegressor": "iwp.regressor",
 }
 
 

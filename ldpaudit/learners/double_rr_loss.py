@@ -15,8 +15,8 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.learners.corrections import label_targets
-from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.finite import check_codes
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.release import FloatArray, IntArray
 
 

@@ -20,7 +20,7 @@ from ldpaudit.learners.logistic import (
 from ldpaudit.learners.network import NetworkOptions, RowLoss, fit_network
 from ldpaudit.learners.scaling import Scaling
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray, IntArray
 

@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.finite import check_codes, codes_of
-from ldpaudit.mechanisms.gaussian_rr import GaussianRR
 from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
 from ldpaudit.release import IntArray, Label
 
 Correction = Literal["forward", "backward", "unbiased"]

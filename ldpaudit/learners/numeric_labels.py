@@ -9,8 +9,8 @@ import numpy.typing as npt
 from ldpaudit.errors import InputError
 from ldpaudit.learners.noise_model import Noise
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.finite import as_array, codes_of
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.release import FloatArray
 
 _TOLERANCE = 1e-8

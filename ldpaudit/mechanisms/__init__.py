@@ -9,7 +9,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.explicit import ExplicitChannel, UnknownMechanism
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.parameters import did_you_mean
-from ldpaudit.mechanisms.randomized_response import (
+from ldpaudit.mechanisms.response.randomized_response import (
     RandomizedResponse,
     epsilon_of_lambda,
     lambda_of_epsilon,
@@ -30,23 +30,23 @@ __all__ = [
 ]
 
 _FAMILIES: Final[Mapping[str, tuple[str, str]]] = {
-    "randomized-response": ("randomized_response", "RandomizedResponse"),
+    "randomized-response": ("response.randomized_response", "RandomizedResponse"),
     "channel": ("explicit", "ExplicitChannel"),
     "unknown": ("explicit", "UnknownMechanism"),
-    "rr-top-k": ("rr_top_k", "RandomizedResponseTopK"),
-    "model-based-rr": ("model_based_rr", "ModelBasedRR"),
-    "double-rr": ("double_rr", "DoubleRR"),
-    "dummy-features-rr": ("dummy_features_rr", "DummyFeaturesRR"),
-    "rr-on-bins": ("rr_on_bins", "RROnBins"),
-    "optimal-unbiased": ("optimal_unbiased", "OptimalUnbiased"),
-    "debiased-rr": ("debiased_rr", "DebiasedRR"),
-    "laplace": ("laplace", "Laplace"),
-    "discrete-laplace": ("discrete_laplace", "DiscreteLaplace"),
-    "staircase": ("staircase", "Staircase"),
-    "discrete-staircase": ("staircase", "DiscreteStaircase"),
-    "exponential": ("exponential", "ExponentialFamily"),
-    "gaussian-rr": ("gaussian_rr", "GaussianRR"),
-    "label-proportions": ("label_proportions", "LabelProportions"),
+    "rr-top-k": ("response.rr_top_k", "RandomizedResponseTopK"),
+    "model-based-rr": ("response.model_based_rr", "ModelBasedRR"),
+    "double-rr": ("response.double_rr", "DoubleRR"),
+    "dummy-features-rr": ("response.dummy_features_rr", "DummyFeaturesRR"),
+    "rr-on-bins": ("numeric.rr_on_bins", "RROnBins"),
+    "optimal-unbiased": ("numeric.optimal_unbiased", "OptimalUnbiased"),
+    "debiased-rr": ("numeric.debiased_rr", "DebiasedRR"),
+    "laplace": ("noise.laplace", "Laplace"),
+    "discrete-laplace": ("noise.discrete_laplace", "DiscreteLaplace"),
+    "staircase": ("noise.staircase", "Staircase"),
+    "discrete-staircase": ("noise.staircase", "DiscreteStaircase"),
+    "exponential": ("noise.exponential", "ExponentialFamily"),
+    "gaussian-rr": ("response.gaussian_rr", "GaussianRR"),
+    "label-proportions": ("aggregates.label_proportions", "LabelProportions"),
     "frequency-oracle": ("frequency_oracles", "FrequencyOracle"),
 }
 """Where each name of the contract lives: a module of this package and a class with the class

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ldpaudit.synthesis.factory import GENERATORS, generator
-    from ldpaudit.synthesis.gan import ConditionalGan
+    from ldpaudit.synthesis.gan.generator import ConditionalGan
     from ldpaudit.synthesis.interface import Generator
     from ldpaudit.synthesis.mixture import ClassMixtures
     from ldpaudit.synthesis.saving import load_generator, save_generator
@@ -28,7 +28,7 @@ __all__ = [
 _PLACES = {
     "GENERATORS": "factory",
     "ClassMixtures": "mixture",
-    "ConditionalGan": "gan",
+    "ConditionalGan": "gan.generator",
     "Generator": "interface",
     "UserTable": "user_table",
     "generator": "factory",

@@ -7,7 +7,7 @@ import numpy as np
 
 from ldpaudit.errors import GeneratorDivergedError
 from ldpaudit.release import Float32Array, FloatArray, IntArray
-from ldpaudit.synthesis.encoded import EncodedRows
+from ldpaudit.synthesis.codecs.encoded import EncodedRows
 
 ROWS_PER_COMPONENT = 50
 _MOST_FACTORS = 60

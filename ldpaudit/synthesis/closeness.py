@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from ldpaudit.release import Float32Array, FloatArray, IntArray
-from ldpaudit.synthesis.networks import NOISE
+from ldpaudit.synthesis.gan.networks import NOISE
 
 _DIRECTIONS = 64
 _MOST_ROWS = 1000

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from ldpaudit.errors import InputError
-from ldpaudit.synthesis.gan import ConditionalGan
+from ldpaudit.synthesis.gan.generator import ConditionalGan
 from ldpaudit.synthesis.interface import Generator
 from ldpaudit.synthesis.mixture import ClassMixtures
 

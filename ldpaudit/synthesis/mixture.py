@@ -10,9 +10,10 @@ from ldpaudit.errors import InputError
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import IntArray
-from ldpaudit.synthesis.batches import check_class_sizes
 from ldpaudit.synthesis.class_mixture import ROWS_PER_COMPONENT, ClassMixture
-from ldpaudit.synthesis.encoded import EncodedRows
+from ldpaudit.synthesis.codecs.encoded import EncodedRows
+from ldpaudit.synthesis.codecs.table import TableCodec
+from ldpaudit.synthesis.gan.batches import check_class_sizes
 from ldpaudit.synthesis.interface import (
     VERSION,
     DeviceName,
@@ -21,7 +22,6 @@ from ldpaudit.synthesis.interface import (
     check_training_set,
     not_fitted,
 )
-from ldpaudit.synthesis.table_codec import TableCodec
 
 
 class ClassMixtures:
@@ -118,7 +118,7 @@ class ClassMixtures:
         """Return everything that :meth:`from_state` needs, as tensors and plain values."""
         import torch
 
-        from ldpaudit.synthesis.codec_state import codec_state
+        from ldpaudit.synthesis.codecs.state import codec_state
 
         if self._codec is None:
             raise not_fitted()
@@ -139,7 +139,7 @@ class ClassMixtures:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "ClassMixtures":
         """Rebuild a fitted generator."""
-        from ldpaudit.synthesis.codec_state import codec_from_state
+        from ldpaudit.synthesis.codecs.state import codec_from_state
 
         found = cls(trained_on=state["trained_on"], components=int(state["components"]))
         found._seed, found._rows = state["seed"], int(state["rows"])

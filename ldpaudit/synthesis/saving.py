@@ -13,7 +13,7 @@ from ldpaudit.errors import InputError, OutputError
 from ldpaudit.synthesis.interface import VERSION
 
 if TYPE_CHECKING:
-    from ldpaudit.synthesis.gan import ConditionalGan
+    from ldpaudit.synthesis.gan.generator import ConditionalGan
     from ldpaudit.synthesis.mixture import ClassMixtures
 
 _FORMAT = "ldpaudit-generator"
@@ -88,7 +88,7 @@ def load_generator(path: str | os.PathLike[str]) -> "ConditionalGan | ClassMixtu
 
 
 def _rebuilt(content: dict[str, Any], name: str) -> "ConditionalGan | ClassMixtures":
-    from ldpaudit.synthesis.gan import ConditionalGan
+    from ldpaudit.synthesis.gan.generator import ConditionalGan
     from ldpaudit.synthesis.mixture import ClassMixtures
 
     makers: dict[str, Callable[[Mapping[str, Any]], ConditionalGan | ClassMixtures]] = {

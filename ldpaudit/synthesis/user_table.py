@@ -9,6 +9,7 @@ import pyarrow as pa
 from ldpaudit.errors import InputError
 from ldpaudit.progress import Progress
 from ldpaudit.release import IndexArray, IntArray
+from ldpaudit.synthesis.codecs.table import check_same_schema
 from ldpaudit.synthesis.interface import (
     VERSION,
     DeviceName,
@@ -17,7 +18,6 @@ from ldpaudit.synthesis.interface import (
     check_training_set,
     not_fitted,
 )
-from ldpaudit.synthesis.table_codec import check_same_schema
 
 
 class UserTable:

@@ -9,9 +9,9 @@ from ldpaudit.attacks.interface import (
     without_truth,
 )
 from ldpaudit.attacks.knn import neighbors_for
-from ldpaudit.attacks.label_counts import clean_prior, measured_channel
+from ldpaudit.attacks.models.counts import clean_prior, measured_channel
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.advantage import informed_accuracy
+from ldpaudit.estimators.label_inference.advantage import informed_accuracy
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 

@@ -2,7 +2,7 @@ import pytest
 
 from ldpaudit.attacks import ATTACKS, Knowledge, create_attack
 from ldpaudit.attacks.costs import Size, affordable, cost_of
-from ldpaudit.audits.attack_budget import Budget, LeftOut
+from ldpaudit.audits.label_inference.budget import Budget, LeftOut
 from ldpaudit.mechanisms import RandomizedResponse
 
 SMALL, LARGE = Size(1_000, 5, 2), Size(500_000, 20, 2)

@@ -6,11 +6,11 @@ from scipy.special import expit
 
 from ldpaudit.attacks import Knowledge, create_attack
 from ldpaudit.attacks.interface import missing_need, without_truth
+from ldpaudit.attacks.models.synthetic_rows import Discrimination, Recognition
 from ldpaudit.attacks.prior_shift import PriorShiftAttack
-from ldpaudit.attacks.synthetic_rows import Discrimination, Recognition
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.double_rr import DoubleRR
-from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 from ldpaudit.release import (
     FeatureTable,
     Release,
@@ -182,7 +182,7 @@ def test_the_release_s_own_prior_shifts_nothing():
     release, mechanism, _ = double_release(600, 7)
     knowledge = Knowledge(mechanism.label_channel)
     bayes = create_attack("bayes", knowledge).fit(release, np.random.default_rng(0))
-    from ldpaudit.attacks.label_counts import clean_prior
+    from ldpaudit.attacks.models.counts import clean_prior
 
     own = clean_prior(release.released, mechanism.label_channel.matrix)
     same = PriorShiftAttack(knowledge, own).fit(release, np.random.default_rng(0))

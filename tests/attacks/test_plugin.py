@@ -10,7 +10,7 @@ import pytest
 
 from ldpaudit.attacks import ATTACKS, available_attacks
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.label_inference import LabelInferenceAudit
+from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 

@@ -9,12 +9,18 @@ from scipy.stats import binom
 
 from ldpaudit.attacks import ATTACKS, Knowledge, create_attack
 from ldpaudit.attacks.interface import without_truth
-from ldpaudit.attacks.measures import ACCURACY, ADVANTAGE, gain_lower, lower_bound, upper_bound
-from ldpaudit.attacks.scoring import score_fold
-from ldpaudit.audits import attack_budget
+from ldpaudit.attacks.scoring.fold import score_fold
+from ldpaudit.attacks.scoring.measures import (
+    ACCURACY,
+    ADVANTAGE,
+    gain_lower,
+    lower_bound,
+    upper_bound,
+)
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.label_inference import LabelInferenceAudit
+from ldpaudit.audits.label_inference import budget as attack_budget
+from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.release import FeatureTable, FloatArray, Release, ReleasedLabels, TrueLabels

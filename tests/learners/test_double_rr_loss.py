@@ -6,7 +6,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.learners import ReleaseClassifier
 from ldpaudit.learners.double_rr_loss import double_targets
 from ldpaudit.learners.network import NetworkOptions
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
 
 
 def expectations(seed, k=3, cells=4, noise=0.4):

@@ -4,7 +4,7 @@ import torch
 
 from ldpaudit.learners import ReleaseClassifier
 from ldpaudit.learners.network import NetworkOptions
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
 
 
 @pytest.fixture(autouse=True)

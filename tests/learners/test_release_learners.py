@@ -14,7 +14,7 @@ from ldpaudit.learners.network import NetworkOptions
 from ldpaudit.learners.numeric_labels import unbiased_values
 from ldpaudit.learners.released_boosting import nearest_source
 from ldpaudit.mechanisms import Channel, RandomizedResponse, from_declaration
-from ldpaudit.mechanisms.gaussian_rr import GaussianRR
+from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
 
 SMALL = NetworkOptions(hidden=(16,), epochs=40, learning_rate=0.02)
 SHORT = NetworkOptions(hidden=(16,), epochs=6, batch_size=256, learning_rate=0.02)

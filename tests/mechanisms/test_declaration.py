@@ -63,9 +63,9 @@ def test_a_bad_declaration_is_refused(name: str, parameters: dict[str, Any], mes
 
 
 def test_the_solvers_types_come_back_from_their_declaration() -> None:
-    from ldpaudit.mechanisms.bin_design import optimal_bins
-    from ldpaudit.mechanisms.debiased_rr import DebiasedRR
-    from ldpaudit.mechanisms.unbiased_design import optimal_unbiased
+    from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
+    from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
+    from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
 
     classes, prior = (0, 1, 2, 5), np.array([0.4, 0.3, 0.2, 0.1])
     for mechanism in (

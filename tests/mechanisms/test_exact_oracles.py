@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 from mpmath import exp, inf, log, mp, mpf, quad
 
-from ldpaudit.mechanisms.bin_design import optimal_bins
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.debiased_rr import DebiasedRR
-from ldpaudit.mechanisms.discrete_laplace import DiscreteLaplace
 from ldpaudit.mechanisms.explicit import ExplicitChannel
-from ldpaudit.mechanisms.exponential import DiscreteExponential, Exponential
-from ldpaudit.mechanisms.gaussian_rr import GaussianRR
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
-from ldpaudit.mechanisms.rr_top_k import RandomizedResponseTopK
-from ldpaudit.mechanisms.staircase import DiscreteStaircase, Staircase
-from ldpaudit.mechanisms.unbiased_design import optimal_unbiased
+from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.exponential import DiscreteExponential, Exponential
+from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase
+from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
+from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
+from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
+from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
+from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
+from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
 
 EPSILONS = (0.1, 1.0, 4.0, 8.0)
 ORDERS = (0.5, 1.0, 1.5, 2.0, 8.0, 32.0)

@@ -14,25 +14,25 @@ from scipy import integrate, stats
 from ldpaudit import mechanisms
 from ldpaudit.errors import InputError, MissingDependencyError
 from ldpaudit.mechanisms import from_declaration, names
-from ldpaudit.mechanisms.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.double_rr import DoubleRR
-from ldpaudit.mechanisms.dummy_features_rr import DummyFeaturesRR
-from ldpaudit.mechanisms.exponential import DiscreteExponential, Exponential
-from ldpaudit.mechanisms.gaussian import (
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.exponential import DiscreteExponential, Exponential
+from ldpaudit.mechanisms.noise.laplace import Laplace
+from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase
+from ldpaudit.mechanisms.numeric.rounding import UnbiasedRounding
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms.response.dummy_features_rr import DummyFeaturesRR
+from ldpaudit.mechanisms.response.gaussian import (
     classical_sigma,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_sigma,
 )
-from ldpaudit.mechanisms.gaussian_rr import GaussianRR
-from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
-from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.laplace import Laplace
-from ldpaudit.mechanisms.model_based_rr import ModelBasedRR
-from ldpaudit.mechanisms.randomized_response import RandomizedResponse
-from ldpaudit.mechanisms.rounding import UnbiasedRounding
-from ldpaudit.mechanisms.rr_top_k import RandomizedResponseTopK
-from ldpaudit.mechanisms.staircase import DiscreteStaircase, Staircase
+from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
+from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
+from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
+from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
 from ldpaudit.release import Declaration
 
 RANGE, GRID = LabelRange(0.0, 5.5), LabelRange(0, 5, 1)

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.bin_design import optimal_bins
-from ldpaudit.mechanisms.debiased_rr import DebiasedRR, debiased_outputs
 from ldpaudit.mechanisms.exact_sampling import TOTAL
-from ldpaudit.mechanisms.interval_columns import integer_columns, lowered_growth
-from ldpaudit.mechanisms.mesh_program import design_on_outputs, feasible_outputs
-from ldpaudit.mechanisms.optimal_unbiased import OptimalUnbiased
-from ldpaudit.mechanisms.rr_on_bins import RROnBins
-from ldpaudit.mechanisms.unbiased_design import optimal_unbiased
+from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
+from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR, debiased_outputs
+from ldpaudit.mechanisms.numeric.interval.columns import integer_columns, lowered_growth
+from ldpaudit.mechanisms.numeric.mesh_program import design_on_outputs, feasible_outputs
+from ldpaudit.mechanisms.numeric.optimal_unbiased import OptimalUnbiased
+from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
+from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
 
 LABELS = (0, 1, 2, 5, 9, 10)
 PRIOR = np.array([0.3, 0.2, 0.2, 0.1, 0.05, 0.15])

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.bin_design import optimal_bins
-from ldpaudit.mechanisms.debiased_rr import DebiasedRR
-from ldpaudit.mechanisms.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.double_rr import DoubleRR
-from ldpaudit.mechanisms.dummy_features_rr import DummyFeaturesRR
-from ldpaudit.mechanisms.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
-from ldpaudit.mechanisms.gaussian_rr import GaussianRR
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.laplace import Laplace
+from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.laplace import Laplace
+from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
+from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms.response.dummy_features_rr import DummyFeaturesRR
+from ldpaudit.mechanisms.response.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
+from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ldpaudit.reports.numbers import against
+from ldpaudit.reports.text.numbers import against
 from ldpaudit.result import (
     AuditRecord,
     AuditResult,

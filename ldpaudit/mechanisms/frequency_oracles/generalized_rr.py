@@ -20,7 +20,7 @@ from ldpaudit.mechanisms.frequency_oracles.interface import (
     two_rows,
 )
 from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, required
-from ldpaudit.mechanisms.randomized_response import RandomizedResponse
+from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
 from ldpaudit.release import BoolArray, FloatArray, IntArray, Label
 
 

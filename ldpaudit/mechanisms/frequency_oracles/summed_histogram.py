@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.continuous_release import laplace_release
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.frequency_oracles.interface import (
@@ -22,7 +21,8 @@ from ldpaudit.mechanisms.frequency_oracles.interface import (
     check_width,
     two_rows,
 )
-from ldpaudit.mechanisms.laplace import laplace_rdp
+from ldpaudit.mechanisms.noise.continuous_release import laplace_release
+from ldpaudit.mechanisms.noise.laplace import laplace_rdp
 from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, required
 from ldpaudit.release import BoolArray, FloatArray, IntArray, Label
 

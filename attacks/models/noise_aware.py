@@ -1,0 +1,46 @@
+"""The model of the true label that several attacks learn from released labels."""
+
+import numpy as np
+
+from ldpaudit.attacks.costs import Parts, Size
+from ldpaudit.attacks.interface import Knowledge, SharedModel
+from ldpaudit.attacks.models.posterior import fit_posterior
+from ldpaudit.attacks.models.row_channel import fit_row_channels
+from ldpaudit.release import Release
+
+SHARED_KEY = "noise-aware"
+"""The name under which the model is shared, and its cost counted."""
+
+
+def noise_aware_model(knowledge: Knowledge, release: Release) -> SharedModel:
+    """Return P(y | x) of the true label as learnt from features and released labels.
+
+    Corrected by the declared channel, or by each row's own where it is known; without either the
+    released labels are taken at their word. Fitted once for each fold.
+    """
+
+    def build(rng: np.random.Generator) -> SharedModel:
+        knowledge.progress.step("fitting a noise-aware model")
+        channel = knowledge.channel
+        if channel is None and knowledge.knows_channel(release):
+            return SharedModel(
+                fit_row_channels(release.features, knowledge.likelihood(release), rng)
+            )
+        n_labels = len(release.classes) if channel is None else len(release.outputs)
+        model = fit_posterior(
+            release.features,
+            release.released,
+            n_labels,
+            rng,
+            knowledge.threads,
+            channel=channel,
+        )
+        return SharedModel(model)
+
+    return knowledge.once(SHARED_KEY, build)
+
+
+def noise_aware_cost(size: Size) -> Parts:
+    """Return the predicted seconds of fitting the model on both folds and scoring one attack."""
+    fitted = Size(min(size.rows, 200_000), size.width, size.classes)
+    return {SHARED_KEY: 0.5 + 0.8 * min(fitted.work, 40.0)}

@@ -1,0 +1,312 @@
+"""Class probabilities given the features, learnt from true or from released labels.
+
+Up to four parts are fitted on most of the rows and judged on the rest: the class frequencies, a
+ridge-penalised multinomial logistic regression, histogram gradient boosting and, where rows repeat,
+the counts of identical rows. Where rows repeat, the regression has a coefficient for every pair of
+values of two columns. Their log-linear blend with the weights of least validation log-loss
+is the model; a single part with a temperature is a special case of it.
+"""
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+
+from ldpaudit.attacks.models.blend import blend_weights, part_logs, pruned
+from ldpaudit.attacks.models.cells import Cells, shrunk_cell_posteriors
+from ldpaudit.attacks.models.counts import clean_prior
+from ldpaudit.attacks.models.interactions import CrossesPart, fit_crosses
+from ldpaudit.attacks.models.parts import (
+    Labelled,
+    LogisticPart,
+    Part,
+    fit_boosting,
+    fit_logistic,
+    floored,
+)
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
+
+__all__ = [
+    "PROBABILITY_FLOOR",
+    "PosteriorModel",
+    "blend_weights",
+    "fit_posterior",
+    "refit_posterior",
+]
+
+PROBABILITY_FLOOR = 1e-7
+"""No predicted probability is below this (nor above 1 minus it)."""
+MIN_ROWS = 20
+"""With fewer rows the class frequencies are the model."""
+MOST_ROWS = 200_000
+"""Models are fitted on a random sample of at most this many rows; cells count all."""
+_BATCH = 100_000
+_WORTH_THREADS = 1_000_000
+"""Entries of a table from which boosting gains more by threads than it loses by their barriers."""
+_MAX_VALIDATION = 40_000
+_FOLDS = 4
+_FOLDED_WORK = 2e5
+_CELL_WEIGHTS = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)
+
+
+@dataclass(frozen=True)
+class PosteriorModel:
+    """A calibrated estimate of P(y | x), with y the true label or the released one.
+
+    Built by :func:`fit_posterior`.
+    """
+
+    prior: FloatArray
+    parts: tuple[Part, ...] = ()
+    weights: FloatArray | None = None
+    cells: "CellTable | None" = None
+
+    def predict(self, features: FeatureTable) -> FloatArray:
+        """Return P(y | x) for each row, float64 of shape (n, K).
+
+        Rows sum to 1 up to rounding; every entry is at least :data:`PROBABILITY_FLOOR`.
+        """
+        result = np.empty((len(features), len(self.prior)))
+        for start in range(0, len(features), _BATCH):
+            rows = np.arange(start, min(start + _BATCH, len(features)))
+            result[rows] = self._predict_batch(features.take(rows))
+        return floored(result, PROBABILITY_FLOOR)
+
+    def _predict_batch(self, features: FeatureTable) -> FloatArray:
+        if self.cells is None:
+            return self._blend(features)
+        spots = self.cells.cells.locate(features)
+        result = self.cells.table[spots]
+        unknown = np.flatnonzero(spots < 0)
+        if len(unknown):
+            result[unknown] = self._blend(features.take(unknown))
+        return result
+
+    def _blend(self, features: FeatureTable) -> FloatArray:
+        if self.weights is None:
+            return np.tile(self.prior, (len(features), 1))
+        logs = part_logs(self.prior, self.parts, features)
+        return np.asarray(softmax(np.tensordot(self.weights, logs, axes=1), axis=1))
+
+
+@dataclass(frozen=True)
+class CellTable:
+    """The posterior of each cell of identical rows, float64 of shape (cells, K).
+
+    ``weight`` is how many rows the blend was worth in a cell.
+    """
+
+    cells: Cells
+    table: FloatArray
+    weight: float
+
+
+def fit_posterior(
+    features: FeatureTable,
+    codes: IntArray,
+    n_classes: int,
+    rng: np.random.Generator,
+    threads: int,
+    max_rows: int = MOST_ROWS,
+    channel: Channel | None = None,
+) -> PosteriorModel:
+    """Learn P(y | x) from the rows given.
+
+    Parameters
+    ----------
+    features : FeatureTable
+        n rows; no column, or constant columns, leave the class frequencies.
+    codes : int32 array of shape (n,)
+        Labels in 0 … n_classes − 1; with a ``channel`` the released labels, its outputs.
+    n_classes : int
+        K; classes that do not occur get a small probability.
+    rng : numpy.random.Generator
+        Draws the rows used, the validation parts and the boosting seeds.
+    threads : int
+        Threads for BLAS and boosting.
+    max_rows : int
+        As :data:`MOST_ROWS`.
+    channel : Channel, optional
+        The channel from the K true labels to the codes: the model then predicts the **true**
+        label, by forward correction (logistic part and cells), by inversion of the channel
+        (boosting), and with weights that minimise the forward log-loss.
+
+    Raises
+    ------
+    InsufficientDataError
+        If there is no row.
+    """
+    if len(codes) == 0:
+        raise InsufficientDataError("A model of the labels needs at least one row.")
+    transition = np.eye(n_classes) if channel is None else channel.matrix
+    everything = Labelled(features, codes, transition, channel, clean_prior(codes, transition))
+    rows = _sampled(len(codes), max_rows, rng)
+    with _threads(len(rows) * features.width, threads):
+        return _fit(everything, rows, rng)
+
+
+def refit_posterior(
+    model: PosteriorModel,
+    features: FeatureTable,
+    codes: IntArray,
+    rng: np.random.Generator,
+    threads: int,
+    channel: Channel | None = None,
+    *,
+    sampled: bool = False,
+) -> PosteriorModel:
+    """Fit the same blend on other rows, usually more of them: nothing is chosen again.
+
+    Parameters
+    ----------
+    model : PosteriorModel
+        Its parts, their penalties, the blend's weights and what the blend is worth in a cell stay.
+    features, codes, rng, threads, channel
+        As for :func:`fit_posterior`; no row is held out.
+    sampled : bool
+        Whether the model was fitted on a sample of its rows already: then only what is fitted on
+        counts of all rows is fitted again, since the sample does not grow.
+    """
+    transition = np.eye(len(model.prior)) if channel is None else channel.matrix
+    everything = Labelled(features, codes, transition, channel, clean_prior(codes, transition))
+    if model.weights is None:
+        return PosteriorModel(everything.prior)
+    parts = model.parts
+    with _threads(min(len(codes), MOST_ROWS) * features.width, threads):
+        if not sampled:
+            table = everything.take(_sampled(len(codes), MOST_ROWS, rng))
+            parts = tuple(
+                part if isinstance(part, CrossesPart) else _refitted(table, part, rng)
+                for part in parts
+            )
+        parts = _recounted(everything, parts, rng)
+        blend = PosteriorModel(everything.prior, parts, model.weights)
+        weight = 0.0 if model.cells is None else model.cells.weight
+        return blend if weight == 0.0 else _with_cells(blend, weight, everything)
+
+
+def _sampled(n: int, most: int, rng: np.random.Generator) -> IndexArray:
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, size=most, replace=False))
+
+
+def _threads(entries: int, threads: int) -> AbstractContextManager[object]:
+    from threadpoolctl import threadpool_limits
+
+    large = entries >= _WORTH_THREADS
+    limits: AbstractContextManager[object] = threadpool_limits(
+        {"blas": 1, "openmp": threads if large else 1}
+    )
+    return limits
+
+
+def _fit(everything: Labelled, rows: IndexArray, rng: np.random.Generator) -> PosteriorModel:
+    table = everything.take(rows)
+    if len(rows) < MIN_ROWS or len(np.unique(table.codes)) < 2 or table.features.is_constant():
+        return PosteriorModel(table.prior)
+    folds = _folds(table, rng)
+    fitted = [_parts(table, training, validation, rng) for training, validation in folds]
+    kinds = set.intersection(*({type(part) for part in parts} for parts in fitted))
+    fitted = [tuple(part for part in parts if type(part) in kinds) for parts in fitted]
+    logs = np.concatenate(
+        [
+            part_logs(table.prior, parts, table.features.take(validation))
+            for parts, (_, validation) in zip(fitted, folds, strict=True)
+        ],
+        axis=1,
+    )
+    judged = np.concatenate([validation for _, validation in folds])
+    kept, weights = pruned(logs, table.likelihood(judged), table.contrast)
+    first = PosteriorModel(table.prior, tuple(fitted[0][i] for i in kept), weights)
+    final = first
+    if len(folds) > 1:
+        parts = tuple(_refitted(table, fitted[0][i], rng) for i in kept)
+        final = PosteriorModel(table.prior, parts, weights)
+    elif any(isinstance(part, CrossesPart) for part in first.parts):
+        final = PosteriorModel(table.prior, _recounted(everything, first.parts, rng), weights)
+    # Rows that no part was fitted on judge the cells too, also those that were thinned out.
+    training = rows[folds[0][0]]
+    weight = (
+        0.0 if _too_many_cells(everything, training) else _cell_weight(first, everything, training)
+    )
+    return final if weight == 0.0 else _with_cells(final, weight, everything)
+
+
+def _folds(table: Labelled, rng: np.random.Generator) -> list[tuple[IndexArray, IndexArray]]:
+    """Return (training, validation) rows: a fifth held out, or for small tables four folds."""
+    n = len(table.codes)
+    order = rng.permutation(n)
+    if n * table.features.width * len(table.transition) <= _FOLDED_WORK:
+        parts = [np.sort(part) for part in np.array_split(order, _FOLDS)]
+        return [(np.setdiff1d(order, part), part) for part in parts]
+    held = min(n // 5, _MAX_VALIDATION)
+    return [(np.sort(order[held:]), np.sort(order[:held]))]
+
+
+def _parts(
+    table: Labelled, training: IndexArray, validation: IndexArray, rng: np.random.Generator
+) -> tuple[Part, ...]:
+    if len(np.unique(table.codes[training])) < 2:
+        return ()
+    linear: Part | None = fit_crosses(table, training, rng)
+    if linear is None:
+        linear = fit_logistic(table, training, validation, rng)
+    parts = (linear, fit_boosting(table, training, rng))
+    return tuple(part for part in parts if part is not None)
+
+
+def _refitted(table: Labelled, part: Part, rng: np.random.Generator) -> Part:
+    """Return the part fitted on all rows, with the penalty chosen before."""
+    everyone = np.arange(len(table.codes))
+    if isinstance(part, LogisticPart):
+        return fit_logistic(table, everyone, everyone, rng, part.penalty) or part
+    if isinstance(part, CrossesPart):
+        return fit_crosses(table, everyone, rng, part.penalties) or part
+    return fit_boosting(table, everyone, rng) or part
+
+
+def _recounted(
+    everything: Labelled, parts: tuple[Part, ...], rng: np.random.Generator
+) -> tuple[Part, ...]:
+    """Return the parts, the one that needs only counts fitted on all rows there are."""
+    return tuple(
+        _refitted(everything, part, rng) if isinstance(part, CrossesPart) else part
+        for part in parts
+    )
+
+
+def _too_many_cells(table: Labelled, training: IndexArray) -> bool:
+    return len(Cells.fit(table.features.take(training))) > len(training) // 3
+
+
+def _cell_weight(blend: PosteriorModel, table: Labelled, training: IndexArray) -> float:
+    """Return how many rows the blend is worth in a cell; 0 where cells are not worth it.
+
+    Cells are filled from ``training``, the rows that the blend was fitted on, and judged by the
+    forward log-loss on all others.
+    """
+    outputs = table.transition.shape[1]
+    cells = Cells.fit(table.features)
+    base = blend.predict(table.features.take(cells.representatives))
+    filled = cells.take(training).counts(table.codes[training], outputs)
+    others = cells.counts(table.codes, outputs) - filled
+
+    def loss(posterior: FloatArray) -> float:
+        return -float((others * np.log(posterior @ table.transition + 1e-300)).sum())
+
+    best = (loss(base), 0.0)
+    for weight in _CELL_WEIGHTS:
+        trial = shrunk_cell_posteriors(filled, table.transition, base, weight)
+        best = min(best, (loss(trial), weight))
+    return best[1]
+
+
+def _with_cells(blend: PosteriorModel, weight: float, table: Labelled) -> PosteriorModel:
+    cells = Cells.fit(table.features)
+    base = blend.predict(table.features.take(cells.representatives))
+    counts = cells.counts(table.codes, table.transition.shape[1])
+    posterior = shrunk_cell_posteriors(counts, table.transition, base, weight)
+    filled = CellTable(cells, posterior, weight)
+    return PosteriorModel(blend.prior, blend.parts, blend.weights, filled)

@@ -1,0 +1,144 @@
+"""Class probabilities learnt from labels of which each row went through a channel of its own.
+
+So it is under model-based randomized response, where a new label is drawn from a public model of
+the features, and where some rows are synthetic: their label says nothing of their features.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpaudit.attacks.interface import conditioned
+from ldpaudit.attacks.models.design_matrix import BoostingMatrix, DesignMatrix
+from ldpaudit.attacks.models.parts import LogisticPart, Part, floored
+from ldpaudit.attacks.models.posterior import PosteriorModel, blend_weights
+from ldpaudit.learners.logistic import ForwardLoss, fit_logistic
+from ldpaudit.randomness import integer_seed
+from ldpaudit.release import FeatureTable, Float32Array, FloatArray
+
+_MOST_ROWS = 50_000
+_FEWEST = 100
+_HELD_OUT = 0.2
+_RIDGE = 3.0
+_FLOOR = 1e-6
+_BOOSTED_CLASSES = 12
+_EM_ROUNDS = 3
+_ITERATIONS = 40
+_LEAF = 40
+_PRIOR_ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class BoostedRows:
+    """Gradient boosting of the true label, by expectation–maximisation."""
+
+    design: BoostingMatrix
+    model: Any
+    classes: int
+
+    def predict(self, features: FeatureTable) -> FloatArray:
+        """Return P(y | x), float64 of shape (n, k), every entry above 0."""
+        return floored(self.probability(self.design.transform(features)), _FLOOR)
+
+    def probability(self, matrix: Float32Array) -> FloatArray:
+        """Return P(y | x) of a matrix's rows, float64 of shape (n, k)."""
+        found = np.zeros((len(matrix), self.classes))
+        found[:, self.model.classes_] = self.model.predict_proba(matrix)
+        return found
+
+
+def fit_row_channels(
+    features: FeatureTable, likelihood: FloatArray, rng: np.random.Generator
+) -> PosteriorModel:
+    """Learn P(y | x) by the forward loss −log Σ_y p_y(x) P(ỹ | y, x).
+
+    Parameters
+    ----------
+    features : FeatureTable
+        n rows; of more than 50,000 a random sample is used.
+    likelihood : float64 array of shape (n, k)
+        P(ỹ | y, x) at each row's released label ỹ for every label y.
+    rng : numpy.random.Generator
+        Draws the rows, those held out, and boosting's seed.
+
+    Returns
+    -------
+    PosteriorModel
+        A blend of class frequencies, logistic regression and, up to 12 labels, gradient boosting,
+        weighted on held-out rows.
+
+    References
+    ----------
+    Patrini et al. (2017), Theorem 2, with a channel for each row.
+    """
+    rows = rng.permutation(len(features))[:_MOST_ROWS]
+    prior = floored(_frequencies(likelihood[rows])[None, :], _FLOOR).ravel()
+    if len(rows) < _FEWEST or features.is_constant():
+        return PosteriorModel(prior)
+    held, training = np.split(rows, [int(_HELD_OUT * len(rows))])
+    parts = _parts(features.take(training), likelihood[training], rng)
+    table = features.take(held)
+    logs = [np.broadcast_to(np.log(prior), (len(held), len(prior)))]
+    logs += [np.log(part.predict(table)) for part in parts]
+    return PosteriorModel(prior, parts, blend_weights(np.stack(logs), likelihood[held]))
+
+
+def _parts(
+    features: FeatureTable, likelihood: FloatArray, rng: np.random.Generator
+) -> tuple[Part, ...]:
+    k, parts = likelihood.shape[1], list[Part]()
+    design = DesignMatrix.fit(features)
+    start = np.tile(_frequencies(likelihood), (len(features), 1))
+    if design.width:
+        loss = ForwardLoss(np.ascontiguousarray(likelihood, dtype=np.float32))
+        model = fit_logistic(design.transform(features), loss, k, _RIDGE)
+        parts.append(LogisticPart(design, model, _RIDGE))
+        start = parts[0].predict(features)
+    boosting = BoostingMatrix.fit(features)
+    if boosting.width and k <= _BOOSTED_CLASSES:
+        matrix = boosting.transform(features)
+        parts.append(_boosted(boosting, matrix, likelihood, start, rng))
+    return tuple(parts)
+
+
+def _boosted(
+    design: BoostingMatrix,
+    matrix: Float32Array,
+    likelihood: FloatArray,
+    start: FloatArray,
+    rng: np.random.Generator,
+) -> BoostedRows:
+    """Boost the weighted log-loss of every possible label, with P(y | x, ỹ) as its weight.
+
+    The weights come from the logistic model first, then from boosting itself.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    n, k = likelihood.shape
+    labels = np.repeat(np.arange(k), n)
+    stacked, seed = np.tile(matrix, (k, 1)), integer_seed(rng)
+    posterior = conditioned(start, likelihood)
+    for _ in range(_EM_ROUNDS):
+        model = HistGradientBoostingClassifier(
+            max_iter=_ITERATIONS,
+            min_samples_leaf=_LEAF * k,
+            l2_regularization=1.0,
+            categorical_features=design.categorical(),
+            early_stopping=False,
+            random_state=seed,
+        )
+        # Each label keeps a little weight everywhere, so that none is absent.
+        model.fit(stacked, labels, np.maximum(posterior.T.ravel(), _FLOOR))
+        found = BoostedRows(design, model, k)
+        posterior = conditioned(found.probability(matrix), likelihood)
+    return found
+
+
+def _frequencies(likelihood: FloatArray) -> FloatArray:
+    """Return the class frequencies behind released labels by EM, float64 of shape (k,)."""
+    k = likelihood.shape[1]
+    prior = np.full(k, 1 / k)
+    for _ in range(_PRIOR_ROUNDS):
+        prior = conditioned(np.tile(prior, (len(likelihood), 1)), likelihood).mean(axis=0)
+    return np.asarray(prior / prior.sum())

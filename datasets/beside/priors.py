@@ -1,0 +1,106 @@
+"""The labels' prior: a small CSV file of probabilities, or counts of a column."""
+
+import csv
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.datasets.formats.csv_file import SUFFIXES, CsvFile
+from ldpaudit.datasets.formats.locations import locate
+from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.labels import forms, read_texts
+from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.errors import InputError
+from ldpaudit.release import FloatArray, Label
+
+HEADER = ("label", "probability")
+
+
+@dataclass(frozen=True)
+class LabelPrior:
+    """A prior as it lies in a file; whether it sums to 1 is checked where it is used.
+
+    Attributes
+    ----------
+    labels : tuple, length k
+        Distinct; numbers where all of them are written as numbers.
+    probabilities : tuple of float, length k
+    """
+
+    labels: tuple[Label, ...]
+    probabilities: tuple[float, ...]
+
+
+def read_prior(path: str | os.PathLike[str]) -> LabelPrior:
+    """Read a prior from a CSV file with the columns ``label`` and ``probability``.
+
+    Raises
+    ------
+    InputError
+        If it is no such file, a probability is no number or a label occurs twice. Whether the
+        probabilities are a distribution is checked where the prior is used.
+    """
+    location = locate(path)
+    if len(location.paths) > 1 or not location.paths[0].lower().endswith(SUFFIXES):
+        raise InputError(f"The prior {quoted(location.name)} must be one CSV file.")
+    file = CsvFile(location)
+    if tuple(file.names) != HEADER:
+        raise InputError(
+            f"The prior {quoted(location.name)} must have the header {','.join(HEADER)}."
+        )
+    rows = [row for row in file.rows() if row][1:]
+    if any(len(row) != len(HEADER) for row in rows):
+        raise InputError("Every row of a prior must hold one label and one probability.")
+    labels = read_texts([row[0] for row in rows])
+    forms(labels, "labels of the prior")
+    return LabelPrior(labels, tuple(_probability(row[1]) for row in rows))
+
+
+def _probability(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise InputError("The probabilities of a prior must be numbers.") from None
+
+
+def split_labels(text: str) -> tuple[Label, ...]:
+    """Read labels from ``A,B,…``; numbers where all of them are written as numbers.
+
+    A label that holds a comma is written in double quotes.
+    """
+    return read_texts([part.strip() for part in next(csv.reader([text], skipinitialspace=True))])
+
+
+def numeric_column(source: str | os.PathLike[str], name: str) -> FloatArray:
+    """Read one column of numbers.
+
+    Parameters
+    ----------
+    source : str or os.PathLike
+        A Parquet or CSV file.
+    name : str
+        The column.
+
+    Returns
+    -------
+    float64 array of shape (n,)
+
+    Raises
+    ------
+    InputError
+        If there is no such column, it holds no numbers, or a value is missing; rows are counted.
+    """
+    table = open_table(source)
+    if name not in table.names:
+        raise missing_column(name, "label", table.names)
+    column = next(table.columns([name]))[1]
+    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    if not any(test(column.type) for test in numeric):
+        raise InputError(f"The column {quoted(name)} must hold numbers.")
+    values = np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    missing = int(np.isnan(values).sum())
+    if missing:
+        raise InputError(f"Every row must have a label; {missing} of {len(values)} are missing.")
+    return values

@@ -1,0 +1,179 @@
+"""True labels beside a release: in the same row order, or joined on an id."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ldpaudit.datasets.formats.tabular import MemoryTable, TableSource, open_table
+from ldpaudit.datasets.labels import LabelColumn, read_labels
+from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.datasets.numbers import read_numbers
+from ldpaudit.datasets.roles import DEFAULT_LABEL
+from ldpaudit.errors import InputError
+from ldpaudit.release import FloatArray
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The true labels in the release's row order.
+
+    Attributes
+    ----------
+    labels : LabelColumn, or float64 array of shape (n,) for a mechanism on numbers
+    column : str or None
+        The name of the column that they came from; None for a bare array.
+    unused : int
+        How many rows of the truth belong to no row of the release.
+    """
+
+    labels: LabelColumn | FloatArray
+    column: str | None
+    unused: int = 0
+
+
+def read_truth(
+    source: Any,
+    rows: int,
+    *,
+    label: str,
+    truth_column: str | None = None,
+    id_column: str | None = None,
+    identifiers: pa.ChunkedArray | None = None,
+    numeric: bool = False,
+) -> Truth:
+    """Read the true labels of a release.
+
+    Parameters
+    ----------
+    source : path, table, Series or array
+        A bare array or Series is in the release's row order.
+    rows : int
+        The release's number of rows n.
+    label : str
+        The name of the released label.
+    truth_column : str or None
+        The column of the truth that holds the labels; default: the one called as the released
+        label, else ``"label"``, else the only one that is not the id.
+    id_column : str or None
+        The column on which to join; None: the rows are in the same order.
+    identifiers : pyarrow.ChunkedArray of n values, or None
+        The release's ids.
+    numeric : bool
+        Whether the mechanism is one on numbers.
+
+    Raises
+    ------
+    InputError
+        If the column cannot be told, the number of rows differs, or ids are missing, unknown or
+        not distinct.
+    """
+    table, bare = _open(source)
+    join = identifiers is not None and not bare
+    name = table.names[0] if bare else _column(table.names, label, truth_column, id_column, join)
+    wanted = [name, id_column] if join and id_column is not None else [name]
+    columns = [column for _, column in table.columns(wanted, as_text=wanted)]
+    values, unused = columns[0], 0
+    if join:
+        order = matching_rows(identifiers, columns[1])
+        values, unused = values.take(order), len(values) - rows
+    elif len(values) != rows:
+        raise InputError(
+            f"The true labels must have as many rows as the release: {len(values)} against {rows}."
+        )
+    return Truth(
+        true_labels(values, numeric=numeric, from_text=table.text), None if bare else name, unused
+    )
+
+
+def true_labels(
+    column: pa.ChunkedArray, *, numeric: bool, from_text: bool
+) -> LabelColumn | FloatArray:
+    """Read a column of true labels, as numbers for a mechanism on numbers."""
+    if numeric:
+        return read_numbers(column, "true")
+    return read_labels(column, "true", from_text=from_text)
+
+
+def _open(source: Any) -> tuple[TableSource, bool]:
+    """Open a truth; a bare array or Series becomes a table of one column."""
+    if isinstance(source, pa.Array | pa.ChunkedArray):
+        return MemoryTable(pa.table({DEFAULT_LABEL: source})), True
+    one_dimensional = getattr(source, "ndim", None) == 1 or isinstance(source, list | tuple)
+    if not one_dimensional:
+        return open_table(source), False
+    import pandas as pd
+
+    return MemoryTable(pd.DataFrame({DEFAULT_LABEL: _without_index(source)})), True
+
+
+def _without_index(source: Any) -> Any:
+    return source.array if hasattr(source, "index") and hasattr(source, "array") else source
+
+
+def _column(
+    names: Sequence[str],
+    label: str,
+    truth_column: str | None,
+    id_column: str | None,
+    join: bool,
+) -> str:
+    if join and id_column not in names:
+        raise InputError(f"The truth must have the id column {quoted(str(id_column))} as well.")
+    if truth_column is not None:
+        if truth_column not in names:
+            raise missing_column(truth_column, "true label", names)
+        return truth_column
+    for name in (label, DEFAULT_LABEL):
+        if name in names:
+            return name
+    others = [name for name in names if name != id_column]
+    if len(others) == 1:
+        return others[0]
+    raise InputError(
+        f"The truth has {len(others)} columns and none is called {quoted(label)}; name the column "
+        f"of the true labels."
+    )
+
+
+def matching_rows(
+    identifiers: Any, other_ids: pa.ChunkedArray, other: str = "truth"
+) -> pa.ChunkedArray:
+    """Return for each row of the release the row of another table with the same id."""
+    ours, theirs = _comparable(identifiers, "release"), _comparable(other_ids, other)
+    for ids, where in ((ours, "release"), (theirs, other)):
+        repeated = len(ids) - pc.count_distinct(ids).as_py()
+        if repeated:
+            raise InputError(f"Ids must be distinct; {repeated} in the {where} are repeated.")
+    order = pc.index_in(ours, value_set=theirs.combine_chunks())
+    if order.null_count:
+        raise InputError(
+            f"Every id of the release must be in the {other}; {order.null_count} of {len(ours)} "
+            f"are not."
+        )
+    return order
+
+
+def _comparable(ids: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
+    """Return ids as text, so that 7 in one file matches ``7`` in the other (but not ``07``)."""
+    kind = ids.type
+    if pa.types.is_dictionary(kind):
+        ids, kind = ids.cast(kind.value_type), kind.value_type
+    if pa.types.is_fixed_size_binary(kind) or pa.types.is_binary(kind):
+        plain = ids.cast(pa.large_binary())
+    else:
+        plain = _text(ids, where)
+    if plain.null_count:
+        raise InputError(f"Every row must have an id; {plain.null_count} of the {where} have none.")
+    return plain
+
+
+def _text(ids: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
+    try:
+        if pa.types.is_floating(ids.type):
+            ids = ids.cast(pa.int64())
+        return ids.cast(pa.large_string())
+    except pa.ArrowException:
+        raise InputError(f"The ids of the {where} must be whole numbers or text.") from None

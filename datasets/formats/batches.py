@@ -1,0 +1,137 @@
+"""Tables read from front to back in batches, so that memory does not grow with their rows."""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+
+from ldpaudit.datasets.formats.csv_batches import CsvBatches
+from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
+from ldpaudit.datasets.formats.locations import Location, locate, unreadable
+from ldpaudit.datasets.formats.tabular import ParquetFiles
+from ldpaudit.errors import InputError
+
+_BYTES_AT_ONCE = 1 << 25
+_MOST_ROWS, _LEAST_ROWS = 1 << 16, 1 << 6
+_BUFFER = 1 << 20
+
+
+class BatchSource(Protocol):
+    """A table that can be read in batches, as often as needed, always in the same row order."""
+
+    @property
+    def name(self) -> str:
+        """The base name of the file."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their types, without any metadata."""
+
+    @property
+    def location(self) -> Location:
+        """Where the file or files lie."""
+
+    @property
+    def row_count(self) -> int | None:
+        """The number of rows, None where only reading everything tells it."""
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, with the named columns in the given order (None: all)."""
+
+
+class ParquetBatches(ParquetFiles):
+    """One Parquet file, or several with the same columns, in batches."""
+
+    def __init__(self, location: Location) -> None:
+        super().__init__(location)
+        self.schema = bare_schema(self._dataset.schema)
+
+    @property
+    def location(self) -> Location:
+        """Where the file or files lie."""
+        return self._location
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+        return self._rows
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, with the named columns in the given order (None: all)."""
+        names = list(self.names if columns is None else columns)
+        with unreadable(self.name):
+            for fragment in self._dataset.get_fragments():
+                constants = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
+                for batch in self._file_batches(fragment.path, names, constants):
+                    yield _as_asked(batch, names, constants, self.schema)
+
+    def _file_batches(
+        self, path: str, names: list[str], constants: dict[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        # Unbuffered, pyarrow would hold whole column chunks: a file may be one single row group.
+        with pq.ParquetFile(
+            path,
+            filesystem=self._location.filesystem,
+            pre_buffer=False,
+            buffer_size=_BUFFER,
+            page_checksum_verification=True,
+        ) as file:
+            stored = [name for name in names if name not in constants]
+            at_once = _rows_at_once(file.metadata)
+            yield from file.iter_batches(at_once, columns=stored, use_threads=False)
+
+
+def _rows_at_once(metadata: Any) -> int:
+    """Return how many rows make about 32 MiB, 64 to 65,536."""
+    sizes = (metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    width = max(sum(sizes) / max(metadata.num_rows, 1), 1.0)
+    return int(min(max(_BYTES_AT_ONCE / width, _LEAST_ROWS), _MOST_ROWS))
+
+
+def _as_asked(
+    batch: pa.RecordBatch, names: list[str], constants: dict[str, Any], schema: pa.Schema
+) -> pa.RecordBatch:
+    """Return the columns by name, with those that stand in the folders' names."""
+    columns = [
+        pa.repeat(pa.scalar(constants[name]).cast(_value_type(schema.field(name).type)), len(batch))
+        if name in constants
+        else batch.column(batch.schema.get_field_index(name))
+        for name in names
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=names)
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def bare_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema without the table's and the columns' metadata.
+
+    Metadata may hold anything: a pandas index, another tool's statistics, an old declaration.
+    """
+    return pa.schema([pa.field(field.name, field.type) for field in schema])
+
+
+def open_batches(path: str | os.PathLike[str]) -> BatchSource:
+    """Open a Parquet file, folder, pattern or URL, or a CSV file, to be read in batches.
+
+    Raises
+    ------
+    InputError
+        If it is not there or cannot be read.
+    """
+    location = locate(path)
+    if not any(place.lower().endswith(CSV_SUFFIXES) for place in location.paths):
+        return ParquetBatches(location)
+    if len(location.paths) > 1:
+        raise InputError("Several files at once must all be Parquet; give one CSV file.")
+    return CsvBatches(location)
+
+
+def read_whole(source: BatchSource) -> pa.Table:
+    """Return all rows as one table, for the small tables that go along with the data."""
+    return pa.Table.from_batches(list(source.batches()), source.schema)

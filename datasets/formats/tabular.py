@@ -1,0 +1,227 @@
+"""Tables, wherever they come from: column names, the declaration's bytes, and columns in turn."""
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+
+from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
+from ldpaudit.datasets.formats.csv_file import CsvFile
+from ldpaudit.datasets.formats.locations import Location, locate, unreadable
+from ldpaudit.datasets.names import check_unique, quoted
+from ldpaudit.errors import InputError
+
+DECLARATION_KEY = b"ldpaudit"
+"""The key of the declaration in the schema metadata of a Parquet file or an Arrow table."""
+CELLS_AT_ONCE = 1 << 24
+"""Columns are read in groups of about this many cells, so a wide file is never whole in memory."""
+
+_MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
+
+
+class TableSource(Protocol):
+    """A table that has been opened, but of which no cell has been read yet."""
+
+    @property
+    def name(self) -> str:
+        """The base name of the file; ``"release"`` for a table in memory."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names, distinct, in order."""
+
+    @property
+    def text(self) -> bool:
+        """Whether it comes from text, where numbers have no type of their own."""
+
+    @property
+    def declaration(self) -> bytes | None:
+        """The declaration's JSON; None where there is none."""
+
+    def sha256(self) -> str | None:
+        """Return the digest of the file; None for a table in memory."""
+
+    def columns(
+        self, names: Sequence[str], as_text: Collection[str] = ()
+    ) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        """Yield the columns in the given order.
+
+        A text file gives those in ``as_text`` as strings, letter for letter; other sources have
+        types of their own and ignore it.
+        """
+
+
+class MemoryTable:
+    """A pandas DataFrame, an Arrow table, or anything that exports an Arrow stream."""
+
+    name = "release"
+    text = False
+
+    def __init__(self, table: Any) -> None:
+        self._frame: Any = table if _is_pandas(table, "DataFrame") else None
+        if self._frame is not None:
+            self.names = tuple(str(name) for name in self._frame.columns)
+            metadata = None
+        else:
+            with unreadable("release", "cannot be read as an Arrow table"):
+                self._table = table if isinstance(table, pa.Table) else pa.table(table)
+            self.names = tuple(self._table.schema.names)
+            metadata = self._table.schema.metadata
+        check_unique(self.names)
+        self.declaration: bytes | None = (metadata or {}).get(DECLARATION_KEY)
+
+    def sha256(self) -> None:
+        """Return None: there is no file."""
+        return None
+
+    def columns(
+        self,
+        names: Sequence[str],
+        as_text: Collection[str] = (),  # noqa: ARG002
+    ) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        """Yield the columns in the given order."""
+        for name in names:
+            if self._frame is None:
+                yield name, self._table.column(name)
+            else:
+                yield name, _from_pandas(self._frame.iloc[:, self.names.index(name)], name)
+
+
+class ParquetFiles:
+    """One Parquet file, or several with the same columns."""
+
+    text = False
+
+    def __init__(self, location: Location) -> None:
+        self._location = location
+        self.name = location.name
+        schemas, self._rows = [], 0
+        for path in location.paths:
+            _check_magic(location, path)
+            with (
+                unreadable(self.name),
+                pq.ParquetFile(path, filesystem=location.filesystem) as file,
+            ):
+                schemas.append(file.schema_arrow)
+                names = list(file.schema_arrow.names)
+                self._rows += file.metadata.num_rows
+        check_unique(names)
+        _check_same(schemas, self.name)
+        self.declaration: bytes | None = (schemas[0].metadata or {}).get(DECLARATION_KEY)
+        with unreadable(self.name):
+            self._dataset = pyarrow.dataset.dataset(
+                list(location.paths),
+                filesystem=location.filesystem,
+                format=_checked_parquet(),
+                partitioning=_partitioning(location),
+                partition_base_dir=location.folder,
+            )
+        self.names: tuple[str, ...] = tuple(self._dataset.schema.names)
+        check_unique(self.names)
+
+    def sha256(self) -> str:
+        """Return the digest of the file or files."""
+        return self._location.sha256()
+
+    def columns(
+        self,
+        names: Sequence[str],
+        as_text: Collection[str] = (),  # noqa: ARG002
+    ) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        """Yield the columns in the given order, read a group at a time."""
+        at_once = max(1, CELLS_AT_ONCE // max(self._rows, 1))
+        for start in range(0, len(names), at_once):
+            group = list(names[start : start + at_once])
+            with unreadable(self.name):
+                table = self._dataset.to_table(columns=group)
+            for position, name in enumerate(group):
+                yield name, table.column(position)
+
+
+def open_table(source: Any) -> TableSource:
+    """Open a path, a URL, a DataFrame or an Arrow table.
+
+    Parameters
+    ----------
+    source : str, os.PathLike, pandas.DataFrame, pyarrow.Table or any exporter of an Arrow stream
+
+    Raises
+    ------
+    InputError
+        If it is not there or cannot be read.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return _open_memory(source)
+    location = locate(source)
+    if not any(path.lower().endswith(CSV_SUFFIXES) for path in location.paths):
+        return ParquetFiles(location)
+    if len(location.paths) > 1:
+        raise InputError("Several files at once must all be Parquet; give one CSV file.")
+    return CsvFile(location)
+
+
+def _open_memory(source: Any) -> TableSource:
+    if _is_pandas(source, "DataFrame") or hasattr(source, "__arrow_c_stream__"):
+        return MemoryTable(source)
+    raise InputError(
+        "A table must be a path, a pandas DataFrame or an Arrow table. "
+        f"Got {type(source).__name__} instead."
+    )
+
+
+def _is_pandas(value: Any, kind: str) -> bool:
+    module = type(value).__module__
+    return module.split(".", 1)[0] == "pandas" and type(value).__name__ == kind
+
+
+def _from_pandas(series: Any, name: str) -> pa.ChunkedArray:
+    try:
+        array = pa.Array.from_pandas(series)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise InputError(
+            f"The column {quoted(name)} mixes types or holds objects; give every column one type."
+        ) from None
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+def _check_magic(location: Location, path: str) -> None:
+    """Tell an empty file, a foreign one and a truncated one apart before pyarrow reads it."""
+    shown = quoted(location.name)
+    with unreadable(location.name), location.filesystem.open_input_file(path) as file:
+        size = file.size()
+        if size == 0:
+            raise InputError(f"The file {shown} is empty.")
+        start = file.read(4)
+        file.seek(max(0, size - 4))
+        end = file.read(4)
+    if start == _ENCRYPTED:
+        raise InputError(f"The file {shown} is encrypted.")
+    if start != _MAGIC:
+        raise InputError(
+            f"The file {shown} is neither Parquet nor CSV (a CSV file's name must end in "
+            f"{', '.join(CSV_SUFFIXES)})."
+        )
+    if end != _MAGIC:
+        raise InputError(f"The Parquet file {shown} is truncated.")
+
+
+def _check_same(schemas: list[pa.Schema], name: str) -> None:
+    first = schemas[0]
+    if any(not schema.equals(first) for schema in schemas):
+        raise InputError(f"The files of {quoted(name)} must have the same columns and types.")
+    declared = {(schema.metadata or {}).get(DECLARATION_KEY) for schema in schemas}
+    if len(declared) > 1:
+        raise InputError(f"The files of {quoted(name)} must all carry the same declaration.")
+
+
+def _checked_parquet() -> Any:
+    """Return the format that verifies the pages' checksums where a file has them."""
+    options = pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+    return pyarrow.dataset.ParquetFileFormat(default_fragment_scan_options=options)
+
+
+def _partitioning(location: Location) -> Any:
+    return None if location.folder is None else "hive"

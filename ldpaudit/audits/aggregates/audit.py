@@ -1,0 +1,81 @@
+"""Aggregates of labels: what the released sum of a bag gives away about each label in it.
+
+The attacker knows the mechanism, and P(label | features) from other people; the posterior of every
+label given the bag's released sum is exact. Bags, not rows, are independent: models are fitted on
+one half of the bags and scored on the other, both ways, and every interval counts bags.
+"""
+
+from functools import partial
+from typing import Final
+
+from ldpaudit.audits.aggregates.estimates import (
+    attack_estimates,
+    expectation_findings,
+)
+from ldpaudit.audits.aggregates.noise import bag_bound, noise_estimates, unclipped_residuals
+from ldpaudit.audits.aggregates.runs import run_attacks, shared_priors
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
+from ldpaudit.result import Finding, Note
+
+AUDIT_ID: Final = "aggregates"
+LOWER: Final = "aggregates.epsilon_lower"
+MIN_BAGS: Final = 20
+
+
+class AggregatesAudit:
+    """Attacks the labels in bags of which sums were released."""
+
+    id = AUDIT_ID
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why it does not apply, None where it does."""
+        if context.release.bags is None or not isinstance(context.claim, LabelProportions):
+            return "the release is not one of aggregates of labels"
+        return None
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it.
+
+        Raises
+        ------
+        ldpaudit.errors.InsufficientDataError
+            With fewer than 20 bags.
+        ldpaudit.errors.InputError
+            If a bag is larger than its exact posterior can be computed for.
+        """
+        bags, claim = context.release.bags, context.claim
+        assert bags is not None
+        assert isinstance(claim, LabelProportions)
+        if len(bags.released) < MIN_BAGS:
+            raise InsufficientDataError(
+                f"Attacks on bags need at least {MIN_BAGS} bags; there are {len(bags.released)}."
+            )
+        context.progress.step("the posterior of every label in its bag")
+        if context.release.truth is None:
+            priors = shared_priors(bags)
+            curves, expected = expectation_findings(context, claim, priors, "the bags' own sums")
+            return Finding(estimates=tuple(expected), curves=curves, notes=_limits(claim))
+        return _insider(context, claim)
+
+
+def _insider(context: AuditContext, claim: LabelProportions) -> Finding:
+    runs, priors = run_attacks(context, claim)
+    estimates, bounds = attack_estimates(runs, context.plan.confidence)
+    curves, expected = expectation_findings(context, claim, priors, "a model of other bags")
+    noise = noise_estimates(context, claim)
+    every = (*estimates, *expected, *noise)
+    if claim.noise != "none":
+        bounds = {**bounds, LOWER: partial(bag_bound, unclipped_residuals(context))}
+    return Finding(estimates=every, curves=curves, notes=_limits(claim), bounds=bounds)
+
+
+def _limits(claim: LabelProportions) -> tuple[Note, ...]:
+    if claim.noise != "none":
+        return ()
+    text = (
+        "Without noise no ε holds: where the labels of a bag are all alike, its sum states every "
+        "one of them, and the multiplicative advantage is infinite."
+    )
+    return (Note(audit=AUDIT_ID, text=text, level="warning"),)

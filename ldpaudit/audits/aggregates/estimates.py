@@ -1,0 +1,229 @@
+"""From bags to the estimates of the result."""
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from ldpaudit.audits.aggregates.runs import ATTACKS, BagRun
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.estimators.intervals.binomial import clopper_pearson
+from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
+from ldpaudit.estimators.label_inference.advantage import randomized_response_advantage
+from ldpaudit.estimators.label_inference.bag_posterior import bag_posterior, log_odds_shift
+from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
+from ldpaudit.release import FloatArray
+from ldpaudit.result import Curve, Estimate
+
+_REFERENCE: Final = "Busa-Fekete et al. (2024)"
+_SHIFTS: Final = tuple(float(s) for s in np.round(np.arange(0, 6.01, 0.25), 2))
+_RIGHT: Final = "labels guessed right, as a share of each bag, averaged over held-out bags"
+_INDEPENDENT_LABELS: Final = "labels of a bag are independent given the features"
+_LARGEST: Final = 40.0
+_BAGS: Final = "bags were formed and released independently of each other"
+
+
+def attack_estimates(
+    runs: Sequence[BagRun], confidence: float
+) -> tuple[list[Estimate], dict[str, partial[float]]]:
+    """Return accuracy and advantage of every attack, and of the strongest, certified."""
+    estimates = []
+    for run in runs:
+        estimates.append(_accuracy(run, confidence))
+        if run.name in ATTACKS:
+            estimates.append(_advantage(run, confidence))
+    attacks = [run for run in runs if run.name in ATTACKS]
+    best = _best(attacks, confidence)
+    bounds = {best.id: partial(_best_lower, attacks)}
+    return [best, *estimates], bounds
+
+
+def _bound(values: Sequence[FloatArray], alpha: float, low: float, side: str) -> float:
+    """Return a bound at level 1 − alpha of the average over two halves, each at half of alpha."""
+    end = mean_lower if side == "lower" else mean_upper
+    total = sum(len(part) for part in values)
+    return sum(len(part) / total * end(part, alpha / len(values), low, 1.0) for part in values)
+
+
+def _accuracy(run: BagRun, confidence: float) -> Estimate:
+    return _interval(f"aggregates.{run.name}.accuracy", run.right, 0.0, confidence, _RIGHT)
+
+
+def _advantage(run: BagRun, confidence: float) -> Estimate:
+    words = f"{_RIGHT}, less those that the features alone give"
+    return _interval(f"aggregates.{run.name}.advantage", run.gained, -1.0, confidence, words)
+
+
+def _interval(
+    identifier: str, values: Sequence[FloatArray], low: float, confidence: float, method: str
+) -> Estimate:
+    tail = (1 - confidence) / 2
+    return Estimate(
+        id=identifier,
+        kind="certified",
+        value=float(np.concatenate(list(values)).mean()),
+        low=_bound(values, tail, low, "lower"),
+        high=_bound(values, tail, low, "upper"),
+        side="two-sided",
+        level=confidence,
+        unit="proportion",
+        n=sum(len(part) for part in values),
+        method=method,
+        assumptions=(_BAGS,),
+        reference=_REFERENCE,
+    )
+
+
+def _best_lower(attacks: Sequence[BagRun], alpha: float) -> float:
+    return max(_bound(run.gained, alpha / len(attacks), -1.0, "lower") for run in attacks)
+
+
+def _best(attacks: Sequence[BagRun], confidence: float) -> Estimate:
+    tail = (1 - confidence) / 2
+    best = max(attacks, key=lambda run: float(np.concatenate(run.gained).mean()))
+    return Estimate(
+        id="aggregates.best.advantage",
+        kind="certified",
+        value=float(np.concatenate(best.gained).mean()),
+        low=_best_lower(attacks, tail),
+        high=max(_bound(run.gained, tail, -1.0, "upper") for run in attacks),
+        side="two-sided",
+        level=confidence,
+        unit="proportion",
+        n=sum(len(part) for part in best.gained),
+        method=f"the stronger of {len(attacks)} attacks, here {best.name}; the lower end's error "
+        f"probability is divided by {len(attacks)}",
+        assumptions=(_BAGS,),
+        reference=_REFERENCE,
+    )
+
+
+def expectation_findings(
+    context: AuditContext, claim: LabelProportions, priors: FloatArray, source: str
+) -> tuple[tuple[Curve, ...], list[Estimate]]:
+    """Return what the exact posterior expects of itself, given P(label | features).
+
+    Parameters
+    ----------
+    context : AuditContext
+    claim : LabelProportions
+    priors : float64 array of shape (n,)
+        P(second class | features) before the release.
+    source : str
+        Where they come from.
+    """
+    bags = context.release.bags
+    assert bags is not None
+    posterior = bag_posterior(priors, bags.members, bags.released, claim.likelihood, claim.epsilon)
+    told = float(np.maximum(posterior, 1 - posterior).mean())
+    untold = float(np.maximum(priors, 1 - priors).mean())
+    given = (_INDEPENDENT_LABELS, f"P(label | features) is that of {source}", "the claim holds")
+    make = partial(_estimated, len(priors), given)
+    estimates = [
+        make("expected_accuracy", told, "proportion", "the larger posterior, averaged over rows"),
+        make(
+            "additive_advantage",
+            told - untold,
+            "proportion",
+            "the larger posterior less the larger prior, averaged over rows",
+        ),
+        make(
+            "equivalent_epsilon",
+            equivalent_epsilon(priors, told - untold),
+            "nats",
+            "the ε of randomized response that has this additive advantage at the same priors",
+        ),
+    ]
+    estimates += _certainty(context, claim, priors, given)
+    shift = log_odds_shift(priors, posterior)
+    return (_multiplicative(shift, given),), estimates
+
+
+def _estimated(
+    n: int, given: tuple[str, ...], name: str, value: float, unit: Any, method: str
+) -> Estimate:
+    return Estimate(
+        id=f"aggregates.{name}",
+        kind="estimated",
+        value=value,
+        unit=unit,
+        n=n,
+        method=method,
+        assumptions=given,
+        reference=_REFERENCE,
+    )
+
+
+def equivalent_epsilon(priors: FloatArray, advantage: float) -> float:
+    """Return the ε of binary randomized response with an additive advantage, in nats.
+
+    Parameters
+    ----------
+    priors : float64 array of shape (n,)
+        P(second class) of each row.
+    advantage : float
+        The advantage averaged over rows; 0 gives 0, and what no ε reaches gives ∞.
+    """
+    from scipy.optimize import brentq
+
+    posterior = np.column_stack([1 - priors, priors])
+
+    def excess(epsilon: float) -> float:
+        return float(randomized_response_advantage(posterior, epsilon).mean()) - advantage
+
+    if advantage <= 0:
+        return 0.0
+    return math.inf if excess(_LARGEST) <= 0 else float(brentq(excess, 0.0, _LARGEST))
+
+
+def _certainty(
+    context: AuditContext, claim: LabelProportions, priors: FloatArray, given: tuple[str, ...]
+) -> Iterator[Estimate]:
+    """Yield the share of bags whose labels are all alike, where the sum tells so."""
+    bags = context.release.bags
+    assert bags is not None
+    if claim.noise != "none":
+        return
+    sizes = np.bincount(bags.members)
+    pure = int(((bags.released == 0) | (bags.released == sizes)).sum())
+    low, high = clopper_pearson(pure, len(sizes), 1 - context.plan.confidence)
+    yield Estimate(
+        id="aggregates.certain_share",
+        kind="certified",
+        value=pure / len(sizes),
+        low=float(low),
+        high=float(high),
+        side="two-sided",
+        level=context.plan.confidence,
+        unit="proportion",
+        n=len(sizes),
+        count=pure,
+        method="bags of which the sum states every label, since they are all alike: there the "
+        "multiplicative advantage is infinite",
+        assumptions=(_BAGS,),
+        reference=_REFERENCE,
+    )
+    logs = np.stack([np.log(np.clip(p, 1e-300, 1)) for p in (priors, 1 - priors)])
+    alike = [np.exp(np.bincount(bags.members, weights=part)).mean() for part in logs]
+    words = "∏p + ∏(1 − p), averaged over bags"
+    yield _estimated(
+        len(priors), given, "expected_certain_share", float(sum(alike)), "proportion", words
+    )
+
+
+def _multiplicative(shift: FloatArray, given: tuple[str, ...]) -> Curve:
+    share = tuple(float((shift >= tau).mean()) for tau in _SHIFTS)
+    return Curve(
+        id="aggregates.multiplicative",
+        kind="estimated",
+        x=_SHIFTS,
+        value=share,
+        x_label="τ: by how much the released sum shifts the log-odds of a label, nats",
+        unit="proportion",
+        n=len(shift),
+        method="|logit posterior − logit prior|, the multiplicative advantage",
+        assumptions=given,
+        reference=_REFERENCE,
+    )

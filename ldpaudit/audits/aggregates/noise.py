@@ -1,0 +1,132 @@
+"""The noise of released sums: a certified bound of its ε, and its agreement with the claim."""
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.estimators.epsilon.bounds import mean_lower as share_lower
+from ldpaudit.estimators.epsilon.bounds import mean_upper as share_upper
+from ldpaudit.estimators.epsilon.bounds import smallest_positive
+from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
+from ldpaudit.release import FloatArray
+from ldpaudit.result import Estimate
+
+_SAME_NOISE: Final = "noise is added to each bag's sum, of one law and independently"
+_CLIPPED: Final = f"{_SAME_NOISE}; it may have been clipped to the bag's size"
+_ROUNDING: Final = 1e-6
+
+
+def residuals_of(context: AuditContext) -> FloatArray:
+    """Return released less true sums of all bags, float64 of shape (b,); true labels are known."""
+    release = context.release
+    assert release.bags is not None
+    assert release.truth is not None
+    true = np.bincount(release.bags.members, weights=release.truth)
+    return np.asarray(release.bags.released - true)
+
+
+def unclipped_residuals(context: AuditContext) -> FloatArray:
+    """Return the residuals of bags that have labels of both classes, float64 of shape (b',).
+
+    There a noisy sum that was clipped to 0 … size, or not, is above, at or below the true sum and
+    its neighbours alike. Where all labels are alike a clipped one never lies beyond the true sum,
+    and the few far residuals would look like little noise.
+    """
+    release = context.release
+    assert release.bags is not None
+    assert release.truth is not None
+    sizes = np.bincount(release.bags.members)
+    true = np.bincount(release.bags.members, weights=release.truth)
+    return residuals_of(context)[(true > 0) & (true < sizes)]
+
+
+def bag_bound(residuals: FloatArray, alpha: float) -> float:
+    """Return a lower bound of ε from the noise of released sums, in nats, at level 1 − alpha.
+
+    Neighbouring sums differ by 1, so for additive noise F(t) ≤ e^ε F(t − 1), and the same for the
+    upper tail; t = 0, where Laplace and geometric noise reach ε.
+
+    Parameters
+    ----------
+    residuals : float64 array of shape (b,)
+        Released less true sums.
+    alpha : float
+        One-sided error probability, half of it for each tail.
+    """
+    return max(0.0, *(_tail_bound(side * residuals, alpha / 2) for side in (1, -1)))
+
+
+def _tail_bound(residuals: FloatArray, alpha: float) -> float:
+    n = len(residuals)
+    near = int((residuals <= _ROUNDING).sum())
+    far = int((residuals <= _ROUNDING - 1).sum())
+    low = float(share_lower(near, n, alpha / 2))
+    high = float(share_upper(far, n, alpha / 2))
+    return math.log(low / high) if low > 0 else 0.0
+
+
+def noise_estimates(context: AuditContext, claim: LabelProportions) -> Iterator[Estimate]:
+    """Yield how the noise of the released sums agrees with the claim, where some is claimed."""
+    if claim.noise == "none":
+        return
+    confidence, residuals = context.plan.confidence, residuals_of(context)
+    mixed = unclipped_residuals(context)
+    lower = bag_bound(mixed, 1 - confidence)
+    cells = [int((side * mixed <= _ROUNDING - 1).sum()) for side in (1, -1)]
+    cell = smallest_positive(cells)
+    common = {"kind": "certified", "level": confidence, "smallest_cell": cell}
+    yield Estimate.model_validate(
+        common
+        | {
+            "n": len(mixed),
+            "assumptions": (_CLIPPED,),
+            "id": "aggregates.epsilon_lower",
+            "value": lower,
+            "low": lower,
+            "side": "lower",
+            "unit": "nats",
+            "method": "how much likelier noise of at most 0 is than of at most −1, and the same "
+            "upwards, in bags with labels of both classes; Clopper–Pearson, corrected for both",
+            "reference": "Hoeffding (1956), Theorem 4",
+        }
+    )
+    p_value = max(_noise_p_value(residuals, claim), 1e-12)
+    yield Estimate.model_validate(
+        common
+        | {
+            "n": len(residuals),
+            "assumptions": (_SAME_NOISE,),
+            "id": "aggregates.noise_consistency",
+            "value": p_value,
+            "high": p_value,
+            "side": "upper",
+            "method": "p-value: largest distance of the noise's distribution function from the "
+            "declared one (Kolmogorov–Smirnov; for whole numbers conservative)",
+        }
+    )
+
+
+def _noise_p_value(residuals: FloatArray, claim: LabelProportions) -> float:
+    """Return the p-value of the two-sided Kolmogorov–Smirnov test.
+
+    With a discrete law the test compares at the jumps only, and its continuous null distribution
+    is conservative.
+    """
+    from scipy.stats import kstwo
+
+    if claim.noise == "geometric":
+        values, counts = np.unique(np.rint(residuals), return_counts=True)
+        empirical = np.cumsum(counts) / len(residuals)
+        before = empirical - counts / len(residuals)
+        distance = max(
+            float(np.abs(empirical - claim.noise_cdf(values)).max()),
+            float(np.abs(before - claim.noise_cdf(values - 1)).max()),
+        )
+    else:
+        ordered = claim.noise_cdf(np.sort(residuals))
+        steps = np.arange(len(ordered) + 1) / len(ordered)
+        distance = float(max((steps[1:] - ordered).max(), (ordered - steps[:-1]).max()))
+    return float(kstwo.sf(distance, len(residuals)))

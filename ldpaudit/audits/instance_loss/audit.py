@@ -1,0 +1,140 @@
+"""Instance-based privacy loss: how much each released row says about its person's label.
+
+An insider counts true labels among a row's neighbours, an outsider released labels, and inverts the
+declared channel. J(τ), the share of people who lose at least τ nats, and E[ν] are estimates that
+rest on smooth label probabilities; the lower bound on E[ν] with true labels rests on nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ldpaudit.audits.claimed_channel import why_no_channel
+from ldpaudit.audits.instance_loss.certificates import Certificates, certificates
+from ldpaudit.audits.instance_loss.estimates import LossReport, loss_report
+from ldpaudit.audits.instance_loss.labels import LossLabels, loss_labels
+from ldpaudit.audits.instance_loss.queries import Neighborhoods, neighborhoods
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.mechanism.evidence import FEATURE_BLIND, INDEPENDENT
+from ldpaudit.estimators.loss.exceedance import ErrorBudget
+from ldpaudit.result import Finding, Note
+
+AUDIT_ID = "instance-loss"
+LARGEST_ERROR = 0.01
+"""The error probability δ of each point of J's lower bound, unless more confidence is asked for."""
+
+SMOOTHNESS = (
+    "label probabilities are smooth (Assumption 6.5 of Busa-Fekete et al. 2023): they change "
+    "little within a ball that holds as many people as a neighbourhood does"
+)
+
+
+class InstanceLossAudit:
+    """Estimates J(τ) and E[ν] by neighbours, and bounds E[ν]."""
+
+    id = AUDIT_ID
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why the loss cannot be estimated, None where it can."""
+        if context.release.truth is not None:
+            return None
+        reason = why_no_channel(context)
+        if reason is None:
+            return None
+        return f"without true labels the loss cannot be estimated: {reason}"
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it.
+
+        Raises
+        ------
+        ldpaudit.errors.InsufficientDataError
+            With fewer than 100 rows, or one true label only.
+        """
+        budget = ErrorBudget.of(min(LARGEST_ERROR, 1 - context.plan.confidence))
+        labels = loss_labels(context, budget.prior)
+        asked = neighborhoods(context, labels, budget.count)
+        report = loss_report(labels, asked, budget, _assumptions(labels, asked))
+        learned = _in_learned_metric(context, labels, budget) if asked.features else Finding()
+        certified = certificates(context, labels)
+        return Finding(
+            estimates=(*certified.estimates, *report.estimates, *learned.estimates),
+            curves=(*report.curves, *learned.curves),
+            histograms=report.histograms,
+            notes=tuple(_notes(labels, asked, report, certified)),
+            bounds=certified.bounds or {},
+        )
+
+
+def _in_learned_metric(context: AuditContext, labels: LossLabels, budget: ErrorBudget) -> Finding:
+    """Return J(τ) and E[ν] by neighbours in the space of a model's score, beside the plan's metric.
+
+    Distances between columns follow the labels poorly where there are many columns: neighbourhoods
+    then mix people, and losses come out too small. A policy looks at both curves.
+    """
+    if context.plan.metric == "learned":
+        return Finding()
+    context = replace(context, plan=replace(context.plan, metric="learned"))
+    asked = neighborhoods(context, labels, budget.count)
+    report = loss_report(labels, asked, budget, _assumptions(labels, asked))
+    mean = next(e for e in report.estimates if e.id == "instance_loss.mean")
+    curve = next(c for c in report.curves if c.id == "instance_loss.exceedance")
+    return Finding(
+        estimates=(mean.model_copy(update={"id": "instance_loss.mean_learned"}),),
+        curves=(curve.model_copy(update={"id": "instance_loss.exceedance_learned"}),),
+    )
+
+
+def _assumptions(labels: LossLabels, asked: Neighborhoods) -> tuple[str, ...]:
+    channel = {
+        "declared": (FEATURE_BLIND, "the declared channel is the true one"),
+        "measured": (FEATURE_BLIND, "the channel is as measured on the release and its truth"),
+        "none": (),
+    }
+    smooth = (SMOOTHNESS,) if asked.features else ()
+    return (*smooth, *channel[labels.source], INDEPENDENT)
+
+
+def _notes(
+    labels: LossLabels, asked: Neighborhoods, report: LossReport, certified: Certificates
+) -> Iterator[Note]:
+    yield _note(
+        f"{len(asked.queries)} people were asked for their loss, with about {asked.k} neighbours "
+        f"each among {asked.index_rows} other people; {asked.method}."
+    )
+    if not asked.features:
+        yield _note("No feature tells two rows apart: only the released label's part was audited.")
+    else:
+        yield _note(
+            "Where label probabilities change faster than the neighbourhoods can follow, the "
+            "estimate is drawn towards the average person: the true loss of some is then larger."
+        )
+    yield from _channel_notes(labels)
+    if report.unlimited:
+        yield _note(
+            "Some released labels prove the true label, so their loss has no limit.", warning=True
+        )
+    if certified.missing:
+        yield _note(certified.missing)
+    if certified.lower > report.mean:
+        yield _note(
+            "The certified bound on E[ν] lies above the neighbours' estimate: neighbourhoods are "
+            "too coarse in this metric, so J(τ) is estimated too low as well. The estimate in the "
+            "learned metric follows the labels more closely."
+        )
+
+
+def _channel_notes(labels: LossLabels) -> Iterator[Note]:
+    if labels.source == "measured":
+        yield _note(
+            "The channel was measured from true against released labels, because none is declared "
+            "or the counts contradict the declared one."
+        )
+    if labels.source == "none":
+        yield _note(
+            "The mechanism uses the features, so the estimates are of the features' part alone: "
+            "what the features say about the label, the released label unseen."
+        )
+
+
+def _note(text: str, *, warning: bool = False) -> Note:
+    return Note(audit=AUDIT_ID, text=text, level="warning" if warning else "info")

@@ -1,0 +1,145 @@
+"""The neighbourhoods of the instance-loss audit: who is asked, and whose labels are counted."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.audits.instance_loss.labels import LossLabels
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.estimators.neighbors.counts import count_labels, default_neighbors, queries_needed
+from ldpaudit.estimators.neighbors.metric import LEARNED_DESCRIPTION, fit_metric, score_space
+from ldpaudit.randomness import integer_seed
+from ldpaudit.release import Float32Array, IntArray
+
+Rows = npt.NDArray[np.int64]
+
+MIN_ROWS = 100
+"""With fewer rows neither an index nor a query half says anything."""
+PRECISION = 0.005
+"""How far below the observed share its bound may lie, whatever the share."""
+NO_FEATURES = "no features: every person has the same neighbours"
+
+
+@dataclass(frozen=True)
+class Neighborhoods:
+    """Label counts around each query.
+
+    Attributes
+    ----------
+    queries : int64 array of shape (q,)
+        Rows that ask.
+    counts : int32 array of shape (q, K)
+    totals : int32 array of shape (q,)
+    index_rows : int
+        How many rows could be neighbours.
+    k : int
+        The wanted neighbourhood size.
+    method : str
+        The search and the metric, in words.
+    features : bool
+        Whether any feature tells rows apart.
+    """
+
+    queries: Rows
+    counts: IntArray
+    totals: IntArray
+    index_rows: int
+    k: int
+    method: str
+    features: bool
+
+
+def neighborhoods(context: AuditContext, labels: LossLabels, count_error: float) -> Neighborhoods:
+    """Count labels around randomly chosen queries, index rows and queries being disjoint.
+
+    Parameters
+    ----------
+    context : AuditContext
+        Index rows are one of its halves, queries are from the other; with the learned metric both
+        are parts of one half and the metric is of the other.
+    labels : LossLabels
+    count_error : float
+        The error probability of the bound on a share of the queries: it says how many are enough.
+
+    Raises
+    ------
+    InsufficientDataError
+        With fewer than 100 rows.
+    """
+    if len(context.release) < MIN_ROWS:
+        raise InsufficientDataError(f"The privacy loss needs at least {MIN_ROWS} rows.")
+    index, asking = _split(context)
+    queries = _sample(context, asking, count_error)
+    points = _points(context, labels, index, queries)
+    if points is None:
+        return _without_features(labels, index, queries)
+    at_index, at_queries, words = points
+    k = context.plan.neighbors or default_neighbors(len(index), at_index.shape[1])
+    k = min(k, len(index))
+    context.progress.step("counting the labels of nearest neighbours")
+    found = count_labels(
+        at_index,
+        labels.counted[index],
+        at_queries,
+        k,
+        labels.n_counted,
+        threads=context.plan.threads,
+        progress=context.progress,
+        seed=integer_seed(context.rng("instance-loss", "search")),
+    )
+    method = f"{words}; {found.method}"
+    return Neighborhoods(queries, found.counts, found.totals, len(index), k, method, True)
+
+
+def _split(context: AuditContext) -> tuple[Rows, Rows]:
+    halves = context.halves()
+    if context.plan.metric != "learned" or not has_features(context):
+        return np.flatnonzero(halves == 1), np.flatnonzero(halves == 0)
+    rows = context.rng("instance-loss", "learned").permutation(np.flatnonzero(halves == 0))
+    return np.sort(rows[: len(rows) // 2]), np.sort(rows[len(rows) // 2 :])
+
+
+def has_features(context: AuditContext) -> bool:
+    """Return whether any feature column tells two rows apart."""
+    features = context.release.features
+    return context.once("features.useful", lambda: not features.is_constant())
+
+
+def _sample(context: AuditContext, rows: Rows, count_error: float) -> Rows:
+    wanted = context.plan.queries
+    if wanted is None:
+        wanted = queries_needed(PRECISION, count_error)
+    if wanted == "all" or wanted >= len(rows):
+        return rows
+    if wanted < 1:
+        raise InputError(f"The number of queries must be at least 1. Got {wanted} instead.")
+    return np.sort(context.rng("instance-loss", "queries").choice(rows, wanted, replace=False))
+
+
+def _points(
+    context: AuditContext, labels: LossLabels, index: Rows, queries: Rows
+) -> tuple[Float32Array, Float32Array, str] | None:
+    """Return where index rows and queries lie, and in which metric; None without features."""
+    if not has_features(context):
+        return None
+    name = context.plan.metric
+    if name == "learned":
+        posterior = cross_fitted_posterior(context, "released" if labels.truth is None else "truth")
+        return score_space(posterior[index]), score_space(posterior[queries]), LEARNED_DESCRIPTION
+    features = context.release.features
+    try:
+        metric = fit_metric(features, name, rng=context.rng("instance-loss", "metric"))
+    except InputError:
+        return None
+    at = metric.transform
+    return at(features.take(index)), at(features.take(queries)), metric.description
+
+
+def _without_features(labels: LossLabels, index: Rows, queries: Rows) -> Neighborhoods:
+    counts = np.bincount(labels.counted[index], minlength=labels.n_counted).astype(np.int32)
+    shared = np.broadcast_to(counts, (len(queries), len(counts)))
+    totals = np.full(len(queries), len(index), dtype=np.int32)
+    return Neighborhoods(queries, shared, totals, len(index), len(index), NO_FEATURES, False)

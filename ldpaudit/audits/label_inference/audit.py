@@ -1,0 +1,129 @@
+"""Label inference: how often an attacker with the release guesses a person's true label.
+
+Every attack is fitted on one half of the rows and scored on the other, both ways; one learns from
+all that is released, as a real attacker does. It is held against guessing the most frequent label,
+against an attacker who has the features but no release, and against what the claim allows at most.
+Being no better than the features alone is what good privacy looks like.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ldpaudit.audits.claimed_channel import aligned_channel, why_no_channel
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.label_inference.budget import LeftOut
+from ldpaudit.audits.label_inference.curve import confidence_curve
+from ldpaudit.audits.label_inference.estimates import best_estimates, score_estimates, strongest
+from ldpaudit.audits.label_inference.groups import class_estimates, slice_estimates
+from ldpaudit.audits.label_inference.outsider import outsider_estimates
+from ldpaudit.audits.label_inference.references import AUDIT_ID, ceiling_estimates, utility_estimate
+from ldpaudit.audits.label_inference.runs import AttackRun, run_attacks
+from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.result import Curve, Estimate, Finding, Note
+
+MIN_ROWS = 40
+"""With fewer rows there is nothing to fit and score an attack on."""
+
+
+class LabelInferenceAudit:
+    """Runs every attack and holds it against its references."""
+
+    id = AUDIT_ID
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why no attack can be scored, None where one can."""
+        if context.release.truth is not None:
+            return None
+        reason = why_no_channel(context)
+        if reason is None:
+            return None
+        return f"without true labels an attack cannot be scored: {reason}"
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it.
+
+        Raises
+        ------
+        ldpaudit.errors.InsufficientDataError
+            With fewer than 40 rows.
+        """
+        if len(context.release) < MIN_ROWS:
+            raise InsufficientDataError(f"Attacks need at least {MIN_ROWS} rows.")
+        channel = aligned_channel(context)
+        if context.release.truth is None:
+            assert channel is not None
+            return _outsider(context, channel)
+        return _insider(context, channel)
+
+
+def _insider(context: AuditContext, channel: Channel | None) -> Finding:
+    confidence = context.plan.confidence
+    found = run_attacks(context)
+    estimates = [e for run in found.runs for e in score_estimates(run, confidence)]
+    best, bounds = best_estimates(found.runs, confidence)
+    closer, curves, remarks = _closer(context, found.runs)
+    ceilings = ceiling_estimates(context, channel, cross_fitted_posterior(context, "truth"))
+    utility, notes = utility_estimate(context, channel)
+    return Finding(
+        estimates=(*best, *closer, *estimates, *ceilings, *utility),
+        curves=curves,
+        notes=(*notes, *remarks, *_not_run(found.skipped, found.left_out, context.plan.budget)),
+        bounds=bounds,
+    )
+
+
+def _closer(
+    context: AuditContext, runs: Sequence[AttackRun]
+) -> tuple[list[Estimate], tuple[Curve, ...], list[Note]]:
+    """Return the strongest attack by class and slice, and its curve against confidence."""
+    champion = strongest(runs)
+    if champion is None:
+        return [], (), []
+    attacks = sum(run.uses_release for run in runs)
+    blind = strongest([run for run in runs if not run.given_release])
+    classes, remarks = ([], []) if blind is None else class_estimates(context, blind, attacks)
+    if classes and blind is not None and blind is not champion:
+        text = (
+            f"For each class the attack {blind.name} is scored, the strongest of those that learn "
+            "nothing from the rows they guess."
+        )
+        remarks.append(Note(audit=AUDIT_ID, text=text))
+    slices, names = slice_estimates(context, champion, attacks)
+    curve = confidence_curve(champion, context.plan.confidence, attacks)
+    curves = () if curve is None else (curve,)
+    return classes + slices, curves, remarks + names
+
+
+def _outsider(context: AuditContext, channel: Channel) -> Finding:
+    found = outsider_estimates(context, channel)
+    ceilings = ceiling_estimates(context, channel, None)
+    utility, notes = utility_estimate(context, channel)
+    return Finding(
+        estimates=(*found.estimates, *ceilings, *utility),
+        notes=(*notes, *_not_run(found.skipped, found.left_out, context.plan.budget)),
+    )
+
+
+def _not_run(reasons: Mapping[str, str], left_out: LeftOut, budget: float) -> list[Note]:
+    notes = [
+        Note(audit=AUDIT_ID, text=f"The attack {name} was left out: {reason.rstrip('.')}.")
+        for name, reason in reasons.items()
+    ]
+    notes += [
+        Note(
+            audit=AUDIT_ID,
+            text=f"The attack {name} was left out: its predicted {seconds:.0f} s do not fit into "
+            f"the {budget:g} s for attacks (--budget).",
+        )
+        for name, seconds in left_out.too_dear.items()
+    ]
+    if left_out.too_slow:
+        text = (
+            f"Attacks took far longer here than the {budget:g} s of --budget, so these were left "
+            f"out: {', '.join(left_out.too_slow)}. A faster machine would have run them, and the "
+            "strongest attack may be another there. A larger budget gives the same numbers "
+            "everywhere."
+        )
+        notes.append(Note(audit=AUDIT_ID, text=text, level="warning"))
+    return notes

@@ -1,0 +1,102 @@
+"""The strongest attack's accuracy among its most confident guesses."""
+
+import numpy as np
+
+from ldpaudit.attacks.scoring.fold import SHARES, Counts
+from ldpaudit.audits.label_inference.runs import AttackRun
+from ldpaudit.estimators.intervals.ranking import auc_lower as chernoff_lower
+from ldpaudit.estimators.intervals.ranking import auc_upper as chernoff_upper
+from ldpaudit.result import SMALLEST_CELL, Curve
+
+
+def confidence_curve(run: AttackRun, confidence: float, attacks: int = 1) -> Curve | None:
+    """Return accuracy among the most confident guesses against the share of rows guessed.
+
+    Neighbouring points are merged until no step between two points rests on 1 to 9 right or wrong
+    guesses; None where nothing is left.
+
+    Parameters
+    ----------
+    run : AttackRun
+    confidence : float
+        Of the whole curve at once.
+    attacks : int
+        Of how many attacks this is the one chosen: the error probability is divided by them.
+
+    Notes
+    -----
+    Given features and released labels the guesses are right independently of one another, not
+    alike: Clopper–Pearson would not do once the cut depends on the confidences, but Chernoff's
+    bound in its relative-entropy form holds for independent trials that are not alike (Hoeffding
+    1963, Theorem 1), so wherever the cut falls it bounds the mean chance of being right.
+    """
+    counts = [np.cumsum(fold.steps, axis=0) for fold in run.folds]
+    ends = whole_steps(np.sum([fold.steps for fold in run.folds], axis=0))
+    if not ends:
+        return None
+    tail = (1 - confidence) / 2 / (len(counts) * len(SHARES) * attacks)
+    points = [_point([fold[end].tolist() for fold in counts], tail) for end in ends]
+    last = points[-1][0]
+    return Curve(
+        id="attack.best.accuracy_by_confidence",
+        kind="certified",
+        x=tuple(rows / last for rows, *_ in points),
+        value=tuple(value for _, value, _, _ in points),
+        low=tuple(low for *_, low, _ in points),
+        high=tuple(high for *_, high in points),
+        side="two-sided",
+        level=confidence,
+        simultaneous=True,
+        x_label="share of people guessed, the most confident guesses first",
+        unit="proportion",
+        n=int(last),
+        method=(
+            f"held-out guesses of {run.name}, the strongest of {attacks} attacks; relative-entropy "
+            f"form of Chernoff's bound on each of two folds, error probability divided by "
+            f"{len(SHARES)} points and {attacks} attacks; bounds the mean chance of being right "
+            "given what is released"
+        ),
+        reference="Hoeffding (1963), Theorem 1",
+    )
+
+
+def _point(folds: list[list[int]], tail: float) -> tuple[float, float, float, float]:
+    """Return rows, the share right, and its bounds averaged over folds by their rows."""
+    rows, correct = (sum(counts) for counts in zip(*folds, strict=True))
+    low = high = 0.0
+    for n, right in folds:
+        if n:
+            low += n / rows * chernoff_lower(right / n, n, tail)
+            high += n / rows * chernoff_upper(right / n, n, tail)
+    return float(rows), correct / rows, low, high
+
+
+def whole_steps(steps: Counts) -> list[int]:
+    """Return the last index of each step when steps with small cells are joined to the next.
+
+    Parameters
+    ----------
+    steps : int64 array of shape (s, 2)
+        Rows and right guesses between consecutive shares.
+    """
+    ends: list[int] = []
+    start = 0
+    for end in range(len(steps)):
+        if not _is_small(*steps[start : end + 1].sum(axis=0).tolist()):
+            ends.append(end)
+            start = end + 1
+    if start < len(steps):
+        # The tail joins the step before it, and that one its neighbour until nothing is small.
+        while ends and _is_small(*steps[_begin(ends) :].sum(axis=0).tolist()):
+            ends.pop()
+        ends = [*ends[:-1], len(steps) - 1] if ends else []
+    return ends
+
+
+def _begin(ends: list[int]) -> int:
+    return ends[-2] + 1 if len(ends) > 1 else 0
+
+
+def _is_small(rows: int, correct: int) -> bool:
+    cells = (rows, correct, rows - correct)
+    return rows == 0 or any(0 < cell < SMALLEST_CELL for cell in cells)

@@ -1,0 +1,172 @@
+"""From the counts of attacks to the estimates and the curve of the result."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ldpaudit.attacks.scoring.measures import (
+    ACCURACY,
+    ADVANTAGE,
+    GAINS,
+    SCORES,
+    Measure,
+    average,
+    lower_bound,
+    smallest_cell,
+    upper_bound,
+)
+from ldpaudit.audits.label_inference.runs import AttackRun
+from ldpaudit.result import Estimate
+
+_REFERENCE = "Busa-Fekete et al. (2024); Wu et al. (2023)"
+GIVEN = (
+    "; of these people, given all that is released and the true labels of the other fold: rows are "
+    "then independent but not alike (Hoeffding 1956, Theorem 5)"
+)
+
+
+def redacted(**fields: Any) -> Estimate:
+    """Build an estimate of which ``smallest_cell`` names the smallest count behind it."""
+    return Estimate.model_validate(fields)
+
+
+def score_estimates(run: AttackRun, confidence: float) -> list[Estimate]:
+    """Return every score of one attack and, where there is one, its in-sample accuracy.
+
+    Scores are certified; of an attack that learns from the rows it guesses, those are which need no
+    more than independent rows.
+    """
+    measures = SCORES + GAINS if run.uses_release else SCORES
+    estimates = [
+        _point(run, measure)
+        if run.given_release and not measure.unlike
+        else _estimate(run, measure, confidence)
+        for measure in measures
+    ]
+    return estimates + ([_in_sample(run)] if run.fitted_n else [])
+
+
+def _point(run: AttackRun, measure: Measure) -> Estimate:
+    return redacted(
+        id=f"attack.{run.name}.{measure.name}",
+        kind="estimated",
+        value=average(run.folds, measure.value),
+        unit=measure.unit,
+        n=sum(fold.n for fold in run.folds),
+        smallest_cell=smallest_cell(run.folds, measure),
+        method="as counted, mean over labels and folds; no interval: the attack learns from the "
+        "rows that it guesses, and an interval would need rows that are alike",
+        assumptions=("what was counted of these people is all that is said",),
+    )
+
+
+def _estimate(run: AttackRun, measure: Measure, confidence: float) -> Estimate:
+    tail = (1 - confidence) / 2
+    counted = measure is ACCURACY
+    return redacted(
+        id=f"attack.{run.name}.{measure.name}",
+        kind="certified",
+        value=average(run.folds, measure.value),
+        low=lower_bound(run.folds, measure, tail),
+        high=upper_bound(run.folds, measure, tail),
+        side="two-sided",
+        level=confidence,
+        unit=measure.unit,
+        n=sum(fold.n for fold in run.folds),
+        count=sum(fold.correct for fold in run.folds) if counted else None,
+        smallest_cell=smallest_cell(run.folds, measure),
+        method=measure.method + (GIVEN if run.given_release else ""),
+        reference=_REFERENCE if measure in GAINS else None,
+    )
+
+
+def _in_sample(run: AttackRun) -> Estimate:
+    return Estimate(
+        id=f"attack.{run.name}.in_sample.accuracy",
+        kind="estimated",
+        value=run.fitted_correct / run.fitted_n,
+        unit="proportion",
+        n=run.fitted_n,
+        count=run.fitted_correct,
+        method="guesses on rows that the attack was fitted on (of large releases, a sample)",
+        assumptions=(
+            "exact for these rows; an attack that memorises its rows does otherwise on new ones",
+        ),
+    )
+
+
+def best_estimates(
+    runs: Sequence[AttackRun], confidence: float
+) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
+    """Return accuracy and advantage of the strongest attack, corrected for choosing it.
+
+    The lower end is the largest lower bound, each at the error probability divided by the number
+    of attacks; the upper end is the largest upper bound, which needs no correction: the strongest
+    attack's own bound is among them. Where one learns from the rows it guesses, all are bounded
+    given what is released, so that which is the strongest is no matter of chance.
+
+    Returns
+    -------
+    tuple
+        The estimates, and by id the lower bound as a function of its error probability.
+    """
+    attacks = [run for run in runs if run.uses_release]
+    if not attacks:
+        return [], {}
+    if any(run.given_release for run in attacks):
+        attacks = [_given_release(run) for run in attacks]
+    estimates, bounds = [], {}
+    for measure in (ACCURACY, ADVANTAGE):
+        lower = _best_lower(attacks, measure)
+        estimate = _best(attacks, measure, confidence, lower)
+        estimates.append(estimate)
+        bounds[estimate.id] = lower
+    return estimates, bounds
+
+
+def _given_release(run: AttackRun) -> AttackRun:
+    folds = tuple(replace(fold, alike=False) for fold in run.folds)
+    return replace(run, folds=folds, given_release=True)
+
+
+def strongest(runs: Sequence[AttackRun], measure: Measure = ACCURACY) -> AttackRun | None:
+    """Return the attack of the highest average score, None without an attack."""
+    attacks = [run for run in runs if run.uses_release]
+    return max(attacks, key=lambda run: average(run.folds, measure.value), default=None)
+
+
+def _best_lower(attacks: Sequence[AttackRun], measure: Measure) -> Callable[[float], float]:
+    def lower(alpha: float) -> float:
+        share = alpha / len(attacks)
+        return max(lower_bound(run.folds, measure, share) for run in attacks)
+
+    return lower
+
+
+def _best(
+    attacks: Sequence[AttackRun],
+    measure: Measure,
+    confidence: float,
+    lower: Callable[[float], float],
+) -> Estimate:
+    tail = (1 - confidence) / 2
+    best = strongest(attacks, measure)
+    assert best is not None
+    cells = [smallest_cell(run.folds, measure) for run in attacks]
+    return redacted(
+        id=f"attack.best.{measure.name}",
+        kind="certified",
+        value=average(best.folds, measure.value),
+        low=lower(tail),
+        high=max(upper_bound(run.folds, measure, tail) for run in attacks),
+        side="two-sided",
+        level=confidence,
+        unit=measure.unit,
+        n=sum(fold.n for fold in best.folds),
+        smallest_cell=min((cell for cell in cells if cell is not None), default=None),
+        method=(
+            f"the strongest of {len(attacks)} attacks, here {best.name}; the lower end's error "
+            f"probability is divided by {len(attacks)}" + (GIVEN if best.given_release else "")
+        ),
+        reference=_REFERENCE if measure is ADVANTAGE else None,
+    )

@@ -1,0 +1,232 @@
+"""Scoring attacks without true labels: what the claim, if it holds, says about their accuracy.
+
+For an attack g(x, z) and a channel T that does not depend on x, the guess is right with probability
+Σ_y η_y(x) c_y(x), c_y(x) = Σ_z T[y, z] 1{g(x, z) = y}. The released label z gives an unbiased
+estimate of η through the inverse channel R, so Σ_y R[z, y] c_y(x) is an unbiased estimate of the
+accuracy at each held-out row; no true label is needed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.attacks.interface import Attack, Knowledge
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.label_inference.budget import (
+    Budget,
+    LeftOut,
+    candidate_attacks,
+    knowledge_of,
+    without_learners_from_asked,
+)
+from ldpaudit.errors import LdpAuditError
+from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.randomness import seed_from
+from ldpaudit.release import FloatArray, IndexArray, Release, ReleasedLabels
+from ldpaudit.result import Estimate
+
+_MOST_ROWS = 200_000
+_ASSUMPTION: Final = "the claim holds, with the same channel for all features"
+_METHOD: Final = (
+    "held-out rows, guesses for every possible released label, weighted by the inverse of the "
+    "claimed channel; no true label is used"
+)
+_NOT_BLIND: Final = (
+    "it learns from the released labels of the rows it guesses, which without true labels are what "
+    "scores it"
+)
+_REFERENCES: Final = ("classifier", "prior")
+"""Learnt from the release, but blind to a person's own released label: the outsider's reference is
+the first of these that ran."""
+
+
+@dataclass(frozen=True)
+class _Values:
+    """One attack's unbiased values on two held-out folds, with their a-priori range."""
+
+    name: str
+    folds: tuple[FloatArray, ...]
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class OutsiderAttacks:
+    """What attacks gave, and why others did not run."""
+
+    estimates: list[Estimate]
+    skipped: Mapping[str, str]
+    left_out: LeftOut
+
+
+def outsider_estimates(context: AuditContext, channel: Channel) -> OutsiderAttacks:
+    """Return the estimated accuracy of each attack that needs no true label.
+
+    Parameters
+    ----------
+    context : AuditContext
+        Its release may lack true labels.
+    channel : Channel
+        The claimed channel, aligned with the release.
+
+    Raises
+    ------
+    ldpaudit.errors.InputError
+        If the channel cannot be inverted.
+    """
+    found, skipped, left_out = _run_all(context, channel)
+    confidence = context.plan.confidence
+    estimates = [_accuracy(values, confidence) for values in found]
+    references = {v.name: v for v in found if v.name in _REFERENCES}
+    baseline = next((references[name] for name in _REFERENCES if name in references), None)
+    attacks = [values for values in found if values.name not in _REFERENCES]
+    if baseline is not None:
+        differences = [_difference(values, baseline) for values in attacks]
+        same_rows = [d for d in differences if d is not None]
+        estimates += [_gain(difference, confidence) for difference in same_rows]
+        estimates += _best(same_rows, "advantage", confidence)
+    candidates = [values for values in found if values.name != "prior"]
+    estimates += _best(candidates, "accuracy", confidence)
+    return OutsiderAttacks(estimates, skipped, left_out)
+
+
+def _run_all(
+    context: AuditContext, channel: Channel
+) -> tuple[list[_Values], dict[str, str], LeftOut]:
+    knowledge = [_knowledge(context, channel, half) for half in (0, 1)]
+    held_out = [_held_out_rows(context, half, channel) for half in (0, 1)]
+    candidates, skipped = candidate_attacks(context, knowledge)
+    candidates = without_learners_from_asked(candidates, skipped, _NOT_BLIND)
+    found, budget = [], Budget.of(context, candidates)
+    for name, attacks in budget.chosen():
+        context.progress.step(f"attack: {name}")
+        try:
+            found.append(_values(context, channel, attacks, held_out))
+        except LdpAuditError as error:
+            skipped[name] = str(error)
+    return found, skipped, budget.left_out
+
+
+def _knowledge(context: AuditContext, channel: Channel, half: int) -> Knowledge:
+    rng = context.rng("label-inference", "shared", str(half))
+    return knowledge_of(context, channel, seed_from(rng))
+
+
+def _held_out_rows(context: AuditContext, half: int, channel: Channel) -> IndexArray:
+    rows = np.flatnonzero(context.halves() != half)
+    most = max(_MOST_ROWS // channel.matrix.shape[1], 1_000)
+    if len(rows) <= most:
+        return rows
+    rng = context.rng("label-inference", "outsider", str(half))
+    return np.sort(rng.choice(rows, size=most, replace=False))
+
+
+def _values(
+    context: AuditContext, channel: Channel, attacks: list[Attack], held_out: list[IndexArray]
+) -> _Values:
+    folds = []
+    for half, (attack, rows) in enumerate(zip(attacks, held_out, strict=True)):
+        rng = context.rng("label-inference", attack.name, str(half))
+        attack.fit(context.release.take(np.flatnonzero(context.halves() == half)), rng)
+        asked = rows
+        if attack.most_rows is not None and len(rows) > attack.most_rows:
+            asked = np.sort(rng.choice(rows, size=attack.most_rows, replace=False))
+        folds.append(unbiased_accuracy(attack, context.release.take(asked), channel))
+    low, high = _range(channel)
+    return _Values(attacks[0].name, tuple(folds), low, high)
+
+
+def unbiased_accuracy(attack: Attack, release: Release, channel: Channel) -> FloatArray:
+    """Return values whose mean is the attack's accuracy if the channel is as claimed, shape (n,).
+
+    Parameters
+    ----------
+    attack : Attack
+        Fitted on other rows.
+    release : Release
+        Held-out rows; true labels are not looked at.
+    channel : Channel
+        Of rank k.
+    """
+    n, k = len(release), len(channel.classes)
+    right = np.zeros((n, k))
+    everyone = np.arange(n)
+    for z in range(len(channel.outputs)):
+        pretended = ReleasedLabels(np.full(n, z, dtype=np.int32))
+        asked = replace(release, released=pretended, truth=None)
+        guess = attack.posterior(asked).argmax(axis=1)
+        right[everyone, guess] += channel.matrix[guess, z]
+    return np.asarray((channel.inverse[release.released] * right).sum(axis=1))
+
+
+def _range(channel: Channel) -> tuple[float, float]:
+    """Return bounds of the values that hold for every attack, since each c_y lies in [0, 1]."""
+    inverse = channel.inverse
+    low, high = np.minimum(inverse, 0).sum(axis=1), np.maximum(inverse, 0).sum(axis=1)
+    return float(low.min()), float(high.max())
+
+
+def _accuracy(values: _Values, confidence: float) -> Estimate:
+    return _estimate(values, f"attack.{values.name}.accuracy", confidence)
+
+
+def _gain(values: _Values, confidence: float) -> Estimate:
+    return _estimate(values, f"attack.{values.name}.advantage", confidence)
+
+
+def _difference(values: _Values, baseline: _Values) -> _Values | None:
+    """Return the row-wise difference, None where the attack was asked about a sample of rows."""
+    pairs = list(zip(values.folds, baseline.folds, strict=True))
+    if any(len(ours) != len(theirs) for ours, theirs in pairs):
+        return None
+    reach = values.high - values.low
+    return _Values(values.name, tuple(a - b for a, b in pairs), -reach, reach)
+
+
+def _estimate(values: _Values, identifier: str, confidence: float, attacks: int = 1) -> Estimate:
+    tail = (1 - confidence) / 2
+    mean = _average(values)
+    low = _bound(values, tail / attacks, lower=True)
+    high = _bound(values, tail, lower=False)
+    return Estimate(
+        id=identifier,
+        kind="estimated",
+        # Unbiased values need not average to a proportion.
+        value=min(max(mean, low), high),
+        low=low,
+        high=high,
+        side="two-sided",
+        level=confidence,
+        unit="proportion",
+        n=sum(len(fold) for fold in values.folds),
+        method=_METHOD,
+        assumptions=(_ASSUMPTION,),
+    )
+
+
+def _average(values: _Values) -> float:
+    return float(np.concatenate(values.folds).mean())
+
+
+def _bound(values: _Values, alpha: float, *, lower: bool) -> float:
+    total = sum(len(fold) for fold in values.folds)
+    bound = mean_lower if lower else mean_upper
+    share = alpha / len(values.folds)
+    ends = [bound(fold, share, values.low, values.high) for fold in values.folds]
+    average = sum(len(f) / total * end for f, end in zip(values.folds, ends, strict=True))
+    return float(min(max(average, -1.0), 1.0))
+
+
+def _best(found: list[_Values], measure: str, confidence: float) -> list[Estimate]:
+    if not found:
+        return []
+    best = max(found, key=_average)
+    estimate = _estimate(best, f"attack.best.{measure}", confidence, len(found))
+    tail = (1 - confidence) / 2
+    low = max(_bound(values, tail / len(found), lower=True) for values in found)
+    high = max(_bound(values, tail, lower=False) for values in found)
+    method = f"the strongest of {len(found)}, here {best.name}; {_METHOD}"
+    return [estimate.model_copy(update={"low": low, "high": high, "method": method})]

@@ -1,0 +1,285 @@
+"""The mechanism: what was claimed, whether the counts agree, and what ε is at least.
+
+Exact numbers come from the claim alone. With true labels ε is bounded from below by true against
+released labels, and without (as a cross-check also with them) by the release alone. An audit can
+refute a claim; it cannot prove one.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.mechanism.evidence import (
+    FEATURE_BLIND,
+    INDEPENDENT,
+    feature_dependence,
+    insider_evidence,
+    label_counts,
+    outsider_evidence,
+)
+from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
+from ldpaudit.audits.mechanism.local_reports import report_bound, report_counts
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound, smallest_positive
+from ldpaudit.estimators.epsilon.consistency import (
+    SMALLEST_P_VALUE,
+    channel_consistency,
+    likelihood_ratio_p_value,
+    marginal_consistency,
+)
+from ldpaudit.estimators.epsilon.guesses import GuessCounts
+from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
+from ldpaudit.estimators.epsilon.strongest import BoundEvidence
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.result import Estimate, Finding, Note
+
+INSIDER, OUTSIDER = "mechanism.epsilon_lower", "release_only.epsilon_lower"
+_GROUP_SOURCES = {
+    "scores": "groups of rows that a model fitted on other rows is surest about",
+    "anchors": "balls in feature space, chosen on other rows",
+}
+_METHODS = {
+    "accuracy": "how often the best fixed guess of the label is right, against what an ε-DP "
+    "channel allows at these label frequencies",
+    "odds-ratio": "exact conditional bound of the odds ratio, which is at most e^{2ε}",
+    "two-sided": "Clopper–Pearson bounds of the true and false positive rates of one pre-specified "
+    "guess",
+    "one-run": "right guesses among rows drawn such that their labels are uniform",
+    "counts": "simultaneous Clopper–Pearson bounds of all entries of the channel",
+}
+_REFERENCES = {
+    "accuracy": "Hoeffding (1956), Theorem 4; Ghazi et al. (2021), RR-Top-k",
+    "odds-ratio": "Cornfield (1956)",
+    "two-sided": "Jagielski, Ullman & Oprea (2020)",
+    "one-run": "Steinke, Nasr & Jagielski (2023), Theorem 5.2",
+    "counts": "Clopper & Pearson (1934)",
+}
+
+
+class MechanismAudit:
+    """Holds the released labels against the claim."""
+
+    id = "mechanism"
+
+    def unavailable(self, context: AuditContext) -> str | None:  # noqa: ARG002
+        """Return None: something can always be said."""
+        return None
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it."""
+        agreement, differing = _agreement(context)
+        insider, outsider = insider_evidence(context), outsider_evidence(context)
+        estimates = [*exact_estimates(context.claim), *agreement]
+        bounds = {}
+        if insider is not None:
+            estimates += _insider_estimates(context, insider)
+            bounds[INSIDER] = _bound_of(insider)
+        reports = report_counts(context)
+        if reports is not None:
+            estimates = [*_without(estimates, INSIDER), _report_estimate(context, reports)]
+            bounds[INSIDER] = lambda alpha: report_bound(reports, alpha).epsilon
+        if isinstance(outsider, ReleaseOnlyEvidence):
+            estimates.append(_outsider_estimate(context, outsider))
+            bounds[OUTSIDER] = _bound_of(outsider)
+        return Finding(
+            estimates=tuple(estimates),
+            curves=tuple(exact_curves(context.claim)),
+            notes=(*differing, *_notes(context, insider, outsider)),
+            bounds=bounds,
+        )
+
+
+def _bound_of(evidence: BoundEvidence | ReleaseOnlyEvidence) -> Any:
+    if isinstance(evidence, BoundEvidence):
+        return lambda alpha: evidence.strongest(alpha).epsilon
+    return lambda alpha: evidence.bound(alpha).epsilon
+
+
+def _insider_estimates(context: AuditContext, evidence: BoundEvidence) -> Iterator[Estimate]:
+    report = evidence.report(1 - context.plan.confidence)
+    share = report.weights[evidence.design.primary]
+    words = (
+        f"the strongest of {len(report.methods)} methods, here '{report.best.method}'; corrected: "
+        f"'{evidence.design.primary}', chosen before the outcomes were seen, has {share:.0%} of "
+        "the error probability, the others share the rest"
+    )
+    yield _certified(INSIDER, report.best, words, context.plan.confidence, None)
+    for method, bound in report.methods.items():
+        reference = _REFERENCES[method]
+        identifier = f"{INSIDER}.{method}"
+        words = f"{_METHODS[method]}; at its own level, not corrected for the other methods"
+        yield _certified(identifier, bound, words, context.plan.confidence, reference)
+    yield _observed(label_counts(context))
+
+
+def _without(estimates: list[Estimate], identifier: str) -> list[Estimate]:
+    """Leave an estimate out: what labels show, where the reports behind them show more."""
+    return [estimate for estimate in estimates if estimate.id != identifier]
+
+
+def _report_estimate(context: AuditContext, counts: GuessCounts) -> Estimate:
+    bound = report_bound(counts, 1 - context.plan.confidence)
+    words = (
+        "how often the declared protocol's likelihood ratio of two labels names the true one, for "
+        f"{counts.guesses} guesses of reports in pairs; labels and pairs do not look at the reports"
+    )
+    reference = "Steinke, Nasr & Jagielski (2023), Theorem 5.2"
+    return _certified(INSIDER, bound, words, context.plan.confidence, reference)
+
+
+def _outsider_estimate(context: AuditContext, evidence: ReleaseOnlyEvidence) -> Estimate:
+    bound = evidence.bound(1 - context.plan.confidence)
+    words = (
+        f"how unanimous the released labels of {_GROUP_SOURCES[bound.method]} are; corrected for "
+        f"{len(evidence.tests)} tests"
+    )
+    reference = "Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 4"
+    return _certified(OUTSIDER, bound, words, context.plan.confidence, reference)
+
+
+def _certified(
+    identifier: str, bound: EpsilonBound, method: str, confidence: float, reference: str | None
+) -> Estimate:
+    # ``smallest_cell`` is read, and dropped, by the redaction.
+    fields: dict[str, Any] = {
+        "id": identifier,
+        "kind": "certified",
+        "value": bound.epsilon,
+        "low": bound.epsilon,
+        "side": "lower",
+        "level": confidence,
+        "unit": "nats",
+        "n": bound.n,
+        "method": method,
+        "assumptions": (FEATURE_BLIND, INDEPENDENT),
+        "reference": reference,
+        "smallest_cell": bound.smallest_cell,
+    }
+    return Estimate.model_validate(fields)
+
+
+def _observed(counts: npt.NDArray[np.int64]) -> Estimate:
+    """Return the plug-in ε of the counts: half a row is added to every cell."""
+    table = counts[counts.sum(axis=1) > 0] + 0.5
+    logs = np.log(table / table.sum(axis=1, keepdims=True))
+    fields: dict[str, Any] = {
+        "id": "mechanism.epsilon_observed",
+        "kind": "estimated",
+        "value": float(np.max(logs.max(axis=0) - logs.min(axis=0))),
+        "unit": "nats",
+        "n": int(counts.sum()),
+        "method": "the largest log-ratio of observed frequencies, half a row added to every cell",
+        "assumptions": (
+            FEATURE_BLIND,
+            "enough rows in every cell: the largest of several noisy ratios is too large",
+        ),
+        "smallest_cell": smallest_positive(counts),
+    }
+    return Estimate.model_validate(fields)
+
+
+def _agreement(context: AuditContext) -> tuple[list[Estimate], list[Note]]:
+    """Compare the counts with the claimed channel."""
+    channel = aligned_channel(context)
+    if channel is None:
+        return [], []
+    released = np.bincount(context.release.released, minlength=len(channel.outputs))
+    estimates, alpha = [], 1 - context.plan.confidence
+    p_value = marginal_consistency(released.astype(np.int64), channel.matrix)
+    if p_value is not None:
+        words = (
+            "the smallest level at which no mixture of the claimed channel's rows lies within the "
+            "simultaneous Clopper–Pearson intervals of the released labels' frequencies"
+        )
+        identifier = "mechanism.marginal_consistency"
+        estimates.append(_p_value(context, identifier, p_value, words, smallest_positive(released)))
+    if context.release.truth is not None:
+        estimates += _cell_agreement(context, channel, alpha)
+    p_values = [e.value for e in estimates if e.side == "upper"]
+    if not any(value <= alpha / len(p_values) for value in p_values):
+        return estimates, []
+    text = (
+        "The released labels do not follow the claimed mechanism: in at most "
+        f"{alpha:.0%} of releases their counts would be that far off. The claimed λ or ε may be in "
+        "another parametrisation, or labels may have been changed afterwards."
+    )
+    return estimates, [Note(audit="mechanism", text=text, level="warning")]
+
+
+def _cell_agreement(context: AuditContext, channel: Channel, alpha: float) -> Iterator[Estimate]:
+    counts = label_counts(context)
+    found = channel_consistency(counts, channel.matrix, alpha)
+    cell = smallest_positive(counts)
+    words = f"exact binomial tests of {found.cells} entries of the channel, Bonferroni"
+    yield _p_value(context, "mechanism.channel_consistency", found.p_value, words, cell)
+    yield Estimate(
+        id="mechanism.inconsistent_entries",
+        kind="certified",
+        value=found.inconsistent,
+        low=found.inconsistent,
+        side="lower",
+        level=context.plan.confidence,
+        method=f"entries of the channel, of {found.cells}, outside their simultaneous intervals",
+        assumptions=(INDEPENDENT,),
+        reference="Clopper & Pearson (1934)",
+    )
+    fields: dict[str, Any] = {
+        "id": "mechanism.channel_consistency.g-test",
+        "kind": "estimated",
+        "value": max(likelihood_ratio_p_value(counts, channel.matrix), SMALLEST_P_VALUE),
+        "n": int(counts.sum()),
+        "method": "p-value of the likelihood-ratio (G) test of all entries at once",
+        "assumptions": ("counts are large: the χ² distribution is an approximation",),
+        "reference": "Wilks (1938)",
+        "smallest_cell": cell,
+    }
+    yield Estimate.model_validate(fields)
+
+
+def _p_value(
+    context: AuditContext, identifier: str, p_value: float, method: str, cell: int
+) -> Estimate:
+    """Return a valid p-value as a certified upper bound.
+
+    Under the claim, data that speak against it as strongly have at most this probability. The
+    level is the one at which the report says that the claim is contradicted.
+    """
+    value = max(p_value, SMALLEST_P_VALUE)
+    fields: dict[str, Any] = {
+        "id": identifier,
+        "kind": "certified",
+        "value": value,
+        "high": value,
+        "side": "upper",
+        "level": context.plan.confidence,
+        "n": len(context.release),
+        "method": f"p-value: {method}",
+        "assumptions": (INDEPENDENT,),
+        "reference": "Clopper & Pearson (1934)",
+        "smallest_cell": cell,
+    }
+    return Estimate.model_validate(fields)
+
+
+def _notes(
+    context: AuditContext, insider: BoundEvidence | None, outsider: ReleaseOnlyEvidence | str
+) -> Iterator[Note]:
+    dependent = feature_dependence(context)
+    if dependent is not None:
+        text = f"Counts of labels alone give no bound of ε: {dependent}."
+        yield Note(audit="mechanism", text=text, level="warning")
+        return
+    if context.release.truth is not None and insider is None:
+        text = "True labels give no bound of ε: fewer than two classes occur among them."
+        yield Note(audit="mechanism", text=text, level="warning")
+    if isinstance(outsider, str):
+        yield Note(audit="mechanism", text=f"No bound of ε from the release alone: {outsider}.")
+    if context.claim.name == "unknown":
+        text = (
+            "No mechanism is declared. The bounds of ε assume that the released label was drawn "
+            "from the true label alone; for a mechanism that uses the features they do not hold."
+        )
+        yield Note(audit="mechanism", text=text)

@@ -1,0 +1,92 @@
+"""Numeric labels: how near an attacker's guess comes to a person's true number.
+
+The attacker knows the mechanism, the labels of other people and a model of the features; the
+likelihood of the released number is exact. Every attack is fitted on one half of the rows and
+scored on the other, both ways, and is held against guessing without the release: from the labels
+of other people alone, and with the features too.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.attacks.numeric.guesses import ATTACKS, NumericAttacker
+from ldpaudit.attacks.numeric.posterior import LabelGrid
+from ldpaudit.attacks.numeric.scoring import Measure, Values, measures, row_values
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.models import half_model
+from ldpaudit.audits.numeric_inference.estimates import (
+    NumericRun,
+    best_estimates,
+    range_estimate,
+    run_estimates,
+)
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.result import Finding
+
+MIN_ROWS: Final = 40
+_MOST_ROWS: Final = 100_000
+"""Of each half, a random sample of so many rows is scored."""
+
+
+class NumericInferenceAudit:
+    """Runs every attack on numeric labels and holds it against its references."""
+
+    id = "numeric-inference"
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why it does not apply, None where it does."""
+        if context.release.numeric is None:
+            return "the declared mechanism is not one on numbers"
+        if context.release.truth is None:
+            return "without true labels a guess of a number cannot be scored"
+        return None
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it.
+
+        Raises
+        ------
+        ldpaudit.errors.InsufficientDataError
+            With fewer than 40 rows.
+        """
+        if len(context.release) < MIN_ROWS:
+            raise InsufficientDataError(f"Attacks on numbers need at least {MIN_ROWS} rows.")
+        folds, grid = zip(*(_fold(context, half) for half in (0, 1)), strict=True)
+        every = measures(grid[0].width, grid[0].complete)
+        runs = [NumericRun(name, tuple(fold[name] for fold in folds)) for name in folds[0]]
+        return _finding(context, runs, every, grid[0].width)
+
+
+def _finding(
+    context: AuditContext, runs: list[NumericRun], every: tuple[Measure, ...], width: float
+) -> Finding:
+    confidence = context.plan.confidence
+    attacks = [run for run in runs if run.name in ATTACKS]
+    best, bounds = best_estimates(attacks, every, confidence)
+    estimates = [e for run in runs for e in run_estimates(run, every, confidence)]
+    return Finding(estimates=(range_estimate(width), *best, *estimates), bounds=bounds)
+
+
+def _fold(context: AuditContext, half: int) -> tuple[dict[str, Values], LabelGrid]:
+    """Fit the attacker on ``half`` and score it on the other."""
+    labels = context.release.numeric
+    assert labels is not None
+    assert labels.truth is not None
+    fitting = np.flatnonzero(context.halves() == half)
+    others = np.flatnonzero(context.halves() != half)
+    if len(others) > _MOST_ROWS:
+        rng = context.rng("numeric-inference", "rows", str(half))
+        others = np.sort(rng.choice(others, size=_MOST_ROWS, replace=False))
+    context.progress.step("attacking numeric labels")
+    coding = labels.view.classes
+    grid = LabelGrid.fit(context.claim, coding, labels.truth[fitting])
+    features = context.release.features.take(others)
+    posterior = half_model(context, "truth", half).predict(features)
+    guesses = NumericAttacker(context.claim, grid, coding).guess(labels.released[others], posterior)
+    truth = labels.truth[others]
+    values = row_values(guesses, truth, coding.codes(truth), grid.width, grid.rounding)
+    if context.guesses is not None:
+        for name in ATTACKS:
+            context.guesses.record_values(name, others, values[name], context.halves())
+    return values, grid

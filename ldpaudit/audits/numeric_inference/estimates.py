@@ -1,0 +1,153 @@
+"""From the rows' values of attacks on numeric labels to the estimates of the result."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from ldpaudit.attacks.numeric.scoring import Measure, Values
+from ldpaudit.release import FloatArray
+from ldpaudit.result import Estimate
+
+_REFERENCE: Final = "Busa-Fekete et al. (2024), expected attack utility, for numbers"
+_GAINS: Final = ("mse_gain", "bin_advantage")
+_AGAINST_ITSELF: Final = frozenset(
+    {("prior", "mse_gain"), ("prior", "bin_advantage"), ("features-only", "bin_advantage")}
+)
+
+
+@dataclass(frozen=True)
+class NumericRun:
+    """The values of one reference or attack on two held-out folds."""
+
+    name: str
+    folds: tuple[Values, ...]
+
+    def of(self, measure: Measure) -> list[FloatArray]:
+        """Return the folds' values of a measure; empty where the attack has none."""
+        return [fold[measure.name] for fold in self.folds if measure.name in fold]
+
+    def value(self, measure: Measure) -> float:
+        """Return the average of a measure over all rows."""
+        return float(np.concatenate(self.of(measure)).mean())
+
+    def bound(self, measure: Measure, alpha: float, side: str) -> float:
+        """Return a one-sided bound at level 1 − alpha of the two fitted attacks' average score.
+
+        Two folds of cross-fitting depend on each other: each is bounded at half of alpha, and the
+        average of the bounds, weighted by rows, bounds the average.
+        """
+        folds = self.of(measure)
+        end = measure.lower if side == "lower" else measure.upper
+        total = sum(len(values) for values in folds)
+        return sum(len(v) / total * end(v, alpha / len(folds)) for v in folds)
+
+
+def run_estimates(
+    run: NumericRun, every: Sequence[Measure], confidence: float
+) -> Iterator[Estimate]:
+    """Yield every score of one attack, certified on both sides."""
+    for measure in every:
+        if run.of(measure) and (run.name, measure.name) not in _AGAINST_ITSELF:
+            yield _estimate(run, measure, confidence)
+
+
+def _estimate(run: NumericRun, measure: Measure, confidence: float) -> Estimate:
+    tail = (1 - confidence) / 2
+    folds = run.of(measure)
+    fields: dict[str, Any] = {
+        "id": f"numeric.{run.name}.{measure.name}",
+        "kind": "certified",
+        "value": run.value(measure),
+        "low": run.bound(measure, tail, "lower"),
+        "high": run.bound(measure, tail, "upper"),
+        "side": "two-sided",
+        "level": confidence,
+        "unit": measure.unit,
+        "n": sum(len(values) for values in folds),
+        "smallest_cell": measure.smallest_cell(folds),
+        "method": measure.method,
+        "reference": _REFERENCE if measure.name in _GAINS else None,
+    }
+    # ``smallest_cell`` is read, and dropped, by the redaction.
+    return Estimate.model_validate(fields)
+
+
+def best_estimates(
+    attacks: Sequence[NumericRun], every: Sequence[Measure], confidence: float
+) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
+    """Return each measure of its strongest attack, corrected for choosing it.
+
+    The end that says how strong it is at least is the best of all attacks' bounds, each at the
+    error probability divided by their number; the other end needs no correction.
+
+    Returns
+    -------
+    tuple
+        The estimates, and by id that end as a function of its one-sided error probability, for
+        measures of which a large value is a strong attack.
+    """
+    estimates: list[Estimate] = []
+    bounds: dict[str, Callable[[float], float]] = {}
+    for measure in every:
+        able = [run for run in attacks if run.of(measure)]
+        estimate = _best(able, measure, confidence)
+        estimates.append(estimate)
+        if measure.better > 0:
+            bounds[estimate.id] = partial(_strength, able, measure)
+    return estimates, bounds
+
+
+def _strength(able: Sequence[NumericRun], measure: Measure, alpha: float) -> float:
+    """Return how strong the strongest attack is at least, at level 1 − alpha."""
+    share = alpha / len(able)
+    if measure.better > 0:
+        return max(run.bound(measure, share, "lower") for run in able)
+    return min(run.bound(measure, share, "upper") for run in able)
+
+
+def _weakness(able: Sequence[NumericRun], measure: Measure, alpha: float) -> float:
+    """Return how strong it is at most: one bound is the strongest attack's own."""
+    if measure.better > 0:
+        return max(run.bound(measure, alpha, "upper") for run in able)
+    return min(run.bound(measure, alpha, "lower") for run in able)
+
+
+def _best(able: Sequence[NumericRun], measure: Measure, confidence: float) -> Estimate:
+    tail = (1 - confidence) / 2
+    best = max(able, key=lambda run: measure.better * run.value(measure))
+    ends = sorted([_strength(able, measure, tail), _weakness(able, measure, tail)])
+    cells = [measure.smallest_cell(run.of(measure)) for run in able]
+    corrected = "lower" if measure.better > 0 else "upper"
+    fields: dict[str, Any] = {
+        "id": f"numeric.best.{measure.name}",
+        "kind": "certified",
+        "value": best.value(measure),
+        "low": ends[0],
+        "high": ends[1],
+        "side": "two-sided",
+        "level": confidence,
+        "unit": measure.unit,
+        "n": sum(len(values) for values in best.of(measure)),
+        "smallest_cell": min((cell for cell in cells if cell is not None), default=None),
+        "method": (
+            f"the strongest of {len(able)} attacks, here {best.name}: {measure.method}; the "
+            f"{corrected} end's error probability is divided by {len(able)}"
+        ),
+        "reference": _REFERENCE if measure.name in _GAINS else None,
+    }
+    # ``smallest_cell`` is read, and dropped, by the redaction.
+    return Estimate.model_validate(fields)
+
+
+def range_estimate(width: float) -> Estimate:
+    """Return the width of the declared range, which errors are held against."""
+    return Estimate(
+        id="numeric.range",
+        kind="exact",
+        value=width,
+        unit="label units",
+        method="the highest declared label less the lowest",
+    )

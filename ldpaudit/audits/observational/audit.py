@@ -1,0 +1,133 @@
+"""The observational audit: can the true label be told from one re-drawn given the features?
+
+Whoever sees features and released label is shown the true label or one drawn anew from P(label |
+features), and is to say which. An ε-label-DP channel shifts the odds by at most ε, also where it
+uses the features, as model-based randomized response does: there no count of true against released
+labels alone says anything, and this audit is what bounds ε.
+
+It is certified where the re-drawn label's distribution is known by construction: among rows with
+equal features (the re-drawn label is another person's), and for canaries, whose labels the auditor
+drew. A model of P(label | features) may be wrong, and what the mechanism knows of the features
+beyond the model looks like a leak: with it the bound is estimated.
+
+References
+----------
+Kalemaj et al. (2025), Observational Auditing of Label Privacy, arXiv 2511.14084.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.mechanism.evidence import INDEPENDENT, feature_dependence
+from ldpaudit.audits.observational.canaries import CanaryEvidence, canary_evidence
+from ldpaudit.audits.observational.evidence import (
+    Certificate,
+    MatchedEvidence,
+    matched_evidence,
+)
+from ldpaudit.audits.observational.game import proxy_findings
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.result import Estimate, Finding, Note
+
+AUDIT_ID = "observational"
+LOWER = "observational.epsilon_lower"
+MIN_ROWS = 40
+_SAME_CHANNEL = (
+    "rows with the same features went through the same channel: the mechanism used no feature "
+    "besides those audited"
+)
+_DRAWN = "the canaries' labels were drawn independently, with the probabilities stated"
+_REFERENCE = "Kalemaj et al. (2025); Hoeffding (1956), Theorem 4"
+
+
+class ObservationalAudit:
+    """Plays the game of true against re-drawn labels."""
+
+    id = AUDIT_ID
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why it does not apply, None where it does."""
+        if context.release.truth is None:
+            return "without true labels there is nothing to tell from a re-drawn label"
+        return None
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it.
+
+        Raises
+        ------
+        ldpaudit.errors.InsufficientDataError
+            With fewer than 40 rows.
+        ldpaudit.errors.InputError
+            If a public table or the canaries cannot belong to the release.
+        """
+        if len(context.release) < MIN_ROWS:
+            raise InsufficientDataError(f"The observational audit needs at least {MIN_ROWS} rows.")
+        context.progress.step("true labels against re-drawn ones")
+        evidence = [e for e in (matched_evidence(context), canary_evidence(context)) if e]
+        estimates = list(_certified(context, evidence))
+        game, curves, notes = proxy_findings(context)
+        bounds = {}
+        # Where no feature is used, the counts of the mechanism audit bound ε better, and a second
+        # bound would only take of their error probability.
+        needed = feature_dependence(context) is not None
+        if evidence and needed:
+            bounds[LOWER] = partial(_strongest, evidence)
+        return Finding(
+            estimates=(*estimates, *game),
+            curves=curves,
+            notes=(*(_notes(evidence) if needed else ()), *notes),
+            bounds=bounds,
+        )
+
+
+def _strongest(evidence: list[MatchedEvidence | CanaryEvidence], alpha: float) -> float:
+    return max(part.bound(alpha / len(evidence)).epsilon for part in evidence)
+
+
+def _certified(
+    context: AuditContext, evidence: list[MatchedEvidence | CanaryEvidence]
+) -> Iterator[Estimate]:
+    alpha = 1 - context.plan.confidence
+    if not evidence:
+        return
+    shared = [part.bound(alpha / len(evidence)) for part in evidence]
+    best = max(shared, key=lambda bound: bound.epsilon)
+    words = best.words
+    if len(evidence) > 1:
+        words += f"; the stronger of {len(evidence)}, each at half the error probability"
+    yield _estimate(context, LOWER, best, words)
+    for part in evidence:
+        own = part.bound(alpha)
+        yield _estimate(context, f"{LOWER}.{part.name}", own, f"{own.words}; at its own level")
+
+
+def _estimate(context: AuditContext, identifier: str, bound: Certificate, method: str) -> Estimate:
+    given = _DRAWN if bound.by_construction else _SAME_CHANNEL
+    # ``smallest_cell`` is read, and dropped, by the redaction.
+    return Estimate.model_validate(
+        {
+            "id": identifier,
+            "kind": "certified",
+            "value": bound.epsilon,
+            "low": bound.epsilon,
+            "side": "lower",
+            "level": context.plan.confidence,
+            "unit": "nats",
+            "n": bound.n,
+            "method": method,
+            "assumptions": (given, INDEPENDENT),
+            "reference": _REFERENCE,
+            "smallest_cell": bound.smallest_cell,
+        }
+    )
+
+
+def _notes(evidence: list[MatchedEvidence | CanaryEvidence]) -> Iterator[Note]:
+    if not evidence:
+        text = (
+            "No bound of ε is certified for a mechanism that uses the features: too few rows have "
+            "the same features as a row with another true label, and no canaries are given."
+        )
+        yield Note(audit=AUDIT_ID, text=text)

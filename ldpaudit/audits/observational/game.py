@@ -1,0 +1,228 @@
+"""The game against a model of P(label | features), and what a wrong model may do to it.
+
+Shown a label, the attacker says "true" if it is the one that the released label speaks for. Over a
+fair coin and a label drawn from the model P̂, both averaged out, row i is answered rightly with
+probability ½ + ½(1{y_i = g_i} − P̂(g_i | x_i)). The same guess with the released label of another
+row that the model finds alike must do no better than ½ if the model is right: what it does better
+is the model's error.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.attacks.models.posterior import PROBABILITY_FLOOR, fit_posterior
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.audits.observational.evidence import guessed_events, table_guess
+from ldpaudit.errors import InputError
+from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
+from ldpaudit.estimators.intervals.poisson_binomial import shift_lower, shift_upper
+from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
+from ldpaudit.result import Curve, Estimate, Note
+
+_MOST_ROWS: Final = 200_000
+_FEWEST_INSIDE: Final = 20
+_SHIFTS: Final = tuple(float(s) for s in np.round(np.arange(0, 2.01, 0.1), 1))
+_MODEL: Final = (
+    "the mechanism knows no more of the label from the features than the model of P(label | "
+    "features) does"
+)
+_EVEN: Final = "the model's log-odds are off by no more than the shift, the same for all rows"
+_REFERENCE: Final = "Kalemaj et al. (2025)"
+
+Found = tuple[list[Estimate], tuple[Curve, ...], list[Note]]
+
+
+def proxy_findings(context: AuditContext) -> Found:
+    """Return the game's estimates, the bound by assumed shift, and notes."""
+    rows, posterior, source = _scored(context)
+    release = context.release
+    assert release.truth is not None
+    table, _ = guessed_events(context)
+    guess = table_guess(table, context)[release.released[rows]]
+    truth = release.truth[rows]
+    everyone = np.arange(len(rows))
+    right, prior = guess == truth, posterior[everyone, guess]
+    first, swapped = _alike(posterior, guess)
+    control_right = swapped == truth[first]
+    control_prior = posterior[first, swapped]
+    alpha = 1 - context.plan.confidence
+    raw = shift_lower(prior, int(right.sum()), alpha / 2)
+    shift = max(shift_upper(control_prior, int(control_right.sum()), alpha / 2), 0.0)
+    estimates = [
+        _game(context, "accuracy", right, prior, source),
+        _game(context, "features_only", control_right, control_prior, source),
+        _bound(context, max(raw - shift, 0.0) if math.isfinite(shift) else 0.0, len(rows), source),
+        _shift(context, shift, len(first), source),
+    ]
+    return estimates, (_curve(raw, len(rows), source, context),), []
+
+
+def _scored(context: AuditContext) -> tuple[IndexArray, FloatArray, str]:
+    """Return the rows that are scored, P̂ of each, and where the model comes from."""
+    release, rng = context.release, context.rng("observational", "rows")
+    _, rows = guessed_events(context)
+    if len(rows) > _MOST_ROWS:
+        rows = np.sort(rng.choice(rows, size=_MOST_ROWS, replace=False))
+    if release.public_posterior is not None:
+        posterior = release.public_posterior[rows]
+        check_support(posterior, _labels(context)[rows])
+        return rows, _floored(posterior), "the public probabilities"
+    if release.public is None:
+        return rows, cross_fitted_posterior(context, "truth")[rows], "other rows"
+    check_overlap(release.public.features, release.features)
+    model = fit_posterior(
+        release.public.features,
+        release.public.labels,
+        len(release.classes),
+        context.rng("observational", "public"),
+        context.plan.threads,
+    )
+    return rows, model.predict(release.features.take(rows)), "the public table"
+
+
+def _labels(context: AuditContext) -> IntArray:
+    assert context.release.truth is not None
+    return context.release.truth
+
+
+def _floored(posterior: FloatArray) -> FloatArray:
+    """Return probabilities none of which is 0: a stated certainty is an error of the model."""
+    clipped = np.maximum(posterior, PROBABILITY_FLOOR)
+    return np.asarray(clipped / clipped.sum(axis=1, keepdims=True))
+
+
+def check_support(posterior: FloatArray, truth: IntArray) -> None:
+    """Check that public probabilities can be those of the true labels.
+
+    Parameters
+    ----------
+    posterior : float64 array of shape (n, k)
+    truth : int32 array of shape (n,)
+
+    Raises
+    ------
+    InputError
+        If fewer than 20 rows' true labels have a probability above 0.
+    """
+    possible = int((posterior[np.arange(len(truth)), truth] > 0).sum())
+    if possible < _FEWEST_INSIDE:
+        raise InputError(
+            f"The public probabilities must overlap the release: at least {_FEWEST_INSIDE} rows' "
+            f"true labels must have a probability above 0; {possible} of {len(truth)} have. Are "
+            "they in the release's row order?"
+        )
+
+
+def check_overlap(public: FeatureTable, released: FeatureTable) -> None:
+    """Check that a model of the public table can say something about the released rows.
+
+    Raises
+    ------
+    InputError
+        If fewer than 20 released rows lie within the public table's ranges and have levels that
+        occur there.
+    """
+    inside = np.ones(len(released), dtype=bool)
+    with np.errstate(invalid="ignore"):
+        for column in range(public.numeric.shape[1]):
+            known = public.numeric[:, column]
+            known = known[~np.isnan(known)]
+            values = released.numeric[:, column]
+            within = (values >= known.min()) & (values <= known.max()) if len(known) else False
+            inside &= within | np.isnan(values)
+    for column in range(public.categorical.shape[1]):
+        inside &= np.isin(released.categorical[:, column], public.categorical[:, column])
+    if inside.sum() < _FEWEST_INSIDE:
+        raise InputError(
+            f"The public table must overlap the release: at least {_FEWEST_INSIDE} released rows "
+            "must lie within the ranges and levels of its features, or a model of it says nothing "
+            f"about them; of {len(released)} rows {int(inside.sum())} do."
+        )
+
+
+def _alike(posterior: FloatArray, guess: IntArray) -> tuple[IndexArray, IntArray]:
+    """Return every other row in the order of the model, and the guess for its neighbour there."""
+    order = np.lexsort((posterior.max(axis=1), posterior.argmax(axis=1)))
+    pairs = len(order) // 2
+    return order[0 : 2 * pairs : 2], guess[order[1 : 2 * pairs : 2]]
+
+
+def _game(
+    context: AuditContext, name: str, right: BoolArray, prior: FloatArray, source: str
+) -> Estimate:
+    values = 0.5 + 0.5 * (right.astype(np.float64) - prior)
+    tail = (1 - context.plan.confidence) / 2
+    given = "the features and the released label"
+    if name == "features_only":
+        given = "the features and the released label of a row that the model finds alike"
+    return Estimate(
+        id=f"observational.game.{name}",
+        kind="estimated",
+        value=float(values.mean()),
+        low=mean_lower(values, tail, 0.0, 1.0),
+        high=mean_upper(values, tail, 0.0, 1.0),
+        side="two-sided",
+        level=context.plan.confidence,
+        unit="proportion",
+        n=len(values),
+        method=f"how often {given} tell the true label from one drawn from a model from "
+        f"{source}; coin and drawn label are averaged out",
+        assumptions=("above one half by the model's error as well as by the release",),
+        reference=_REFERENCE,
+    )
+
+
+def _bound(context: AuditContext, value: float, n: int, source: str) -> Estimate:
+    return Estimate(
+        id="observational.epsilon",
+        kind="estimated",
+        value=value,
+        low=value,
+        side="lower",
+        level=context.plan.confidence,
+        unit="nats",
+        n=n,
+        method=f"right guesses against a model from {source} (Poisson-binomial tail), less "
+        "the shift of the model's odds that rows alike show",
+        assumptions=(_MODEL, _EVEN),
+        reference=_REFERENCE,
+    )
+
+
+def _shift(context: AuditContext, value: float, n: int, source: str) -> Estimate:
+    return Estimate(
+        id="observational.proxy_shift",
+        kind="estimated",
+        value=value,
+        high=value,
+        side="upper",
+        level=context.plan.confidence,
+        unit="log-odds",
+        n=n,
+        method=f"by how much the odds of a model from {source} are too small for guesses that "
+        "cannot know the row's own label; at most",
+        assumptions=(_EVEN,),
+    )
+
+
+def _curve(raw: float, n: int, source: str, context: AuditContext) -> Curve:
+    values = tuple(max(raw - shift, 0.0) for shift in _SHIFTS)
+    return Curve(
+        id="observational.epsilon_by_shift",
+        kind="estimated",
+        x=_SHIFTS,
+        value=values,
+        low=values,
+        side="lower",
+        level=(1 + context.plan.confidence) / 2,
+        x_label="how far the model's log-odds may be off",
+        unit="nats",
+        n=n,
+        method=f"right guesses against a model from {source}; if its log-odds are off by at "
+        "most x in every row, ε is at least this",
+        assumptions=("the model's log-odds are off by at most x in every row",),
+        reference=_REFERENCE,
+    )

@@ -1,0 +1,88 @@
+"""Rényi divergences: how far apart the released rows of two true labels are.
+
+Label differential privacy with conditional features (Definition 4.3) asks that D_α between the
+released rows of any two true labels be at most ε. That is bounded from below here for any
+mechanism, and estimated. For double randomized response the distance of synthetic from true
+features is measured as well, and what it implies.
+"""
+
+from collections.abc import Iterator
+
+from ldpaudit.audits.instance_loss.queries import has_features
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.mechanism.evidence import FEATURE_DEPENDENT
+from ldpaudit.audits.renyi.curves import AUDIT_ID
+from ldpaudit.audits.renyi.double_rr import double_rr_finding
+from ldpaudit.audits.renyi.release import release_finding
+from ldpaudit.audits.renyi.synthetic import synthetic_outcome
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.result import Finding, Note
+
+MIN_ROWS = 400
+"""With fewer rows neither half has enough to fit a model and to bound a divergence."""
+
+
+class RenyiAudit:
+    """Bounds and estimates Rényi divergences between released rows of two true labels."""
+
+    id = AUDIT_ID
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why nothing can be measured, None where something can."""
+        if context.release.truth is None:
+            return "Rényi divergences between released rows of two labels need the true labels"
+        return None
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it.
+
+        Raises
+        ------
+        ldpaudit.errors.InsufficientDataError
+            With fewer than 400 rows, or with fewer than two true labels that have enough rows.
+        """
+        if len(context.release) < MIN_ROWS:
+            raise InsufficientDataError(f"The Rényi audit needs at least {MIN_ROWS} rows.")
+        findings = [release_finding(context)]
+        synthetic = synthetic_outcome(context)
+        if synthetic is not None:
+            findings.append(synthetic.finding)
+        divergence = None if synthetic is None else synthetic.estimate
+        labelled = synthetic is not None and synthetic.labelled
+        findings.append(double_rr_finding(context, divergence, labelled))
+        findings.append(Finding(notes=tuple(_notes(context, synthetic is not None))))
+        return _merged(findings)
+
+
+def _merged(findings: list[Finding]) -> Finding:
+    return Finding(
+        estimates=tuple(e for finding in findings for e in finding.estimates),
+        curves=tuple(c for finding in findings for c in finding.curves),
+        notes=tuple(n for finding in findings for n in finding.notes),
+        bounds={key: bound for finding in findings for key, bound in finding.bounds.items()},
+    )
+
+
+def _notes(context: AuditContext, compared: bool) -> Iterator[Note]:
+    name = context.claim.name
+    as_they_are = context.claim.channel is not None or name == "model-based-rr"
+    if as_they_are and has_features(context):
+        yield _note(
+            "The features are released as they are, so the claim bounds no Rényi divergence "
+            "between released rows of two labels (Theorems 6.1 and 6.4 of Busa-Fekete et al. "
+            "2023): where features settle the label it is infinite, however small ε is."
+        )
+    if name == "double-rr" and not compared:
+        yield _note(
+            "How far synthetic features are from true ones was not measured: that needs the "
+            "original features (--original) or the synthetic table (--synthetic)."
+        )
+    if name in FEATURE_DEPENDENT and name != "double-rr":
+        yield _note(
+            "The model behind the bounds takes the released label to depend on the true label "
+            "alone. Where it does not the bounds hold all the same, but are weaker."
+        )
+
+
+def _note(text: str) -> Note:
+    return Note(audit=AUDIT_ID, text=text)

@@ -1,0 +1,146 @@
+"""What a Rényi divergence of synthetic features implies for double randomized response."""
+
+import math
+
+import numpy as np
+
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.renyi.curves import DELTA, LEAST_TOP_ORDER, X_LABEL, at_or_above, dp_epsilon
+from ldpaudit.estimators.label_inference.advantage import utility_bound
+from ldpaudit.estimators.renyi.divergence import ORDERS
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms.response.dummy_features_rr import DummyFeaturesRR
+from ldpaudit.result import Curve, Estimate, Finding
+
+DOUBLE_RR = "renyi.double_rr_epsilon"
+FLOOR = "renyi.double_rr_floor"
+_PLUGGED_IN = "the estimated divergence of synthetic from true features is not too small"
+
+
+def double_rr_finding(context: AuditContext, divergence: Curve | None, labelled: bool) -> Finding:
+    """Return the curves of the claimed double randomized response.
+
+    Parameters
+    ----------
+    context : AuditContext
+        Its claim is a :class:`~ldpaudit.mechanisms.response.double_rr.DoubleRR` with λ in (0, 1].
+    divergence : Curve or None
+        Estimated Δ̂(α); without it only the floor is known.
+    labelled : bool
+        Whether Δ̂ is between rows of one label each (Theorem 7.1), or from a label's true rows to
+        all synthetic ones.
+    """
+    claim = context.claim
+    if not isinstance(claim, DoubleRR) or claim.noise == 0:
+        return Finding()
+    floor = _floor(claim)
+    if divergence is None:
+        return Finding(curves=(floor,))
+    curve = _curve(claim, divergence, labelled)
+    return Finding(estimates=_consequences(context, curve), curves=(curve, floor))
+
+
+def mixture_epsilon(alpha: float, divergence: float, noise: float, label_rdp: float) -> float:
+    """Return ε of (α, ε, P)-label Rényi DP from the distance to the mixture of synthetic rows.
+
+    With R the mixture of all labels' synthetic rows and Δ ≥ D_α(P_{X|y} ‖ R) for every y,
+
+        ε = RDP of the label + log(1/λ) + α/(α − 1) · log((1 − λ) e^{(α−1)Δ/α} + λ).
+
+    The released features of y have the law (1 − λ)P_y + λR, at least λR whatever the label, which
+    gives log(1/λ) + D_α((1 − λ)P_y + λR ‖ R). With f = dP_y/dR the last is α/(α − 1) times the
+    logarithm of the norm of (1 − λ)f + λ in L^α(R), by Minkowski's inequality at most
+    (1 − λ)‖f‖ + λ, and ‖f‖ ≤ e^{(α−1)Δ/α}.
+
+    Parameters
+    ----------
+    alpha : float
+        The order, above 1.
+    divergence : float
+        Δ ≥ 0 in nats.
+    noise : float
+        λ in (0, 1].
+    label_rdp : float
+        The Rényi label-DP of the label's own randomized response at that order, in nats.
+    """
+    keep = 1 - noise
+    power = (alpha - 1) / alpha
+    # Divided by e^{(α−1)Δ/α}, so that large Δ do not overflow.
+    inner = math.log(keep + noise * math.exp(-power * divergence))
+    return label_rdp + math.log(1 / noise) + divergence + inner / power
+
+
+def _curve(claim: DoubleRR, divergence: Curve, labelled: bool) -> Curve:
+    values = []
+    for alpha, delta in zip(divergence.x, divergence.value, strict=True):
+        if labelled:
+            # Busa-Fekete et al. (2023), Theorem 7.1.
+            values.append(claim.conditional_epsilon(delta))
+        else:
+            values.append(mixture_epsilon(alpha, delta, claim.noise, claim.rdp(alpha)))
+    words = (
+        "2 log(1 + k(1 − λ)/λ) + Δ̂(α)"
+        if labelled
+        else "the label's Rényi DP + log(1/λ) + α/(α − 1) · log((1 − λ)e^{(α−1)Δ̂/α} + λ), Δ̂ from "
+        "a label's true features to all synthetic rows"
+    )
+    return Curve(
+        id=DOUBLE_RR,
+        kind="estimated",
+        x=divergence.x,
+        value=tuple(values),
+        x_label=X_LABEL,
+        unit="nats",
+        n=divergence.n,
+        method=f"{words}, with Δ̂ estimated: an estimate, no guarantee",
+        assumptions=("the claim holds", _PLUGGED_IN, *divergence.assumptions),
+        reference="Busa-Fekete et al. (2023), Theorem 7.1"
+        if labelled
+        else "Minkowski's inequality; after Busa-Fekete et al. (2023), Theorem 7.1",
+    )
+
+
+def _floor(claim: DoubleRR) -> Curve:
+    dummy = DummyFeaturesRR(claim.classes, claim.noise)
+    return Curve(
+        id=FLOOR,
+        kind="exact",
+        x=ORDERS,
+        value=tuple(dummy.conditional_rdp_floor(alpha) for alpha in ORDERS),
+        x_label=X_LABEL,
+        unit="nats",
+        method="the label alone, with dummy features, gives away at least this at the declared "
+        "λ: no less is possible",
+        reference="Busa-Fekete et al. (2023), Theorem 7.2",
+    )
+
+
+def _consequences(context: AuditContext, curve: Curve) -> tuple[Estimate, ...]:
+    if curve.x[-1] < LEAST_TOP_ORDER:
+        return ()
+    truth, k = context.release.truth, len(context.release.classes)
+    assert truth is not None
+    share = float(np.bincount(truth).max() / len(truth))
+    attack = utility_bound(lambda order: at_or_above(curve, order), share, k)
+    words = f"ε at δ = {DELTA:g} that the curve with Δ̂ implies, least over its orders"
+    return (
+        Estimate(
+            id="renyi.double_rr.dp_at_delta",
+            kind="estimated",
+            value=dp_epsilon(curve.x, curve.value),
+            unit="nats",
+            method=words,
+            assumptions=curve.assumptions,
+            reference="Canonne, Kamath & Steinke (2020), Proposition 12",
+        ),
+        Estimate(
+            id="renyi.double_rr.attack_bound",
+            kind="estimated",
+            value=attack,
+            unit="proportion",
+            method="the accuracy that no attack exceeds if the curve with Δ̂ is right, minimised "
+            "over δ and α; the most frequent label's share as counted",
+            assumptions=curve.assumptions,
+            reference="Busa-Fekete et al. (2023), Theorem 5.2",
+        ),
+    )

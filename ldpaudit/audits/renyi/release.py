@@ -1,0 +1,230 @@
+"""Released rows of two true labels: Definition 4.3 audited directly, for any mechanism."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.instance_loss.labels import measured_channel, measured_shares
+from ldpaudit.audits.instance_loss.queries import has_features
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.mechanism.evidence import FEATURE_BLIND, INDEPENDENT, feature_dependence
+from ldpaudit.audits.models import half_model
+from ldpaudit.audits.renyi.curves import (
+    AUDIT_ID,
+    DELTA,
+    LEAST_TOP_ORDER,
+    X_LABEL,
+    at_or_above,
+    bound_functions,
+    certified_curve,
+    dp_epsilon,
+    estimated_curve,
+    support_estimates,
+)
+from ldpaudit.audits.renyi.pairs import GuessedRows, WorstPair, worst_pair
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.label_inference.advantage import utility_bound
+from ldpaudit.estimators.renyi.divergence import ORDERS
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.release import FloatArray, IndexArray, IntArray
+from ldpaudit.result import Curve, Estimate, Finding, Note
+
+RELEASE = "renyi.release"
+MOST_HELD_OUT = 120_000
+"""Held-out rows that bounds are taken on; more are sampled."""
+_DEFINITION = "Busa-Fekete et al. (2023), Definition 4.3"
+
+
+@dataclass(frozen=True)
+class _HeldOut:
+    """Held-out rows, posteriors of their labels from the features, and the measured channel."""
+
+    posterior: FloatArray
+    labels: IntArray
+    released: IntArray
+    prior: FloatArray
+    channel: FloatArray
+    classes: IndexArray
+    sampled_from: int
+
+
+def release_finding(context: AuditContext) -> Finding:
+    """Return certified and estimated curves between released rows of two true labels.
+
+    Raises
+    ------
+    InsufficientDataError
+        If there are no two labels, or groups of them, with enough rows.
+    """
+    data = _held_out(context)
+    context.progress.step("bounding Rényi divergences of the release")
+    joint = GuessedRows(data.posterior * data.channel.T[data.released], data.labels, data.prior)
+    worst = worst_pair(joint, ORDERS, rng=context.rng(AUDIT_ID, "release"))
+    confidence = context.plan.confidence
+    certified = certified_curve(RELEASE, worst.bounds, confidence, _words(worst), worst.rows)
+    curves = [certified]
+    estimate = estimated_curve(
+        f"{RELEASE}.estimate",
+        worst.points,
+        "Donsker–Varadhan form with a model's log-odds, the largest over ordered pairs of "
+        f"{worst.estimated_labels} labels, at orders that the rows of every pair support",
+        worst.rows,
+        _unseen(worst, len(data.prior)),
+    )
+    estimates = support_estimates(RELEASE, worst.points, worst.calibration, worst.rows)
+    if estimate is not None:
+        curves.append(estimate)
+        estimates += _consequences(context, estimate)
+    curves += _parts(context, data)
+    return Finding(
+        estimates=tuple(estimates),
+        curves=tuple(curves),
+        notes=tuple(_notes(data, worst)),
+        bounds=bound_functions(RELEASE, worst.bounds),
+    )
+
+
+def _held_out(context: AuditContext) -> _HeldOut:
+    release, halves = context.release, context.halves()
+    assert release.truth is not None
+    classes, codes = np.unique(release.truth, return_inverse=True)
+    if len(classes) < 2:
+        raise InsufficientDataError("The Rényi audit needs two true labels that occur.")
+    labels = codes.astype(np.int32)
+    fitting, held = np.flatnonzero(halves == 1), np.flatnonzero(halves == 0)
+    available = len(held)
+    if available > MOST_HELD_OUT:
+        rng = context.rng(AUDIT_ID, "rows")
+        held = np.sort(rng.choice(held, size=MOST_HELD_OUT, replace=False))
+    k, m = len(classes), len(release.outputs)
+    prior = measured_shares(labels[fitting], k)
+    posterior = np.tile(prior, (len(held), 1))
+    if has_features(context):
+        predicted = half_model(context, "truth", 1).predict(release.features.take(held))
+        posterior = predicted[:, classes]
+        posterior = posterior / posterior.sum(axis=1, keepdims=True)
+    channel = measured_channel(labels[fitting], release.released[fitting], k, m)
+    return _HeldOut(
+        posterior,
+        labels[held],
+        release.released[held],
+        prior,
+        channel,
+        classes.astype(np.int64),
+        available,
+    )
+
+
+def _parts(context: AuditContext, data: _HeldOut) -> list[Curve]:
+    """Return the features' own curve, and its sum with the exact one of the claimed channel."""
+    declared = aligned_channel(context)
+    if declared is None or feature_dependence(context) or not has_features(context):
+        return []
+    features = GuessedRows(data.posterior, data.labels, data.prior)
+    worst = worst_pair(features, ORDERS, rng=context.rng(AUDIT_ID, "features"))
+    confidence = context.plan.confidence
+    words = f"the features alone, released label unseen; {_words(worst)}"
+    own = certified_curve(f"{RELEASE}.features", worst.bounds, confidence, words, worst.rows)
+    return [own, _sum_with_label(own, worst, declared, data.classes)]
+
+
+def _sum_with_label(
+    features: Curve, worst: WorstPair, channel: Channel, classes: IndexArray
+) -> Curve:
+    """Return D_α(T[y]‖T[y']) of the claim plus the features' bound, for the bound's pairs.
+
+    Of a group of labels the pair with the least divergence of the channel counts.
+    """
+    total = []
+    for order, value, pair in zip(features.x, features.value, worst.pairs, strict=True):
+        between = channel.divergences(order)[np.ix_(classes[pair.left], classes[pair.right])]
+        total.append(value + float(between.min()))
+    return Curve(
+        id=f"{RELEASE}.if_claim_holds",
+        kind="estimated",
+        x=features.x,
+        value=tuple(total),
+        low=tuple(total),
+        side="lower",
+        level=features.level,
+        x_label=X_LABEL,
+        unit="nats",
+        n=features.n,
+        method="D_α of the claimed channel, exact, plus the lower bound for the features alone",
+        assumptions=("the claim holds", FEATURE_BLIND, INDEPENDENT),
+        reference=_DEFINITION,
+    )
+
+
+def _words(worst: WorstPair) -> str:
+    ways = "two ways round" if worst.compared == 2 else f"{worst.compared} ordered pairs or groups"
+    return (
+        "Donsker–Varadhan or tangent form with a clipped model of other rows; labels, form, clip "
+        f"and order α' ≤ α chosen among {ways} on rows that the bound does not use"
+    )
+
+
+def _consequences(context: AuditContext, curve: Curve) -> list[Estimate]:
+    if curve.x[-1] < LEAST_TOP_ORDER:
+        return []
+    truth, k = context.release.truth, len(context.release.classes)
+    assert truth is not None
+    share = float(np.bincount(truth).max() / len(truth))
+    attack = utility_bound(lambda order: at_or_above(curve, order), share, max(k, 2))
+    return [
+        Estimate(
+            id=f"{RELEASE}.dp_at_delta",
+            kind="estimated",
+            value=dp_epsilon(curve.x, curve.value),
+            unit="nats",
+            n=curve.n,
+            method=f"ε at δ = {DELTA:g} that the estimated Rényi curve implies, least over orders",
+            assumptions=curve.assumptions,
+            reference="Canonne, Kamath & Steinke (2020), Proposition 12",
+        ),
+        Estimate(
+            id=f"{RELEASE}.attack_bound",
+            kind="estimated",
+            value=attack,
+            unit="proportion",
+            method="the accuracy that no attack exceeds if the estimated Rényi curve is the true "
+            "one, minimised over δ and α; the most frequent label's share as counted",
+            assumptions=curve.assumptions,
+            reference="Busa-Fekete et al. (2023), Theorem 5.2",
+        ),
+    ]
+
+
+def _unseen(worst: WorstPair, k: int) -> tuple[str, ...]:
+    left = k - worst.estimated_labels
+    given = f"{left} labels with fewer rows are no farther from the others than those looked at"
+    return (given,) if left else ()
+
+
+def _notes(data: _HeldOut, worst: WorstPair) -> list[Note]:
+    found = []
+    if data.sampled_from > len(data.labels):
+        found.append(
+            f"{len(data.labels)} of {data.sampled_from} held-out rows were drawn at random for "
+            "Rényi divergences; the bounds hold all the same."
+        )
+    few = int((data.prior * 2 * data.sampled_from < 100).sum())
+    if few:
+        found.append(
+            f"{few} labels have fewer than 100 rows; they were looked at only together with "
+            "others, against which a lower bound holds as well. Estimates leave them out."
+        )
+    if not worst.points:
+        found.append(
+            "The Rényi divergence was not estimated: fewer than two labels have 50 held-out rows "
+            "each. The certified bound holds at every order."
+        )
+    unsupported = [point.order for point in worst.points if not point.supported]
+    if unsupported:
+        found.append(
+            f"{worst.rows} rows cannot support an estimate of the Rényi divergence from order "
+            f"{min(unsupported):g} on: it would rest on fewer than 30 effective rows. The "
+            "certified bound holds at every order."
+        )
+    return [Note(audit=AUDIT_ID, text=text) for text in found]

@@ -1,0 +1,138 @@
+"""Synthetic features: are they realistic, and do they give away the rows that they replace?
+
+For double randomized response, or any release that replaces whole feature rows. The rows whose
+released features differ from the original ones are the synthetic ones.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.renyi.sides import replaced_rows
+from ldpaudit.audits.synthetic.memorisation import held_out_estimates, own_row_estimate
+from ldpaudit.audits.synthetic.realism import realism_estimates
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.intervals.binomial import clopper_pearson
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.result import Estimate, Finding, Note
+
+AUDIT_ID = "synthetic"
+REPLACING = ("double-rr", "unknown")
+"""Mechanisms that replace whole feature rows by synthetic ones, or may do so."""
+FEWEST = 100
+"""With fewer synthetic rows nothing is said."""
+
+
+class SyntheticAudit:
+    """Holds synthetic features against the true ones."""
+
+    id = AUDIT_ID
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why nothing can be compared, None where something can."""
+        release = context.release
+        if release.features.width == 0:
+            return "the release has no features"
+        if release.original is None:
+            return "synthetic rows are known only beside the original features (--original)"
+        if context.claim.name not in REPLACING:
+            return f"the claimed mechanism {context.claim.name} replaces no features"
+        if release.original.is_constant():
+            return "the original features tell no rows apart"
+        return None
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it.
+
+        Raises
+        ------
+        ldpaudit.errors.InsufficientDataError
+            With fewer than 100 synthetic rows.
+        """
+        release = context.release
+        original = release.original
+        assert original is not None
+        rows = np.flatnonzero(replaced_rows(original, release.features)).astype(np.int64)
+        if len(rows) < FEWEST:
+            raise InsufficientDataError(
+                f"Synthetic features need at least {FEWEST} rows whose released features differ "
+                f"from the original ones."
+            )
+        share = replaced_share(len(rows), len(release), context.plan.confidence)
+        found = (
+            share,
+            own_row_estimate(context, original, rows),
+            *realism_estimates(context, original, rows),
+            *held_out_estimates(context, rows),
+        )
+        notes = tuple(_notes(context, found))
+        return Finding(estimates=found, notes=notes)
+
+
+def replaced_share(replaced: int, rows: int, confidence: float) -> Estimate:
+    """Return the share of rows with other features than the original, with its exact interval."""
+    low, high = clopper_pearson(replaced, rows, 1 - confidence)
+    return Estimate(
+        id="synthetic.replaced_share",
+        kind="certified",
+        value=replaced / rows,
+        low=float(low),
+        high=float(high),
+        side="two-sided",
+        level=confidence,
+        unit="proportion",
+        n=rows,
+        count=replaced,
+        method="rows whose released features differ from the original ones, Clopper–Pearson",
+        assumptions=("each row's features are replaced independently of the others",),
+        reference="Busa-Fekete et al. (2023), Mechanism 2",
+    )
+
+
+def _notes(context: AuditContext, found: tuple[Estimate, ...]) -> Iterator[Note]:
+    values = {estimate.id: estimate for estimate in found}
+    claim, share = context.claim, values["synthetic.replaced_share"]
+    if isinstance(claim, DoubleRR) and share.high is not None and share.high < claim.noise:
+        yield _note(
+            "Fewer rows have other features than the declared λ says. Synthetic rows that equal "
+            "the true row by chance count as kept, which happens often where all columns have few "
+            "values.",
+            warning=True,
+        )
+    if isinstance(claim, DoubleRR) and share.low is not None and share.low > claim.noise:
+        yield _note(
+            "More rows have other features than the declared λ says: more were replaced, or kept "
+            "rows were changed as well, for instance rounded. What is said here of synthetic rows "
+            "is then said of those too.",
+            warning=True,
+        )
+    if values["synthetic.own_row_share"].value > 0.5:
+        yield _note(
+            "Synthetic features are nearer to the very row that they replace than to other "
+            "replaced rows: they were not drawn independently of it.",
+            warning=True,
+        )
+    # The share says the same, but of few pairs it is rounded down, to below one half even.
+    seen = values.get("synthetic.training_epsilon_lower")
+    if seen is not None and seen.value > 0:
+        yield _note(
+            "Synthetic rows are nearer to audited rows than to held-out ones more often than "
+            "chance explains: if both are rows of one population, their generator has seen audited "
+            "rows. The guarantee of double randomized response assumes that it has not, or that "
+            "its training had a privacy budget of its own.",
+            warning=True,
+        )
+    if seen is None:
+        yield _note(
+            "Whether the generator has seen the audited rows was not tested: that needs held-out "
+            "rows of the same population. Exact copies alone prove nothing where rows repeat.",
+        )
+    if claim.name == "unknown":
+        yield _note(
+            "No mechanism is declared; rows whose features differ were taken as synthetic ones."
+        )
+
+
+def _note(text: str, *, warning: bool = False) -> Note:
+    return Note(audit=AUDIT_ID, text=text, level="warning" if warning else "info")

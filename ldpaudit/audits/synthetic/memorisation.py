@@ -1,0 +1,124 @@
+"""Do synthetic rows depend on the row that they replace, or on the audited rows at all?"""
+
+import numpy as np
+
+from ldpaudit.attacks.models.cells import hash_rows
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.epsilon.bounds import smallest_positive
+from ldpaudit.estimators.neighbors.metric import ColumnMetric, fit_metric
+from ldpaudit.estimators.synthetic.memorisation import count_memorisation
+from ldpaudit.estimators.synthetic.own_rows import count_own_rows
+from ldpaudit.release import FeatureTable, IndexArray, joined
+from ldpaudit.result import Estimate
+
+_AUDIT_ID = "synthetic"
+_MOST_RECORDS = 20_000
+_MOST_SYNTHETIC = 40_000
+
+
+def own_row_estimate(context: AuditContext, original: FeatureTable, rows: IndexArray) -> Estimate:
+    """Return a lower bound of the chance that synthetic rows betray which rows they replace.
+
+    Parameters
+    ----------
+    context : AuditContext
+    original : FeatureTable
+    rows : int64 array of shape (m,)
+        The rows with synthetic features.
+    """
+    context.progress.step("comparing synthetic rows with the rows that they replace")
+    rng = context.rng(_AUDIT_ID, "own-row")
+    metric = _metric(original, rng)
+    true, made = original.take(rows), context.release.features.take(rows)
+    counts = count_own_rows(
+        metric.transform(true), metric.transform(made), rng, (hash_rows(true), hash_rows(made))
+    )
+    lower = counts.share_lower(1 - context.plan.confidence)
+    return Estimate(
+        id="synthetic.own_row_share",
+        kind="certified",
+        value=lower,
+        low=lower,
+        side="lower",
+        level=context.plan.confidence,
+        unit="proportion",
+        n=counts.decisive,
+        count=counts.wins,
+        method="random pairs of replaced rows: are the two synthetic rows nearer to their own true "
+        "rows than swapped? ½ where they are drawn independently of the rows that they replace; "
+        "Clopper–Pearson over the pairs that differ and could have been swapped",
+        assumptions=("each synthetic row is drawn independently of the others",),
+        reference="Busa-Fekete et al. (2023), Mechanism 2",
+    )
+
+
+def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimate, ...]:
+    """Return whether the generator has seen audited rows; nothing without held-out rows."""
+    release = context.release
+    original, held_out = release.original, release.held_out
+    if original is None or held_out is None:
+        return ()
+    context.progress.step("comparing synthetic rows with audited and held-out rows")
+    rng = context.rng(_AUDIT_ID, "memorisation")
+    audited = original.take(rng.permutation(len(original))[:_MOST_RECORDS])
+    others = held_out.take(rng.permutation(len(held_out))[:_MOST_RECORDS])
+    # The scale comes from both sets in the same measure, so that it cannot tell them apart.
+    size = min(len(audited), len(others))
+    metric = _metric(joined(audited.take(np.arange(size)), others.take(np.arange(size))), rng)
+    made = release.features.take(rng.permutation(rows)[:_MOST_SYNTHETIC])
+    try:
+        points = [metric.transform(part) for part in (audited, others, made)]
+        counts = count_memorisation(points[0], points[1], points[2], rng)
+    except InsufficientDataError:
+        return ()
+    alpha = 1 - context.plan.confidence
+    share, epsilon = counts.share_lower(alpha), counts.epsilon_lower(alpha)
+    strongest = counts.strongest(alpha)
+    given = (
+        "audited and held-out rows are independent rows of one population",
+        "a synthetic row does not depend on the row that it replaces, nor on that row's true label",
+    )
+    method = (
+        "pairs of an audited and a held-out row: which is the closest record of more synthetic "
+        "rows? A fair coin where the generator saw neither; Clopper–Pearson over decisive pairs, "
+        "of all pairs or of the most one-sided tenth, hundredth …, corrected for that choice"
+    )
+    return (
+        Estimate(
+            id="synthetic.memorisation_share",
+            kind="certified",
+            value=share,
+            low=share,
+            side="lower",
+            level=context.plan.confidence,
+            unit="proportion",
+            n=strongest.decisive,
+            count=strongest.wins,
+            method=method,
+            assumptions=given,
+            reference="Steinke et al. (2023), Theorem 5.2 with δ = 0",
+        ),
+        Estimate.model_validate(
+            {
+                "id": "synthetic.training_epsilon_lower",
+                "kind": "certified",
+                "value": epsilon,
+                "low": epsilon,
+                "side": "lower",
+                "level": context.plan.confidence,
+                "unit": "nats",
+                "n": strongest.decisive,
+                "method": "the same pairs: ε of exchanging one training row of the generator",
+                "assumptions": given,
+                "reference": "Steinke et al. (2023), Theorem 5.2 with δ = 0",
+                "smallest_cell": smallest_positive(
+                    strongest.wins, strongest.decisive - strongest.wins
+                ),
+            }
+        ),
+    )
+
+
+def _metric(table: FeatureTable, rng: np.random.Generator) -> ColumnMetric:
+    return fit_metric(table, "l2", rng=rng)

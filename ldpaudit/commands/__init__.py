@@ -1,0 +1,5 @@
+"""The commands: what each does between its options and its page.
+
+In: the options, as one request. Out: a result, written to files and printed as one summary.
+Each folder has one shape: request, work, result, page and text.
+"""

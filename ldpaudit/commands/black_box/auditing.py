@@ -1,0 +1,230 @@
+"""The audit itself: sample, choose an event, test it on fresh outputs."""
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldpaudit.commands.black_box.estimators.events import (
+    Event,
+    Goal,
+    PairChoice,
+    choose_events,
+    delta_event,
+)
+from ldpaudit.commands.black_box.estimators.forms import OutputForm
+from ldpaudit.commands.black_box.estimators.outputs import NUMERIC, OutputTable, joined
+from ldpaudit.commands.black_box.outcome import BlackBoxAudit, Claim, PairFound
+from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, Request
+from ldpaudit.commands.black_box.worker import Setting, Task
+from ldpaudit.commands.black_box.workers import Workers, workers
+from ldpaudit.errors import InputError
+from ldpaudit.estimators.epsilon.guesses import (
+    GuessCounts,
+    delta_lower,
+    detectable_epsilon,
+    epsilon_lower,
+)
+from ldpaudit.progress import NoProgress, Progress
+from ldpaudit.randomness import child_generator
+
+CHUNK = 20_000
+EPSILON_SHARE, DELTA_SHARE = 0.9, 0.1
+"""Of the error probability, where a claim is judged by a bound of ε and one of δ."""
+"""Outputs asked for in one call, at most."""
+_PROBE = 500
+_TRAINING_SHARE, _TRAINING = 0.1, 20_000
+_MOST_ENTRIES = 50_000_000
+_MOST_WORKERS = 8
+
+
+def audit_black_box(request: Request, progress: Progress | None = None) -> BlackBoxAudit:
+    """Audit a randomizer by its outputs alone.
+
+    Parameters
+    ----------
+    request : Request
+    progress : Progress, optional
+
+    Returns
+    -------
+    BlackBoxAudit
+        With one bound at the full level: pair, event and thresholds are chosen on other outputs.
+
+    Raises
+    ------
+    InputError
+        If the function cannot be used: it cannot be imported, raises, hangs, ends its process,
+        returns something else than n outputs, or repeats its noise in every call.
+    """
+    progress = progress or NoProgress()
+    path = (*request.path, str(Path.cwd()))
+    setting = Setting(request.function, request.features, request.inputs, path)
+    with workers(setting, _processes(request), request.timeout) as pool:
+        progress.step("trying the function")
+        widths = _probe(pool, request, progress)
+        training = _training_size(request, widths)
+        progress.step("sampling, to choose an event")
+        tables = _samples(pool, request, training, progress)
+        candidates = 2 * (request.samples - training)
+        progress.step("choosing an event")
+        goal = Goal(candidates, 1 - request.confidence, request.claim.delta)
+        rng = child_generator(request.seed, "black-box", "choice")
+        choices = choose_events(tables, goal, rng)
+        events = _events(choices[0], tables, request.claim)
+        progress.step("testing the event on fresh outputs")
+        form = OutputForm.of(tables[0])
+        counts = _test(pool, request, choices[0], events, (candidates, form), progress)
+    return _outcome(request, choices, events, counts, _opaque(tables, choices[0], request))
+
+
+def _processes(request: Request) -> int:
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    wanted = request.processes or min(available or 1, _MOST_WORKERS)
+    return max(min(wanted, 2 * request.samples // CHUNK + 1), 1)
+
+
+def _probe(pool: Workers, request: Request, progress: Progress) -> int:
+    """Draw a few outputs of each input twice; return how many entries one has."""
+    tasks = [
+        Task(i, _PROBE, request.seed, ("probe", str(i), str(call)))
+        for i in range(len(request.inputs))
+        for call in range(2)
+    ]
+    tables = pool.run(tasks, progress)
+    for one, other in zip(tables[::2], tables[1::2], strict=True):
+        if one.shape == other.shape and (one == other).all() and not (one == one[0]).all():
+            raise InputError(
+                "The function must draw from the generator that it is given; two calls with "
+                "different generators returned the same outputs, so its noise is used again."
+            )
+    return int(joined([table[:1] for table in tables]).shape[1])
+
+
+def _training_size(request: Request, width: int) -> int:
+    n = request.samples
+    wanted = min(n // 2, max(int(n * _TRAINING_SHARE), _TRAINING))
+    return max(min(wanted, _MOST_ENTRIES // (width * len(request.inputs))), FEWEST_SAMPLES // 2)
+
+
+def _samples(pool: Workers, request: Request, n: int, progress: Progress) -> list[OutputTable]:
+    tasks = [
+        Task(i, size, request.seed, ("training", str(i), str(number)))
+        for i in range(len(request.inputs))
+        for number, size in enumerate(_chunks(n))
+    ]
+    found = pool.run(tasks, progress)
+    tables = [
+        joined([table for task, table in zip(tasks, found, strict=True) if task.chosen == i])
+        for i in range(len(request.inputs))
+    ]
+    whole = joined(tables)
+    whole = OutputForm.of(whole).conform(whole)
+    return [whole[start : start + n] for start in range(0, len(whole), n)]
+
+
+def _chunks(n: int) -> Iterator[int]:
+    for start in count(0, CHUNK):
+        if start >= n:
+            return
+        yield min(CHUNK, n - start)
+
+
+def _events(choice: PairChoice, tables: Sequence[OutputTable], claim: Claim) -> tuple[Event, ...]:
+    if claim.epsilon is None:
+        return (choice.event,)
+    return choice.event, delta_event(choice, tables, claim.epsilon)
+
+
+def _test(
+    pool: Workers,
+    request: Request,
+    choice: PairChoice,
+    events: tuple[Event, ...],
+    sizes: tuple[int, OutputForm],
+    progress: Progress,
+) -> list[GuessCounts]:
+    """Draw candidates whose inputs are chosen by fair coins, and count the events' guesses."""
+    candidates, form = sizes
+    rng = child_generator(request.seed, "black-box", "coins")
+    firsts = int(rng.binomial(candidates, 0.5))
+    used = _used_inputs(choice, form.width, len(request.inputs)) if request.features else None
+    tasks = [
+        Task(i, size, request.seed, ("test", str(i), str(number)), events, used, form)
+        for i, n in ((choice.first, firsts), (choice.second, candidates - firsts))
+        for number, size in enumerate(_chunks(n))
+    ]
+    found = np.array(pool.run(tasks, progress), dtype=np.int64)  # (tasks, events, 2 guesses)
+    is_first = np.array([task.chosen == choice.first for task in tasks])
+    first, second = found[is_first].sum(axis=0), found[~is_first].sum(axis=0)
+    return [
+        GuessCounts(candidates, int(a[0] + b[1]), int(a[1] + b[0]), event.sides)
+        for event, a, b in zip(events, first, second, strict=True)
+    ]
+
+
+def _used_inputs(choice: PairChoice, width: int, k: int) -> tuple[int, ...] | None:
+    columns = choice.event.score.columns
+    return tuple(sorted({column // (width // k) for column in columns})) or None
+
+
+def _opaque(tables: Sequence[OutputTable], choice: PairChoice, request: Request) -> int:
+    """Count entries of discrete outputs that hardly ever repeat and that the event ignores."""
+    score = choice.event.score
+    if request.features or tables[0].dtype.kind == "f" or (score.tells and not score.columns):
+        return 0
+    used = score.columns if score.tells else ()
+    rest = set(range(tables[0].shape[1])) - set(used)
+    sample = tables[choice.first][: 4 * _PROBE]
+    return sum(_hardly_repeats(sample[:, column]) for column in rest)
+
+
+def _hardly_repeats(column: np.ndarray[Any, Any]) -> bool:
+    distinct = len(np.unique(column)) if column.dtype.kind in NUMERIC else len(set(column))
+    return distinct > len(column) / 2
+
+
+def _outcome(
+    request: Request,
+    choices: Sequence[PairChoice],
+    events: tuple[Event, ...],
+    counts: Sequence[GuessCounts],
+    opaque: int,
+) -> BlackBoxAudit:
+    alpha, claim, best = 1 - request.confidence, request.claim, choices[0]
+    claimed = claim.epsilon
+    # The verdict rests on both bounds: an honest claim is refuted with probability alpha at most.
+    first = alpha if claimed is None else EPSILON_SHARE * alpha
+    second = DELTA_SHARE * alpha
+    return BlackBoxAudit(
+        function=request.function,
+        inputs=request.inputs,
+        samples=request.samples,
+        seed=request.seed,
+        confidence=request.confidence,
+        claim=claim,
+        epsilon_lower=epsilon_lower(counts[0], first, claim.delta).epsilon,
+        delta_lower=None if claimed is None else delta_lower(counts[1], claimed, second),
+        detectable=None
+        if claimed is None
+        else detectable_epsilon(counts[0], claimed, first, claim.delta),
+        max_excess=request.max_excess,
+        candidates=counts[0].candidates,
+        right=counts[0].right,
+        wrong=counts[0].wrong,
+        pair=(best.first, best.second),
+        event=events[0].describe(),
+        pairs=[_pair(request, choice) for choice in choices],
+        opaque=opaque,
+    )
+
+
+def _pair(request: Request, choice: PairChoice) -> PairFound:
+    counts = choice.counts
+    odds = (counts.right + 0.5) / (counts.wrong + 0.5)
+    inputs = request.inputs[choice.first], request.inputs[choice.second]
+    return PairFound(inputs, max(math.log(odds), 0.0), counts.guesses / counts.candidates)

@@ -1,0 +1,209 @@
+"""Ways of looking at a table of outputs, each as a few columns of bins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.commands.black_box.estimators.binning import (
+    MOST_CATEGORIES,
+    Binning,
+    Codes,
+    fit_binning,
+)
+from ldpaudit.commands.black_box.estimators.outputs import NUMERIC, OutputTable
+
+MOST_ROWS_SEEN = 4096
+"""Whole outputs are told apart up to so many different ones."""
+MOST_ITEMS = 256
+_PEEK = 2000
+
+
+class View(Protocol):
+    """A fitted way of looking at outputs."""
+
+    @property
+    def name(self) -> str:
+        """``outputs``, ``entries``, ``items`` or ``deviations``."""
+
+    @property
+    def binnings(self) -> tuple[Binning, ...]:
+        """The bins of each of its columns."""
+
+    def codes(self, table: OutputTable, column: int) -> Codes:
+        """Return the bins of a table's rows in one of its columns, uint16 of shape (n,)."""
+
+    def describe(self, column: int) -> str:
+        """Say what one of its columns is."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowBins:
+    """A bin for each whole row that is frequent enough."""
+
+    positions: dict[Any, int]
+    shown: dict[int, str] = field(repr=False)
+
+    @property
+    def bins(self) -> int:
+        """How many rows are told apart, and one bin for the rest."""
+        return 1 + len(self.positions)
+
+    def codes(self, column: OutputTable) -> Codes:
+        """Return the bins of whole rows; ``column`` has shape (n, d) here."""
+        keys, inverse = _row_keys(column)
+        found = np.array([self.positions.get(key, 0) for key in keys], dtype=np.uint16)
+        return np.asarray(found[inverse])
+
+    def describe(self, code: int) -> str:
+        """Say which output a bin holds."""
+        return f"= {self.shown[code]}" if code else "any other"
+
+
+@dataclass(frozen=True, eq=False)
+class WholeOutputs:
+    """Every output as one value; for randomizers with few different outputs."""
+
+    rows: RowBins
+    name: str = "outputs"
+
+    @property
+    def binnings(self) -> tuple[Binning, ...]:
+        """One: the outputs."""
+        return (self.rows,)
+
+    def codes(self, table: OutputTable, column: int) -> Codes:  # noqa: ARG002
+        """Return the bins of whole rows."""
+        return self.rows.codes(table)
+
+    def describe(self, column: int) -> str:  # noqa: ARG002
+        """Say what its column is."""
+        return "the output"
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Each entry of an output on its own, or its deviation from the output's median."""
+
+    binnings: tuple[Binning, ...]
+    name: str = "entries"
+
+    def codes(self, table: OutputTable, column: int) -> Codes:
+        """Return the bins of one entry."""
+        values = table[:, column]
+        if self.name == "deviations":
+            values = values - _centre(table)
+        return self.binnings[column].codes(values)
+
+    def describe(self, column: int) -> str:
+        """Say which entry it is."""
+        tail = " − the output's median" if self.name == "deviations" else ""
+        return f"entry {column}{tail}"
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Whether a value occurs anywhere in an output: for sets and lists of values."""
+
+    items: tuple[Any, ...]
+    name: str = "items"
+
+    @cached_property
+    def binnings(self) -> tuple[Binning, ...]:
+        """Two bins each: absent and present."""
+        both = fit_binning(np.array([0, 1], dtype=np.uint8))
+        return (both,) * len(self.items)
+
+    def codes(self, table: OutputTable, column: int) -> Codes:
+        """Return 2 where the value occurs, else 1."""
+        item = self.items[column]
+        if table.dtype.kind != "O":
+            return np.asarray((table == item).any(axis=1) + 1, dtype=np.uint16)
+        present = [any(_holds(entry, item) for entry in row) for row in table]
+        return np.array(present, dtype=np.uint16) + np.uint16(1)
+
+    def describe(self, column: int) -> str:
+        """Say which value it is."""
+        return f"count of {self.items[column]!r}, at most one,"[:80]
+
+
+def fit_views(tables: Sequence[OutputTable]) -> list[View]:
+    """Fit every view that suits a sample.
+
+    Parameters
+    ----------
+    tables : sequence of arrays of shape (n, d)
+        Outputs of each input, alike in kind and width.
+    """
+    pooled = np.concatenate(tables)
+    width = pooled.shape[1]
+    most = MOST_ROWS_SEEN if width == 1 and pooled.dtype.kind in "iu" else MOST_CATEGORIES
+    views: list[View] = [Entries(tuple(fit_binning(pooled[:, j], most) for j in range(width)))]
+    if width > 1 or pooled.dtype.kind not in NUMERIC:
+        views += _whole(pooled) + _items(pooled)
+    if width > 1 and pooled.dtype.kind == "f":
+        moved = pooled - _centre(pooled)[:, None]
+        bins = tuple(fit_binning(moved[:, j]) for j in range(width))
+        views.append(Entries(bins, "deviations"))
+    return views
+
+
+def _whole(pooled: OutputTable) -> list[View]:
+    start = pooled[:: max(len(pooled) // _PEEK, 1)]
+    if len(_row_keys(start)[0]) > len(start) / 2:
+        return []
+    keys, inverse = _row_keys(pooled)
+    order = np.argsort(-np.bincount(inverse), kind="stable")[:MOST_ROWS_SEEN]
+    _, first = np.unique(inverse, return_index=True)
+    positions = {keys[place]: rank + 1 for rank, place in enumerate(order)}
+    shown = {rank + 1: _shown(pooled[first[place]]) for rank, place in enumerate(order)}
+    return [WholeOutputs(RowBins(positions, shown))]
+
+
+def _items(pooled: OutputTable) -> list[View]:
+    if pooled.dtype.kind == "f":
+        return []
+    if pooled.dtype.kind != "O":
+        items = np.unique(pooled[:_PEEK])
+        if not 2 < len(items) <= MOST_ITEMS:
+            return []
+        items = np.unique(pooled)
+        return [Items(tuple(items.tolist()))] if len(items) <= MOST_ITEMS else []
+    found: set[Any] = set()
+    for entry in pooled.ravel().tolist():
+        found |= entry if isinstance(entry, frozenset) else {entry}
+        if len(found) > MOST_ITEMS:
+            return []
+    return [Items(tuple(sorted(found, key=str)))]
+
+
+def _holds(entry: Any, item: Any) -> bool:
+    return item in entry if isinstance(entry, frozenset) else bool(entry == item)
+
+
+def _centre(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return each row's median; of two entries the second, so that one of them remains."""
+    if table.shape[1] == 2:
+        return np.asarray(table[:, 1])
+    return np.asarray(np.median(table, axis=1))
+
+
+def _row_keys(table: OutputTable) -> tuple[list[Any], npt.NDArray[np.intp]]:
+    """Return the distinct rows as hashable keys, and which of them each row is."""
+    if table.dtype.kind == "O":
+        order: dict[Any, int] = {}
+        rows = map(tuple, table.tolist())
+        inverse = np.array([order.setdefault(row, len(order)) for row in rows], dtype=np.intp)
+        return list(order), inverse
+    packed = np.ascontiguousarray(table)
+    kind = np.dtype((np.void, packed.dtype.itemsize * packed.shape[1]))
+    distinct, inverse = np.unique(packed.view(kind).ravel(), return_inverse=True)
+    return [row.tobytes() for row in distinct], inverse.reshape(-1)
+
+
+def _shown(row: npt.NDArray[Any]) -> str:
+    entries = [sorted(map(str, e)) if isinstance(e, frozenset) else e for e in row.tolist()]
+    return str(entries[0] if len(entries) == 1 else entries)[:80]

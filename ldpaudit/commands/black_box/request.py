@@ -1,0 +1,99 @@
+"""What a black-box audit is asked."""
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ldpaudit.commands.black_box.outcome import Claim
+from ldpaudit.errors import InputError
+
+FEWEST_SAMPLES: Final = 200
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to audit and how.
+
+    Attributes
+    ----------
+    function : str
+        ``MODULE:FUNCTION`` or ``FILE.py:FUNCTION``; called as ``function(value, n, rng)``.
+    inputs : tuple
+        At least two different values.
+    samples : int
+        Outputs per input of the tested pair; a tenth to a half of them, and as many of every other
+        input, are used to choose the event.
+    claim : Claim
+    features : str
+        ``MODULE:FUNCTION`` called as ``features(outputs, value)``; empty: none. What it returns
+        for an output must not depend on the other outputs.
+    confidence : float
+        One-sided, in (0, 1).
+    max_excess : float
+        An audit that could miss a larger excess of ε than this is inconclusive, in nats.
+    timeout : float
+        Seconds that one call may take.
+    processes : int or None
+        How many draw at once; None: one per processor, at most 8.
+    seed : int
+    path : tuple of str
+        Where modules are looked for.
+    """
+
+    function: str
+    inputs: tuple[Any, ...]
+    samples: int = 100_000
+    claim: Claim = field(default_factory=Claim)
+    features: str = ""
+    confidence: float = 0.95
+    max_excess: float = 0.5
+    timeout: float = 60.0
+    processes: int | None = None
+    seed: int = 0
+    path: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.inputs) < 2:
+            raise InputError(f"There must be at least two inputs. Got {len(self.inputs)} instead.")
+        if any(a == b for i, a in enumerate(self.inputs) for b in self.inputs[:i]):
+            raise InputError("The inputs must differ from one another; some are given twice.")
+        if self.samples < FEWEST_SAMPLES:
+            raise InputError(
+                f"There must be at least {FEWEST_SAMPLES} samples. Got {self.samples} instead."
+            )
+        if not 0 < self.confidence < 1:
+            raise InputError(f"The confidence must lie in (0, 1). Got {self.confidence:g} instead.")
+        if not 0 <= self.claim.delta < 1:
+            raise InputError(f"δ must lie in [0, 1). Got {self.claim.delta:g} instead.")
+        epsilon = self.claim.epsilon
+        if epsilon is not None and not (epsilon >= 0 and math.isfinite(epsilon)):
+            raise InputError(f"The claimed ε must be finite and at least 0. Got {epsilon:g}.")
+        if not self.timeout > 0 or not self.max_excess > 0 or (self.processes or 1) < 1:
+            raise InputError("The time limit, the excess and the processes must be above 0.")
+
+
+def parse_inputs(text: str) -> tuple[Any, ...]:
+    """Read the inputs of the command line: ``A,B,…`` or a JSON list.
+
+    A part that is a JSON number, true or false is one; anything else is text.
+
+    Raises
+    ------
+    InputError
+        If it begins like a JSON list and is none.
+    """
+    if text.lstrip().startswith("["):
+        try:
+            return tuple(json.loads(text))
+        except (json.JSONDecodeError, RecursionError):
+            raise InputError("Inputs that begin with [ must be a JSON list.") from None
+    return tuple(_value(part.strip()) for part in text.split(","))
+
+
+def _value(text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return text
+    return value if isinstance(value, int | float) else text

@@ -1,0 +1,57 @@
+"""What ``ldpaudit compare`` does: compare, write, and say what came of it."""
+
+from ldpaudit.commands.compare.files import Outputs
+from ldpaudit.commands.compare.request import CompareRequest
+from ldpaudit.commands.compare.work import compare
+from ldpaudit.comparison import Comparison, Difference
+from ldpaudit.reports.text.numbers import number, percent
+from ldpaudit.result import Verdict
+from ldpaudit.terminal import progress_on_terminal, say
+
+_ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "pass")
+
+
+def compare_releases(
+    request: CompareRequest, outputs: Outputs, *, quiet: bool = False
+) -> Comparison:
+    """Compare, write the page and the result, and print the summary."""
+    request.check()
+    outputs.check(request.paths())
+    with progress_on_terminal(quiet) as progress:
+        comparison = compare(request, progress)
+        progress.step("page")
+        outputs.write(comparison)
+    print_summary(comparison, outputs, quiet=quiet)
+    return comparison
+
+
+def worst_verdict(comparison: Comparison) -> Verdict:
+    """Return the worst verdict among the releases: fail, then inconclusive, then pass."""
+    found = {result.verdict for result in comparison.releases}
+    return next(verdict for verdict in _ORDER if verdict in found)
+
+
+def print_summary(comparison: Comparison, outputs: Outputs, *, quiet: bool) -> None:
+    """Print the sentence, the verdicts, the differences and where the page is."""
+    say(comparison.sentence)
+    if quiet:
+        return
+    for print_, result in zip(comparison.fingerprints, comparison.releases, strict=True):
+        say(f"  {print_.letter:<12} {result.verdict}: {result.sentence}")
+    for difference in comparison.differences:
+        say(f"  {difference.a + ' to ' + difference.b:<12} {_words(difference)}")
+    for note in comparison.notes:
+        if note.level == "warning":
+            say(f"  {'warning':<12} {note.text}")
+    for path in outputs.given():
+        say(f"  {'written':<12} {path}")
+
+
+def _words(difference: Difference) -> str:
+    text = f"{difference.id} {number(difference.value)}"
+    if difference.level is None:
+        return f"{text} (exact)"
+    low, high = number(difference.low, "down"), number(difference.high, "up")
+    paired = "paired" if difference.paired else "not paired"
+    level = percent(difference.level)
+    return f"{text}, {low} to {high} ({difference.kind}, {level}, {paired})"

@@ -1,0 +1,69 @@
+"""All differences of a comparison, each against the first release, with one error budget.
+
+The error probability of the whole family is split in two: one half for the headlines (the best
+attack, its advantage, the score on test rows), shared evenly among them, the other half for every
+other attack, shared evenly too. So all of these intervals hold together at the stated confidence
+(Bonferroni). Exact numbers need none of it. What is not in the family has its own level.
+"""
+
+from collections.abc import Sequence
+
+from ldpaudit.commands.compare.differences.outside import outside_family
+from ldpaudit.commands.compare.differences.pairwise import drafts
+from ldpaudit.commands.compare.differences.pending import Draft
+from ldpaudit.commands.compare.side import Side
+from ldpaudit.comparison import Difference
+from ldpaudit.errors import InsufficientDataError
+
+
+def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Difference, ...]:
+    """Return the differences of every release against the first.
+
+    Parameters
+    ----------
+    sides : sequence of Side
+        The first is what the others are held against.
+    confidence : float
+        At which all differences of the family hold together, in (0, 1).
+    """
+    family = [draft for side in sides[1:] for draft in drafts(sides[0], side)]
+    alphas = _shares(family, 1 - confidence)
+    found = [_bounded(draft, alpha) for draft, alpha in zip(family, alphas, strict=True)]
+    every = [difference for difference in found if difference is not None]
+    for side in sides[1:]:
+        known = {d.id for d in every if d.b == side.audited.letter}
+        more = outside_family(sides[0].audited, side.audited)
+        every += [difference for difference in more if difference.id not in known]
+    return tuple(sorted(every, key=lambda d: d.b))
+
+
+def _shares(family: Sequence[Draft], alpha: float) -> list[float]:
+    main = sum(draft.headline for draft in family)
+    rest = len(family) - main
+    both = 2 if main and rest else 1
+    return [alpha / both / (main if draft.headline else rest) for draft in family]
+
+
+def _bounded(draft: Draft, alpha: float) -> Difference | None:
+    try:
+        found = draft.interval(alpha)
+    except InsufficientDataError:
+        return None
+    if found is None:
+        return None
+    return Difference.redacted(
+        (draft.a.audited.letter, draft.b.audited.letter),
+        simultaneous=True,
+        paired=draft.paired,
+        id=draft.id,
+        kind="certified",
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        side="two-sided",
+        level=found.level,
+        unit=draft.unit,
+        n=found.n,
+        smallest_cell=found.smallest_cell,
+        method=draft.method,
+    )

@@ -1,0 +1,85 @@
+"""Row-wise differences, b less a, of what attacks on two releases of the same rows scored."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
+from ldpaudit.audits.held_out_guesses import NOT_ASKED, HeldOutGuesses, Outcomes
+from ldpaudit.commands.compare.differences.paired import Folds
+
+REFERENCE = "features-only"
+"""What advantages are held against: a guess from each release's features alone."""
+
+
+def accuracy_folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: str) -> Folds:
+    """Return b's right guesses less a's on the rows that both attacks were asked about."""
+    ours, theirs = a.outcomes[name_a], b.outcomes[name_b]
+    rows = _halves(a, _asked(ours, theirs))
+    parts = tuple(_less(theirs, ours, half) for half in rows)
+    return Folds(parts, side_cell=_right_or_wrong(ours, theirs, rows))
+
+
+def advantage_folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: str) -> Folds:
+    """Return b's advantage over its features alone less a's, between −2 and 2 on each row."""
+    ours, theirs = a.outcomes[name_a], b.outcomes[name_b]
+    alone = a.outcomes[REFERENCE], b.outcomes[REFERENCE]
+    rows = _halves(a, _asked(ours, theirs, *alone))
+    own = [_less(ours, alone[0], half) for half in rows]
+    other = [_less(theirs, alone[1], half) for half in rows]
+    parts = tuple(y - x for x, y in zip(own, other, strict=True))
+    sides = [np.concatenate(side) for side in (own, other)]
+    cells = [int(count) for side in sides for count in ((side > 0).sum(), (side < 0).sum())]
+    return Folds(parts, reach=2.0, side_cell=_smallest(cells))
+
+
+def number_folds(
+    a: HeldOutGuesses, key_a: str, b: HeldOutGuesses, key_b: str, reach: float, *, shares: bool
+) -> Folds:
+    """Return b's value of a measure of numeric guesses less a's, row by row.
+
+    Parameters
+    ----------
+    a, b : HeldOutGuesses
+    key_a, key_b : str
+        ``"<attack>.<measure>"``.
+    reach : float
+        No difference of two values can exceed it.
+    shares : bool
+        Whether the values are 0 and 1: right guesses, whose small counts are hidden.
+    """
+    ours, theirs = a.values[key_a], b.values[key_b]
+    rows = _halves(a, np.isfinite(ours) & np.isfinite(theirs))
+    parts = tuple(theirs[half] - ours[half] for half in rows)
+    if not shares:
+        return Folds(parts, reach, counted=False)
+    return Folds(parts, reach, side_cell=_right_or_wrong(ours, theirs, rows))
+
+
+def mirrored(folds: Folds) -> Folds:
+    """Return the differences with the other sign."""
+    return Folds(tuple(-p for p in folds.parts), folds.reach, folds.counted, folds.side_cell)
+
+
+def _asked(*outcomes: Outcomes) -> BoolArray:
+    return np.asarray(np.all([each != NOT_ASKED for each in outcomes], axis=0))
+
+
+def _halves(guesses: HeldOutGuesses, asked: BoolArray) -> list[IndexArray]:
+    return [np.flatnonzero(asked & (guesses.halves == half)) for half in (0, 1)]
+
+
+def _less(theirs: Outcomes, ours: Outcomes, rows: IndexArray) -> FloatArray:
+    return theirs[rows].astype(np.float64) - ours[rows].astype(np.float64)
+
+
+def _right_or_wrong(
+    ours: Outcomes | FloatArray, theirs: Outcomes | FloatArray, halves: Sequence[IndexArray]
+) -> int | None:
+    rows = np.concatenate(list(halves))
+    right = [int(each[rows].sum()) for each in (ours, theirs)]
+    return _smallest([*right, *(len(rows) - count for count in right)])
+
+
+def _smallest(counts: Sequence[int]) -> int | None:
+    return min((count for count in counts if count > 0), default=None)

@@ -1,0 +1,144 @@
+"""From the inputs of a comparison to releases in memory and stored results."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ldpaudit.commands.compare.request import CompareRequest, is_result
+from ldpaudit.comparison import LETTERS
+from ldpaudit.datasets import read_release
+from ldpaudit.datasets.beside.canaries import with_canaries
+from ldpaudit.datasets.beside.labelled_rows import LabelledRows
+from ldpaudit.datasets.beside.public_posterior import with_public_posterior
+from ldpaudit.datasets.declaration import parse_declaration
+from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.numeric.view import declared_view
+from ldpaudit.progress import Progress
+from ldpaudit.release import Release
+from ldpaudit.result import AuditResult, Note
+
+_DOUBLE = "double-rr"
+
+
+@dataclass(frozen=True)
+class ReleaseInput:
+    """A release that is to be audited.
+
+    Attributes
+    ----------
+    letter : str
+    path : str
+    release : Release
+    test : LabelledRows or None
+        The test rows, coded like this release.
+    notes : tuple of Note
+        What its reader has to say.
+    """
+
+    letter: str
+    path: str
+    release: Release
+    test: LabelledRows | None
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True)
+class ResultInput:
+    """A result that was stored."""
+
+    letter: str
+    result: AuditResult
+
+
+Input = ReleaseInput | ResultInput
+
+
+def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...]:
+    """Read every release and result, in their order.
+
+    Raises
+    ------
+    InputError
+        One line about what is wrong with which of them.
+    """
+    tables = _synthetic_tables(request)
+    inputs: list[Input] = []
+    for letter, name in zip(LETTERS, request.inputs, strict=False):
+        progress.step(f"reading {letter}")
+        if is_result(name):
+            inputs.append(ResultInput(letter, _stored(name)))
+        else:
+            inputs.append(_release(request, letter, name, tables.get(letter)))
+    return tuple(inputs)
+
+
+def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
+    """Return by letter the synthetic table of each release with synthetic features.
+
+    Raises
+    ------
+    InputError
+        If the number of tables fits neither one for all nor one for each.
+    """
+    named = zip(LETTERS, request.inputs, strict=False)
+    double = [letter for letter, name in named if not is_result(name) and _is_double(name)]
+    given: list[str | None] = [*request.synthetic]
+    if len(given) == 1 and double:
+        given *= len(double)
+    if given and not double:
+        raise InputError(
+            "--synthetic is for releases that declare double randomized response, and none of "
+            "these does."
+        )
+    if len(given) not in (0, len(double)):
+        raise InputError(
+            "--synthetic must be given once, or once for each release that declares double "
+            f"randomized response. Got {len(request.synthetic)} for {len(double)}."
+        )
+    return dict(zip(double, given or [None] * len(double), strict=True))
+
+
+def _is_double(name: str) -> bool:
+    declared = open_table(name).declaration
+    return declared is not None and parse_declaration(declared).mechanism.name == _DOUBLE
+
+
+def _stored(name: str) -> AuditResult:
+    try:
+        text = Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"The result {Path(name).name!r} cannot be read.") from None
+    return AuditResult.from_json(text)
+
+
+def _release(
+    request: CompareRequest, letter: str, name: str, synthetic: str | None
+) -> ReleaseInput:
+    reading = read_release(
+        name,
+        label=request.label,
+        truth=request.truth,
+        truth_column=request.truth_column,
+        original=request.original if synthetic is not None else None,
+        synthetic=synthetic,
+        test=request.test,
+        public=request.public,
+        id_column=request.id_column,
+        drop=request.drop,
+        features=request.features,
+        numeric=declared_view,
+    )
+    notes = tuple(Note(audit="reading", text=text, level="warning") for text in reading.warnings)
+    release = _with_probabilities(request, letter, reading.release)
+    return ReleaseInput(letter, name, release, reading.test, notes)
+
+
+def _with_probabilities(request: CompareRequest, letter: str, release: Release) -> Release:
+    """Return the release with the tables of a probability for each class, which numbers lack."""
+    if release.numeric is not None:
+        return release
+    try:
+        known = with_public_posterior(release, request.public_posterior)
+        return with_canaries(known, request.canaries)
+    except InputError as error:
+        raise InputError(f"{letter}: {error}") from None

@@ -1,0 +1,159 @@
+"""Whether the compared releases are of the same data, told without a look at a true label.
+
+What can be held together: rows, classes and feature columns; and where two files are at hand, the
+features themselves. A mechanism on the label alone leaves every row's features as they are, double
+randomized response those of a share 1 − λ.
+"""
+
+from ldpaudit.commands.compare.reading import Input, ReleaseInput, ResultInput
+from ldpaudit.commands.compare.request import CompareRequest
+from ldpaudit.commands.compare.same_data.same_rows import equal_rows
+from ldpaudit.comparison import Fingerprint
+from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.labels import canonical
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.release import Release
+
+_CHANGES_EVERY_ROW = ("dummy-features-rr", "gaussian-rr", "unknown")
+"""Of these the features say nothing about whose rows they are, or nothing is known."""
+_LEAST_OF_ALL = 0.99
+_LEAST_OF_KEPT = 0.5
+"""The share of the rows expected to be unchanged that must be found unchanged."""
+_SHOWN = 12
+
+
+def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fingerprint, ...]:
+    """Return what is known of each input's data, and how it differs from the first one's.
+
+    Raises
+    ------
+    InputError
+        If some differ and ``request.force`` is not set; fingerprints are in the message.
+    """
+    first = _fingerprint(inputs[0])
+    found = [first]
+    for other in inputs[1:]:
+        found.append(_compared(request, inputs[0], first, other))
+    apart = [print_ for print_ in found if print_.mismatch]
+    if apart and not request.force:
+        raise InputError(
+            "The releases must be of the same data. "
+            + "; ".join(f"{p.letter} differs from A in {_list(p.mismatch)}" for p in apart)
+            + f" ({'; '.join(_words(p) for p in found)}). --force compares them all the same."
+        )
+    return tuple(found)
+
+
+def pairable(print_: Fingerprint) -> bool:
+    """Return whether rows of a release can be paired with those of the first one."""
+    return print_.source == "data" and not print_.mismatch
+
+
+def _fingerprint(item: Input) -> Fingerprint:
+    if isinstance(item, ResultInput):
+        info = item.result.release
+        return Fingerprint(
+            letter=item.letter,
+            source="result",
+            name=info.name,
+            sha256=info.sha256,
+            rows=info.rows,
+            classes=info.classes,
+            features=info.features,
+            truth=info.truth,
+        )
+    release = item.release
+    return Fingerprint(
+        letter=item.letter,
+        source="data",
+        name=release.name,
+        sha256=release.sha256,
+        rows=len(release),
+        classes=len(release.classes),
+        features=release.features.columns,
+        truth=release.truth is not None,
+    )
+
+
+def _compared(
+    request: CompareRequest, first: Input, ours: Fingerprint, other: Input
+) -> Fingerprint:
+    theirs = _fingerprint(other)
+    mismatch = [what for what in ("rows",) if getattr(ours, what) != getattr(theirs, what)]
+    numbers = any(isinstance(i, ReleaseInput) and i.release.numeric for i in (first, other))
+    if ours.classes != theirs.classes and not numbers:
+        mismatch.append("classes")
+    if ours.features != theirs.features and not _leaves_out_features(first, other):
+        mismatch.append("feature columns")
+    if ours.truth != theirs.truth:
+        mismatch.append("whether true labels were given")
+    if mismatch or isinstance(first, ResultInput) or isinstance(other, ResultInput):
+        return theirs.model_copy(update={"mismatch": tuple(mismatch)})
+    if not numbers and _values(first.release) != _values(other.release):
+        mismatch.append("the values of the label")
+    share = _shared_rows(request, first, other)
+    least = 1.0 if request.id_column else _least_share(first.release, other.release)
+    if share is not None and share < least:
+        mismatch.append("the rows' features, or their order")
+    return theirs.model_copy(update={"mismatch": tuple(mismatch), "shared_rows": share})
+
+
+def _leaves_out_features(first: Input, other: Input) -> bool:
+    return "dummy-features-rr" in (_mechanism(first), _mechanism(other))
+
+
+def _mechanism(item: Input) -> str:
+    if isinstance(item, ResultInput):
+        return item.result.mechanism.name
+    declared = item.release.declaration
+    return "unknown" if declared is None else declared.name
+
+
+def _values(release: Release) -> set[str]:
+    return {canonical(label) for label in release.classes}
+
+
+def _shared_rows(request: CompareRequest, a: ReleaseInput, b: ReleaseInput) -> float | None:
+    names = _features(request, a) & _features(request, b)
+    if request.id_column is not None:
+        names = {request.id_column}
+    same = equal_rows(a.path, b.path, sorted(names)) if names else None
+    return None if same is None else float(same.mean())
+
+
+def _features(request: CompareRequest, item: ReleaseInput) -> set[str]:
+    names = set(open_table(item.path).names)
+    special = {item.release.label, request.truth_column, request.id_column, *request.drop}
+    return (names if request.features is None else names & set(request.features)) - special
+
+
+def _least_share(a: Release, b: Release) -> float:
+    """Return the least share of equal rows at which two releases may be of the same rows."""
+    kept = [_kept(a), _kept(b)]
+    if None in kept:
+        return 0.0
+    expected = (kept[0] or 0.0) * (kept[1] or 0.0)
+    return _LEAST_OF_ALL if expected == 1 else _LEAST_OF_KEPT * expected
+
+
+def _kept(release: Release) -> float | None:
+    """Return the share of rows whose features are released as they are; None if unknown."""
+    declared = release.declaration
+    if declared is None or declared.name in _CHANGES_EVERY_ROW:
+        return None
+    mechanism = from_declaration(declared, release.classes)
+    return 1 - mechanism.noise if isinstance(mechanism, DoubleRR) else 1.0
+
+
+def _list(parts: tuple[str, ...]) -> str:
+    return " and ".join(parts)
+
+
+def _words(print_: Fingerprint) -> str:
+    digest = "no digest" if print_.sha256 is None else f"sha256 {print_.sha256[:_SHOWN]}…"
+    return (
+        f"{print_.letter}: {print_.rows} rows, {print_.classes} classes, {print_.features} "
+        f"feature columns, {digest}"
+    )

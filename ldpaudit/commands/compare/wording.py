@@ -1,0 +1,97 @@
+"""Numbers of a comparison in words: shares, points, and intervals at one level for all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from typing import Final
+
+from ldpaudit.comparison import Difference
+from ldpaudit.reports.text.numbers import number, percent
+
+_EXACT: Final = 12
+"""Decimals beyond which an end is floating-point noise."""
+_LEAST_LEVEL: Final = 0.5
+"""Below this level together, each interval is told at its own."""
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """How the intervals of a sentence are told.
+
+    Attributes
+    ----------
+    together : float
+        The level at which all of them hold together: those of the corrected family share one
+        error probability, those at their own level add theirs.
+    confidence : float
+        Of the corrected family.
+    count : int
+        How many there are.
+    """
+
+    together: float
+    confidence: float
+    count: int
+
+    @classmethod
+    def of(cls, named: Sequence[Difference], confidence: float) -> "Intervals":
+        """Return how to tell the intervals of the named differences."""
+        own = sum(1 - d.level for d in named if not d.simultaneous and d.level is not None)
+        family = 1 - confidence if any(d.simultaneous for d in named) else 0.0
+        return cls(1 - own - family, confidence, len(named))
+
+    def points(self, difference: Difference) -> str:
+        """Return the interval of a share, in points: ends rounded outward."""
+        low, high = _outward(difference.low, ROUND_FLOOR), _outward(difference.high, ROUND_CEILING)
+        return f"({self._level(difference)}: {low} to {high} points)"
+
+    def plain(self, difference: Difference) -> str:
+        """Return the interval as it is, ends rounded outward."""
+        low, high = (round(end, _EXACT) for end in (difference.low, difference.high))
+        return f"({self._level(difference)}: {number(low, 'down')} to {number(high, 'up')})"
+
+    def remark(self) -> str:
+        """Return that the intervals hold together, where there are several and they do."""
+        if self.count < 2 or self.together < _LEAST_LEVEL:
+            return ""
+        return "; the intervals hold together"
+
+    def _level(self, difference: Difference) -> str:
+        if self.together >= _LEAST_LEVEL:
+            return _percent(self.together)
+        return _percent(self.confidence if difference.simultaneous else difference.level or 0.0)
+
+
+def _percent(level: float) -> str:
+    # Sums of error probabilities are off in their last digits, which would be rounded up.
+    return percent(round(level, 9))
+
+
+def _outward(end: float, rounding: str) -> str:
+    """Return an end of an interval in points, with as many digits as keep its sign."""
+    exact = Decimal(repr(round(end, _EXACT))) * 100
+    for digits in range(1, _EXACT):
+        text = exact.quantize(Decimal(1).scaleb(-digits), rounding=rounding)
+        if text or not exact:
+            break
+    return f"{text:f}".replace("-", "−")
+
+
+def apart(a: float, b: float) -> tuple[str, str]:
+    """Return two shares in hundredths, with as many digits as tell them apart, at most four."""
+    for digits in (1, 2, 3, 4) if a != b else (1,):
+        texts = _rounded(100 * a, digits), _rounded(100 * b, digits)
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
+def points(difference: float) -> str:
+    """Return a difference of shares in points, with as many digits as it takes, at most four."""
+    return apart(difference, 0.0)[0]
+
+
+def _rounded(value: float, digits: int) -> str:
+    step = Decimal(1).scaleb(-digits)
+    text = f"{Decimal(repr(value)).quantize(step, rounding=ROUND_HALF_EVEN):f}"
+    return text.replace("-", "−")

@@ -1,0 +1,158 @@
+"""From a request to a comparison: read, check that the data are the same, audit, train, subtract.
+
+What pairs rows (guesses, scores) lives here only; the comparison that is returned holds counts,
+estimates and bounds.
+"""
+
+import importlib.metadata
+import platform
+import time
+
+import ldpaudit
+from ldpaudit.audits.interface import Plan
+from ldpaudit.commands.compare.auditing import Audited, audit_input, plan_of, policy_of
+from ldpaudit.commands.compare.differences.differences import all_differences
+from ldpaudit.commands.compare.reading import Input, ReleaseInput, read_inputs
+from ldpaudit.commands.compare.request import CompareRequest
+from ldpaudit.commands.compare.same_data.check import fingerprints, pairable
+from ldpaudit.commands.compare.sentence import sentence
+from ldpaudit.commands.compare.side import Side, attack_scores
+from ldpaudit.commands.compare.utility.scores import Utility, utility
+from ldpaudit.comparison import Comparison, Fingerprint
+from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.policy import Policy, default_policy
+from ldpaudit.progress import NoProgress, Progress
+from ldpaudit.result import AuditResult, Note, RunInfo
+
+_AUDIT = "comparison"
+_MISMATCH = (
+    "The data differ, and the comparison was forced: differences may come from the data rather "
+    "than from the mechanisms, and no row was paired."
+)
+_STORED = (
+    "A stored result holds no row, so its differences are not paired: their intervals are wider "
+    "than those of releases that are audited together."
+)
+_ORDER = (
+    "Whether the rows are in the same order could not be told from the features; pairing takes it "
+    "for granted."
+)
+
+
+def compare(request: CompareRequest, progress: Progress | None = None) -> Comparison:
+    """Compare releases of the same data.
+
+    Parameters
+    ----------
+    request : CompareRequest
+    progress : Progress, optional
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ldpaudit.errors.LdpAuditError
+        One clear line about what is wrong with the input, the policy or the options.
+    """
+    start = time.perf_counter()
+    request.check()
+    told = progress or NoProgress()
+    policy = policy_of(request)
+    inputs = read_inputs(request, told)
+    prints = fingerprints(request, inputs)
+    plan = plan_of(request, inputs)
+    sides, notes = [], list(_notes(prints))
+    confidence = (policy or default_policy()).audit.confidence
+    for item, print_ in zip(inputs, prints, strict=True):
+        side, more = _side(item, print_, request, plan, policy, told, confidence)
+        sides.append(side)
+        notes += more
+    told.step("differences")
+    notes += _one_sided([side.result for side in sides])
+    differences = all_differences(sides, confidence)
+    results = tuple(side.result for side in sides)
+    return Comparison(
+        ldpaudit_version=ldpaudit.__version__,
+        sentence=sentence(results, differences, confidence),
+        confidence=confidence,
+        fingerprints=prints,
+        releases=results,
+        differences=differences,
+        notes=tuple(notes),
+        run=_run(request, plan, policy, time.perf_counter() - start),
+    )
+
+
+def _side(
+    item: Input,
+    print_: Fingerprint,
+    request: CompareRequest,
+    plan: Plan,
+    policy: Policy | None,
+    progress: Progress,
+    confidence: float,
+) -> tuple[Side, list[Note]]:
+    audited = audit_input(item, request, plan, policy, progress)
+    score, notes = None, []
+    if isinstance(item, ReleaseInput) and item.test is not None:
+        progress.step(f"{item.letter}: training a model")
+        try:
+            score = utility(item, request.model, plan.seed, confidence)
+        except (InputError, InsufficientDataError) as error:
+            notes.append(_note(f"No model was trained on {item.letter}: {error}", "warning"))
+    result = _with_utility(audited.result, score)
+    audited = Audited(audited.letter, result, audited.guesses)
+    return Side(audited, score, pairable(print_)), notes
+
+
+def _with_utility(result: AuditResult, score: Utility | None) -> AuditResult:
+    if score is None:
+        return result
+    kept = tuple(e for e in result.estimates if e.id != score.estimate.id)
+    return result.model_copy(update={"estimates": (*kept, score.estimate)})
+
+
+def _notes(prints: tuple[Fingerprint, ...]) -> list[Note]:
+    notes = []
+    if any(print_.mismatch for print_ in prints):
+        notes.append(_note(_MISMATCH, "warning"))
+    if any(print_.source == "result" for print_ in prints):
+        notes.append(_note(_STORED))
+    unsure = [p for p in prints[1:] if pairable(p) and p.shared_rows is None]
+    if unsure and prints[0].source == "data":
+        notes.append(_note(_ORDER, "warning"))
+    return notes
+
+
+def _one_sided(results: list[AuditResult]) -> list[Note]:
+    """Say which attacks ran on some releases only: each strongest is of those that ran on it."""
+    ran = [set(attack_scores(result)) for result in results]
+    every = ran[0].union(*ran[1:])
+    missing = sorted(every - ran[0].intersection(*ran[1:]))
+    if not missing:
+        return []
+    text = (
+        f"These attacks ran on some of the releases only: {', '.join(missing)}. The strongest is "
+        "chosen among those that ran on each; why one was left out is said for each release."
+    )
+    return [_note(text)]
+
+
+def _note(text: str, level: str = "info") -> Note:
+    return Note.model_validate({"audit": _AUDIT, "text": text, "level": level})
+
+
+def _run(request: CompareRequest, plan: Plan, policy: Policy | None, seconds: float) -> RunInfo:
+    names = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
+    versions = {name: importlib.metadata.version(name) for name in names}
+    own = {"ldpaudit": ldpaudit.__version__, "python": platform.python_version()}
+    return RunInfo(
+        seed=plan.seed,
+        command=request.command,
+        versions=own | versions,
+        threads=plan.threads,
+        seconds=round(seconds, 3),
+        policy_sha256=None if policy is None else policy.sha256,
+    )

@@ -1,0 +1,212 @@
+"""``compose``: the privacy of several releases of the same labels."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from ldpaudit.commands.mechanism.analysis import LARGEST_SHOWN, Analysis, Kind
+from ldpaudit.commands.mechanism.curves import Privacy, delta_curve, privacy_of, rdp_curve
+from ldpaudit.commands.mechanism.describe import hand_out
+from ldpaudit.commands.mechanism.domain import Domain, read_domain
+from ldpaudit.commands.mechanism.files import Outputs
+from ldpaudit.commands.mechanism.joint import UpperBound
+from ldpaudit.commands.mechanism.specification import Specification, build, settings
+from ldpaudit.datasets.declaration import parse_declaration
+from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.labels import positions
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms import from_declaration, full_name, names
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.composition import compose
+from ldpaudit.mechanisms.explicit import ExplicitChannel
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism
+from ldpaudit.mechanisms.losses import Loss
+from ldpaudit.mechanisms.parameters import did_you_mean
+from ldpaudit.release import Label
+
+_MOST: Final = 1000
+_MOST_CELLS: Final = 1 << 22
+"""Above this many entries the product channel gives way to the upper bound."""
+_KNOWN: Final = "Features are taken as known: the joint release speaks of the labels alone."
+
+
+@dataclass(frozen=True)
+class ComposeRequest:
+    """The options of ``ldpaudit mechanism compose``."""
+
+    releases: tuple[str, ...]
+    classes: str | None = None
+    labels: str | None = None
+    prior: Path | None = None
+    loss: Loss = "squared"
+    outputs: Outputs = field(default_factory=Outputs)
+
+
+def compose_releases(request: ComposeRequest) -> Analysis:
+    """Analyse the joint release, print it and write what is asked for.
+
+    Raises
+    ------
+    InputError, OutputError, MissingDependencyError
+        If a release cannot be composed, with the reason; nothing is written then.
+    """
+    files = [text for text in request.releases if not _is_specification(text)]
+    request.outputs.check([*files, request.prior])
+    stated = request.classes or request.labels or request.prior
+    domain = read_domain(request.classes, request.labels, request.prior) if stated else None
+    mechanisms: list[Mechanism] = []
+    for text in request.releases:
+        mechanisms += _release(text, domain, request.loss)
+    if len(mechanisms) > _MOST:
+        raise InputError(f"At most {_MOST} releases can be composed. Got {len(mechanisms)}.")
+    analysis = analyse_jointly(mechanisms)
+    hand_out(analysis, request.outputs)
+    return analysis
+
+
+def _is_specification(text: str) -> bool:
+    return full_name(text.partition(":")[0]) in names() and not Path(text).exists()
+
+
+def _release(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
+    """Return the mechanism of one argument, as often as it says."""
+    if not _is_specification(text):
+        return [_declared(text, domain)]
+    if domain is None:
+        raise InputError(
+            "A mechanism without a file needs labels: --classes A,B,… or --labels LO:HI:STEP."
+        )
+    name, _, rest = text.partition(":")
+    more = settings([part for part in rest.split(",") if part])
+    times = more.pop("times", 1.0)
+    if isinstance(times, bool | str) or not 1 <= times <= _MOST or times != int(times):
+        raise InputError(f"'times' must be a whole number from 1 to {_MOST}.")
+    epsilon, noise = more.pop("epsilon", None), more.pop("lambda", None)
+    return [build(Specification(full_name(name), epsilon, noise, more, loss), domain)] * int(times)
+
+
+def _declared(file: str, domain: Domain | None) -> Mechanism:
+    near = did_you_mean(file.partition(":")[0], names())
+    if near != "." and not Path(file).exists():
+        raise InputError(f"There is no such file, and no such mechanism{near}")
+    content = open_table(file).declaration
+    if content is None:
+        raise InputError(f"The file {Path(file).name!r} declares no mechanism.")
+    declaration = parse_declaration(content).mechanism
+    if declaration.name == "unknown":
+        raise InputError("A release with an unknown mechanism cannot be composed.")
+    classes = () if domain is None or domain.classes is None else domain.classes
+    return from_declaration(declaration, classes)
+
+
+def analyse_jointly(mechanisms: Sequence[Mechanism]) -> Analysis:
+    """Return the privacy of independent releases of the same labels.
+
+    Exact where every release is a finite channel and their product is not too large; else an upper
+    bound.
+
+    Parameters
+    ----------
+    mechanisms : sequence of Mechanism
+        All on the same labels.
+
+    Raises
+    ------
+    InputError
+        If a mechanism's privacy is not known, its ε is infinite where a bound is needed, or the
+        labels differ.
+    """
+    channels = [_label_channel(mechanism) for mechanism in mechanisms]
+    _check_same_labels(mechanisms)
+    notes = [_KNOWN] if any(m.name in ("double-rr", "gaussian-rr") for m in mechanisms) else []
+    finite = [channel for channel in channels if channel is not None]
+    if len(finite) == len(channels):
+        product = _product(finite)
+        if product is not None:
+            return _exact(mechanisms, product, notes)
+        notes.append("The product channel is too large to be computed; this is an upper bound.")
+    return _bounded(mechanisms, notes)
+
+
+def _label_channel(mechanism: Mechanism) -> Channel | None:
+    if not isinstance(mechanism, AnalysedMechanism) or mechanism.epsilon is None:
+        raise InputError(f"The mechanism {mechanism.name!r} cannot be composed: it is not known.")
+    channel = getattr(mechanism, "label_channel", mechanism.channel)
+    return channel if isinstance(channel, Channel) else None
+
+
+def _check_same_labels(mechanisms: Sequence[Mechanism]) -> None:
+    """Refuse releases of different labels; where one has labels, noise must span their range."""
+    sets = [_labels(mechanism) for mechanism in mechanisms]
+    for one in sets[1:]:
+        if not _agree(sets[0], one):
+            raise InputError("Composed releases must have the same true labels.")
+
+
+def _labels(mechanism: Mechanism) -> tuple[Label, ...] | tuple[float, float]:
+    channel = getattr(mechanism, "label_channel", mechanism.channel)
+    if isinstance(channel, Channel):
+        return channel.classes
+    span = getattr(mechanism, "labels", None)
+    if span is not None:
+        return tuple(span.classes) if span.step is not None else (span.low, span.high)
+    return tuple(mechanism.classes)  # type: ignore[attr-defined]
+
+
+def _agree(one: tuple[Label, ...], other: tuple[Label, ...]) -> bool:
+    if len(one) == len(other):
+        return sorted(positions(other, one).tolist()) == list(range(len(one)))
+    # A range without a step against a grid: the same ends.
+    short, long = sorted((one, other), key=len)
+    numbers = all(isinstance(v, int | float) for v in (*short, *long))
+    return numbers and len(short) == 2 and {*short} == {min(long), max(long)}
+
+
+def _product(channels: Sequence[Channel]) -> Channel | None:
+    first = channels[0]
+    joint = compose(first)
+    for channel in channels[1:]:
+        order = positions(first.classes, channel.classes)
+        same = Channel(channel.matrix[order], first.classes, channel.outputs)
+        if joint.matrix.size * len(same.outputs) > _MOST_CELLS:
+            return None
+        joint = compose(joint, same)
+    return joint
+
+
+def _exact(mechanisms: Sequence[Mechanism], product: Channel, notes: list[str]) -> Analysis:
+    analysis = _joint(mechanisms, privacy_of(ExplicitChannel(product)), "exact", notes)
+    shown = product if product.matrix.size <= LARGEST_SHOWN else None
+    return replace(analysis, channel=shown)
+
+
+def _bounded(mechanisms: Sequence[Mechanism], notes: list[str]) -> Analysis:
+    bound = UpperBound([privacy_of(part) for part in mechanisms])
+    return _joint(mechanisms, Privacy(bound.epsilon, bound, 61), "upper bound", notes)
+
+
+def _joint(
+    mechanisms: Sequence[Mechanism], privacy: Privacy, kind: Kind, notes: Sequence[str]
+) -> Analysis:
+    delta, rdp = delta_curve(privacy), rdp_curve(privacy)
+    alone = [float(m.epsilon or 0.0) for m in mechanisms]
+    n = len(mechanisms)
+    total = math.fsum(alone)
+    return Analysis(
+        mechanism="composition",
+        description=f"{n} independent release{'s' if n > 1 else ''} of the same labels",
+        kind=kind,
+        epsilon=privacy.epsilon,
+        total_variation=delta[0][1] if delta else math.nan,
+        delta=delta,
+        rdp=rdp,
+        parametrisations={"epsilon": privacy.epsilon, "sum of the releases' ε": total},
+        parameters={"releases": [{"name": m.name, **m.declaration()} for m in mechanisms]},
+        notes=(*(f"{m.name}: {m.description}" for m in _distinct(mechanisms)), *notes),
+    )
+
+
+def _distinct(mechanisms: Sequence[Mechanism]) -> list[Mechanism]:
+    return list({id(mechanism): mechanism for mechanism in mechanisms}.values())

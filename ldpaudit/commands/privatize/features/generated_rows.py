@@ -1,0 +1,149 @@
+"""Synthetic rows made by a generator that is fitted for one release."""
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.commands.privatize.features.synthetic_rows import (
+    label_codes,
+    plain_schema,
+    read_features,
+)
+from ldpaudit.commands.privatize.labels.survey import Survey
+from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.datasets.formats.batches import BatchSource
+from ldpaudit.progress import Progress
+from ldpaudit.release import IndexArray, IntArray, Label
+
+if TYPE_CHECKING:
+    from ldpaudit.synthesis import Generator
+
+TRAINED_ON_PRIVATE = (
+    "The generator was trained on the private rows themselves, so its synthetic rows may give some "
+    "of them away; the guarantee of the mechanism assumes public rows (--generator-data)."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class GeneratedRows:
+    """A generator as a source of synthetic rows: row y stands for a new draw of P̂(x | y).
+
+    Every row that is taken is drawn anew, so no synthetic row betrays itself by coming twice.
+
+    Parameters
+    ----------
+    generator : Generator
+        Fitted.
+    labels : int32 array of shape (k,)
+        0 … k − 1: one entry for each label.
+    rng : numpy.random.Generator or None
+        None: a new generator for each draw, seeded by the operating system.
+    """
+
+    generator: "Generator"
+    labels: IntArray
+    rng: np.random.Generator | None
+
+    def __len__(self) -> int:
+        """Return the number of labels k."""
+        return len(self.labels)
+
+    def take(self, rows: IndexArray) -> pa.Table:
+        """Return one new synthetic row for each given label."""
+        rng = self.rng or np.random.default_rng(secrets.randbits(256))
+        return self.generator.sample(self.labels[rows], rng)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedGenerator:
+    """A fitted generator and what people should know about it.
+
+    Attributes
+    ----------
+    generator : Generator
+    warnings : tuple of str
+        One sentence each; the declaration says the same with ``trained_on``.
+    """
+
+    generator: "Generator"
+    warnings: tuple[str, ...]
+
+    def rows(self, classes: int, rng: np.random.Generator | None) -> GeneratedRows:
+        """Return the generator as a source of rows for k labels."""
+        return GeneratedRows(self.generator, np.arange(classes, dtype=np.int32), rng)
+
+    def provenance(self) -> dict[str, Any]:
+        """Return what the declaration says: name, version, seed, size, trained_on; no row."""
+        said = dict(self.generator.describe())
+        return {"size": said.pop("rows")} | said
+
+
+def fit_generator(
+    request: PrivatizeRequest,
+    source: BatchSource,
+    survey: Survey,
+    features: pa.Schema,
+    progress: Progress,
+) -> FittedGenerator | None:
+    """Fit the generator that was asked for; None where none was.
+
+    Parameters
+    ----------
+    request : PrivatizeRequest
+    source : BatchSource
+        The data, whose rows are used where ``generator_data`` names no others. They are then in
+        memory all at once.
+    survey : Survey
+    features : pyarrow.Schema
+        The features that are released.
+    progress : Progress
+
+    Raises
+    ------
+    InputError, InsufficientDataError, GeneratorDivergedError
+        If the table does not fit the data, a class has too few rows, or training fails.
+    """
+    if request.generator is None:
+        return None
+    from ldpaudit.synthesis import generator
+
+    classes, public = survey.domain.classes, request.generator_data
+    if public is not None:
+        table, codes = _public_rows(public, request, features, classes)
+    else:
+        table, codes = _private_rows(source, request, features, survey)
+    unfitted = generator(request.generator, trained_on="private" if public is None else "public")
+    progress.step(f"fitting the generator {request.generator}")
+    fitted = unfitted.fit(
+        table,
+        codes,
+        len(classes),
+        rng=request.randomness("generator") or np.random.default_rng(secrets.randbits(256)),
+        progress=progress,
+        device=request.device,
+    )
+    own = (TRAINED_ON_PRIVATE,) if public is None else ()
+    return FittedGenerator(fitted, (*own, *fitted.warnings))
+
+
+def _public_rows(
+    path: str, request: PrivatizeRequest, features: pa.Schema, classes: tuple[Label, ...]
+) -> tuple[pa.Table, IntArray]:
+    plain = plain_schema(features)
+    table = read_features(path, plain, "generator's", request.label, request.drop)
+    codes = label_codes(table.column(request.label), classes, "generator's")
+    return table.select(features.names), codes
+
+
+def _private_rows(
+    source: BatchSource, request: PrivatizeRequest, features: pa.Schema, survey: Survey
+) -> tuple[pa.Table, IntArray]:
+    names, codes, batches = [*features.names, request.label], [], []
+    for batch in source.batches(names):
+        codes.append(survey.domain.codes(batch.column(request.label)))
+        batches.append(batch.select(features.names))
+    table = pa.Table.from_batches(batches).cast(plain_schema(features))
+    return table, np.concatenate(codes)

@@ -1,0 +1,179 @@
+"""Synthetic rows that stand in for true ones: a table, and the label that each was made for."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ldpaudit.commands.privatize.labels.domains import ClassDomain, bare_labels, label_values
+from ldpaudit.datasets.formats.batches import open_batches, read_whole
+from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.errors import InputError
+from ldpaudit.release import IndexArray, IntArray, Label
+
+
+class RowSource(Protocol):
+    """Where synthetic rows come from: a table, or a generator."""
+
+    @property
+    def labels(self) -> IntArray:
+        """Codes of the labels that its rows stand for, int32; every label occurs."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def take(self, rows: IndexArray) -> pa.Table:
+        """Return the features of the given rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticRows:
+    """s synthetic rows of a table.
+
+    Parameters
+    ----------
+    features : pyarrow.Table
+        With exactly the released features' columns and types, dictionaries decoded.
+    labels : int32 array of shape (s,)
+        Codes of the labels that the rows were made for; every label occurs.
+    """
+
+    features: pa.Table
+    labels: IntArray
+
+    def __len__(self) -> int:
+        """Return the number of rows s."""
+        return len(self.labels)
+
+    def take(self, rows: IndexArray) -> pa.Table:
+        """Return the features of the given rows."""
+        return self.features.take(pa.array(rows))
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with dictionaries decoded."""
+    return pa.schema([pa.field(f.name, _plain(f.type)) for f in schema])
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def read_features(
+    path: str, features: pa.Schema, role: str, label: str, ignored: Collection[str] = ()
+) -> pa.Table:
+    """Read a table that goes along with the data, with the features' columns and types.
+
+    Parameters
+    ----------
+    path : str
+    features : pyarrow.Schema
+        What it must have, in any order.
+    role : str
+        ``"synthetic"`` or ``"public"``, for the messages.
+    label : str
+        The label's column, kept as it is.
+    ignored : collection of str
+        Other columns that it may have: those of the data that are not released.
+
+    Returns
+    -------
+    pyarrow.Table
+        The features in order, then the label.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, too many or of another type, or there is no row.
+    """
+    table = read_whole(open_batches(path))
+    names = [*features.names, label]
+    for name in names:
+        if name not in table.schema.names:
+            raise missing_column(name, role, table.schema.names)
+    surplus = sorted(set(table.schema.names) - set(names) - set(ignored))
+    if surplus:
+        raise InputError(
+            f"The {role} table must have the data's columns only; it has {len(surplus)} more, such "
+            f"as {quoted(surplus[0])}."
+        )
+    if not len(table):
+        raise InputError(f"The {role} table has no rows.")
+    columns = [_as_type(table.column(f.name), f.type, f.name, role) for f in features]
+    return pa.table(dict(zip(names, [*columns, table.column(label)], strict=True)))
+
+
+def _as_type(column: pa.ChunkedArray, kind: pa.DataType, name: str, role: str) -> pa.ChunkedArray:
+    """Return a column in the data's type; only numbers and texts of another width are converted."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if column.type == kind:
+        return column
+    if _family(column.type) != _family(kind) and not pa.types.is_null(column.type):
+        raise InputError(
+            f"The column {quoted(name)} of the {role} table must be of the data's type {kind}. "
+            f"Got {column.type} instead."
+        )
+    try:
+        return column.cast(kind)
+    except pa.ArrowException:
+        raise InputError(
+            f"The column {quoted(name)} of the {role} table cannot be turned into the data's type "
+            f"{kind} without a loss."
+        ) from None
+
+
+def _family(kind: pa.DataType) -> str:
+    """Return what types may be converted into each other: numbers, texts, or the type itself."""
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return "number"
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return "text" if any(test(kind) for test in texts) else str(kind)
+
+
+def label_codes(column: pa.ChunkedArray, classes: tuple[Label, ...], role: str) -> IntArray:
+    """Return the codes of a table's labels, int32 of shape (s,); every class must occur.
+
+    Raises
+    ------
+    InputError
+        If a label is missing or is no class (rows are counted), or a class has no row.
+    """
+    plain = bare_labels(column.combine_chunks())
+    if isinstance(plain, pa.ChunkedArray):
+        plain = plain.combine_chunks()
+    found = pc.unique(plain.drop_null())
+    domain = ClassDomain(classes, found, label_values(found))
+    codes = domain.codes(plain)
+    foreign = int((codes < 0).sum())
+    if foreign:
+        raise InputError(
+            f"Every label of the {role} table must be one of the {len(classes)} labels; {foreign} "
+            f"of {len(codes)} rows hold another value or none."
+        )
+    lacking = len(classes) - len(np.unique(codes))
+    if lacking:
+        raise InputError(f"The {role} table must have rows of every label; {lacking} have none.")
+    return codes
+
+
+def read_synthetic(
+    path: str,
+    features: pa.Schema,
+    label: str,
+    classes: tuple[Label, ...],
+    ignored: Collection[str] = (),
+) -> SyntheticRows:
+    """Read a user's synthetic table: the features' columns, and the label's.
+
+    Raises
+    ------
+    InputError
+        If its columns, types or labels are not those of the data.
+    """
+    table = read_features(path, plain_schema(features), "synthetic", label, ignored)
+    codes = label_codes(table.column(label), classes, "synthetic")
+    return SyntheticRows(table.select(features.names), codes)

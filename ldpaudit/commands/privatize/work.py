@@ -1,0 +1,198 @@
+"""From a table with true labels to a release: two passes over the rows, batch by batch."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from ldpaudit.commands.privatize.features.generated_rows import fit_generator
+from ldpaudit.commands.privatize.features.row_index import index_warnings
+from ldpaudit.commands.privatize.features.synthetic_sample import (
+    SyntheticSample,
+    check_sample,
+    synthetic_sample,
+)
+from ldpaudit.commands.privatize.interruption import terminable
+from ldpaudit.commands.privatize.labels.hidden_copies import HiddenCopies
+from ldpaudit.commands.privatize.labels.priors import Prior, choose_prior
+from ldpaudit.commands.privatize.labels.survey import Survey, survey_classes, survey_numbers
+from ldpaudit.commands.privatize.mechanism import DeclaredLabels, build, declared_labels
+from ldpaudit.commands.privatize.paths import check_paths
+from ldpaudit.commands.privatize.provenance import provenance, released_schema
+from ldpaudit.commands.privatize.request import PrivatizeRequest, check_request
+from ldpaudit.commands.privatize.row_release import RowRelease, row_release
+from ldpaudit.commands.privatize.summary import PrivatizeSummary
+from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
+from ldpaudit.datasets.formats.batches import BatchSource, open_batches
+from ldpaudit.datasets.names import missing_column
+from ldpaudit.datasets.writing.streamed import WholeFiles, is_csv
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.progress import NoProgress, Progress
+from ldpaudit.release import Label
+
+_CHANGED = "The data changed while it was read; run again when nothing writes to it."
+_NOTHING_UNCHANGED = ("dummy-features-rr", "gaussian-rr")
+"""Mechanisms that release no feature unchanged: a copy of the label among them is no leak."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """Everything that the second pass needs."""
+
+    source: BatchSource
+    label: pa.Field
+    names: tuple[str, ...]
+    survey: Survey
+    rows: RowRelease
+    schema: pa.Schema
+    watched: tuple[str, ...]
+    warnings: tuple[str, ...]
+    sample: SyntheticSample | None
+
+    @property
+    def features(self) -> list[str]:
+        return [name for name in self.names if name != self.label.name]
+
+
+def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> PrivatizeSummary:
+    """Release a table: rows in their order, the label's column replaced, the rest as asked.
+
+    The memory that it takes does not grow with the number of rows.
+
+    Parameters
+    ----------
+    request : PrivatizeRequest
+    progress : Progress, optional
+
+    Returns
+    -------
+    PrivatizeSummary
+
+    Raises
+    ------
+    InputError, OutputError, MissingDependencyError
+        One line about what is wrong, without any cell; nothing is left behind then.
+    """
+    told = progress or NoProgress()
+    check_request(request)
+    check_paths(request)
+    given = None if request.prior is None else read_prior(request.prior)
+    labels = declared_labels(request, None if given is None else given.labels)
+    source = open_batches(request.data)
+    for name, role in ((request.label, "label"), *((n, "'drop'") for n in request.drop)):
+        if name not in source.schema.names:
+            raise missing_column(name, role, source.schema.names)
+    survey = _survey(request, labels, source, told)
+    mechanism, prior = _mechanism(request, labels, survey, given)
+    plan = _plan(request, source, survey, mechanism, prior, told)
+    with terminable():
+        _write(plan, request, told)
+    spent = 0.0 if prior is None else prior.epsilon
+    total = (mechanism.epsilon or 0.0) + spent
+    beside = 0 if plan.sample is None else plan.sample.rows
+    return PrivatizeSummary(
+        survey.rows, mechanism, total, request.output, request.secret, plan.warnings, beside
+    )
+
+
+def _survey(
+    request: PrivatizeRequest, labels: DeclaredLabels, source: BatchSource, progress: Progress
+) -> Survey:
+    if labels.range is not None:
+        return survey_numbers(source, request.label, labels.range, progress)
+    return survey_classes(source, request.label, labels.classes, progress)
+
+
+def _mechanism(
+    request: PrivatizeRequest,
+    labels: DeclaredLabels,
+    survey: Survey,
+    given: LabelPrior | None,
+) -> tuple[Mechanism, Prior | None]:
+    used: list[Prior] = []
+
+    def prior(classes: tuple[Label, ...]) -> Prior:
+        used.append(choose_prior(request, given, survey, classes))
+        return used[0]
+
+    built = build(request, labels, survey.domain.classes, prior)
+    return built, used[0] if used else None
+
+
+def _plan(
+    request: PrivatizeRequest,
+    source: BatchSource,
+    survey: Survey,
+    mechanism: Mechanism,
+    prior: Prior | None,
+    progress: Progress,
+) -> _Plan:
+    names = tuple(name for name in source.schema.names if name not in request.drop)
+    label = source.schema.field(request.label)
+    features = pa.schema([source.schema.field(n) for n in names if n != label.name])
+    check_sample(request, survey, features)
+    fitted = fit_generator(request, source, survey, features, progress)
+    rows = row_release(request, mechanism, survey, label, features, fitted)
+    released = rows.schema(features)
+    fields = [
+        pa.field(name, rows.label_type if name == label.name else released.field(name).type)
+        for name in names
+    ]
+    said = provenance(request, mechanism, survey, prior, fitted)
+    schema = released_schema(fields, label.name, mechanism, said)
+    kept = () if mechanism.name in _NOTHING_UNCHANGED else tuple(features.names)
+    warnings = index_warnings(features.names)
+    warnings += () if fitted is None else fitted.warnings
+    sample = synthetic_sample(request, survey, schema, label, fitted)
+    return _Plan(source, label, names, survey, rows, schema, kept, warnings, sample)
+
+
+def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> None:
+    """Write the release, with the true labels and the sample where asked, or nothing at all."""
+    progress.step("releasing")
+    copies, done = HiddenCopies(plan.watched), 0
+    with WholeFiles(overwrite=request.overwrite) as files:
+        secret = None
+        if request.secret is not None:
+            true = pa.schema([pa.field(plan.label.name, plan.label.type)])
+            secret = files.add(request.secret, true, private=True)
+        release = files.add(request.output, plan.schema)
+        for batch in plan.source.batches(plan.names):
+            label, features = batch.column(plan.label.name), batch.select(plan.features)
+            copies.watch(features, label)
+            release.write(_released(plan, features, label))
+            if secret is not None:
+                secret.write(pa.RecordBatch.from_arrays([label], names=[plan.label.name]))
+            done += len(batch)
+            progress.advance(done, plan.survey.rows)
+        copies.check()
+        _check_same_rows(done, plan.survey.rows)
+        _write_sample(files, plan.sample, request.synthetic_out)
+
+
+def _write_sample(files: WholeFiles, sample: SyntheticSample | None, target: Path | None) -> None:
+    if sample is None or target is None:
+        return
+    beside = files.add(target, sample.schema, text=is_csv(target))
+    for batch in sample.batches():
+        beside.write(batch)
+
+
+def _released(plan: _Plan, features: pa.RecordBatch, label: pa.Array) -> pa.RecordBatch:
+    codes = plan.survey.domain.codes(label)
+    _check_unchanged(int((codes < 0).sum()))
+    new, released = plan.rows.release(features, label, codes)
+    columns = [released if n == plan.label.name else new.column(n) for n in plan.names]
+    return pa.RecordBatch.from_arrays(columns, schema=plan.schema)
+
+
+def _check_unchanged(strange: int) -> None:
+    """Check that the second pass finds the labels that the first one found."""
+    if strange:
+        raise InputError(_CHANGED)
+
+
+def _check_same_rows(done: int, surveyed: int) -> None:
+    if done != surveyed:
+        raise InputError(_CHANGED)

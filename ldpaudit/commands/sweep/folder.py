@@ -1,0 +1,146 @@
+"""The folder of a sweep: what was asked for, and one file for each point that is done."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ldpaudit import __version__
+from ldpaudit.commands.sweep.grid import Point
+from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.datasets.formats.locations import locate
+from ldpaudit.datasets.names import quoted
+from ldpaudit.errors import InputError, OutputError
+from ldpaudit.reports import write_whole
+from ldpaudit.reports.json_report import as_json
+
+_FORMAT: Final = "ldpaudit-sweep"
+_WHAT: Final = {
+    "version": "version of ldpaudit",
+    "data": "data",
+    "policy": "policy",
+}
+"""What the parts of a manifest are called; any other is an option."""
+_FILES: Final = ("test", "synthetic", "generator_data", "prior")
+
+
+def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dict[str, Any]:
+    """Return everything that the numbers of a sweep depend on.
+
+    Files stand by their digest; the number of processes and the memory change no number.
+    """
+    options = {
+        name: getattr(request, name)
+        for name in ("label", "labels", "generator", "test_share", "learner", "budget", "repeats")
+    }
+    lists = {name: list(getattr(request, name)) for name in ("mechanisms", "drop", "only", "skip")}
+    files = {name: _digest(getattr(request, name)) for name in _FILES}
+    return {
+        "format": _FORMAT,
+        "version": __version__,
+        "data": _digest(request.data),
+        "policy": policy_sha256,
+        "parameter": request.grid.parameter,
+        "values": list(request.grid.values),
+        "threads": request.threads or 1,
+        "device": request.device,
+        "seed": seed,
+        **options,
+        **lists,
+        **files,
+    }
+
+
+def _digest(path: str | Path | None) -> str | None:
+    return None if path is None else locate(path).sha256()
+
+
+@dataclass(frozen=True)
+class SweepFolder:
+    """Where the points of a sweep are kept.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    path: Path
+
+    @property
+    def generator(self) -> Path:
+        """The fitted generator, readable by its owner only."""
+        return self.path / "generator.pt"
+
+    def open(self, asked: dict[str, Any], *, resume: bool) -> None:
+        """Start the folder, or go on with it.
+
+        Raises
+        ------
+        InputError
+            If it holds another sweep, or is not to be continued.
+        OutputError
+            If it cannot be written to.
+        """
+        shown = quoted(self.path.name)
+        try:
+            self._points.mkdir(parents=True, exist_ok=True)
+            entries = [e for e in self.path.iterdir() if not e.name.startswith(".")]
+            started = [e for e in entries if e != self._points or any(self._points.glob("*.json"))]
+        except OSError:
+            raise OutputError(f"The folder {shown} cannot be made or written to.") from None
+        if started and not resume:
+            raise InputError(
+                f"The folder {shown} is not empty; give another, or go on with --resume."
+            )
+        if started:
+            self._check(asked)
+        for draft in self.path.rglob(".*.tmp"):  # What a killed sweep was just writing.
+            draft.unlink(missing_ok=True)
+        write_whole(self._manifest, as_json(asked))
+
+    def _check(self, asked: dict[str, Any]) -> None:
+        shown = quoted(self.path.name)
+        try:
+            found = json.loads(self._manifest.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            found = None
+        if not isinstance(found, dict) or found.get("format") != _FORMAT:
+            raise InputError(f"The folder {shown} holds something that is no sweep.")
+        wanted = json.loads(as_json(asked))
+        other = [name for name in wanted if found.get(name) != wanted[name]]
+        if other:
+            what = _WHAT.get(other[0], f"--{other[0].replace('_', '-')}")
+            raise InputError(
+                f"The folder {shown} holds a sweep with another {what}; give another folder."
+            )
+
+    def keep(self, point: Point, content: dict[str, Any]) -> None:
+        """Write a point's file, whole or not at all."""
+        write_whole(self._points / f"{point.key}.json", as_json(content))
+
+    def kept(self, point: Point) -> dict[str, Any] | None:
+        """Return what a point's file holds; None where there is none that is whole."""
+        return self._read(self._points / f"{point.key}.json")
+
+    def keep_part(self, name: str, content: dict[str, Any]) -> None:
+        """Write what all points share."""
+        write_whole(self.path / f"{name}.json", as_json(content))
+
+    def kept_part(self, name: str) -> dict[str, Any] | None:
+        """Return what all points share; None where it is not there yet."""
+        return self._read(self.path / f"{name}.json")
+
+    def _read(self, path: Path) -> dict[str, Any] | None:
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return content if isinstance(content, dict) else None
+
+    @property
+    def _points(self) -> Path:
+        return self.path / "points"
+
+    @property
+    def _manifest(self) -> Path:
+        return self.path / "manifest.json"

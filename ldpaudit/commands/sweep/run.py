@@ -1,0 +1,158 @@
+"""A sweep under way: recalling what is done, doing what is left, keeping each point at once."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ldpaudit.api import available_threads
+from ldpaudit.commands.sweep.folder import SweepFolder
+from ldpaudit.commands.sweep.grid import Point
+from ldpaudit.commands.sweep.least_noise import least_noise
+from ldpaudit.commands.sweep.outcome import Sweep
+from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.commands.sweep.summary import Setting, setting_of
+from ldpaudit.commands.sweep.workers.memory import default_cap
+from ldpaudit.commands.sweep.workers.pool import Pool, pool
+from ldpaudit.commands.sweep.workers.tasks import Answer, Setup, Task
+from ldpaudit.errors import LdpAuditError
+from ldpaudit.progress import Progress
+
+
+@dataclass
+class SweepRun:
+    """A sweep under way: what is done, and what is left.
+
+    Attributes
+    ----------
+    request : SweepRequest
+    folder : SweepFolder
+    progress : Progress
+    done : mapping
+        What the files of the measured points hold.
+    failed : mapping
+        Why others could not be measured; they are tried again when the sweep is resumed.
+    shared : mapping
+        What all points share: ``"generator"`` and ``"reference"``.
+    """
+
+    request: SweepRequest
+    folder: SweepFolder
+    progress: Progress
+    done: dict[Point, dict[str, Any]] = field(default_factory=dict)
+    failed: dict[Point, str] = field(default_factory=dict)
+    shared: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _generator_failure: str = ""
+    _remarks: list[str] = field(default_factory=list)
+
+    def recall(self) -> None:
+        """Take what the folder holds."""
+        for point in self.request.points():
+            content = self.folder.kept(point)
+            if content is not None:
+                self.done[point] = content
+        for name in ("generator", "reference"):
+            part = self.folder.kept_part(name)
+            if part is not None:
+                self.shared[name] = part
+
+    def go(self, setup: Setup) -> None:
+        """Do what is left."""
+        if not self._left() and "reference" in self.shared:
+            return
+        processes = self.request.processes or available_threads()
+        cap = self.request.memory or default_cap()
+        try:
+            with pool(setup, processes, cap) as workers:
+                self._fit_generator(workers)
+                workers.run(self._tasks(), self._listen)
+        except KeyboardInterrupt:
+            raise LdpAuditError(self._interrupted()) from None
+
+    def _tasks(self) -> list[Task]:
+        """Return what is left, a point first: its memory tells how many processes there may be."""
+        tasks: list[Task] = [*self._left()]
+        if "reference" not in self.shared:
+            tasks.insert(1, "reference")
+        return tasks
+
+    def _left(self) -> list[Point]:
+        points = self.request.points()
+        return [p for p in points if p not in self.done and p not in self.failed]
+
+    def _fit_generator(self, workers: Pool) -> None:
+        needing = [p for p in self._left() if self.request.privatized(p, 0).generator is not None]
+        ready = "generator" in self.shared and self.folder.generator.is_file()
+        if not needing or ready:
+            return
+        self.progress.step(f"fitting the generator {self.request.generator}")
+        workers.run(["generator"], self._listen)
+        if "generator" not in self.shared:
+            self.failed |= dict.fromkeys(needing, self._generator_failure)
+
+    def _listen(self, task: Task, answer: Answer) -> None:
+        if isinstance(task, Point):
+            if answer.content is None:
+                self.failed[task] = answer.reason
+            else:
+                self.folder.keep(task, answer.content)
+                # As it is read again: so a sweep that was interrupted gives the same result.
+                self.done[task] = self.folder.kept(task) or {}
+            done, total = len(self.done) + len(self.failed), len(self.request.points())
+            self.progress.step(f"{done} of {total} points: {task.words}")
+            self.progress.advance(done, total)
+        elif answer.content is not None:
+            self.folder.keep_part(task, answer.content)
+            self.shared[task] = self.folder.kept_part(task) or {}
+        elif task == "generator":
+            self._generator_failure = answer.reason
+        else:
+            self._remarks.append(f"No learner could be scored on the true labels: {answer.reason}")
+
+    def _interrupted(self) -> str:
+        done, total = len(self.done), len(self.request.points())
+        if self.request.out is None:
+            return "Interrupted; nothing was kept. With --out DIR a sweep can go on later."
+        return (
+            f"Interrupted after {done} of {total} points; the same command with --resume goes on."
+        )
+
+    def result(self, level: float, rows: int, test_rows: int | None, seed: int) -> Sweep:
+        """Put everything together.
+
+        Raises
+        ------
+        LdpAuditError
+            If no point could be measured.
+        """
+        if not self.done:
+            reason = next(iter(self.failed.values()), "")
+            raise LdpAuditError(f"No point could be measured. {reason}")
+        settings = [
+            self._setting(name, value)
+            for name in self.request.mechanisms
+            for value in self.request.grid.values
+        ]
+        least = [
+            least_noise(name, [s for s in settings if s.mechanism == name], level)
+            for name in self.request.mechanisms
+        ]
+        warnings = self.shared.get("generator", {}).get("warnings", [])
+        return Sweep(
+            self.request,
+            tuple(settings),
+            tuple(least),
+            self.shared.get("reference"),
+            level,
+            rows,
+            test_rows,
+            seed,
+            tuple(str(text) for text in [*warnings, *self._remarks]),
+        )
+
+    def _setting(self, name: str, value: float) -> Setting:
+        draws = [
+            Point(name, self.request.grid.parameter, value, repeat)
+            for repeat in range(1, self.request.repeats + 1)
+        ]
+        contents = [self.done[draw] for draw in draws if draw in self.done]
+        failed = [self.failed[draw] for draw in draws if draw in self.failed]
+        return setting_of(name, self.request.grid, value, contents, failed)

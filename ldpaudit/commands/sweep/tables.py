@@ -1,0 +1,148 @@
+"""The data of a sweep in memory: rows that are released in simulations, and rows held out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.commands.privatize.labels.survey import Survey, survey_classes, survey_numbers
+from ldpaudit.commands.privatize.mechanism import DeclaredLabels, declared_labels
+from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
+from ldpaudit.datasets.formats.batches import open_batches, read_whole
+from ldpaudit.datasets.formats.locations import Location
+from ldpaudit.datasets.names import missing_column
+from ldpaudit.errors import InputError
+from ldpaudit.progress import NoProgress
+from ldpaudit.randomness import child_generator
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryBatches:
+    """A table in memory as a source of batches.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    location : Location
+        Where its rows came from.
+    """
+
+    table: pa.Table
+    location: Location
+
+    @property
+    def name(self) -> str:
+        """The base name of the file."""
+        return self.location.name
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their types."""
+        return self.table.schema
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+        return int(self.table.num_rows)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, in order."""
+        chosen = self.table if columns is None else self.table.select(list(columns))
+        yield from chosen.to_batches()
+
+
+@dataclass(frozen=True, eq=False)
+class SweepTables:
+    """What every point of a sweep is made of.
+
+    Attributes
+    ----------
+    request : SweepRequest
+    seed : int
+        The sweep's root seed.
+    everything : MemoryBatches
+        All rows of the data, from which the labels are surveyed.
+    training : pyarrow.Table
+        The n rows that are released in simulations, with the true label.
+    test : pyarrow.Table or str
+        The rows that learners are tested on, or where they lie.
+    prior : LabelPrior or None
+    """
+
+    request: SweepRequest
+    seed: int
+    everything: MemoryBatches
+    training: pa.Table
+    test: Any
+    prior: LabelPrior | None
+    _surveys: dict[str, tuple[DeclaredLabels, Survey]] = field(default_factory=dict)
+
+    @property
+    def features(self) -> pa.Schema:
+        """The features' columns and types."""
+        label = self.request.label
+        return pa.schema([column for column in self.training.schema if column.name != label])
+
+    def survey(self, asked: PrivatizeRequest) -> tuple[DeclaredLabels, Survey]:
+        """Return the labels as a mechanism sees them, read once for each mechanism.
+
+        Raises
+        ------
+        InputError
+            If a label is missing, or none that the mechanism takes.
+        """
+        if asked.mechanism not in self._surveys:
+            stated = declared_labels(asked, None if self.prior is None else self.prior.labels)
+            source, name, silent = self.everything, asked.label, NoProgress()
+            if stated.range is not None:
+                found = survey_numbers(source, name, stated.range, silent)
+            else:
+                found = survey_classes(source, name, stated.classes, silent)
+            self._surveys[asked.mechanism] = stated, found
+        return self._surveys[asked.mechanism]
+
+
+def read_tables(request: SweepRequest, seed: int | None = None) -> SweepTables:
+    """Read the data and split it.
+
+    Parameters
+    ----------
+    request : SweepRequest
+    seed : int, optional
+        The root seed; default: the request's, else one derived from the data.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there are too few rows to hold some out.
+    """
+    source = open_batches(request.data)
+    for name, role in ((request.label, "label"), *((n, "'drop'") for n in request.drop)):
+        if name not in source.schema.names:
+            raise missing_column(name, role, source.schema.names)
+    whole = read_whole(source).drop_columns(list(request.drop))
+    whole = whole.unify_dictionaries().combine_chunks()
+    if seed is None:
+        seed = request.seed
+    if seed is None:
+        seed = int(source.location.sha256()[:12], 16)
+    training, test = whole, request.test
+    if request.test is None:
+        training, test = _split(whole, request.test_share, seed)
+    prior = None if request.prior is None else read_prior(request.prior)
+    return SweepTables(request, seed, MemoryBatches(whole, source.location), training, test, prior)
+
+
+def _split(table: pa.Table, share: float, seed: int) -> tuple[pa.Table, pa.Table]:
+    """Return the rows to release and those held out, each in the order of the data."""
+    n = table.num_rows
+    held_out = round(share * n)
+    if not 1 <= held_out < n:
+        raise InputError(f"A share of {share:g} of {n} rows leaves none to release or to test on.")
+    order = child_generator(seed, "sweep", "split").permutation(n)
+    test, training = np.sort(order[:held_out]), np.sort(order[held_out:])
+    return table.take(pa.array(training)), table.take(pa.array(test))

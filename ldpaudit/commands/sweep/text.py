@@ -1,0 +1,70 @@
+"""A sweep in words: what its two measures are called, and its rows for tables."""
+
+from typing import Final
+
+from ldpaudit.commands.sweep.learning import ERROR
+from ldpaudit.commands.sweep.outcome import Sweep
+from ldpaudit.commands.sweep.summary import Mean, Setting
+from ldpaudit.reports.text.numbers import number
+
+_LEAKAGE: Final = ("attack.best.accuracy", "numeric.best.within_5")
+
+
+def leakage_of(setting: Setting) -> Mean | None:
+    """Return what leakage is measured by; None where it was not.
+
+    Groups of numeric labels differ from mechanism to mechanism, so guesses of numbers are compared
+    by how many lie within 5 % of the declared range.
+    """
+    numeric = setting.test is not None and setting.test.id == ERROR
+    return setting.mean(_LEAKAGE[numeric])
+
+
+def leakage_words(found: Sweep) -> str:
+    """Return what leakage is measured by."""
+    if found.request.numeric:
+        return "strongest guess: within 5 % of the range"
+    return "strongest attack: accuracy"
+
+
+def utility_words(found: Sweep) -> str:
+    """Return what utility is measured by."""
+    return "test squared error" if found.request.numeric else "test accuracy"
+
+
+def value_text(setting: Setting) -> str:
+    """Return the parameter's value."""
+    symbol = "λ" if setting.parameter == "lambda" else "ε"
+    return f"{symbol} = {setting.value:.6g}"
+
+
+def cell(mean: Mean | None) -> str:
+    """Return a number with its interval; a one-sided bound is marked."""
+    if mean is None:
+        return "–"
+    if mean.low is None and mean.high is None:
+        return number(mean.value)
+    if mean.high is None:
+        return f"≥ {number(mean.value, 'down')}"
+    if mean.low is None:
+        return f"≤ {number(mean.value, 'up')}"
+    return f"{number(mean.value)} [{number(mean.low, 'down')}, {number(mean.high, 'up')}]"
+
+
+def headers(found: Sweep) -> tuple[str, ...]:
+    """Return the headers of :func:`setting_row`."""
+    words = (leakage_words(found), utility_words(found))
+    return ("Mechanism", "Value", "ε (nats)", "Verdict", "Passed", *words)
+
+
+def setting_row(setting: Setting) -> tuple[str, ...]:
+    """Return a setting as a row."""
+    return (
+        setting.mechanism,
+        value_text(setting),
+        "–" if setting.epsilon is None else number(setting.epsilon),
+        setting.verdict,
+        f"{setting.passes} of {setting.draws}",
+        cell(leakage_of(setting)),
+        cell(setting.test),
+    )

@@ -1,0 +1,95 @@
+"""``ldpaudit sweep``: what is checked before any point is measured, and the whole way."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Final
+
+from ldpaudit.commands.privatize.labels.hidden_copies import HiddenCopies
+from ldpaudit.commands.sweep.folder import SweepFolder, manifest
+from ldpaudit.commands.sweep.outcome import Sweep
+from ldpaudit.commands.sweep.request import SweepRequest, check_sweep
+from ldpaudit.commands.sweep.run import SweepRun
+from ldpaudit.commands.sweep.simulation import mechanism_at
+from ldpaudit.commands.sweep.tables import SweepTables, read_tables
+from ldpaudit.commands.sweep.workers.tasks import Setup
+from ldpaudit.errors import InputError, PolicyError
+from ldpaudit.pipeline import available_audits
+from ldpaudit.policy import Policy, default_policy, load_policy
+from ldpaudit.progress import NoProgress, Progress
+
+_NOTHING_UNCHANGED: Final = "dummy-features-rr"
+
+
+def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
+    """Simulate, audit and learn at every point of a grid.
+
+    Parameters
+    ----------
+    request : SweepRequest
+    progress : Progress, optional
+
+    Raises
+    ------
+    LdpAuditError
+        One line about what is wrong; points that cannot be measured are told of in the result,
+        unless there is no other.
+    """
+    told = progress or NoProgress()
+    check_sweep(request)
+    policy = _policy(request)
+    told.step("reading the data")
+    tables = read_tables(request)
+    _check_data(tables)
+    asked = manifest(request, tables.seed, None if policy is None else policy.sha256)
+    with _folder(request) as folder:
+        folder.open(asked, resume=request.resume)
+        run = SweepRun(request, folder, told)
+        run.recall()
+        facts = (tables.training.num_rows, _rows_of(tables.test), tables.seed)
+        del tables  # The workers read the data themselves.
+        run.go(Setup(request, facts[2], policy, folder.generator))
+        return run.result((policy or default_policy()).audit.confidence, *facts)
+
+
+def _policy(request: SweepRequest) -> Policy | None:
+    known = available_audits()
+    for name in (*request.only, *request.skip):
+        if name not in known:
+            raise InputError(f"There is no audit {name!r}; choose from {', '.join(known)}.")
+    if request.policy is None:
+        return None
+    policy = load_policy(request.policy)
+    claimed = None if policy.claim is None else policy.claim.mechanism
+    if claimed is not None and set(request.mechanisms) != {claimed}:
+        raise PolicyError(
+            f"The policy claims the mechanism {claimed!r}; leave it out of [claim] to compare "
+            f"others by it."
+        )
+    return policy
+
+
+def _check_data(tables: SweepTables) -> None:
+    """Check labels, mechanisms and columns as privatize would, before any point is measured."""
+    request = tables.request
+    for point in request.points():
+        if point.repeat == 1:
+            mechanism_at(tables, point)
+    if set(request.mechanisms) != {_NOTHING_UNCHANGED}:
+        copies = HiddenCopies(tables.features.names)
+        for batch in tables.everything.table.to_batches():
+            copies.watch(batch.select(tables.features.names), batch.column(request.label))
+        copies.check()
+
+
+def _rows_of(test: Any) -> int | None:
+    return None if isinstance(test, str) else int(test.num_rows)
+
+
+@contextmanager
+def _folder(request: SweepRequest) -> Iterator[SweepFolder]:
+    """Give the folder that was asked for, or one that is gone afterwards."""
+    temporary = request.out is None
+    with tempfile.TemporaryDirectory() if temporary else nullcontext() as made:
+        yield SweepFolder(Path(made) if made is not None else request.out or Path())

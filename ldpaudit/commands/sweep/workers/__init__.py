@@ -1,0 +1,4 @@
+"""Processes that measure the points of a sweep within a memory limit.
+
+In: tasks. Out: answers, in the order in which they are ready.
+"""

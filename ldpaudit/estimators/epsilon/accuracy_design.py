@@ -1,0 +1,193 @@
+"""Choosing, before any outcome is seen, which guess and which rows bound ε best.
+
+A plan says which labels count as one, what is guessed at each output, and how many rows of each
+label are counted. It is chosen from the true labels' frequencies and a presumed channel only, so
+its bound is valid whatever the channel really is.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from ldpaudit.estimators.epsilon.bounds import (
+    CountTable,
+    EpsilonBound,
+    accuracy_bound,
+    epsilon_of_accuracy,
+    mean_lower,
+)
+from ldpaudit.release import FloatArray, IndexArray, IntArray
+
+# Nine equally likely values of a standard normal variable: a bound that collapses when the
+# accuracy comes out a little lower than expected is no good plan.
+_NODES = ndtri((np.arange(9) + 0.5) / 9)
+_SHARES = 1 / (1 + np.exp(-np.linspace(-4, 4, 33)))
+_MOST_OUTPUTS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracyPlan:
+    """A guess of a (merged) label, and the rows on which it is scored.
+
+    Attributes
+    ----------
+    groups : int32 array of shape (k,)
+        The group of each label, −1 for a label that is left out.
+    guess : int32 array of shape (m,)
+        The group guessed at each output, −1 for none.
+    keep : int64 array of shape (k,)
+        Rows of each label to count; which ones is drawn at random.
+    """
+
+    groups: IntArray
+    guess: IntArray
+    keep: IndexArray
+
+    @property
+    def sizes(self) -> IndexArray:
+        """Rows counted in each group, int64 of shape (g,)."""
+        used = self.groups >= 0
+        sizes = np.bincount(self.groups[used], weights=self.keep[used])
+        return np.asarray(sizes.astype(np.int64))
+
+    def success(self, channel: FloatArray) -> FloatArray:
+        """Return the probability of a right guess for each label, float64 of shape (k,)."""
+        return np.asarray((channel * self._right()).sum(axis=1))
+
+    def draw(self, counts: CountTable, rng: np.random.Generator) -> int:
+        """Count the right guesses among randomly kept rows of each label."""
+        right = (np.asarray(counts) * self._right()).sum(axis=1)
+        return int(rng.hypergeometric(right, np.sum(counts, axis=1) - right, self.keep).sum())
+
+    def bound(self, correct: int, alpha: float) -> EpsilonBound:
+        """Return the lower bound of ε at level 1 − alpha for a number of right guesses."""
+        return accuracy_bound(correct, self.sizes, alpha)
+
+    def _right(self) -> IntArray:
+        hit = (self.groups[:, None] == self.guess) & (self.groups[:, None] >= 0)
+        return np.asarray(hit.astype(np.int32))
+
+
+def expected_bound(correct: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
+    """Return the average bound over what the number of right guesses may come out to be.
+
+    Parameters
+    ----------
+    correct : float64 array of shape (...)
+        Expected right guesses.
+    sizes : array of shape (..., g)
+        Rows of each group.
+    alpha : float
+        One-sided error probability of the bound.
+
+    Returns
+    -------
+    float64 array of shape (...)
+        Nats; an average over nine equally likely outcomes.
+    """
+    n = np.sum(sizes, axis=-1)
+    spread = np.sqrt(np.maximum(correct * (1 - correct / n), 0.0))
+    outcome = np.clip(
+        np.floor(correct[..., None] + spread[..., None] * _NODES + 0.5), 0, n[..., None]
+    )
+    level = mean_lower(outcome, n[..., None], alpha)
+    shape = (*level.shape, np.shape(sizes)[-1])
+    wide = np.broadcast_to(np.asarray(sizes, dtype=np.float64)[..., None, :], shape)
+    return np.asarray(epsilon_of_accuracy(level, wide).mean(axis=-1))
+
+
+def best_plan(sizes: IndexArray, channel: FloatArray, alpha: float) -> tuple[AccuracyPlan, float]:
+    """Return the plan with the largest expected bound under a presumed channel, and that bound.
+
+    Parameters
+    ----------
+    sizes : int64 array of shape (k,)
+        Rows of each true label; at least two labels have some.
+    channel : float64 array of shape (k, m)
+        The presumed channel.
+    alpha : float
+        The level at which plans are compared.
+    """
+    best: tuple[AccuracyPlan, float] | None = None
+    for groups, guess in _partitions(sizes, channel):
+        found = _best_rows(groups, guess, sizes, channel, alpha)
+        if best is None or found[1] > best[1] + 1e-9:
+            best = found
+    assert best is not None
+    return best
+
+
+def _partitions(sizes: IndexArray, channel: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield (groups, guess): every label by itself, then :func:`collapses`."""
+    present = np.flatnonzero(sizes > 0)
+    groups = np.full(len(sizes), -1, dtype=np.int32)
+    groups[present] = np.arange(len(present))
+    yield groups, channel[present].argmax(axis=0).astype(np.int32)
+    yield from collapses(sizes, channel)
+
+
+def collapses(sizes: IndexArray, channel: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield (groups, guess) that make two groups of labels and two of outputs out of a channel.
+
+    For each of the outputs that tell labels apart best, the labels that make it likely against
+    those that do not, by that output alone and by the likelihood ratio of the two groups.
+    ``groups`` has shape (k,) with −1 for labels left out, ``guess`` shape (m,); both int32.
+    """
+    present = np.flatnonzero(sizes > 0)
+    within = channel[present]
+    high, low = within.max(axis=0), within.min(axis=0)
+    gain = np.sqrt(high) - np.sqrt(low)
+    for z in np.argsort(-gain, kind="stable")[:_MOST_OUTPUTS]:
+        if gain[z] > 0:
+            yield from _around_output(sizes, channel, int(z), present)
+
+
+def _around_output(
+    sizes: IndexArray, channel: FloatArray, z: int, present: IndexArray
+) -> Iterator[tuple[IntArray, IntArray]]:
+    column = channel[present, z]
+    top, bottom = column == column.max(), column == column.min()
+    for one, other in ((top, bottom), (top, ~top), (~bottom, bottom)):
+        groups = np.full(len(sizes), -1, dtype=np.int32)
+        groups[present[other]], groups[present[one]] = 0, 1
+        alone = np.zeros(channel.shape[1], dtype=np.int32)
+        alone[z] = 1
+        yield groups, alone
+        rows = [
+            sizes[groups == g] @ channel[groups == g] / sizes[groups == g].sum() for g in (0, 1)
+        ]
+        likelier = (rows[1] > rows[0]).astype(np.int32)
+        if not np.array_equal(likelier, alone):
+            yield groups, likelier
+
+
+def _best_rows(
+    groups: IntArray, guess: IntArray, sizes: IndexArray, channel: FloatArray, alpha: float
+) -> tuple[AccuracyPlan, float]:
+    totals = np.bincount(groups[groups >= 0], weights=sizes[groups >= 0]).astype(np.float64)
+    fractions = _fractions(totals)
+    used = groups >= 0
+    keep = np.zeros((len(fractions), len(sizes)))
+    keep[:, used] = np.floor(fractions[:, groups[used]] * sizes[used] + 1e-9)
+    grouped = np.stack([keep[:, groups == g].sum(axis=1) for g in range(len(totals))], axis=1)
+    usable = (grouped > 0).all(axis=1)
+    keep, grouped = keep[usable], grouped[usable]
+    plans = AccuracyPlan(groups, guess, sizes)
+    values = expected_bound(keep @ plans.success(channel), grouped, alpha)
+    best = int(np.argmax(values))
+    return AccuracyPlan(groups, guess, keep[best].astype(np.int64)), float(values[best])
+
+
+def _fractions(totals: FloatArray) -> FloatArray:
+    """Return candidate fractions of each group to keep, all rows first, shape (c, g)."""
+    if len(totals) == 2:
+        # Every share of the first group, with as many rows as the two groups allow.
+        shares = np.stack([_SHARES, 1 - _SHARES], axis=1)
+        rows = (totals / shares).min(axis=1, keepdims=True)
+        thinned = rows * shares / totals
+    else:
+        caps = np.geomspace(totals.min(), totals.max(), 24)[:, None]
+        thinned = np.minimum(totals, caps) / totals
+    return np.concatenate([np.ones((1, len(totals))), np.minimum(thinned, 1.0)])

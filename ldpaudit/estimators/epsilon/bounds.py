@@ -1,0 +1,289 @@
+"""Certified lower bounds of a label channel's ε from counts of true against released labels.
+
+Every bound here holds with probability at least 1 − alpha, over the mechanism's randomness, for
+every ε-label-DP channel that is the same for all rows, whatever the true labels are; rows are
+released independently. A channel that depends on the features needs other methods: there a
+released label may reveal features alone.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import binom
+
+from ldpaudit.errors import InputError
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
+from ldpaudit.release import FloatArray, IndexArray
+
+_ROUNDING = 1e-12
+
+CountTable = npt.NDArray[np.integer[Any]]
+"""Rows counted by true label and output, shape (k, m)."""
+
+
+@dataclass(frozen=True)
+class EpsilonBound:
+    """A one-sided lower confidence bound of ε.
+
+    Attributes
+    ----------
+    epsilon : float
+        The bound in nats, at least 0; valid with probability at least 1 − ``alpha``.
+    alpha : float
+        The error probability.
+    n : int
+        The rows that were counted.
+    method : str
+        ``"counts"``, ``"accuracy"``, ``"odds-ratio"`` or ``"one-run"``.
+    smallest_cell : int
+        The smallest count above 0 that the bound was computed from; a report must not show
+        anything that gives away a small one.
+    """
+
+    epsilon: float
+    alpha: float
+    n: int
+    method: str
+    smallest_cell: int
+
+
+def smallest_positive(*counts: Any) -> int:
+    """Return the smallest count above 0 among numbers and arrays, 0 where there is none."""
+    flat = np.concatenate([np.ravel(np.asarray(c)) for c in counts])
+    positive = flat[flat > 0]
+    return int(positive.min()) if positive.size else 0
+
+
+def mean_lower(count: Any, n: Any, alpha: float) -> FloatArray:
+    """Return the lower bound of a mean success probability over rows that may differ.
+
+    Clopper–Pearson's bound ℓ at level 1 − alpha, one-sided, and 0 where count < nℓ + 1. From there
+    on a sum of independent Bernoulli variables with mean n·ℓ has a lighter upper tail than the
+    binomial, so the bound holds for the mean of unequal probabilities.
+
+    References
+    ----------
+    Hoeffding (1956), On the distribution of the number of successes in independent trials,
+    Theorem 4.
+    """
+    level = clopper_pearson_lower(count, n, alpha)
+    return np.where(np.asarray(count) >= np.asarray(n) * level + 1, level, 0.0)
+
+
+def mean_upper(count: Any, n: Any, alpha: float) -> FloatArray:
+    """Return the upper bound of a mean success probability, as :func:`mean_lower`."""
+    return 1.0 - mean_lower(np.asarray(n) - np.asarray(count), n, alpha)
+
+
+def epsilon_of_accuracy(accuracy: FloatArray, sizes: npt.NDArray[Any]) -> FloatArray:
+    """Return the smallest ε at which some ε-DP channel lets a guesser be right so often.
+
+    Parameters
+    ----------
+    accuracy : float64 array of shape (...)
+        Mean probabilities of a right guess, in [0, 1].
+    sizes : array of shape (..., k)
+        How many rows have each true label; at least one row in all.
+
+    Returns
+    -------
+    float64 array of shape (...)
+        Nats. With shares p₁ ≥ p₂ ≥ … and P_j = p₁ + … + p_j, no ε-DP channel exceeds
+        max_j P_j e^ε/(e^ε + j − 1); this is its inverse, 0 where accuracy ≤ p₁.
+
+    References
+    ----------
+    Ghazi, Golowich, Kumar, Manurangsi & Zhang (2021), Deep learning with label differential
+    privacy: RR-Top-k maximises the probability of the true label for a known prior.
+    """
+    accuracy = np.asarray(accuracy, dtype=np.float64)
+    shares = -np.sort(-np.asarray(sizes, dtype=np.float64), axis=-1)
+    cumulative = np.cumsum(shares, axis=-1) / shares.sum(axis=-1, keepdims=True)
+    cumulative[..., -1] = 1.0
+    others = np.arange(shares.shape[-1], dtype=np.float64)
+    room = cumulative - accuracy[..., None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        per_j = np.where(room > 0, np.log(others * accuracy[..., None]) - np.log(room), np.inf)
+    # At p₁ the bound jumps: rounding must not lift an accuracy above it.
+    constant = accuracy <= cumulative[..., 0] + _ROUNDING
+    return np.asarray(np.where(constant, 0.0, np.maximum(np.min(per_j, axis=-1), 0.0)))
+
+
+def largest_accuracy(epsilon: float, sizes: npt.NDArray[Any]) -> float:
+    """Return the largest mean probability of a right guess under any ε-DP channel.
+
+    max_j P_j e^ε/(e^ε + j − 1), ε in nats: what :func:`epsilon_of_accuracy` inverts.
+    """
+    shares = -np.sort(-np.asarray(sizes, dtype=np.float64))
+    cumulative = np.cumsum(shares) / shares.sum()
+    others = np.arange(len(shares), dtype=np.float64)
+    return float(np.max(cumulative / (1 + others * math.exp(-epsilon))))
+
+
+def accuracy_bound(
+    correct: int, sizes: npt.NDArray[Any], alpha: float, method: str = "accuracy"
+) -> EpsilonBound:
+    """Bound ε by how often a fixed guess of the label is right.
+
+    The guess is any function of the released label that was fixed beforehand. Given the true
+    labels the number of right guesses is a sum of independent Bernoulli variables whose mean is at
+    most the optimum of :func:`epsilon_of_accuracy`; its upper tail is at most a binomial's
+    (:func:`mean_lower`). For equal class sizes it is the one-run bound log((k − 1)ℓ/(1 − ℓ)), for
+    unequal ones it is what remains true of it: nothing follows from an accuracy that a constant
+    guess reaches.
+
+    Parameters
+    ----------
+    correct : int
+        Right guesses.
+    sizes : integer array of shape (k,)
+        Rows of each true label among the rows counted.
+    alpha : float
+        One-sided error probability.
+    """
+    n = int(np.sum(sizes))
+    if n == 0:
+        return EpsilonBound(0.0, alpha, 0, method, 0)
+    level = mean_lower(correct, n, alpha)
+    epsilon = float(epsilon_of_accuracy(level, np.asarray(sizes)))
+    return EpsilonBound(epsilon, alpha, n, method, smallest_positive(correct, n - correct))
+
+
+def one_run_bound(
+    guesses: int,
+    correct: float,
+    alpha: float,
+    *,
+    k: int = 2,
+    delta: float = 0.0,
+    candidates: int | None = None,
+) -> EpsilonBound:
+    """Bound ε by right guesses of labels that were drawn uniformly and independently.
+
+    Only for candidates whose labels are i.i.d. uniform over k values and independent of everything
+    else: a table's own labels are not, :func:`ldpaudit.estimators.epsilon.one_run.balanced_guesses`
+    draws rows that are.
+
+    Parameters
+    ----------
+    guesses, correct : int
+        Guesses made (not abstained) and how many were right. ``correct`` may be an expected count.
+    alpha : float
+        One-sided error probability.
+    k : int
+        The number of labels that a candidate may have.
+    delta : float
+        δ of the (ε, δ)-DP hypothesis; above 0 for k = 2 only.
+    candidates : int or None
+        Candidates in all, guessed or not (needed for δ > 0).
+
+    References
+    ----------
+    Steinke, Nasr & Jagielski (2023), Theorem 5.2; δ = 0: ε = log((k − 1)ℓ/(1 − ℓ)) with the
+    Clopper–Pearson bound ℓ.
+    """
+    cell = smallest_positive(math.floor(correct), guesses - math.ceil(correct))
+    if guesses == 0 or correct == 0:
+        return EpsilonBound(0.0, alpha, guesses, "one-run", cell)
+    if delta == 0:
+        # A float is let through so that expected counts can be tabulated.
+        level = float(clopper_pearson_lower(correct, guesses, alpha))  # type: ignore[arg-type]
+        epsilon = math.log((k - 1) * level / (1 - level)) if level > 0 else 0.0
+        return EpsilonBound(max(epsilon, 0.0), alpha, guesses, "one-run", cell)
+    if k != 2 or candidates is None:
+        raise InputError("The one-run bound with delta > 0 must have k = 2 and the candidates.")
+    epsilon = _largest_rejected(guesses, int(correct), candidates, delta, alpha)
+    return EpsilonBound(epsilon, alpha, guesses, "one-run", cell)
+
+
+def _one_run_p_value(
+    epsilon: float, guesses: int, correct: int, candidates: int, delta: float
+) -> float:
+    """Return Steinke et al. (2023), Theorem 5.2: P[B ≥ v] + 2mδ max_i P[v > B ≥ v − i]/i."""
+    q = 1.0 / (1.0 + math.exp(-epsilon))
+    tail = float(binom.sf(correct - 1, guesses, q))
+    # Beyond this distance P[B ≥ v − i] is 1 to double precision, and the quotient only falls.
+    reach = correct - guesses * q + 10 * math.sqrt(guesses * q * (1 - q)) + 40
+    steps = np.arange(1, int(min(correct, max(reach, 1))) + 1)
+    inside = binom.sf(correct - steps - 1, guesses, q) - tail
+    return tail + 2 * candidates * delta * float(np.max(inside / steps))
+
+
+def _largest_rejected(
+    guesses: int, correct: int, candidates: int, delta: float, alpha: float
+) -> float:
+    low, high = 0.0, 1.0
+    if _one_run_p_value(low, guesses, correct, candidates, delta) > alpha:
+        return 0.0
+    while _one_run_p_value(high, guesses, correct, candidates, delta) <= alpha:
+        low, high = high, 2 * high
+    for _ in range(50):
+        middle = (low + high) / 2
+        if _one_run_p_value(middle, guesses, correct, candidates, delta) <= alpha:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def counts_bound(counts: CountTable, alpha: float) -> EpsilonBound:
+    """Bound ε by simultaneous bounds of the channel's entries.
+
+    The largest log(lo[y, z]/hi[y', z]) over outputs z and labels y ≠ y', every entry bounded at
+    alpha over the number of tails used: 2 per entry, and with two outputs only the entries of one
+    output, since the other's follow. With more than two labels half of alpha goes to the same for
+    each label against all others together (a mixture of the rows of an ε-DP channel is ε-DP with
+    respect to each of them).
+
+    Parameters
+    ----------
+    counts : integer array of shape (k, m)
+        Rows by true label and output; labels without rows are left out.
+    alpha : float
+        One-sided error probability.
+    """
+    table = np.asarray(counts)
+    table = table[table.sum(axis=1) > 0]
+    n, cell = int(table.sum()), smallest_positive(table)
+    if len(table) < 2:
+        return EpsilonBound(0.0, alpha, n, "counts", cell)
+    share = alpha if len(table) == 2 else alpha / 2
+    ratios = [_entry_ratios(table, share)]
+    if len(table) > 2:
+        ratios.append(_one_versus_rest_ratios(table, share))
+    return EpsilonBound(max(0.0, *ratios), alpha, n, "counts", cell)
+
+
+def _tails(rows: int, outputs: int) -> int:
+    return 2 * rows * (1 if outputs == 2 else outputs)
+
+
+def _entry_ratios(table: CountTable, alpha: float) -> float:
+    low, high = _entry_bounds(table, alpha / _tails(*table.shape))
+    return _log_ratio(low.max(axis=0), high.min(axis=0))
+
+
+def _one_versus_rest_ratios(table: CountTable, alpha: float) -> float:
+    rest = table.sum(axis=0) - table
+    tail = alpha / (2 * _tails(*table.shape))
+    low, high = _entry_bounds(table, tail)
+    rest_low, rest_high = _entry_bounds(rest, tail)
+    return max(_log_ratio(low, rest_high), _log_ratio(rest_low, high))
+
+
+def _entry_bounds(table: CountTable, tail: float) -> tuple[FloatArray, FloatArray]:
+    totals = table.sum(axis=1, keepdims=True)
+    return mean_lower(table, totals, tail), mean_upper(table, totals, tail)
+
+
+def _log_ratio(low: FloatArray, high: FloatArray) -> float:
+    with np.errstate(divide="ignore"):
+        return float(np.max(np.log(low) - np.log(high)))
+
+
+def class_counts(counts: CountTable) -> IndexArray:
+    """Return how many rows have each true label, int64 of shape (k,)."""
+    return np.asarray(np.asarray(counts).sum(axis=1, dtype=np.int64))

@@ -1,0 +1,165 @@
+"""Do counts of released labels agree with a claimed channel? Exact tests."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.special import betainc, betaincc
+from scipy.stats import chi2
+
+from ldpaudit.estimators.epsilon.bounds import CountTable, class_counts
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
+from ldpaudit.release import FloatArray, IndexArray
+
+SMALLEST_P_VALUE = 1e-12
+"""A p-value below this is reported as this."""
+_ROUNDING = 1e-9
+"""Probabilities that differ by less agree: a declared matrix has finitely many digits."""
+_LARGEST_PROGRAM = 200_000
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """How counts agree with a claim.
+
+    Attributes
+    ----------
+    p_value : float
+        Valid: if the claim holds it is at most α with probability at most α.
+    cells : int
+        The probabilities that were compared.
+    inconsistent : int
+        How many of them lie outside their simultaneous confidence intervals at the level asked.
+    """
+
+    p_value: float
+    cells: int
+    inconsistent: int
+
+
+def channel_consistency(counts: CountTable, channel: FloatArray, alpha: float) -> Consistency:
+    """Test every entry of a claimed channel against the counts by label and output.
+
+    Parameters
+    ----------
+    counts : integer array of shape (k, m)
+        Rows by true label and output; labels without rows are left out.
+    channel : float64 array of shape (k, m)
+        The claim.
+    alpha : float
+        The error probability of the simultaneous intervals that ``inconsistent`` counts.
+
+    Returns
+    -------
+    Consistency
+        The p-value is Bonferroni's over the exact two-sided binomial tests of the entries; with
+        two outputs an entry for each label, since the other follows.
+
+    References
+    ----------
+    Clopper & Pearson (1934): twice the smaller tail.
+    """
+    present = class_counts(counts) > 0
+    table, claim = np.asarray(counts)[present], channel[present]
+    columns = 1 if table.shape[1] == 2 else table.shape[1]
+    p_values = binomial_p_value(
+        table[:, :columns], table.sum(axis=1, keepdims=True), claim[:, :columns]
+    )
+    cells = int(p_values.size)
+    smallest = min(1.0, cells * float(p_values.min()))
+    return Consistency(smallest, cells, int(np.sum(p_values * cells <= alpha)))
+
+
+def binomial_p_value(count: CountTable, n: IndexArray, probability: FloatArray) -> FloatArray:
+    """Return the exact two-sided p-value of a count, twice the smaller tail, at most 1."""
+    c, t, p = np.broadcast_arrays(
+        np.asarray(count, np.float64), np.asarray(n, np.float64), np.asarray(probability)
+    )
+    low, high = np.maximum(p - _ROUNDING, 0.0), np.minimum(p + _ROUNDING, 1.0)
+    # P(X ≥ c) grows and P(X ≤ c) falls with p: the claim gets the benefit of its rounding.
+    above = np.where(c > 0, betainc(np.maximum(c, 1), t - c + 1, high), 1.0)
+    below = np.where(c < t, betaincc(c + 1, np.maximum(t - c, 1), low), 1.0)
+    return np.asarray(np.minimum(2 * np.minimum(above, below), 1.0))
+
+
+def likelihood_ratio_p_value(counts: CountTable, channel: FloatArray) -> float:
+    """Return the G test's p-value of a claimed channel: approximate for small counts.
+
+    0 where an output was seen that the claim makes impossible.
+
+    References
+    ----------
+    Wilks (1938): 2 Σ c log(c/expected) is about χ² with (m' − 1) degrees of freedom per label,
+    m' its possible outputs.
+    """
+    table, sizes = np.asarray(counts, dtype=np.float64), class_counts(counts)
+    expected = channel * sizes[:, None]
+    seen = table > 0
+    if (expected[seen] <= 0).any():
+        return 0.0
+    statistic = 2 * float(np.sum(table[seen] * np.log(table[seen] / expected[seen])))
+    possible = (channel > 0)[sizes > 0].sum(axis=1)
+    freedom = int(np.sum(possible - 1))
+    return float(chi2.sf(max(statistic, 0.0), freedom)) if freedom > 0 else 1.0
+
+
+def marginal_consistency(released: IndexArray, channel: FloatArray) -> float | None:
+    """Test whether the released labels' frequencies can come from a claimed channel at all.
+
+    Whatever the true labels are, the released distribution is a mixture pT of the channel's rows.
+    It is refuted at level α when no mixture lies within the simultaneous Clopper–Pearson intervals
+    of the outputs' frequencies.
+
+    Parameters
+    ----------
+    released : int64 array of shape (m,)
+        Rows of each output.
+    channel : float64 array of shape (k, m)
+        The claim.
+
+    Returns
+    -------
+    float or None
+        The smallest α at which the claim is refuted, a valid p-value for rows drawn independently
+        from one population, no smaller than 1e-12; None where the linear program would be too
+        large (k·m above 200,000).
+    """
+    if channel.size > _LARGEST_PROGRAM:
+        return None
+    if _mixture_exists(released, channel, 1.0 - 1e-9):
+        return 1.0
+    low, high = math.log(SMALLEST_P_VALUE), 0.0
+    if not _mixture_exists(released, channel, SMALLEST_P_VALUE):
+        return SMALLEST_P_VALUE
+    while high - low > 0.01:
+        middle = (low + high) / 2
+        if _mixture_exists(released, channel, math.exp(middle)):
+            low = middle
+        else:
+            high = middle
+    return math.exp(high)
+
+
+def _mixture_exists(released: IndexArray, channel: FloatArray, alpha: float) -> bool:
+    """Return whether some p has lo ≤ pT ≤ hi, the intervals' tails sharing ``alpha``."""
+    outputs = 1 if len(released) == 2 else len(released)
+    counts, n = np.asarray(released)[:outputs], int(np.sum(released))
+    tail = alpha / (2 * outputs)
+    low = clopper_pearson_lower(counts, n, tail) - _ROUNDING
+    high = clopper_pearson_upper(counts, n, tail) + _ROUNDING
+    rows = channel[:, :outputs]
+    if outputs == 1:
+        return bool(rows.min() <= high[0] and rows.max() >= low[0])
+    k = len(channel)
+    found = linprog(
+        np.zeros(k),
+        A_ub=np.concatenate([rows.T, -rows.T]),
+        b_ub=np.concatenate([high, -low]),
+        A_eq=np.ones((1, k)),
+        b_eq=[1.0],
+        bounds=(0, 1),
+        method="highs",
+    )
+    # Only a proof of infeasibility refutes the claim; a solver that gave up does not.
+    return int(found.status) != 2

@@ -1,0 +1,315 @@
+"""What an audit could have found: the probability that a bound exceeds a limit.
+
+Computed from binomial distributions, without data and without normal approximations: how likely is
+it that the primary method of a design, at its share of the error probability, bounds ε above a
+limit, if the release was made by a given channel?
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.signal import fftconvolve
+from scipy.stats import binom
+
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.epsilon.bounds import largest_accuracy, mean_upper
+from ldpaudit.estimators.epsilon.release_only.bound import GroupTest
+from ldpaudit.estimators.epsilon.strongest import BoundDesign
+from ldpaudit.estimators.intervals.odds_ratio import upper_tail_probability
+from ldpaudit.mechanisms import RandomizedResponse, lambda_of_epsilon
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.release import FloatArray, IndexArray
+
+_REACH = 9.0
+_NODES = 801
+_SLOW_NODES = 41
+_LARGEST_EPSILON = 60.0
+_NOTHING = 1e-9
+_WORTH_FINDING = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class SumOfBinomials:
+    """The distribution of a sum of independent binomial counts.
+
+    Parameters
+    ----------
+    trials : int64 array of shape (g,)
+    probabilities : float64 array of shape (g,)
+    """
+
+    trials: IndexArray
+    probabilities: FloatArray
+
+    def survival(self, least: FloatArray) -> FloatArray:
+        """Return P(sum ≥ least) for an array of thresholds."""
+        trials, chances = self._merged()
+        if len(trials) == 1:
+            return np.asarray(binom.sf(np.asarray(least) - 1, trials[0], chances[0]))
+        start, mass = self._mass(trials, chances)
+        tail = np.append(np.cumsum(mass[::-1])[::-1], 0.0)
+        index = np.clip(np.asarray(least) - start, 0, len(mass)).astype(np.int64)
+        return np.asarray(np.minimum(tail[index], 1.0))
+
+    def window(self, nodes: int) -> tuple[FloatArray, FloatArray]:
+        """Return at most ``nodes`` values that cover the distribution, and their weights."""
+        mean = float(self.trials @ self.probabilities)
+        spread = math.sqrt(float(self.trials @ (self.probabilities * (1 - self.probabilities))))
+        low = max(math.floor(mean - _REACH * spread - 20), 0)
+        high = min(math.ceil(mean + _REACH * spread + 20), int(self.trials.sum()))
+        values = np.unique(np.round(np.linspace(low, high, nodes)))
+        edges = np.ceil((values[1:] + values[:-1]) / 2)
+        survival = np.concatenate([[1.0], self.survival(edges), [0.0]])
+        return values, survival[:-1] - survival[1:]
+
+    def _merged(self) -> tuple[IndexArray, FloatArray]:
+        used = self.trials > 0
+        chances, where = np.unique(np.round(self.probabilities[used], 14), return_inverse=True)
+        trials = np.bincount(where, weights=self.trials[used]).astype(np.int64)
+        if len(trials) == 0:
+            return np.zeros(1, dtype=np.int64), np.zeros(1)
+        return trials, chances
+
+    def _mass(self, trials: IndexArray, chances: FloatArray) -> tuple[int, FloatArray]:
+        start, mass = 0, np.ones(1)
+        for n, p in zip(trials, chances, strict=True):
+            reach = _REACH * math.sqrt(n * p * (1 - p)) + 20
+            low, high = max(math.floor(n * p - reach), 0), min(math.ceil(n * p + reach), int(n))
+            mass = np.maximum(fftconvolve(mass, binom.pmf(np.arange(low, high + 1), n, p)), 0.0)
+            start += low
+        return start, mass
+
+
+def detection_power(
+    design: BoundDesign, sizes: IndexArray, channel: FloatArray, limit: float, alpha: float
+) -> float:
+    """Return the probability that a design's primary method bounds ε above a limit.
+
+    Parameters
+    ----------
+    design : BoundDesign
+    sizes : int64 array of shape (k,)
+        Rows of each true label.
+    channel : float64 array of shape (k, m)
+        The channel that made the release.
+    limit : float
+        ε in nats, at least 0.
+    alpha : float
+        The whole error probability; the primary method has its share.
+
+    Returns
+    -------
+    float
+        A lower bound of the probability that the strongest bound exceeds the limit, up to a
+        quadrature error below 1e-3.
+    """
+    level = alpha * design.weights[design.primary]
+    if design.primary == "accuracy":
+        return _accuracy_power(design, channel, limit, level)
+    if design.primary == "one-run":
+        return _one_run_power(design, channel, limit, level)
+    if design.primary == "two-sided":
+        return _two_sided_power(design, sizes, channel, limit, level)
+    return _odds_ratio_power(design, sizes, channel, limit, level)
+
+
+def least_count(n: FloatArray | int, probability: FloatArray | float, alpha: float) -> FloatArray:
+    """Return the smallest count whose Clopper–Pearson lower bound exceeds a probability."""
+    # At the count itself the tail must fall below alpha, not just reach it.
+    return np.asarray(binom.isf(alpha, n, np.minimum(probability, 1.0)) + 1, dtype=np.float64)
+
+
+def _accuracy_power(design: BoundDesign, channel: FloatArray, limit: float, alpha: float) -> float:
+    plan = design.plan
+    n = int(plan.sizes.sum())
+    least = least_count(n, largest_accuracy(limit, plan.sizes), alpha)
+    if least > n:
+        return 0.0
+    right = SumOfBinomials(plan.keep, plan.success(channel))
+    return float(right.survival(least))
+
+
+def _one_run_power(design: BoundDesign, channel: FloatArray, limit: float, alpha: float) -> float:
+    candidates = design.candidates
+    right, made = candidates.chances(channel[candidates.labels])
+    if made == 0 or alpha <= candidates.overflow:
+        return 0.0
+    guesses, weights = SumOfBinomials(np.array([candidates.candidates]), np.array([made])).window(
+        _NODES
+    )
+    ceiling = 1 / (1 + (len(candidates.labels) - 1) * math.exp(-limit))
+    least = least_count(guesses, ceiling, alpha - candidates.overflow)
+    power = float(weights @ binom.sf(least - 1, guesses, right / made))
+    return max(power - candidates.overflow, 0.0)
+
+
+def _two_sided_power(
+    design: BoundDesign, sizes: IndexArray, channel: FloatArray, limit: float, alpha: float
+) -> float:
+    plan = design.pair
+    success = channel[:, plan.guess == 1].sum(axis=1)
+    negative, positive = (
+        SumOfBinomials(sizes[plan.groups == g], success[plan.groups == g]) for g in (0, 1)
+    )
+    found, weights = negative.window(_NODES)
+    high = mean_upper(found, int(negative.trials.sum()), alpha / 2)
+    needed = np.minimum(math.exp(limit) * high, 1 - math.exp(-limit) * (1 - high))
+    n = int(positive.trials.sum())
+    least = np.where(needed < 1, least_count(n, needed, alpha / 2), n + 1)
+    return float(weights @ np.where(least <= n, positive.survival(least), 0.0))
+
+
+def _odds_ratio_power(
+    design: BoundDesign, sizes: IndexArray, channel: FloatArray, limit: float, alpha: float
+) -> float:
+    (zero, one), high = design.labels, design.outputs[1]
+    n0, n1 = int(sizes[zero]), int(sizes[one])
+    false = SumOfBinomials(np.array([n0]), np.array([channel[zero, high]]))
+    values, weights = false.window(_NODES)
+    # The critical count grows with u, almost linearly from node to node. Nodes are multiples of a
+    # power of two, so that neighbouring channels share most of them.
+    step = 2 ** max(round(math.log2((values[-1] - values[0] + 1) / _SLOW_NODES)), 0)
+    nodes = step * np.arange(values[0] // step, values[-1] // step + 2)
+    least = [_least_true(n0, n1, min(int(u), n0), 2 * limit, alpha) for u in nodes]
+    needed = np.ceil(np.interp(values, nodes, least))
+    return float(weights @ binom.sf(needed - 1, n1, channel[one, high]))
+
+
+@lru_cache(maxsize=4096)
+def _least_true(n0: int, n1: int, false: int, log_theta: float, alpha: float) -> int:
+    """Return the smallest count of true positives that refutes a log odds ratio, n₁ + 1 if none."""
+
+    def refutes(true: int) -> bool:
+        if true > n1:
+            return True
+        table = np.array([[n0 - false, false], [n1 - true, true]])
+        return true > 0 and false < n0 and upper_tail_probability(table, log_theta) < alpha
+
+    odds = math.exp(log_theta) * false / max(n0 - false, 1)
+    # Where the observed odds ratio is the refuted one: the critical count lies a little above.
+    low = min(max(int(n1 * odds / (1 + odds)) - 1, -1), n1)
+    while low >= 0 and refutes(low):
+        low = max(low - 16, -1)
+    step = 1 + int(math.sqrt(n1))
+    while not refutes(low + step):
+        low += step
+    high = low + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if refutes(middle) else (middle, high)
+    return min(high, n1 + 1)
+
+
+def sharpened(channel: Channel, epsilon: float) -> Channel:
+    """Return the channel whose entries are powers of another's, with a given ε.
+
+    Rows proportional to T[y, z]^s, s chosen such that the channel has ``epsilon``, in nats: for
+    randomized response this is randomized response at that ε. It tells apart what the claimed
+    channel tells apart, more (s > 1) or less clearly. A channel that tells nothing apart (ε = 0)
+    becomes randomized response.
+
+    Raises
+    ------
+    InsufficientDataError
+        If it tells nothing apart and its outputs are not its classes.
+    """
+    if math.isclose(epsilon, channel.epsilon, rel_tol=1e-12):
+        return channel
+    if channel.epsilon < _NOTHING:
+        if channel.outputs != channel.classes:
+            raise InsufficientDataError("the claimed channel tells no two labels apart")
+        return RandomizedResponse.from_epsilon(channel.classes, epsilon).channel
+    logs = np.log(np.where(channel.matrix > 0, channel.matrix, 1.0))
+
+    def powered(s: float) -> Channel:
+        weights = np.where(channel.matrix > 0, np.exp(s * (logs - logs.min())), 0.0)
+        scaled = weights / weights.sum(axis=1, keepdims=True)
+        return Channel(scaled, channel.classes, channel.outputs)
+
+    top = 1.0
+    while powered(top).epsilon < epsilon:
+        top *= 2
+    return powered(float(brentq(lambda s: powered(s).epsilon - epsilon, 0.0, top, xtol=1e-12)))
+
+
+def worth_looking_for(channel: Channel) -> Channel:
+    """Return the channel that bounds are designed for: a claimed one, unless it has ε = 0.
+
+    Such a channel has no guess that is better than another; what would be worth finding is some
+    randomized response.
+    """
+    if channel.epsilon >= _NOTHING or channel.outputs != channel.classes:
+        return channel
+    return sharpened(channel, _WORTH_FINDING)
+
+
+def smallest_detectable(power: Callable[[float], float], limit: float, wanted: float) -> float:
+    """Return the smallest ε above a limit that is found with a wanted probability, in nats.
+
+    Parameters
+    ----------
+    power : callable
+        From an ε to the probability of finding that it exceeds the limit; growing.
+    limit : float
+        In nats.
+    wanted : float
+        For instance 0.9.
+
+    Returns
+    -------
+    float
+        To 1e-4 nats, rounded up; ∞ where no ε up to 60 nats above is found so often.
+    """
+    step = 0.05
+    low, high = limit, limit + step
+    while power(high) < wanted:
+        low, step = high, 2 * step
+        high = high + step
+        if high > limit + _LARGEST_EPSILON:
+            return math.inf
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        if power(middle) < wanted:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def group_power(test: GroupTest, k: int, limit: float, epsilon: float, alpha: float) -> float:
+    """Return the probability that a release-only test bounds ε above a limit.
+
+    Parameters
+    ----------
+    test : GroupTest
+        Its groups and their observed agreement; the release was made by randomized response on k
+        labels with ε = ``limit``.
+    k : int
+        The number of labels.
+    limit, epsilon : float
+        The claimed ε and the one of the release in question, in nats.
+    alpha : float
+        The whole error probability; the test has its share.
+
+    Returns
+    -------
+    float
+        Assuming that the same rows were grouped and as many of them are of the label that their
+        group stands for: a row agrees with probability (1 − λ)κ + λβ, κ the share of those rows,
+        β the agreement by chance.
+    """
+    n = int(test.sizes.sum())
+    if n == 0:
+        return 0.0
+    # As many groups as labels: one each; else the other labels, and one.
+    chance = np.full(k, 1 / k) if len(test.sizes) == k else np.array([(k - 1) / k, 1 / k])
+    by_chance = float(test.sizes @ chance) / n
+    claimed, supposed = lambda_of_epsilon(limit, k), lambda_of_epsilon(epsilon, k)
+    purity = min((test.agreement - claimed * by_chance) / (1 - claimed), 1.0)
+    agreement = (1 - supposed) * purity + supposed * by_chance
+    least = least_count(n, largest_accuracy(limit, test.sizes), alpha * test.share)
+    return float(binom.sf(least - 1, n, min(max(agreement, 0.0), 1.0)))

@@ -1,0 +1,242 @@
+"""A certified lower bound of ε from the release alone: no true label at all.
+
+Where features tell the label well, rows can be put into groups that stand for labels, and the
+released labels of a group can only be as unanimous as the channel allows. Valid for every
+ε-label-DP channel that is the same for all rows; not for one that depends on the features, where
+the released label may follow the features whatever the true label is.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound, accuracy_bound
+from ldpaudit.estimators.epsilon.release_only.balls import (
+    AnchorBalls,
+    as_scores,
+    find_balls,
+    right_counts,
+)
+from ldpaudit.estimators.epsilon.release_only.score_groups import score_groups
+from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray
+
+SMALLEST_HALF = 200
+"""Rows that a half must have for its groups to be worth testing."""
+SCORE_SHARE = 0.85
+"""The share of the error probability for score groups where anchors are tested too."""
+CHOOSING_SHARE = 0.2
+"""The share of a half's rows on which score groups are chosen; they are tested on the others."""
+_STEPS_INWARD = ((0, 0.8), (2, 0.2))
+"""Steps by which groups are made smaller (half as many rows for two steps), and their shares."""
+_MOST_OUTPUTS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTest:
+    """How often the released labels of groups of rows are the ones that the groups stand for.
+
+    Attributes
+    ----------
+    correct : int
+        Rows whose released label is their group's.
+    sizes : int64 array of shape (g,)
+        Rows of each group.
+    share : float
+        The share of the error probability.
+    source : {"scores", "anchors"}
+        How the groups were found.
+    """
+
+    correct: int
+    sizes: IndexArray
+    share: float
+    source: str
+
+    @property
+    def agreement(self) -> float:
+        """The observed share of right rows."""
+        return self.correct / max(int(self.sizes.sum()), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseOnlyEvidence:
+    """The tests of a release, counted: a bound at any level.
+
+    The shares of all tests sum to at most 1.
+    """
+
+    tests: tuple[GroupTest, ...]
+
+    def bound(self, alpha: float) -> EpsilonBound:
+        """Return the certified lower bound of ε at level 1 − alpha, in nats.
+
+        The largest of all tests, each at its share of alpha. Its n is the rows of the test that
+        gave it; the method says where its groups came from.
+        """
+        found = [
+            accuracy_bound(test.correct, test.sizes, alpha * test.share, test.source)
+            for test in self.tests
+        ]
+        best = max(found, key=lambda bound: bound.epsilon)
+        return replace(best, alpha=alpha)
+
+    def strongest_test(self, alpha: float) -> GroupTest:
+        """Return the test that gives the bound at level 1 − alpha."""
+
+        def strength(test: GroupTest) -> float:
+            return accuracy_bound(test.correct, test.sizes, alpha * test.share).epsilon
+
+        return max(self.tests, key=strength)
+
+
+def release_only_evidence(
+    points: Float32Array | None,
+    released: IntArray,
+    n_outputs: int,
+    halves: IntArray,
+    *,
+    rng: np.random.Generator,
+    point_rows: IndexArray | None = None,
+    scores: FloatArray | None = None,
+    threads: int = 1,
+) -> ReleaseOnlyEvidence:
+    """Find groups on one half of the rows, count them on the other, both ways round.
+
+    Parameters
+    ----------
+    points : float32 array of shape (p, d) or None
+        Features in a space where near rows are alike; a map fitted without labels. None: groups by
+        scores only.
+    released : int32 array of shape (n,)
+        Output codes below ``n_outputs``.
+    halves : int32 array of shape (n,)
+        0 or 1: a random split of the rows.
+    rng : numpy.random.Generator
+        Draws the anchors.
+    point_rows : int64 array of shape (p,), optional
+        The rows that ``points`` belong to, chosen without labels; all by default.
+    scores : float64 array of shape (n, m), optional
+        P(output | x) for each row from a model fitted without its own half. How good the model is
+        matters for the strength of the bound, not for its validity.
+    threads : int
+        Of the matrix products.
+
+    Raises
+    ------
+    InsufficientDataError
+        If a half has fewer than 200 rows.
+    InputError
+        If there are neither points nor scores.
+
+    References
+    ----------
+    Reeve & Kabán (2019), COLT, Theorem 3: a maximum over neighbourhoods bounds the largest
+    conditional probability from below without smoothness. Here the neighbourhood is chosen on
+    other rows, so no union over neighbourhoods is paid; the count is bounded as in
+    :func:`ldpaudit.estimators.epsilon.bounds.accuracy_bound`.
+    """
+    if points is None and scores is None:
+        raise InputError("The release-only bound must have points or scores.")
+    smallest = int(min(np.sum(halves == 0), np.sum(halves == 1)))
+    if smallest < SMALLEST_HALF:
+        raise InsufficientDataError(
+            f"The release-only bound must have at least {2 * SMALLEST_HALF} rows, "
+            f"got {len(released)}."
+        )
+    tests: list[GroupTest] = []
+    share = 0.5 if points is None else 0.5 * SCORE_SHARE
+    for half in (0, 1):
+        rows = np.flatnonzero(halves == half)
+        if scores is not None:
+            tests += _score_tests(scores[rows], released[rows], share, rng)
+    if points is not None:
+        left = 0.5 if scores is None else 0.5 * (1 - SCORE_SHARE)
+        some = slice(None) if point_rows is None else point_rows
+        tests += _anchor_tests(points, released[some], n_outputs, halves[some], left, rng, threads)
+    return ReleaseOnlyEvidence(tuple(tests))
+
+
+def _score_tests(
+    scores: FloatArray, released: IntArray, share: float, rng: np.random.Generator
+) -> list[GroupTest]:
+    """Choose groups on some rows of one half, and test them on its others."""
+    shuffled = rng.permutation(len(scores))
+    cut = int(CHOOSING_SHARE * len(scores))
+    chosen, tested = np.sort(shuffled[:cut]), np.sort(shuffled[cut:])
+    options = []
+    for output in _problems(scores):
+        meant = _meant(released[chosen], output)
+        own = as_scores(scores[chosen], output)
+        groups = score_groups(own, meant, len(tested) / len(chosen))
+        options.append((output, groups, *groups.ladder.best()))
+    output, groups, step, _ = max(options, key=lambda option: option[3])
+    own, meant = as_scores(scores[tested], output), _meant(released[tested], output)
+    last = np.maximum((groups.ladder.sizes > 0).sum(axis=1) - 1, 0)
+    tests = []
+    for inward, part in _STEPS_INWARD:
+        # A group that was left out stays out.
+        smaller = np.where(step > last, step, np.minimum(step + inward, last))
+        tests.append(_count(groups.assign(own, smaller), meant, len(step), share * part, "scores"))
+    return tests
+
+
+def _meant(released: IntArray, output: int | None) -> IntArray:
+    """Return the group that each released label stands for, as in :func:`as_scores`."""
+    return released if output is None else (released == output).astype(np.int32)
+
+
+def _problems(frequencies: FloatArray) -> Iterator[int | None]:
+    """Yield None for all outputs at once, then the commonest outputs, each against the others."""
+    yield None
+    m = frequencies.shape[-1]
+    if m > 2:
+        mean = frequencies.reshape(-1, m).mean(axis=0)
+        yield from (int(z) for z in np.argsort(-mean, kind="stable")[:_MOST_OUTPUTS])
+
+
+def _count(
+    assigned: IntArray, meant: IntArray, n_groups: int, share: float, source: str
+) -> GroupTest:
+    used = assigned >= 0
+    correct = int(np.sum(meant[used] == assigned[used]))
+    return GroupTest(correct, np.bincount(assigned[used], minlength=n_groups), share, source)
+
+
+def _anchor_tests(
+    points: Float32Array,
+    released: IntArray,
+    n_outputs: int,
+    halves: IntArray,
+    share: float,
+    rng: np.random.Generator,
+    threads: int,
+) -> list[GroupTest]:
+    rows = [np.flatnonzero(halves == half) for half in (0, 1)]
+    tests = []
+    for mine, other in (rows, rows[::-1]):
+        balls = find_balls(points[mine], released[mine], n_outputs, rng=rng, threads=threads)
+        tests.append(_test_balls(balls, points[other], released[other], share))
+    return tests
+
+
+def _test_balls(
+    balls: AnchorBalls, points: Float32Array, released: IntArray, share: float
+) -> GroupTest:
+    scale = len(points) / balls.sampled
+    options = []
+    for output in _problems(balls.counts[:, 0].astype(np.float64)):
+        right = right_counts(balls.counts, output)
+        ladder, anchor = balls.ladder(right, scale)
+        options.append((output, anchor, *ladder.best()))
+    output, anchor, step, _ = max(options, key=lambda option: option[3])
+    assigned = np.full(len(points), -1, dtype=np.int32)
+    claims = np.zeros(len(points), dtype=np.int32)
+    for g in range(len(anchor)):
+        if step[g] < anchor.shape[1]:
+            inside = balls.inside(points, int(anchor[g, step[g]]), int(step[g]))
+            assigned[inside] = g
+            claims[inside] += 1
+    assigned[claims > 1] = -1
+    return _count(assigned, _meant(released, output), len(anchor), share, "anchors")

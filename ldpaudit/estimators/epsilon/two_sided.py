@@ -1,0 +1,94 @@
+"""The classical two-sided bound of ε: true positives against false positives."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from ldpaudit.estimators.epsilon.accuracy_design import collapses
+from ldpaudit.estimators.epsilon.bounds import (
+    CountTable,
+    EpsilonBound,
+    mean_lower,
+    mean_upper,
+    smallest_positive,
+)
+from ldpaudit.release import FloatArray, IndexArray, IntArray
+
+_NODES = ndtri((np.arange(7) + 0.5) / 7)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSidedPlan:
+    """Two groups of labels and the outputs that are to tell them apart, fixed beforehand.
+
+    Attributes
+    ----------
+    groups : int32 array of shape (k,)
+        1 for labels that make a guess of 1 likelier, 0 for the others, −1 for labels left out.
+    guess : int32 array of shape (m,)
+        The group guessed at each output, 0 or 1.
+    """
+
+    groups: IntArray
+    guess: IntArray
+
+    def bound(self, counts: CountTable, alpha: float) -> EpsilonBound:
+        """Bound ε at level 1 − alpha from rows counted by label and output, (k, m).
+
+        The larger of log(TPR_lo/FPR_hi) and log(TNR_lo/FNR_hi), in nats: both follow from the same
+        two tails of alpha/2 each.
+
+        References
+        ----------
+        Jagielski, Ullman & Oprea (2020); Nasr et al. (2021), with Clopper–Pearson bounds.
+        """
+        hits = np.asarray(counts)[:, self.guess == 1].sum(axis=1)
+        sizes = np.asarray(counts).sum(axis=1)
+        found = [int(hits[self.groups == g].sum()) for g in (0, 1)]
+        total = [int(sizes[self.groups == g].sum()) for g in (0, 1)]
+        low = float(mean_lower(found[1], total[1], alpha / 2))
+        high = float(mean_upper(found[0], total[0], alpha / 2))
+        cell = smallest_positive(found, np.subtract(total, found))
+        epsilon = max(_log_ratio(low, high), _log_ratio(1 - high, 1 - low), 0.0)
+        return EpsilonBound(epsilon, alpha, sum(total), "two-sided", cell)
+
+
+def best_two_sided(
+    sizes: IndexArray, channel: FloatArray, alpha: float
+) -> tuple[TwoSidedPlan, float]:
+    """Return the plan with the largest expected bound under a presumed channel, and that bound.
+
+    Parameters as in :func:`ldpaudit.estimators.epsilon.accuracy_design.best_plan`.
+    """
+    k, m = channel.shape
+    best = (TwoSidedPlan(np.full(k, -1, np.int32), np.zeros(m, np.int32)), 0.0)
+    for groups, guess in collapses(sizes, channel):
+        plan = TwoSidedPlan(groups, guess)
+        expected = _expected_bound(plan, sizes, channel, alpha)
+        if expected > best[1] + 1e-9:
+            best = (plan, expected)
+    return best
+
+
+def _expected_bound(
+    plan: TwoSidedPlan, sizes: IndexArray, channel: FloatArray, alpha: float
+) -> float:
+    success = channel[:, plan.guess == 1].sum(axis=1)
+    counts = []
+    for g in (0, 1):
+        n = float(sizes[plan.groups == g].sum())
+        mean = float((sizes * success)[plan.groups == g].sum())
+        spread = math.sqrt(max(mean * (1 - mean / n), 0.0)) * _NODES
+        counts.append((np.clip(np.floor(mean + spread + 0.5), 0, n), n))
+    (negative, n0), (positive, n1) = counts
+    low = mean_lower(positive, n1, alpha / 2)[:, None]
+    high = mean_upper(negative, n0, alpha / 2)[None, :]
+    with np.errstate(divide="ignore"):
+        ratio = np.maximum(np.log(low) - np.log(high), np.log1p(-high) - np.log1p(-low))
+    return float(np.maximum(ratio, 0.0).mean())
+
+
+def _log_ratio(numerator: float, denominator: float) -> float:
+    return math.log(numerator / denominator) if numerator > 0 and denominator > 0 else 0.0

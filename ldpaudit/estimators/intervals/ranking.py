@@ -1,0 +1,151 @@
+"""AUC, and the true-positive rate at a small false-positive rate, with finite-sample bounds.
+
+Every bound here holds given how many positives and negatives there are, for scores that were fixed
+before the rows were seen, with no other assumption than independent rows.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.stats import binom, rankdata
+
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
+
+_SMALLEST = 1e-12
+
+Scores = npt.NDArray[np.floating[Any]]
+
+
+def auc(positives: Scores, negatives: Scores) -> float:
+    """Return the share of pairs in which the positive scores higher, ties counted half.
+
+    Parameters
+    ----------
+    positives, negatives : float arrays of shape (n₁,) and (n₀,)
+        Scores; ½ where either is empty.
+    """
+    if len(positives) == 0 or len(negatives) == 0:
+        return 0.5
+    ranks = rankdata(np.concatenate([positives, negatives]))[: len(positives)]
+    n = len(positives)
+    above = float(ranks.sum()) - n * (n + 1) / 2
+    return above / (n * len(negatives))
+
+
+def auc_lower(value: float, pairs: int, alpha: float) -> float:
+    """Return a lower confidence bound of the AUC at level 1 − alpha.
+
+    The smallest θ with pairs · KL(value ‖ θ) ≤ log(1/alpha), KL between Bernoulli distributions.
+    The empirical AUC is an average of averages over ``pairs`` disjoint pairs, so its moment
+    generating function, and with it Chernoff's bound, is at most that of one such average.
+
+    Parameters
+    ----------
+    value : float
+        The empirical AUC.
+    pairs : int
+        min(n₁, n₀).
+    alpha : float
+        One-sided error probability in (0, 1).
+
+    References
+    ----------
+    Hoeffding (1963), section 5 (U-statistics) with Theorem 1 in its relative-entropy form.
+    """
+    if pairs == 0 or value <= _SMALLEST:
+        return 0.0
+    budget = math.log(1.0 / alpha) / pairs
+    if value >= 1.0 - _SMALLEST:
+        # KL(1 ‖ θ) = log(1/θ); a value within rounding of 1 is taken as just below it.
+        return math.exp(-budget) * (1.0 - _SMALLEST)
+
+    def excess(theta: float) -> float:
+        return _bernoulli_kl(value, theta) - budget
+
+    least = value * _SMALLEST
+    return 0.0 if excess(least) <= 0 else float(brentq(excess, least, value))
+
+
+def auc_upper(value: float, pairs: int, alpha: float) -> float:
+    """Return an upper confidence bound of the AUC at level 1 − alpha; see :func:`auc_lower`."""
+    return 1.0 - auc_lower(1.0 - value, pairs, alpha)
+
+
+def _bernoulli_kl(p: float, q: float) -> float:
+    return p * math.log(p / q) + (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
+
+
+@dataclass(frozen=True)
+class RateInterval:
+    """A rate with its interval and the smallest non-empty cell it was counted from."""
+
+    value: float
+    low: float
+    high: float
+    smallest_cell: int
+
+
+def tpr_at_fpr(positives: Scores, negatives: Scores, fpr: float, alpha: float) -> RateInterval:
+    """Return the best true-positive rate of a threshold with at most this false-positive rate.
+
+    The lower end: take the threshold t, a negative's score, whose population false-positive rate
+    P(score > t) is at most ``fpr`` except with probability alpha/4 (an order-statistic tolerance
+    bound), and count the positives above it (Clopper–Pearson at alpha/4). The upper end: likewise
+    a threshold whose P(score ≥ t) is at least ``fpr``. Positives are independent of negatives.
+
+    Parameters
+    ----------
+    positives, negatives : float arrays of shape (n₁,) and (n₀,)
+        Scores.
+    fpr : float
+        The false-positive rate in (0, 1).
+    alpha : float
+        Error probability of both ends together.
+
+    Returns
+    -------
+    RateInterval
+        Its value uses the empirical threshold; [0, 1] around 0 where there are no positives.
+
+    References
+    ----------
+    Wilks (1941), one-sided tolerance limits from order statistics.
+    """
+    n1, n0 = len(positives), len(negatives)
+    if n1 == 0 or n0 == 0:
+        return RateInterval(0.0, 0.0, 1.0, 0)
+    ranked = -np.sort(-np.asarray(negatives))
+    strict = _strict_rank(n0, fpr, alpha / 4)
+    loose = _loose_rank(n0, fpr, alpha / 4)
+    sure = 0 if strict == 0 else int((positives > ranked[strict - 1]).sum())
+    most = n1 if loose > n0 else int((positives >= ranked[loose - 1]).sum())
+    typical = int((positives > ranked[math.floor(fpr * n0)]).sum())
+    cells = [c for count in (sure, most, typical) for c in (count, n1 - count) if c > 0]
+    return RateInterval(
+        typical / n1,
+        float(clopper_pearson_lower(sure, n1, alpha / 4)),
+        float(clopper_pearson_upper(most, n1, alpha / 4)),
+        min(cells),
+    )
+
+
+def _strict_rank(n0: int, fpr: float, alpha: float) -> int:
+    """Return the largest r such that P(score > r-th largest) ≤ fpr except with prob. alpha."""
+    # The tail mass above the r-th largest is at most a Beta(r, n₀ − r + 1) variable; it exceeds
+    # fpr with probability at most P(Bin(n₀, fpr) ≤ r − 1).
+    rank = int(binom.ppf(alpha, n0, fpr))
+    while rank > 0 and binom.cdf(rank - 1, n0, fpr) > alpha:
+        rank -= 1
+    return rank
+
+
+def _loose_rank(n0: int, fpr: float, alpha: float) -> int:
+    """Return the smallest r such that P(score ≥ r-th largest) ≥ fpr except with prob. alpha."""
+    rank = int(binom.isf(alpha, n0, fpr)) + 1
+    while rank <= n0 and binom.sf(rank - 1, n0, fpr) > alpha:
+        rank += 1
+    return max(rank, math.floor(fpr * n0) + 1)

@@ -1,0 +1,4 @@
+"""What any attack on labels can reach: exact values and ceilings.
+
+In: posteriors and channels. Out: accuracies and advantages.
+"""

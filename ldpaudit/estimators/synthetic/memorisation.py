@@ -1,0 +1,213 @@
+"""Memorisation: are synthetic rows nearer to a generator's training rows than to others?
+
+Synthetic rows are not independent given the two sets of records: a hundred of them may sit at one
+record, so counting them as a hundred coin flips accuses generators that never saw a record. Here
+each *record* has one say, and what is random is which of two exchangeable records was trained on.
+
+Where only few synthetic rows are copies most pairs say nothing, and drown those that do. So the
+pairs that are most one-sided, one record far nearer to a synthetic row than the other, are counted
+on their own as well. Which pairs these are does not depend on which record was trained on.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binom
+
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
+from ldpaudit.estimators.neighbors.closest_records import (
+    check_points,
+    closest_records,
+    exact_copies,
+)
+from ldpaudit.release import BoolArray, Float32Array, FloatArray
+
+MIN_PAIRS = 20
+"""With fewer pairs of records nothing is said."""
+FEWEST_ONE_SIDED = 8
+"""The fewest pairs that are counted on their own: eight of eight are 0.4 % by chance."""
+
+
+@dataclass(frozen=True)
+class PairWins:
+    """Pairs that prefer one of their records, and those of them that prefer the training one."""
+
+    decisive: int
+    wins: int
+
+    @property
+    def p_value(self) -> float:
+        """P(as many wins or more) of fair coins; 1 without decisive pairs."""
+        return float(binom.sf(self.wins - 1, self.decisive, 0.5))
+
+    def share_lower(self, alpha: float) -> float:
+        """Return the lower confidence bound at 1 − alpha of the chance of a win."""
+        return float(clopper_pearson_lower(self.wins, self.decisive, alpha))
+
+
+@dataclass(frozen=True)
+class MemorisationCounts:
+    """Pairs of one training and one held-out record, and which of the two synthetic rows prefer.
+
+    Attributes
+    ----------
+    pairs : int
+        Pairs of records.
+    decisive : int
+        Those in which one record is the closest record of more synthetic rows than the other is.
+    wins : int
+        Those of them in which it is the training record.
+    synthetic : int
+        Synthetic rows.
+    nearest_training : int
+        Synthetic rows whose closest record, of all pairs, is a training record. For people: no
+        test can be made of it.
+    training_copies, held_out_copies : int
+        Synthetic rows that are exactly equal to some training record, and to some held-out one.
+    one_sided : tuple of PairWins
+        The tenth, hundredth, … of the pairs, at least 8, with the smallest ratio of the two
+        records' distances to their nearest synthetic rows, ties included: the nearer record is
+        preferred.
+
+    Notes
+    -----
+    Let the 2·pairs records be exchangeable (independent rows of one population, say), and let the
+    synthetic rows depend on them only through the set of rows, not through which of them were
+    trained on: the generator saw none of them. Given the rows in each pair and the synthetic rows,
+    which row of a pair is the training one is a fair coin, independent between pairs. Which record
+    a pair prefers is a function of what is given, and so is how one-sided a pair is. So
+    ``wins`` ~ Binomial(decisive, ½) exactly in each of the counts, however the synthetic rows
+    depend on one another; the counts share the error probability in equal parts.
+
+    If the generator saw the training records but is ε-DP for the exchange of one of them, the coin
+    of each pair has a chance of at most e^ε/(1 + e^ε) given everything else, and ``wins`` is at
+    most such a binomial (Steinke et al. 2023, Theorem 5.2 with δ = 0).
+    """
+
+    pairs: int
+    decisive: int
+    wins: int
+    synthetic: int
+    nearest_training: int
+    training_copies: int
+    held_out_copies: int
+    one_sided: tuple[PairWins, ...] = ()
+
+    @property
+    def families(self) -> tuple[PairWins, ...]:
+        """All pairs, and the most one-sided ones."""
+        return PairWins(self.decisive, self.wins), *self.one_sided
+
+    @property
+    def p_value(self) -> float:
+        """The p-value of "no training record was seen", corrected for the number of counts."""
+        return min(1.0, len(self.families) * min(found.p_value for found in self.families))
+
+    def strongest(self, alpha: float) -> PairWins:
+        """Return the count behind :meth:`share_lower`."""
+        return max(self.families, key=lambda found: found.share_lower(alpha / len(self.families)))
+
+    def share_lower(self, alpha: float) -> float:
+        """Return the lower confidence bound at 1 − alpha of the chance of a win.
+
+        The largest of the counts' bounds, each at its part of alpha, and so of the pairs that it
+        counts. Above ½ it refutes that the generator saw none of the training records. It is exact
+        for that hypothesis; as a size of the effect it is a bound for ε-DP generators (see
+        :meth:`epsilon_lower`).
+        """
+        return self.strongest(alpha).share_lower(alpha / len(self.families))
+
+    def epsilon_lower(self, alpha: float) -> float:
+        """Return the certified lower bound, in nats, of the generator's own ε.
+
+        ε here is that of the training: of exchanging one training row for another row. A lower
+        bound at confidence 1 − alpha, at least 0.
+        """
+        share = self.share_lower(alpha)
+        return max(0.0, math.log(share) - math.log1p(-share)) if 0 < share < 1 else 0.0
+
+
+def count_memorisation(
+    training: Float32Array,
+    held_out: Float32Array,
+    synthetic: Float32Array,
+    rng: np.random.Generator,
+) -> MemorisationCounts:
+    """Pair training with held-out records and count which ones the synthetic rows are near.
+
+    Parameters
+    ----------
+    training, held_out : float32 arrays of shape (n₁, d) and (n₀, d)
+        Coordinates of records of one population; min(n₁, n₀) of each are used, chosen at random.
+        The coordinates must not tell the two apart: a scale, say, must come from both together.
+    synthetic : float32 array of shape (m, d)
+        Coordinates of synthetic rows.
+    rng : numpy.random.Generator
+        Pairs the records at random and puts both members of a pair in random order, so that ties
+        between equal records are broken fairly.
+
+    Raises
+    ------
+    InputError
+        If the widths differ, or a coordinate is not finite.
+    InsufficientDataError
+        If there are fewer than 20 pairs, or no synthetic row.
+    """
+    check_points(training, held_out, synthetic)
+    pairs = min(len(training), len(held_out))
+    if pairs < MIN_PAIRS or len(synthetic) == 0:
+        raise InsufficientDataError(
+            f"Memorisation needs at least {MIN_PAIRS} training and held-out rows and one synthetic "
+            f"row."
+        )
+    members = np.stack(
+        [
+            training[rng.permutation(len(training))[:pairs]],
+            held_out[rng.permutation(len(held_out))[:pairs]],
+        ],
+        axis=1,
+    )
+    first_trained = rng.random(pairs) < 0.5
+    # The search sees the members of a pair in an order that says nothing about their set.
+    members[~first_trained] = members[~first_trained, ::-1]
+    records = members.reshape(2 * pairs, -1)
+    hits = np.bincount(closest_records(synthetic, records), minlength=2 * pairs).reshape(pairs, 2)
+    near = _squared_distances(records, synthetic).reshape(pairs, 2)
+    decisive = hits[:, 0] != hits[:, 1]
+    prefers_first = hits[:, 0] > hits[:, 1]
+    of_training = np.where(first_trained, hits[:, 0], hits[:, 1])
+    return MemorisationCounts(
+        pairs=pairs,
+        decisive=int(decisive.sum()),
+        wins=int((prefers_first == first_trained)[decisive].sum()),
+        synthetic=len(synthetic),
+        nearest_training=int(of_training.sum()),
+        training_copies=int(exact_copies(synthetic, training).sum()),
+        held_out_copies=int(exact_copies(synthetic, held_out).sum()),
+        one_sided=tuple(_one_sided(near, first_trained, size) for size in _sizes(pairs)),
+    )
+
+
+def _squared_distances(records: Float32Array, synthetic: Float32Array) -> FloatArray:
+    """Return each record's squared distance to its nearest synthetic row, exactly 0 for copies."""
+    found = synthetic[closest_records(records, synthetic)]
+    return np.asarray(np.square(records.astype(np.float64) - found).sum(axis=1))
+
+
+def _sizes(pairs: int) -> list[int]:
+    sizes, size = [max(pairs // 10, FEWEST_ONE_SIDED)], pairs // 100
+    while size >= FEWEST_ONE_SIDED:
+        sizes.append(size)
+        size //= 10
+    return sizes
+
+
+def _one_sided(near: FloatArray, first_trained: BoolArray, size: int) -> PairWins:
+    """Count so many pairs, those with the smallest ratio of distances, and their ties."""
+    ratio = near.min(axis=1) / np.maximum(near.max(axis=1), np.finfo(np.float64).tiny)
+    ratio[near[:, 0] == near[:, 1]] = np.inf
+    chosen = np.isfinite(ratio) & (ratio <= np.partition(ratio, size - 1)[size - 1])
+    wins = (near[:, 0] < near[:, 1]) == first_trained
+    return PairWins(int(chosen.sum()), int(wins[chosen].sum()))

@@ -1,0 +1,148 @@
+"""What the two IWP-SGD estimators share: parameters, passes over the rows, the step size."""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ldpaudit.errors import InputError
+from ldpaudit.learners.iwp.sgd import Problem, Progress, StepSize, descend
+from ldpaudit.learners.iwp.step_size import theorem_rule
+from ldpaudit.learners.seeds import Seed, generator
+from ldpaudit.release import FloatArray
+
+Step = float | Literal["theorem"]
+
+
+class IWPEstimator(BaseEstimator):  # type: ignore[misc]
+    """The base of :class:`IWPClassifier` and :class:`IWPRegressor`."""
+
+    noise: Any
+    sigma: float | None
+    ridge: float
+    radius: float
+    step: Step
+    batch_size: int
+    epochs: int
+    shuffle: bool
+    average: bool
+    fit_intercept: bool
+    feature_radius: float | None
+    expected_rows: int | None
+    random_state: Seed
+    theta_: FloatArray
+    mean_: FloatArray
+    n_steps_: int
+
+    def _sigma(self) -> float:
+        declared = getattr(self.noise, "sigma", None)
+        if self.sigma is None:
+            return float(declared or 0.0)
+        if not (math.isfinite(self.sigma) and self.sigma >= 0):
+            raise InputError(f"The 'sigma' parameter must be finite and ≥ 0. Got {self.sigma!r}.")
+        if declared is not None and not math.isclose(self.sigma, declared, rel_tol=1e-9):
+            raise InputError(
+                f"'sigma' and the mechanism must agree: {self.sigma:.6g} against {declared:.6g}."
+            )
+        return float(self.sigma)
+
+    def _check_parameters(self) -> None:
+        for name in ("radius", "batch_size", "epochs"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0):
+                raise InputError(f"The {name!r} parameter must be above 0. Got {value!r} instead.")
+        if not (math.isfinite(self.ridge) and self.ridge >= 0):
+            raise InputError(f"The 'ridge' parameter must be ≥ 0. Got {self.ridge!r} instead.")
+        step: Any = self.step
+        if step == "theorem":
+            if self.ridge == 0:
+                raise InputError(
+                    "The step of Theorem 5.5 needs strong convexity: a 'ridge' above 0. "
+                    "Set one, or give a constant 'step'."
+                )
+        elif isinstance(step, str) or not (math.isfinite(step) and step > 0):
+            raise InputError(
+                f"The 'step' parameter must be 'theorem' or a number above 0. Got {step!r} instead."
+            )
+
+    def _run(self, problem: Problem, rows: "Prepared", epochs: int, *, whole: bool) -> None:
+        """Pass over the rows, on from the parameters there are; ``whole``: nothing will follow."""
+        expected = self.expected_rows or (epochs * len(rows.matrix) if whole else None)
+        step_size = self._step_size(problem, rows, expected)
+        rng = generator(self.random_state)
+        progress = Progress(self.theta_, self.mean_, self.n_steps_)
+        for _ in range(epochs):
+            order = rng.permutation(len(rows.matrix)) if self.shuffle else None
+            progress = descend(
+                problem,
+                rows.matrix,
+                rows.answers,
+                rows.weights,
+                order,
+                step_size,
+                self.batch_size,
+                progress,
+            )
+        self._store(problem, progress)
+
+    def _store(self, problem: Problem, progress: Progress) -> None:
+        self.theta_, self.mean_, self.n_steps_ = progress.theta, progress.mean, progress.steps
+        chosen = progress.mean if self.average else progress.theta
+        self.margin_variance_ = problem.variance(chosen)
+        split = len(chosen) - problem.intercept
+        self.coef_ = chosen[:split]
+        self.intercept_ = float(chosen[split]) if problem.intercept else 0.0
+
+    def _start(self, width: int) -> None:
+        start = Progress.start(width + self.fit_intercept)
+        self.theta_, self.mean_, self.n_steps_ = start.theta, start.mean, start.steps
+
+    def _step_size(self, problem: Problem, rows: "Prepared", expected: int | None) -> StepSize:
+        if self.step != "theorem":
+            constant = float(self.step)
+            return lambda _: constant
+        rule = theorem_rule(
+            problem,
+            rows.matrix.shape[1],
+            self._feature_radius(problem, rows.matrix),
+            rows.label_factor,
+            self.batch_size,
+        )
+        if expected is None:
+            return rule.at
+        chosen = rule.at(max(math.ceil(expected / self.batch_size), 1))
+        return lambda _: chosen
+
+    def _feature_radius(self, problem: Problem, matrix: FloatArray) -> float:
+        if self.feature_radius is not None:
+            return self.feature_radius
+        declared = getattr(self.noise, "radius", None)
+        if declared is not None:
+            return float(declared)
+        if problem.sigma > 0:
+            raise InputError(
+                "The step of Theorem 5.5 needs the largest norm of a clean feature vector: pass "
+                "'feature_radius', a mechanism that states it, or a constant 'step'."
+            )
+        return float(np.sqrt((matrix**2).sum(axis=1).max()))
+
+
+class Prepared:
+    """Rows ready for the descent.
+
+    Attributes
+    ----------
+    matrix, answers, weights : float64 arrays
+        As :func:`ldpaudit.learners.iwp.sgd.descend` takes them.
+    label_factor : float
+        S̃(S̃ − 1) of the label noise.
+    """
+
+    def __init__(
+        self, matrix: FloatArray, answers: FloatArray, weights: FloatArray, label_factor: float
+    ) -> None:
+        self.matrix = np.ascontiguousarray(matrix)
+        self.answers = answers
+        self.weights = weights
+        self.label_factor = label_factor

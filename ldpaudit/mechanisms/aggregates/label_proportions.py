@@ -1,0 +1,211 @@
+"""Label proportions: only the sum of a bag's labels is released, with or without noise."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.exact_sampling import Randomness
+from ldpaudit.mechanisms.finite import check_codes
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.noise.continuous_release import laplace_release, simulation_generator
+from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.laplace import Laplace
+from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, real, required
+from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
+
+Noise = Literal["none", "laplace", "geometric"]
+Statistic = Literal["proportion", "sum"]
+_NAME: Final = "label-proportions"
+_WORDS: Final = {"laplace": "Laplace noise of scale 1/ε", "geometric": "two-sided geometric noise"}
+
+
+@dataclass(frozen=True)
+class LabelProportions:
+    """Every row of a bag carries the bag's sum of labels, or its proportion, noisy or not.
+
+    One label changes the sum by at most 1, so noise of density ∝ e^{−ε|x|} gives exactly ε. Without
+    noise no ε holds: a bag whose labels are all alike states them.
+
+    Parameters
+    ----------
+    bag : str
+        The column that says which rows belong together.
+    classes : tuple
+        Two labels; the second is the one that is counted.
+    noise : {"none", "laplace", "geometric"}
+        What is added to the sum.
+    target_epsilon : float or None
+        ε > 0 in nats; None without noise.
+    statistic : {"proportion", "sum"}
+        What the label's column holds: the noisy sum divided by the bag's size, or the noisy sum.
+
+    References
+    ----------
+    Busa-Fekete et al. (2024), Auditing Privacy Mechanisms via Label Inference Attacks; Brahmbhatt
+    et al. (2023), Label Differential Privacy via Aggregation: bags alone are not label-DP.
+    """
+
+    bag: str
+    classes: tuple[Label, ...]
+    noise: Noise = "none"
+    target_epsilon: float | None = None
+    statistic: Statistic = "proportion"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", check_classes(self.classes))
+        if len(self.classes) != 2:
+            raise InputError(
+                f"Label proportions must have two classes, of which the second is counted. Got "
+                f"{len(self.classes)}."
+            )
+        if not isinstance(self.bag, str) or not self.bag:
+            raise InputError("The 'bag' parameter must be the name of a column.")
+        for key, value, kind in (
+            ("noise", self.noise, Noise),
+            ("statistic", self.statistic, Statistic),
+        ):
+            allowed = get_args(kind)
+            if value not in allowed:
+                raise InputError(f"The '{key}' parameter must be one of {', '.join(allowed)}.")
+        if (self.noise == "none") != (self.target_epsilon is None):
+            raise InputError("Label proportions must state 'epsilon' where there is noise, only.")
+        if self.target_epsilon is not None:
+            check_epsilon(self.target_epsilon)
+
+    @property
+    def name(self) -> str:
+        """The name in the contract."""
+        return _NAME
+
+    @property
+    def epsilon(self) -> float:
+        """The exact ε in nats; ∞ without noise."""
+        return math.inf if self.target_epsilon is None else self.target_epsilon
+
+    @property
+    def channel(self) -> None:
+        """None: what is released of one row depends on the labels of its whole bag."""
+        return None
+
+    @property
+    def description(self) -> str:
+        """What is released, in words."""
+        if self.noise == "none":
+            return f"the {self.statistic} of each bag's labels, without noise: no finite ε holds"
+        return (
+            f"the {self.statistic} of each bag's labels with {_WORDS[self.noise]}: "
+            f"ε = {self.epsilon:.6g} nats"
+        )
+
+    @cached_property
+    def _neighbours(self) -> Laplace | DiscreteLaplace | None:
+        """The noise as a mechanism on two neighbouring sums, 0 and 1."""
+        if self.noise == "laplace":
+            return Laplace(LabelRange(0, 1), self.epsilon)
+        return DiscreteLaplace(LabelRange(0, 1, 1), self.epsilon) if self.noise != "none" else None
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats; 1 without noise."""
+        return 1.0 if self._neighbours is None else self._neighbours.delta(epsilon)
+
+    def rdp(self, alpha: float) -> float:
+        """Return its Rényi label-DP parameter at order α > 0, in nats; ∞ without noise."""
+        return math.inf if self._neighbours is None else self._neighbours.rdp(alpha)
+
+    def likelihood(self, released: FloatArray, size: int) -> FloatArray:
+        """Return log P(released | true sum) up to a constant.
+
+        Parameters
+        ----------
+        released : float64 array of shape (b,)
+            Released sums of bags of one size.
+        size : int
+            Rows of a bag.
+
+        Returns
+        -------
+        float64 array of shape (b, size + 1)
+            For sums 0 … size; −∞ for a sum that cannot be.
+        """
+        distance = np.abs(np.asarray(released)[:, None] - np.arange(size + 1)[None, :])
+        if self.noise == "none":
+            return np.where(distance < 0.5, 0.0, -np.inf)
+        return np.asarray(-self.epsilon * distance)
+
+    def noise_cdf(self, x: FloatArray) -> FloatArray:
+        """Return P(noise ≤ x) of the declared noise, float64 of the shape of ``x``."""
+        x = np.asarray(x, dtype=np.float64)
+        if self.noise == "none":
+            return (x >= 0).astype(np.float64)
+        if self.noise == "laplace":
+            tail = 0.5 * np.exp(-self.epsilon * np.abs(x))
+            return np.where(x < 0, tail, 1 - tail)
+        whole, q = np.floor(x), math.exp(-self.epsilon)
+        low, high = q ** np.maximum(-whole, 0) / (1 + q), q ** (np.maximum(whole, -1) + 1) / (1 + q)
+        return np.where(whole < 0, low, 1 - high)
+
+    def release(
+        self,
+        labels: IntArray,
+        members: IndexArray,
+        rng: Randomness = None,
+        *,
+        simulation: bool = False,
+    ) -> FloatArray:
+        """Release the labels of bags.
+
+        Parameters
+        ----------
+        labels : int32 array of shape (n,)
+            Codes of the true labels, 0 or 1.
+        members : int64 array of shape (n,)
+            The bag of each row, 0 … b − 1, every one of at least two rows.
+        rng : numpy.random.Generator or BitSource, optional
+            The source of randomness of geometric noise; default: the operating system.
+        simulation : bool
+            Whether floating-point Laplace noise is acceptable because nothing will be released.
+
+        Returns
+        -------
+        float64 array of shape (n,)
+            The bag's noisy proportion or sum, in each of its rows.
+        """
+        codes = check_codes(labels, 2)
+        sizes = np.bincount(members)
+        sums = np.bincount(members, weights=codes, minlength=len(sizes)).astype(np.float64)
+        noisy = self._noisy(sums, rng, simulation)
+        return np.asarray((noisy / sizes if self.statistic == "proportion" else noisy)[members])
+
+    def _noisy(self, sums: FloatArray, rng: Randomness, simulation: bool) -> FloatArray:
+        if self.noise == "none":
+            return sums
+        if isinstance(self._neighbours, DiscreteLaplace):
+            return np.asarray(sums + self._neighbours.law.draw(len(sums), rng), dtype=np.float64)
+        if not simulation:
+            return laplace_release(sums, 1 / self.epsilon, 1.0)
+        return np.asarray(sums + simulation_generator(rng).laplace(0, 1 / self.epsilon, len(sums)))
+
+    def declaration(self) -> Mapping[str, Any]:
+        """Return the parameters of the declaration."""
+        stated: dict[str, Any] = {"bag": self.bag, "classes": list(self.classes)}
+        stated |= {"noise": self.noise, "statistic": self.statistic}
+        return stated if self.target_epsilon is None else stated | {"epsilon": self.target_epsilon}
+
+    @classmethod
+    def from_parameters(
+        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
+    ) -> "LabelProportions":
+        """Build it from a declaration."""
+        only_known(parameters, {"bag", "classes", "noise", "epsilon", "statistic"}, _NAME)
+        return cls(
+            required(parameters, "bag", _NAME),
+            tuple(parameters.get("classes") or classes),
+            parameters.get("noise", "none"),
+            real(parameters, "epsilon"),
+            parameters.get("statistic", "proportion"),
+        )

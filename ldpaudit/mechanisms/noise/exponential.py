@@ -1,0 +1,319 @@
+"""The exponential mechanism on numeric labels: Laplace noise restricted to the labels' range.
+
+The usual proof grants ε where the density is e^{−ε|ŷ−y|/(2Δ)} up to a factor. The exact ε of that
+mechanism is ε/2: its factor is the same for the lowest and the highest label, and these two are
+the worst pair, because the family has a monotone likelihood ratio. So the scale Δ/ε is enough for
+ε, half of what the proof asks for.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammainc
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.exact_sampling import Randomness
+from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.losses import Loss
+from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges
+from ldpaudit.mechanisms.noise.continuous_release import REASON, simulation_generator
+from ldpaudit.mechanisms.parameters import (
+    check_epsilon,
+    check_prior,
+    epsilon_or_scale,
+    only_known,
+)
+from ldpaudit.release import FloatArray, Label
+
+_LARGEST_MATRIX: Final = 4096
+
+
+@dataclass(frozen=True)
+class DiscreteExponential(FiniteMechanism):
+    """ŷ on the labels' grid with P(ŷ | y) ∝ e^{−|ŷ−y|/b} and b = (high − low)/ε, ε exact.
+
+    Parameters
+    ----------
+    labels : LabelRange
+        The labels, with a step.
+    target_epsilon : float
+        The exact ε > 0 in nats.
+
+    References
+    ----------
+    McSherry and Talwar (2007); Ghazi et al. (2023), Definition 26 and appendix F, where the scale
+    is 2Δ/ε: :meth:`standard`.
+    """
+
+    labels: LabelRange
+    target_epsilon: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.target_epsilon)
+        if self.labels.steps >= _LARGEST_MATRIX:
+            raise InputError(f"This mechanism takes at most {_LARGEST_MATRIX} labels.")
+
+    @classmethod
+    def standard(cls, labels: LabelRange, epsilon: float) -> "DiscreteExponential":
+        """Build it as the usual proof has it, with scale 2Δ/ε: its exact ε is half of this ε."""
+        return cls(labels, check_epsilon(epsilon) / 2)
+
+    @property
+    def name(self) -> str:
+        """The name in the contract."""
+        return "exponential"
+
+    @property
+    def epsilon(self) -> float:
+        """The exact ε in nats."""
+        return self.target_epsilon
+
+    @property
+    def scale(self) -> float:
+        """The scale b of the weights, in units of the label."""
+        return self.labels.width / self.epsilon
+
+    @property
+    def description(self) -> str:
+        """Its parametrisations in words."""
+        return (
+            f"exponential mechanism on {self.labels.steps + 1} labels, scale {self.scale:.6g}: "
+            f"ε = {self.epsilon:.6g} nats exactly, {2 * self.epsilon:.6g} by the usual proof"
+        )
+
+    @cached_property
+    def channel(self) -> Channel:
+        """The k × k channel."""
+        place = np.arange(self.labels.steps + 1)
+        distance = np.abs(place[None, :] - place[:, None])
+        weights = np.exp(-self.epsilon / self.labels.steps * distance)
+        matrix = weights / weights.sum(axis=1, keepdims=True)
+        return Channel(matrix, self.labels.classes, self.labels.classes)
+
+    @cached_property
+    def _extremes(self) -> Channel:
+        """The channel of the lowest and the highest label, the worst pair."""
+        outputs = tuple(range(self.labels.steps + 1))
+        return Channel(self.channel.matrix[[0, -1]], (0, 1), outputs)
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
+        return self._extremes.delta(epsilon)
+
+    def rdp(self, alpha: float) -> float:
+        """Return its Rényi label-DP parameter at order α > 0, in nats."""
+        return self._extremes.rdp(alpha)
+
+    def declaration(self) -> Mapping[str, Any]:
+        """Return the parameters of the declaration."""
+        return self.labels.declaration() | {"epsilon": self.epsilon}
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """ŷ anywhere in [low, high] with density ∝ e^{−|ŷ−y|/b} and b = (high − low)/ε, ε exact.
+
+    Parameters
+    ----------
+    labels : LabelRange
+        The labels' range.
+    epsilon : float
+        The exact ε > 0 in nats.
+
+    References
+    ----------
+    As :class:`DiscreteExponential`.
+    """
+
+    labels: LabelRange
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+
+    @classmethod
+    def standard(cls, labels: LabelRange, epsilon: float) -> "Exponential":
+        """Build it as the usual proof has it, with scale 2Δ/ε: its exact ε is half of this ε."""
+        return cls(labels, check_epsilon(epsilon) / 2)
+
+    @property
+    def name(self) -> str:
+        """The name in the contract."""
+        return "exponential"
+
+    @property
+    def channel(self) -> None:
+        """None: the outputs are real numbers."""
+        return None
+
+    @property
+    def scale(self) -> float:
+        """The scale b of the density, in units of the label."""
+        return self.labels.width / self.epsilon
+
+    @property
+    def description(self) -> str:
+        """Its parametrisations in words."""
+        return (
+            f"exponential mechanism on a range of numbers, scale {self.scale:.6g}: "
+            f"ε = {self.epsilon:.6g} nats exactly, {2 * self.epsilon:.6g} by the usual proof"
+        )
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
+        if epsilon >= self.epsilon:
+            return 0.0
+        # The densities of the extreme labels cross at x = b(ε − ε')/2 above the lowest label.
+        cross = (self.epsilon - epsilon) / 2
+        mass = -math.expm1(-self.epsilon)
+        return (-math.expm1(-cross) - math.exp(epsilon - self.epsilon) * math.expm1(cross)) / mass
+
+    def rdp(self, alpha: float) -> float:
+        """Return the Rényi divergence of the two extreme labels at order α > 0, in nats."""
+        if not alpha > 0:
+            raise InputError(f"The order alpha must be above 0, got {alpha}.")
+        epsilon, mass = self.epsilon, -math.expm1(-self.epsilon)
+        if math.isinf(alpha):
+            return epsilon
+        if alpha == 1:
+            return epsilon - 2 * (1 - epsilon * math.exp(-epsilon) / mass)
+        # ∫ p^α q^{1−α} = e^{(α−1)ε} (1 − e^{(1−2α)ε}) / ((2α−1)(1 − e^{−ε})).
+        odd = 2 * alpha - 1
+        ratio = epsilon if odd == 0 else -math.expm1(-odd * epsilon) / odd
+        return max(epsilon + math.log(ratio / mass) / (alpha - 1), 0.0)
+
+    def declaration(self) -> Mapping[str, Any]:
+        """Return the parameters of the declaration."""
+        return self.labels.declaration() | {"epsilon": self.epsilon}
+
+    def _moment(self, order: int, room: FloatArray) -> FloatArray:
+        """Return ∫ from 0 to room of t^order e^{−t/b} dt."""
+        whole = math.factorial(order) * self.scale ** (order + 1)
+        return np.asarray(whole * gammainc(order + 1, room / self.scale))
+
+    def _deviations(self, labels: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return E(ŷ − y), E|ŷ − y| and E(ŷ − y)², each float64 of shape (k,)."""
+        values = self.labels.values if labels is None else self.labels.check(labels)
+        below, above = values - self.labels.low, self.labels.high - values
+        mass = self._moment(0, below) + self._moment(0, above)
+        up, down = self._moment(1, above) / mass, self._moment(1, below) / mass
+        square = (self._moment(2, below) + self._moment(2, above)) / mass
+        return up - down, up + down, square
+
+    def bias(self, labels: FloatArray | None = None) -> FloatArray:
+        """Return E[ŷ | y] − y for label values (default: the grid), float64 of shape (k,)."""
+        return self._deviations(labels)[0]
+
+    def variance(self, labels: FloatArray | None = None) -> FloatArray:
+        """Return Var[ŷ | y] for label values (default: the grid), float64 of shape (k,)."""
+        mean, _, square = self._deviations(labels)
+        return np.asarray(square - mean**2)
+
+    def expected_loss(
+        self,
+        prior: Sequence[float] | FloatArray,
+        name: Loss = "squared",
+        labels: FloatArray | None = None,
+    ) -> float:
+        """Return E[ℓ(ŷ, y)] for y drawn from a prior of shape (k,); squared is ½(ŷ − y)²."""
+        values = self.labels.values if labels is None else self.labels.check(labels)
+        weights = check_prior(prior, len(values))
+        _, absolute, square = self._deviations(values)
+        if name == "squared":
+            return float(weights @ square) / 2
+        if name == "absolute":
+            return float(weights @ absolute)
+        if name != "poisson":
+            raise InputError(f"The loss must be squared, absolute or poisson. Got {name!r}.")
+        return float(sum(w * self._poisson(float(y)) for w, y in zip(weights, values, strict=True)))
+
+    def _poisson(self, y: float) -> float:
+        if self.labels.low < 0:
+            raise InputError("The Poisson log loss must be used with labels that are not negative.")
+        mean = y + float(self.bias(np.array([y]))[0])
+        if y == 0:
+            return mean
+        from scipy.integrate import quad
+
+        def integrand(x: float) -> float:
+            return math.log(x) * math.exp(-abs(x - y) / self.scale) if x > 0 else 0.0
+
+        ends = sorted({self.labels.low, y, self.labels.high})
+        parts = [quad(integrand, a, b, epsabs=1e-12) for a, b in pairwise(ends)]
+        mass = self._moment(0, np.array([y - self.labels.low, self.labels.high - y])).sum()
+        return mean - y * float(sum(part[0] for part in parts) / mass)
+
+    def density(self, outputs: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return the density of each output under each label, float64 of shape (k, m)."""
+        values = self.labels.check(labels)
+        mass = self._moment(0, values - self.labels.low) + self._moment(
+            0, self.labels.high - values
+        )
+        outputs = np.asarray(outputs, dtype=np.float64)
+        distance = np.abs(outputs[None, :] - values[:, None])
+        inside = (outputs >= self.labels.low) & (outputs <= self.labels.high)
+        return np.where(inside, np.exp(-distance / self.scale) / mass[:, None], 0.0)
+
+    def release(
+        self, labels: npt.ArrayLike, rng: Randomness = None, *, simulation: bool = False
+    ) -> FloatArray:
+        """Release label values by floating-point noise, in simulations only; float64 (n,)."""
+        values = self.labels.check(labels)
+        if not simulation:
+            raise InputError(REASON)
+        uniform = simulation_generator(rng).random(len(values))
+        below = self._moment(0, values - self.labels.low) / self.scale
+        above = self._moment(0, self.labels.high - values) / self.scale
+        place = uniform * (below + above) - below
+        drawn = values - np.sign(place) * self.scale * np.log1p(-np.abs(place))
+        return np.clip(drawn, self.labels.low, self.labels.high)
+
+    def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
+        """Return the channel from labels to bins of the output: post-processing, never above ε.
+
+        Parameters
+        ----------
+        edges : sequence of float, increasing
+            m − 1 bounds of m bins: up to and with the first, …, above the last.
+        labels : float64 array of shape (k,), optional
+            Label values; default: all labels of the grid.
+
+        Returns
+        -------
+        Channel
+            With outputs 0 … m − 1.
+        """
+        values = self.labels.values if labels is None else self.labels.check(labels)
+        cuts = np.clip(check_edges(edges), self.labels.low, self.labels.high)
+        left = self._moment(0, values - self.labels.low)[:, None]
+        right = self._moment(0, self.labels.high - values)[:, None]
+        offset = cuts[None, :] - values[:, None]
+        inside = self._moment(0, np.abs(offset))
+        below = np.where(offset < 0, left - inside, left + inside)
+        above = np.where(offset < 0, right + inside, right - inside)
+        return binned_channel(
+            below / (left + right), above / (left + right), tuple(values.tolist())
+        )
+
+
+class ExponentialFamily:
+    """Both forms under their one name in the contract."""
+
+    @staticmethod
+    def from_parameters(
+        parameters: Mapping[str, Any],
+        classes: tuple[Label, ...],  # noqa: ARG004
+    ) -> DiscreteExponential | Exponential:
+        """Build the discrete form where a step is declared, else the continuous one."""
+        only_known(parameters, {"low", "high", "step", "epsilon", "scale"}, "exponential")
+        labels = LabelRange.from_parameters(parameters)
+        epsilon = epsilon_or_scale(parameters, labels.width, "exponential")
+        return (Exponential if labels.step is None else DiscreteExponential)(labels, epsilon)

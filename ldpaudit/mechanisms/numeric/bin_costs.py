@@ -1,0 +1,236 @@
+"""What the bins of RR-on-Bins cost, and which partition is cheapest at a price per bin.
+
+L(bin) = min_m Σ_y p_y e^{ε·1[y in bin]} ℓ(m, y). Losses are counted from that of releasing each
+label as it is (which changes nothing but the Poisson log loss, and makes costs non-negative).
+"""
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from scipy.special import xlogy
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.losses import Loss
+from ldpaudit.mechanisms.numeric.median_bins import MedianPaths
+from ldpaudit.release import FloatArray, IndexArray
+
+_LARGEST_TABLE = 2000
+_COARSE = 500
+
+
+class BinCosts(Protocol):
+    """The costs of all bins of k labels."""
+
+    def cost(self, first: int, last: int) -> float:
+        """Return the cost of the bin first … last."""
+
+    def output(self, first: int, last: int) -> float:
+        """Return the best output of the bin first … last."""
+
+    def cheapest(self, price: float) -> list[int]:
+        """Return the first labels of the bins that minimise Σ (cost − price)."""
+
+    def guess(self, price: float) -> list[int]:
+        """Return the first labels of nearly such bins, in less time."""
+
+
+def bin_costs(name: Loss, labels: FloatArray, prior: FloatArray, growth: float) -> BinCosts:
+    """Return the costs for a loss.
+
+    Parameters
+    ----------
+    name : {"squared", "absolute", "poisson"}
+    labels, prior : float64 arrays of shape (k,)
+    growth : float
+        e^ε − 1.
+    """
+    if name == "squared":
+        return SquaredBinCosts(labels, prior, growth)
+    if name == "absolute":
+        return AbsoluteBinCosts(labels, prior, growth)
+    if name == "poisson":
+        return PoissonBinCosts(labels, prior, growth)
+    raise InputError(f"The loss must be squared, absolute or poisson. Got {name!r} instead.")
+
+
+def _cumulative(values: FloatArray) -> FloatArray:
+    return np.concatenate([[0.0], np.cumsum(values)])
+
+
+class PartitionCosts(ABC):
+    """Costs that come by the vector: dynamic programming over partitions in O(k²)."""
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self._tables: dict[int, list[FloatArray]] = {}
+
+    @abstractmethod
+    def ending_at(self, last: int, starts: slice | IndexArray) -> FloatArray:
+        """Return the costs of the bins that end with ``last``, for many first labels."""
+
+    def cost(self, first: int, last: int) -> float:
+        """Return the cost of the bin first … last."""
+        return float(self.ending_at(last, slice(first, first + 1))[0])
+
+    def cheapest(self, price: float) -> list[int]:
+        """Return the first labels of the bins that minimise Σ (cost − price)."""
+        if self._k <= _LARGEST_TABLE:
+            return self._restricted(price, self._k)
+        return cheapest_partition(
+            lambda end: self.ending_at(end - 1, slice(0, end)), self._k, price
+        )
+
+    def guess(self, price: float) -> list[int]:
+        """Return the same for bins that may begin at every 1/500 of the labels only."""
+        return self._restricted(price, min(self._k, _COARSE))
+
+    def _restricted(self, price: float, pieces: int) -> list[int]:
+        cuts = np.linspace(0, self._k, pieces + 1).astype(np.int64)
+        if pieces not in self._tables:
+            self._tables[pieces] = [
+                self.ending_at(int(cuts[end]) - 1, cuts[:end]) for end in range(1, pieces + 1)
+            ]
+        table = self._tables[pieces]
+        starts = cheapest_partition(lambda end: table[end - 1], pieces, price)
+        return [int(cuts[start]) for start in starts]
+
+
+def cheapest_partition(
+    ending_at: Callable[[int], FloatArray], pieces: int, price: float
+) -> list[int]:
+    """Minimise Σ (cost − price) over the partitions of 0 … pieces − 1 into neighbours.
+
+    Parameters
+    ----------
+    ending_at : callable
+        For an end from 1 to ``pieces``, the costs of the bins start … end − 1, shape (end,).
+    pieces : int
+        How many pieces there are.
+    price : float
+        What each bin brings.
+
+    Returns
+    -------
+    list of int
+        Where each bin starts.
+    """
+    value = np.zeros(pieces + 1)
+    start = np.zeros(pieces + 1, dtype=np.int64)
+    for end in range(1, pieces + 1):
+        candidates = ending_at(end) + value[:end]
+        start[end] = best = int(candidates.argmin())
+        value[end] = candidates[best] - price
+    starts, end = [], pieces
+    while end > 0:
+        end = int(start[end])
+        starts.append(end)
+    return starts[::-1]
+
+
+class SquaredBinCosts(PartitionCosts):
+    """½(m − y)²: the best output is the weighted mean."""
+
+    def __init__(self, labels: FloatArray, prior: FloatArray, growth: float) -> None:
+        super().__init__(len(labels))
+        self._mean = float(prior @ labels)
+        centred = labels - self._mean
+        self._mass = growth * _cumulative(prior)
+        self._first = growth * _cumulative(prior * centred)
+        self._second = 0.5 * growth * _cumulative(prior * centred**2)
+        self._all = 0.5 * float(prior @ centred**2)
+
+    def ending_at(self, last: int, starts: slice | IndexArray) -> FloatArray:
+        """Return ½(second moment − first²/mass) of each bin's weights."""
+        end = last + 1
+        costs = self._first[end] - self._first[starts]
+        costs *= costs
+        costs /= (1 + self._mass[end]) - self._mass[starts]
+        costs *= -0.5
+        costs -= self._second[starts]
+        costs += self._all + self._second[end]
+        return np.asarray(costs)
+
+    def output(self, first: int, last: int) -> float:
+        """Return the weighted mean."""
+        moment = self._first[last + 1] - self._first[first]
+        return float(self._mean + moment / (1 + self._mass[last + 1] - self._mass[first]))
+
+
+class PoissonBinCosts(PartitionCosts):
+    """The Poisson deviance m − y − y log(m/y): the best output is the weighted mean."""
+
+    def __init__(self, labels: FloatArray, prior: FloatArray, growth: float) -> None:
+        if labels[0] < 0:
+            raise InputError("The Poisson log loss must be used with labels that are not negative.")
+        super().__init__(len(labels))
+        self._mass = growth * _cumulative(prior)
+        self._moment = growth * _cumulative(prior * labels)
+        self._entropy = growth * _cumulative(prior * xlogy(labels, labels))
+        self._mean = float(prior @ labels)
+        self._all = float(prior @ xlogy(labels, labels))
+
+    def ending_at(self, last: int, starts: slice | IndexArray) -> FloatArray:
+        """Return Σ weight · y log y − moment · log(moment/mass) of each bin's weights."""
+        end = last + 1
+        mass = 1 + self._mass[end] - self._mass[starts]
+        moment = self._mean + self._moment[end] - self._moment[starts]
+        entropy = self._all + self._entropy[end] - self._entropy[starts]
+        return np.asarray(entropy - xlogy(moment, moment / mass))
+
+    def output(self, first: int, last: int) -> float:
+        """Return the weighted mean."""
+        moment = self._mean + self._moment[last + 1] - self._moment[first]
+        return float(moment / (1 + self._mass[last + 1] - self._mass[first]))
+
+
+class AbsoluteBinCosts:
+    """|m − y|: the best output is a weighted median, one of the labels."""
+
+    def __init__(self, labels: FloatArray, prior: FloatArray, growth: float) -> None:
+        self._labels, self._growth = labels, growth
+        self._mass = _cumulative(prior)
+        self._first = _cumulative(prior * labels)
+        self._upto = self._mass[1:].tolist()
+        self._paths = MedianPaths(labels, prior, growth)
+
+    def cost(self, first: int, last: int) -> float:
+        """Return Σ weight · |median − y|."""
+        median, k = self._median(first, last), len(self._labels)
+        inside = min(max(median, first), last + 1)
+        return self._distance(median, 0, median, k) + self._growth * self._distance(
+            median, first, inside, last + 1
+        )
+
+    def output(self, first: int, last: int) -> float:
+        """Return the weighted median."""
+        return float(self._labels[self._median(first, last)])
+
+    def cheapest(self, price: float) -> list[int]:
+        """Return the first labels of the bins that minimise Σ (cost − price)."""
+        return self._paths.starts(self._paths.cheapest(price))
+
+    def guess(self, price: float) -> list[int]:
+        """Return the same."""
+        return self.cheapest(price)
+
+    def _distance(self, median: int, start: int, turn: int, end: int) -> float:
+        """Return Σ p|label[median] − y| over start … end − 1; from ``turn`` on y is not below."""
+        mass, first, label = self._mass, self._first, self._labels[median]
+        below = label * (mass[turn] - mass[start]) - (first[turn] - first[start])
+        above = first[end] - first[turn] - label * (mass[end] - mass[turn])
+        return float(below + above)
+
+    def _median(self, first: int, last: int) -> int:
+        """Return the first label up to which half the weight lies: before, in or after the bin."""
+        extra = self._growth * float(self._mass[last + 1] - self._mass[first])
+        half = 0.5 * (float(self._mass[-1]) + extra)
+        median = bisect_left(self._upto, half)
+        if median >= first:
+            within = (half + self._growth * float(self._mass[first])) / (1 + self._growth)
+            median = max(bisect_left(self._upto, within), first)
+        if median > last:
+            median = max(bisect_left(self._upto, half - extra), last)
+        return min(median, len(self._labels) - 1)

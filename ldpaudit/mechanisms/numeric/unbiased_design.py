@@ -1,0 +1,248 @@
+"""Find the unbiased randomizer of least loss for a prior, with a certificate of how good it is."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.losses import Loss
+from ldpaudit.mechanisms.losses import loss as loss_of
+from ldpaudit.mechanisms.numeric.interval.arcs import IntervalArcs
+from ldpaudit.mechanisms.numeric.interval.columns import (
+    IntervalColumns,
+    lowered_growth,
+    raised_growth,
+)
+from ldpaudit.mechanisms.numeric.interval.losses import (
+    IntervalLoss,
+    PoissonIntervalLoss,
+    SquaredIntervalLoss,
+)
+from ldpaudit.mechanisms.numeric.interval.program import IntervalSolution, solve_interval_program
+from ldpaudit.mechanisms.numeric.interval.support import interval_mechanism
+from ldpaudit.mechanisms.numeric.mesh_program import design_on_outputs, feasible_outputs
+from ldpaudit.mechanisms.numeric.optimal_unbiased import OptimalUnbiased
+from ldpaudit.mechanisms.numeric.unbiased_bound import squared_loss_bound
+from ldpaudit.mechanisms.parameters import check_epsilon, check_numeric_classes, check_prior
+from ldpaudit.release import FloatArray, Label
+
+Method = Literal["closed-form", "interval-program", "linear-program"]
+
+_TOLERANCE = 1e-12
+_LARGEST_PROGRAM = 2000
+_LARGEST_EPSILON = 28.0
+
+
+@dataclass(frozen=True, eq=False)
+class UnbiasedDesign:
+    """An unbiased randomizer and how far it may be from the best one.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        The randomizer, never above its ε.
+    loss : float
+        Its expected loss under the prior.
+    bound : float
+        A lower bound on the loss of the unbiased randomizers that it was compared with: all ε-DP
+        ones for the squared loss; all on interval columns for the Poisson loss; all with outputs
+        in the stated range for the absolute loss.
+    method : {"closed-form", "interval-program", "linear-program"}
+        How it was found.
+    """
+
+    mechanism: FiniteMechanism
+    loss: float
+    bound: float
+    method: Method
+
+    @property
+    def gap(self) -> float:
+        """How much better a randomizer could be at most, relative to the loss."""
+        return max(self.loss - self.bound, 0.0) / abs(self.loss) if self.loss else 0.0
+
+
+def optimal_unbiased(
+    classes: Sequence[Label],
+    prior: Sequence[float] | FloatArray,
+    epsilon: float,
+    loss: Loss = "squared",
+) -> UnbiasedDesign:
+    """Return the ε-DP unbiased randomizer of least expected loss.
+
+    Parameters
+    ----------
+    classes : sequence of k numbers
+        The labels in increasing order.
+    prior : float64 array of shape (k,)
+        Their probabilities. The randomizer depends on it: it must be public or private itself.
+    epsilon : float
+        ε in nats.
+    loss : {"squared", "absolute", "poisson"}
+        What to minimise. Poisson needs e^ε · (lowest label) > highest label, or no unbiased
+        randomizer has positive outputs. The absolute loss has no optimum over all outputs (they
+        run off to infinity); outputs are kept within those of the debiased randomized response.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range or the loss allows no unbiased randomizer.
+    """
+    labels = check_numeric_classes(classes)
+    values = np.asarray(labels, dtype=np.float64)
+    weights, epsilon = check_prior(prior, len(labels)), check_epsilon(epsilon)
+    lowered_growth(epsilon)
+    if loss == "squared":
+        return _squared(labels, values, weights, epsilon)
+    if loss == "poisson":
+        return _poisson(labels, values, weights, epsilon)
+    if loss == "absolute":
+        outputs = np.union1d(values, feasible_outputs(labels, epsilon, 2))
+        found = design_on_outputs(labels, weights, epsilon, outputs, "absolute")
+        return UnbiasedDesign(found.mechanism, found.loss, found.bound, "linear-program")
+    raise InputError(f"The loss must be squared, absolute or poisson. Got {loss!r} instead.")
+
+
+def closed_form_is_optimal(prior: FloatArray, epsilon: float) -> bool:
+    """Say whether the closed form is the optimum: always for ε ≤ log 2.
+
+    The points (growth · F − growth/2, f(F)) of cumulative probabilities F lie on a circle of
+    radius (e^ε + 1)/2; the closed form is optimal exactly if the chord from the lowest to the
+    highest inner cumulative probability is at most 1.
+
+    Parameters
+    ----------
+    prior : float64 array of shape (k,)
+        Sums to 1.
+    epsilon : float
+        ε in nats.
+    """
+    growth = raised_growth(epsilon)
+    ends = np.array([prior[0], 1 - prior[-1]])
+    height = np.sqrt((1 + growth * ends) * (1 + growth * (1 - ends)))
+    across = growth * (ends[1] - ends[0])
+    return bool(math.hypot(across, height[1] - height[0]) <= 1)
+
+
+def closed_form(
+    labels: FloatArray, prior: FloatArray, growth: float
+) -> tuple[IntervalColumns, float]:
+    """Return the columns of the closed form and its squared loss, for e^ε = 1 + growth.
+
+    A threshold is drawn with probability D_v f_v/K, then the bit "label at or above it" is put
+    through binary randomized response; the outputs are μ − K√(ws/wp) and μ + K√(wp/ws).
+
+    Parameters
+    ----------
+    labels, prior : float64 arrays of shape (k,)
+    growth : float
+        e^ε − 1 > 0.
+    """
+    below = np.cumsum(prior)[:-1]
+    above = np.cumsum(prior[::-1])[::-1][1:]
+    high, low = 1 + growth * above, 1 + growth * below
+    size = np.diff(labels) / growth * np.sqrt(high * low)
+    total = float(size.sum())
+    mean, ratio = float(prior @ labels), np.sqrt(high / low)
+    masses = size / (total * (2 + growth))
+    k, threshold = len(labels), np.arange(1, len(labels))
+    columns = IntervalColumns.ordered(
+        mean + total * np.concatenate([-ratio, 1 / ratio]),
+        np.concatenate([np.zeros(k - 1, dtype=np.int64), threshold]),
+        np.concatenate([threshold - 1, np.full(k - 1, k - 1)]),
+        np.concatenate([masses, masses]),
+    )
+    return columns, 0.5 * (total * total - float(prior @ (labels - mean) ** 2))
+
+
+def _squared(
+    classes: tuple[Label, ...], labels: FloatArray, prior: FloatArray, epsilon: float
+) -> UnbiasedDesign:
+    if closed_form_is_optimal(prior, epsilon):
+        columns, value = closed_form(labels, prior, lowered_growth(epsilon))
+        _, best = closed_form(labels, prior, raised_growth(epsilon))
+        mechanism = OptimalUnbiased(classes, epsilon, columns)
+        return UnbiasedDesign(mechanism, value, min(best, value), "closed-form")
+    mean, scale = float(prior @ labels), float(labels[-1] - labels[0])
+    scaled, growth = (labels - mean) / scale, raised_growth(epsilon)
+    arcs = IntervalArcs(len(labels), growth)
+    _, price = closed_form(scaled, prior, growth)
+    price += 0.5 * float(prior @ scaled**2)
+    columns, solution = _program(
+        scaled, prior, arcs, SquaredIntervalLoss.of(arcs, scaled, prior), price, epsilon
+    )
+    bound = squared_loss_bound(scaled, prior, growth, solution.alpha, solution.beta)
+    value = _expected("squared", columns, scaled, prior, epsilon)
+    moved = IntervalColumns(
+        mean + scale * columns.outputs, columns.first, columns.last, columns.masses
+    )
+    mechanism = OptimalUnbiased(classes, epsilon, moved)
+    return UnbiasedDesign(mechanism, scale**2 * value, scale**2 * bound, "interval-program")
+
+
+def _poisson(
+    classes: tuple[Label, ...], labels: FloatArray, prior: FloatArray, epsilon: float
+) -> UnbiasedDesign:
+    if not 0 < labels[-1] < (1 + lowered_growth(epsilon)) * labels[0]:
+        raise InputError(
+            "An unbiased randomizer with positive outputs, which the Poisson loss needs, exists "
+            "only if the highest label is below e^epsilon times the lowest; use squared loss."
+        )
+    scale, growth = float(labels[-1] - labels[0]), raised_growth(epsilon)
+    scaled = labels / scale
+    arcs = IntervalArcs(len(labels), growth)
+    _, price = closed_form(scaled, prior, growth)
+    columns, solution = _program(
+        scaled, prior, arcs, PoissonIntervalLoss.of(arcs, scaled, prior), price, epsilon
+    )
+    moved = IntervalColumns(scale * columns.outputs, columns.first, columns.last, columns.masses)
+    value = _expected("poisson", moved, labels, prior, epsilon)
+    # The program counts from the loss of releasing each label as it is.
+    perfect = float(prior @ loss_of("poisson", labels, labels))
+    mechanism = OptimalUnbiased(classes, epsilon, moved)
+    return UnbiasedDesign(mechanism, value, perfect + scale * solution.value, "interval-program")
+
+
+def _program(
+    labels: FloatArray,
+    prior: FloatArray,
+    arcs: IntervalArcs,
+    loss: IntervalLoss,
+    price: float,
+    epsilon: float,
+) -> tuple[IntervalColumns, IntervalSolution]:
+    if arcs.k > _LARGEST_PROGRAM:
+        raise InputError(
+            f"The exact program takes at most {_LARGEST_PROGRAM} labels, got {arcs.k}; "
+            f"use a larger step between labels."
+        )
+    if epsilon > _LARGEST_EPSILON:
+        raise InputError(
+            f"The exact program works up to epsilon = {_LARGEST_EPSILON:g}. Got {epsilon:g}; use "
+            f"'debiased-rr', which it approaches."
+        )
+    # Small factorisations are far slower on several threads than on one.
+    with _threads().limit(limits=1):
+        solution = solve_interval_program(labels, arcs, loss, (prior, price), _TOLERANCE)
+        exact = IntervalArcs(arcs.k, lowered_growth(epsilon))
+        curvature = loss.curvature(arcs.columns_of(solution.beta))
+        return interval_mechanism(labels, exact, solution, curvature), solution
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _expected(
+    name: Loss, columns: IntervalColumns, labels: FloatArray, prior: FloatArray, epsilon: float
+) -> float:
+    matrix = columns.matrix(len(labels), lowered_growth(epsilon))
+    losses = loss_of(name, columns.outputs[None, :], labels[:, None])
+    return float(prior @ (matrix * losses).sum(axis=1))

@@ -1,0 +1,216 @@
+"""Gaussian noise on the features and randomized response on the label."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.exact_sampling import Randomness
+from ldpaudit.mechanisms.noise.continuous_release import gaussian_release, simulation_generator
+from ldpaudit.mechanisms.parameters import (
+    check_delta,
+    check_epsilon,
+    check_positive,
+    only_known,
+    required,
+)
+from ldpaudit.mechanisms.response.gaussian import (
+    classical_sigma,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_rdp,
+    gaussian_sigma,
+)
+from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse, lambda_of_epsilon
+from ldpaudit.release import FloatArray, Label
+
+_ON_THE_SPHERE = 1e-9
+
+
+@dataclass(frozen=True)
+class GaussianRR(RandomizedResponse):
+    """x̃ = x + N(0, σ²I) for ‖x‖₂ ≤ R, and ỹ by randomized response with λ, independently.
+
+    The label's own protection is that of randomized response: ``epsilon``, ``delta``, ``rdp`` and
+    ``channel`` speak of the label with the features taken as known. The methods that begin with
+    ``example_`` speak of the whole example (x, y).
+
+    Parameters
+    ----------
+    classes : tuple
+        The k ≥ 2 labels.
+    noise : float
+        λ in [0, 1] of the label.
+    radius : float
+        R > 0, the ℓ2 norm that no feature vector exceeds.
+    sigma : float
+        σ > 0.
+    feature_epsilon, feature_delta : float
+        The (ε, δ) claimed for the features; :meth:`claim_holds` says whether σ is enough.
+
+    References
+    ----------
+    Dufraiche et al., Eq. (1), Propositions 2.2 and 2.3.
+    """
+
+    radius: float = 1.0
+    sigma: float = 1.0
+    feature_epsilon: float = 1.0
+    feature_delta: float = 1e-5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("radius", self.radius)
+        check_positive("sigma", self.sigma)
+        check_epsilon(self.feature_epsilon)
+        check_delta(self.feature_delta)
+
+    @classmethod
+    def calibrated(
+        cls,
+        classes: tuple[Label, ...],
+        label_epsilon: float,
+        feature_epsilon: float,
+        feature_delta: float,
+        radius: float,
+        calibration: str = "exact",
+    ) -> "GaussianRR":
+        """Build it from ε of the label and (ε, δ) of the features.
+
+        Parameters
+        ----------
+        classes : tuple
+            The labels.
+        label_epsilon, feature_epsilon : float
+            Both above 0, in nats.
+        feature_delta : float
+            δ in (0, 1).
+        radius : float
+            R > 0; the sensitivity is 2R.
+        calibration : {"exact", "classical"}
+            The least σ (Balle and Wang 2018), or the classical one, which is too small from
+            ε = 8.42 on (at δ = 1e-5) and too large below.
+        """
+        choices = {"exact": gaussian_sigma, "classical": classical_sigma}
+        if calibration not in choices:
+            raise InputError(f"The calibration must be exact or classical. Got {calibration!r}.")
+        sigma = choices[calibration](feature_epsilon, feature_delta, 2 * radius)
+        noise = lambda_of_epsilon(check_epsilon(label_epsilon), len(classes))
+        return cls(classes, noise, radius, sigma, feature_epsilon, feature_delta)
+
+    @property
+    def name(self) -> str:
+        """The name in the contract."""
+        return "gaussian-rr"
+
+    @property
+    def description(self) -> str:
+        """Its parametrisations in words."""
+        held = "holds" if self.claim_holds() else "does not hold"
+        return (
+            f"Gaussian noise of σ = {self.sigma:.6g} on features of norm at most {self.radius:.6g} "
+            f"(claimed ε = {self.feature_epsilon:.6g} at δ = {self.feature_delta:.3g}, which "
+            f"{held}: exactly {self.exact_feature_epsilon:.6g}) and {super().description}"
+        )
+
+    @cached_property
+    def exact_feature_epsilon(self) -> float:
+        """The exact ε of the features in nats at ``feature_delta``."""
+        return gaussian_epsilon(self.sigma, 2 * self.radius, self.feature_delta)
+
+    def claim_holds(self) -> bool:
+        """Return whether the features are (feature_epsilon, feature_delta)-DP, by exact δ(ε)."""
+        # A relative 1e-9 for the rounding of a declared σ.
+        exact = gaussian_delta(self.sigma, 2 * self.radius, self.feature_epsilon)
+        return exact <= self.feature_delta * (1 + 1e-9)
+
+    def example_delta(self, epsilon: float) -> float:
+        """Return the exact δ(ε) of the whole example, ε ≥ 0 in nats.
+
+        The label's privacy loss is ε_y, −ε_y or 0 and independent of the features', so δ is the
+        Gaussian's, averaged at ε minus that loss.
+        """
+        k, off = len(self.classes), self.noise / len(self.classes)
+        keep = 1 - self.noise + off
+
+        def gauss(at: float) -> float:
+            return gaussian_delta(self.sigma, 2 * self.radius, at)
+
+        if self.noise == 0:
+            return 1.0
+        parts = keep * gauss(epsilon - self.epsilon) + off * gauss(epsilon + self.epsilon)
+        return min(parts + (k - 2) * off * gauss(epsilon), 1.0)
+
+    def example_rdp(self, alpha: float) -> float:
+        """Return the Rényi DP of the whole example at order α, in nats: the two parts' sum."""
+        return self.rdp(alpha) + gaussian_rdp(self.sigma, 2 * self.radius, alpha)
+
+    @property
+    def example_epsilon(self) -> float:
+        """ε_x + ε_y in nats at ``feature_delta`` by simple composition, with the exact ε_x."""
+        return self.exact_feature_epsilon + self.epsilon
+
+    def project(self, features: FloatArray) -> FloatArray:
+        """Return the features with every row shortened to norm R where it is longer; (n, p)."""
+        norms = np.linalg.norm(features, axis=1, keepdims=True)
+        return np.asarray(features * np.minimum(1.0, self.radius / np.maximum(norms, 1e-300)))
+
+    def release_features(
+        self, features: FloatArray, rng: Randomness = None, *, simulation: bool = False
+    ) -> FloatArray:
+        """Release feature vectors.
+
+        Parameters
+        ----------
+        features : float64 array of shape (n, p)
+            Rows of norm at most R.
+        rng : numpy.random.Generator
+            Needed for a simulation.
+        simulation : bool
+            Whether floating-point noise is acceptable because nothing will be released.
+
+        Returns
+        -------
+        float64 array of shape (n, p)
+
+        Raises
+        ------
+        InputError
+            If a row is longer than R or not finite; the rows are counted.
+        MissingDependencyError
+            Without ``simulation``, if OpenDP is not installed.
+        """
+        values = np.asarray(features, dtype=np.float64)
+        if values.ndim != 2:
+            raise InputError("The features must be a matrix with one row per example.")
+        fits = np.linalg.norm(values, axis=1) <= self.radius * (1 + _ON_THE_SPHERE)
+        if not fits.all():
+            raise InputError(
+                f"Every feature vector must have norm at most R; {int((~fits).sum())} row(s) do "
+                f"not. Scale them, or project them onto the ball (--project)."
+            )
+        if not simulation:
+            return gaussian_release(values, self.sigma)
+        generator = simulation_generator(rng)
+        return values + generator.normal(scale=self.sigma, size=values.shape)
+
+    def declaration(self) -> Mapping[str, Any]:
+        """Return the parameters of the declaration."""
+        own = ("radius", "sigma", "feature_epsilon", "feature_delta")
+        return {**super().declaration(), **{key: getattr(self, key) for key in own}}
+
+    @classmethod
+    def from_parameters(
+        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
+    ) -> "GaussianRR":
+        """Build it from a declaration; ``epsilon`` or ``lambda`` speak of the label."""
+        own = ("radius", "sigma", "feature_epsilon", "feature_delta")
+        only_known(parameters, {"classes", "lambda", "epsilon", *own}, "gaussian-rr")
+        stated = [required(parameters, key, "gaussian-rr") for key in own]
+        plain = RandomizedResponse.from_parameters(
+            {key: value for key, value in parameters.items() if key not in own}, classes
+        )
+        return cls(plain.classes, plain.noise, *stated)

@@ -1,0 +1,154 @@
+"""k-ary randomized response, in both of its parametrisations.
+
+ε form: keep the label with probability e^ε/(e^ε + k − 1), else one of the k − 1 others.
+λ form: keep it with probability 1 − λ, else draw uniformly from all k labels.
+They are the same mechanism with ε = log(1 + k(1 − λ)/λ) and λ = k/(k − 1 + e^ε). For two labels
+the probability of a flip is λ/2.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.exact_sampling import Randomness, randomized_response
+from ldpaudit.mechanisms.finite import FiniteMechanism, check_codes
+from ldpaudit.mechanisms.noise.step_loss import step_delta, step_rdp
+from ldpaudit.mechanisms.parameters import AGREEMENT, check_classes, only_known, real
+from ldpaudit.release import IntArray, Label
+
+
+def epsilon_of_lambda(noise: float, k: int) -> float:
+    """Return ε = log(1 + k(1 − λ)/λ) in nats for λ in [0, 1] and k labels (∞ at λ = 0).
+
+    References
+    ----------
+    Busa-Fekete et al. (2023), section 8.1; at λ = 0.01, k = 2 it is log 199 = 5.29 (the paper
+    prints 5.19).
+    """
+    if not 0 <= noise <= 1:
+        raise InputError(f"The 'lambda' parameter must lie in [0, 1]. Got {noise!r} instead.")
+    return math.inf if noise == 0 else math.log1p(k * (1 - noise) / noise)
+
+
+def lambda_of_epsilon(epsilon: float, k: int) -> float:
+    """Return λ = k/(k − 1 + e^ε) for ε > 0 in nats and k labels (0 at ε = ∞)."""
+    if not epsilon > 0:
+        raise InputError(f"The 'epsilon' parameter must be above 0. Got {epsilon!r} instead.")
+    return k * math.exp(-epsilon) / (1 + (k - 1) * math.exp(-epsilon))
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(FiniteMechanism):
+    """Randomized response over ``classes`` with noise λ: T = (1 − λ)I + (λ/k)11ᵀ.
+
+    Parameters
+    ----------
+    classes : tuple
+        The k ≥ 2 labels.
+    noise : float
+        λ in [0, 1], the probability of drawing the label anew, uniformly from all k.
+    """
+
+    classes: tuple[Label, ...]
+    noise: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", check_classes(self.classes))
+        epsilon_of_lambda(self.noise, len(self.classes))
+
+    @classmethod
+    def from_epsilon(cls, classes: tuple[Label, ...], epsilon: float) -> "RandomizedResponse":
+        """Build it from ε > 0 in nats."""
+        return cls(classes, lambda_of_epsilon(epsilon, len(classes)))
+
+    @property
+    def name(self) -> str:
+        """The name in the contract."""
+        return "randomized-response"
+
+    @property
+    def description(self) -> str:
+        """Both parametrisations in words."""
+        k = len(self.classes)
+        keep = 1 - self.noise + self.noise / k
+        return (
+            f"randomized response on {k} labels: λ = {self.noise:.6g}, ε = {self.epsilon:.6g} "
+            f"nats, released label true with probability {keep:.6g}"
+        )
+
+    @property
+    def epsilon(self) -> float:
+        """ε in nats."""
+        return epsilon_of_lambda(self.noise, len(self.classes))
+
+    @cached_property
+    def channel(self) -> Channel:
+        """The k × k channel."""
+        k = len(self.classes)
+        matrix = (1 - self.noise) * np.eye(k) + self.noise / k
+        return Channel(matrix, self.classes, self.classes)
+
+    def declaration(self) -> Mapping[str, Any]:
+        """Return the parameters of the declaration."""
+        return {"classes": list(self.classes), "lambda": self.noise}
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
+        return step_delta(1 - self.noise, self.epsilon, epsilon)
+
+    def rdp(self, alpha: float) -> float:
+        """Return its Rényi label-DP parameter at order α > 0, in nats."""
+        return step_rdp(1 - self.noise, self.epsilon, alpha)
+
+    def sample(self, labels: IntArray, rng: Randomness = None) -> IntArray:
+        """Release labels.
+
+        Parameters
+        ----------
+        labels : int32 array of shape (n,)
+            Codes of the true labels.
+        rng : numpy.random.Generator or BitSource, optional
+            The source of randomness; default: the operating system. A NumPy generator is for
+            simulations, not for a real release.
+
+        Returns
+        -------
+        int32 array of shape (n,)
+        """
+        codes = check_codes(labels, len(self.classes))
+        return randomized_response(codes, self.noise, len(self.classes), rng)
+
+    @classmethod
+    def from_parameters(
+        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
+    ) -> "RandomizedResponse":
+        """Build it from a declaration; ``classes`` stands in where none are declared."""
+        only_known(parameters, {"classes", "lambda", "epsilon"}, "randomized-response")
+        named = check_classes(parameters.get("classes") or classes)
+        return cls(named, _noise(parameters, len(named)))
+
+
+def _noise(parameters: Mapping[str, Any], k: int) -> float:
+    noise, epsilon = real(parameters, "lambda"), real(parameters, "epsilon")
+    if noise is None and epsilon is None:
+        raise InputError("Randomized response must state 'epsilon' or 'lambda'.")
+    if epsilon is None:
+        assert noise is not None
+        epsilon_of_lambda(noise, k)
+        return noise
+    implied = lambda_of_epsilon(epsilon, k)
+    if noise is not None:
+        stated = epsilon_of_lambda(noise, k)
+        if not math.isclose(stated, epsilon, rel_tol=AGREEMENT, abs_tol=AGREEMENT):
+            raise InputError(
+                f"'epsilon' and 'lambda' must agree: lambda = {noise:.6g} on {k} labels means "
+                f"epsilon = {stated:.6g}, but epsilon = {epsilon:.6g} is stated."
+            )
+        return noise
+    return implied

@@ -1,0 +1,179 @@
+"""The frontier of leakage against utility: a point with its intervals for each setting."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ldpaudit.reports.charts.intervals import Sample
+from ldpaudit.reports.charts.specifications import (
+    ACCENT,
+    BEYOND,
+    DASHES,
+    PAPER,
+    WIDE,
+    Axis,
+    Dash,
+    Rule,
+    Spec,
+)
+
+Outcome = Literal["pass", "fail", "other"]
+
+_SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+_SAMPLES: Final[tuple[Sample, ...]] = (
+    "line-0",
+    "line-1",
+    "line-2",
+    "line-3",
+    "line-4",
+    "line-5",
+)
+_LABEL: Final = (62.0, 15.0)
+"""Room of a label in pixels, across and down."""
+MOST_LINES: Final = len(_SHAPES)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One setting: two numbers with their intervals, and how its audit came out.
+
+    Attributes
+    ----------
+    x, y : float
+    x_ends, y_ends : tuple of float
+        The ends of the intervals, around x and y.
+    label : str
+        Written beside it where there is room; empty for none.
+    outcome : {"pass", "fail", "other"}
+        Filled where every draw passed, hollow else, of the second colour where one failed.
+    """
+
+    x: float
+    y: float
+    x_ends: tuple[float, float]
+    y_ends: tuple[float, float]
+    label: str = ""
+    outcome: Outcome = "other"
+
+
+@dataclass(frozen=True)
+class Path:
+    """The settings of one mechanism, in the order of their noise."""
+
+    label: str
+    spots: tuple[Spot, ...]
+
+
+def sample_of(place: int) -> Sample:
+    """Return the sample of the line of the path at ``place``."""
+    return _SAMPLES[place]
+
+
+def shape_of(place: int) -> str:
+    """Return what the marks of the path at ``place`` are called."""
+    return _SHAPES[place].replace("-", " ")
+
+
+def frontier(
+    paths: Sequence[Path],
+    references: tuple[Rule | None, Rule | None],
+    x: Axis,
+    y: Axis,
+    width: int,
+) -> Spec:
+    """Return a chart of paths through two numbers.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        At most :data:`MOST_LINES`.
+    references : two Rules or None
+        A vertical and a horizontal line to compare with.
+    x, y : Axis
+    width : int
+    """
+    x_of, y_of = _on(x), _on(y, vertical=True)
+    plot, tall = width - 60, 330 if width == WIDE else 260
+    layers = _references(references, x_of, y_of)
+    for place, path in enumerate(paths):
+        layers += _path(path, place, x_of, y_of)
+    named = _named(paths, x, y, (plot, tall))
+    text = {"type": "text", "dx": 8, "dy": -9, "align": "left", "fontSize": 11}
+    text |= {"color": "currentColor", "stroke": PAPER, "strokeWidth": 3}
+    at = {"x": x_of | {"field": "x"}, "y": y_of | {"field": "y"}, "text": {"field": "t"}}
+    return {"width": plot, "height": tall, "layer": [*layers, _layer(named, text, at)]}
+
+
+def _named(paths: Sequence[Path], x: Axis, y: Axis, size: tuple[int, int]) -> list[Spec]:
+    """Return the spots whose labels are written: ends of paths first, none over another."""
+    ends = [spot for path in paths for spot in (path.spots[0], path.spots[-1])]
+    between = [spot for path in paths for spot in path.spots[1:-1]]
+    placed: list[tuple[float, float]] = []
+    kept: list[Spec] = []
+    for spot in [*ends, *between]:
+        across = (spot.x - x.low) / (x.high - x.low) * size[0]
+        down = (spot.y - y.low) / (y.high - y.low) * size[1]
+        free = all(abs(across - a) > _LABEL[0] or abs(down - d) > _LABEL[1] for a, d in placed)
+        if spot.label and free:
+            placed.append((across, down))
+            kept.append({"x": spot.x, "y": spot.y, "t": spot.label})
+    return kept
+
+
+def _path(path: Path, place: int, x: Spec, y: Spec) -> list[Spec]:
+    data = [_datum(spot) for spot in path.spots]
+    dash: Dash = place  # type: ignore[assignment]
+    line = {"type": "line", "color": ACCENT, "strokeDash": DASHES[dash], "strokeWidth": 1.6}
+    # Without an order the line would run from left to right instead of by noise.
+    order = {"field": "i", "type": "quantitative"}
+    ordered = [datum | {"i": i} for i, datum in enumerate(data)]
+    rule = {"type": "rule", "strokeWidth": 1.4, "opacity": 0.55}
+    point = {"type": "point", "shape": _SHAPES[place], "size": 75, "strokeWidth": 1.8, "opacity": 1}
+    colour = {"field": "color", "type": "nominal", "scale": None}
+    fill = {"field": "fill", "type": "nominal", "scale": None}
+    at = {"x": x | {"field": "x"}, "y": y | {"field": "y"}}
+    across = {"x": x | {"field": "x0"}, "x2": {"field": "x1"}, "y": at["y"], "stroke": colour}
+    along = {"x": at["x"], "y": y | {"field": "y0"}, "y2": {"field": "y1"}, "stroke": colour}
+    return [
+        _layer(ordered, line, at | {"order": order}),
+        _layer(data, rule, across),
+        _layer(data, rule, along),
+        _layer(data, point, at | {"stroke": colour, "fill": fill}),
+    ]
+
+
+def _datum(spot: Spot) -> Spec:
+    color = BEYOND if spot.outcome == "fail" else ACCENT
+    return {
+        "x": spot.x,
+        "y": spot.y,
+        "x0": spot.x_ends[0],
+        "x1": spot.x_ends[1],
+        "y0": spot.y_ends[0],
+        "y1": spot.y_ends[1],
+        "color": color,
+        "fill": color if spot.outcome == "pass" else PAPER,
+    }
+
+
+def _references(references: tuple[Rule | None, Rule | None], x: Spec, y: Spec) -> list[Spec]:
+    layers = []
+    for rule, name, axis in zip(references, ("x", "y"), (x, y), strict=True):
+        if rule is not None:
+            mark = {"type": "rule", "color": "currentColor", "strokeWidth": 1.4, "opacity": 0.7}
+            mark |= {"strokeDash": DASHES[rule.dash]}
+            layers.append(_layer([{name: rule.at}], mark, {name: axis | {"field": name}}))
+    return layers
+
+
+def _on(axis: Axis, *, vertical: bool = False) -> Spec:
+    ticks: Spec = {"tickCount": 5, "labelFlush": False}
+    if vertical:
+        ticks |= {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end"}
+        ticks |= {"titleX": 0, "titleY": -10, "titleBaseline": "bottom"}
+    scale = {"domain": [axis.low, axis.high], "nice": False, "zero": False}
+    return {"type": "quantitative", "title": axis.title, "scale": scale, "axis": ticks}
+
+
+def _layer(data: Sequence[Spec], mark: Spec, encoding: Spec) -> Spec:
+    return {"data": {"values": list(data)}, "mark": mark, "encoding": encoding}

@@ -1,0 +1,191 @@
+"""Charts of intervals: claimed against measured ε, and attacks against their references."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ldpaudit.reports.charts import specifications as charts
+from ldpaudit.reports.charts.svg import Drawing
+from ldpaudit.reports.text.harmless import brief
+from ldpaudit.reports.text.quantities import Quantity
+from ldpaudit.result import AuditResult
+
+_SHORT: Final = {
+    "attack.prior.accuracy": "majority",
+    "attack.features-only.accuracy": "features",
+    "attack.ceiling.accuracy": "ceiling",
+    "attack.optimum.accuracy": "optimum",
+}
+MOST_MARKS: Final = 14
+"""Rows of a chart; the table beside it holds all."""
+
+_MANY_ALIKE: Final = 12
+
+Cell = str | Quantity
+Sample = Literal[
+    "line-0",
+    "line-1",
+    "line-2",
+    "line-3",
+    "line-4",
+    "line-5",
+    "rule-0",
+    "rule-1",
+    "rule-2",
+    "rule-3",
+    "",
+]
+"""A piece of a line as it is drawn: coloured for a curve, in the page's colour for a rule."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; ``remark`` says what it leaves out."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    remark: str = ""
+
+    @property
+    def usual(self) -> str:
+        """The kind, level and side of most of many numbers, told once under the table; or empty."""
+        words = Counter(c.words for row in self.rows for c in row if isinstance(c, Quantity))
+        found, times = words.most_common(1)[0] if words else ("", 0)
+        return found if times >= _MANY_ALIKE else ""
+
+    @property
+    def usual_mark(self) -> str:
+        """The mark of the usual numbers."""
+        cells = (c for row in self.rows for c in row if isinstance(c, Quantity))
+        return next(c.mark for c in cells if c.words == self.usual)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart and everything that stands for it where it cannot be seen."""
+
+    key: str
+    title: str
+    description: str
+    drawing: Drawing
+    table: Table
+    legend: tuple[tuple[Sample, str], ...] = ()
+
+
+def rule_sample(rule: charts.Rule) -> Sample:
+    """Return the sample of a rule."""
+    samples: tuple[Sample, ...] = ("rule-0", "rule-1", "rule-2", "rule-3")
+    return samples[rule.dash]
+
+
+def epsilon_figure(quantities: Sequence[Quantity], result: AuditResult, claim: str) -> Figure:
+    """Return claimed against measured ε, every method on one axis."""
+    claimed = result.mechanism.epsilon
+    limits = [claimed] if claimed is not None and math.isfinite(claimed) else []
+    drawn = [q for q in quantities if math.isfinite(q.estimate.value)][:MOST_MARKS]
+    ends = [e for q in drawn for e in (q.estimate.value, q.estimate.high) if e is not None]
+    largest = max([*(e for e in ends if math.isfinite(e)), *limits, 0.1])
+    axis = charts.Axis("ε (nats)", 0.0, largest * 1.12)
+    rules = [charts.Rule(limit, f"claimed ε = {claim}", "", 0, True) for limit in limits]
+    refuted = any(c.id == "claimed-epsilon" and c.verdict == "fail" for c in result.checks)
+    rows = [_epsilon_row(q, claimed, refuted=refuted) for q in drawn]
+    title = "Every method on one axis"
+    description = (
+        f"{_claim_words(claim)} {_list(quantities)} A mark to the right of the claim "
+        "refutes it where the check at the corrected level says so; one to the left proves nothing."
+    )
+    drawing = charts.draw(
+        lambda width: charts.intervals(rows, rules, axis, width), title, description, "epsilon"
+    )
+    table = Table(("Method", "ε (nats)"), tuple((q.name, q) for q in quantities))
+    return Figure("epsilon", title, description, drawing, table)
+
+
+def _epsilon_row(quantity: Quantity, claimed: float | None, *, refuted: bool) -> charts.Row:
+    """Return a row; only where the corrected check failed is a bound said to be beyond."""
+    estimate = quantity.estimate
+    above = claimed is not None and estimate.value > claimed
+    beyond = above and quantity.mark == "lower" and refuted
+    remark = " · above the claim" if beyond else " · above, uncorrected" if above else ""
+    if above and quantity.mark != "lower":
+        remark = " · above, not certified"
+    return charts.Row(
+        label=brief(quantity.name, 30),
+        text=f"{quantity.text}{remark}",
+        words=quantity.words,
+        mark=quantity.mark,
+        value=max(estimate.value, 0.0),
+        low=None if estimate.low is None else max(estimate.low, 0.0),
+        high=estimate.high if estimate.high is not None and math.isfinite(estimate.high) else None,
+        beyond=beyond,
+    )
+
+
+def _claim_words(claim: str) -> str:
+    return f"The claim is ε = {claim} nats." if claim else "Nothing was claimed."
+
+
+def _list(quantities: Sequence[Quantity]) -> str:
+    return "; ".join(f"{q.name}: {q.text} ({q.words})" for q in quantities[:MOST_MARKS]) + "."
+
+
+def attack_figure(
+    attacks: Sequence[tuple[Quantity, Quantity | None]], references: Sequence[Quantity]
+) -> Figure:
+    """Return accuracies, in-sample ones hollow, against the references as rules."""
+    drawn = attacks[:MOST_MARKS]
+    numbers = [e for pair in drawn for q in pair if q for e in _ends(q)]
+    numbers += [q.estimate.value for q in references]
+    low = math.floor((min(numbers) - 0.02) * 20) / 20
+    high = math.ceil((max(numbers) + 0.02) * 20) / 20
+    axis = charts.Axis("accuracy", max(low, 0.0), min(high, 1.0))
+    dashes: tuple[charts.Dash, ...] = (1, 2, 3, 0)
+    rules = [
+        charts.Rule(q.estimate.value, _SHORT[q.id], f"{_short_name(q)}: {q.text}", dash)
+        for q, dash in zip(references, dashes, strict=False)
+    ]
+    title = "Accuracy of each attack, with its interval"
+    description = (
+        f"References: {_list(references)} Attacks: {_list([a for a, _ in drawn])} "
+        "Hollow marks are in-sample accuracies: the model saw the rows it is scored on."
+    )
+    rows = [_attack_row(*pair) for pair in drawn]
+    drawing = charts.draw(
+        lambda width: charts.intervals(rows, rules, axis, width),
+        title,
+        description,
+        "attacks",
+    )
+    cells = [(_short_name(a), a, inside or "–") for a, inside in attacks]
+    cells += [(_short_name(q), q, "–") for q in references]
+    table = Table(("Attack or reference", "Accuracy", "In sample"), tuple(cells))
+    legend: list[tuple[Sample, str]] = [(rule_sample(rule), rule.legend) for rule in rules]
+    if any(inside for _, inside in drawn):
+        legend.append(("", "hollow: in sample, the model saw the rows it is scored on"))
+    return Figure("attacks", title, description, drawing, table, tuple(legend))
+
+
+def _ends(quantity: Quantity) -> list[float]:
+    estimate = quantity.estimate
+    return [e for e in (estimate.low, estimate.value, estimate.high) if e is not None]
+
+
+def _short_name(quantity: Quantity) -> str:
+    return quantity.name.split(":")[0]
+
+
+def _attack_row(quantity: Quantity, inside: Quantity | None) -> charts.Row:
+    estimate = quantity.estimate
+    parts = (quantity.text, quantity.interval)
+    return charts.Row(
+        label=brief(_short_name(quantity), 30),
+        text=" · ".join(part for part in parts if part),
+        words=quantity.words,
+        mark=quantity.mark,
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        also=inside.estimate.value if inside else None,
+    )

@@ -1,0 +1,213 @@
+"""The parts of a comparison's page that hold numbers."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from ldpaudit.comparison import Comparison
+from ldpaudit.reports.charts import specifications as charts
+from ldpaudit.reports.charts.comparison import (
+    MOST_LINES,
+    LetteredCurve,
+    group_figure,
+    group_table,
+    overlay_figure,
+)
+from ldpaudit.reports.charts.intervals import Figure, Table
+from ldpaudit.reports.pages.comparison_numeric import numeric_attacks_part
+from ldpaudit.reports.pages.comparison_tables import (
+    TESTS,
+    Pair,
+    differences_part,
+    groups_of,
+    pairs_of,
+)
+from ldpaudit.reports.parts import REFERENCES, Part
+from ldpaudit.reports.text.harmless import shown
+from ldpaudit.reports.text.quantities import Printer
+from ldpaudit.reports.text.wording import ATTACKS, METRICS, group_name, missing, name_of
+from ldpaudit.result import Estimate
+
+_RENYI: Final = (
+    "renyi.release",
+    "renyi.release.estimate",
+    "renyi.double_rr_epsilon",
+    "mechanism.rdp",
+)
+_LOSS: Final = "instance_loss.exceedance"
+_NO_TEST: Final = "Not measured: no test rows with true labels were given (--test)."
+
+
+def comparison_parts(comparison: Comparison) -> tuple[Part, ...]:
+    """Return the parts in the order of the page."""
+    pairs = pairs_of(comparison)
+    return (
+        numeric_attacks_part(pairs) or _attacks(pairs),
+        _losses(pairs),
+        _renyi(pairs),
+        _utility(pairs),
+        differences_part(comparison),
+    )
+
+
+def _attacks(pairs: Sequence[Pair]) -> Part:
+    every = [e for _, result in pairs for e in result.estimates if _is_accuracy(e)]
+    best = {e.id: max(o.value for o in every if o.id == e.id) for e in every}
+    order = sorted(best, key=lambda i: (i != "attack.best.accuracy", -best[i]))
+    attacks = [i for i in order if i.split(".")[1] not in REFERENCES]
+    references = [i for i in order if i not in attacks]
+    groups = groups_of(pairs, attacks, _attack_name)
+    table = group_table(groups_of(pairs, [*attacks, *references], _attack_name), "Attack")
+    title = "Accuracy of each attack, with its interval"
+    figures: tuple[Figure, ...] = ()
+    if groups:
+        figures = (group_figure("attacks", title, "accuracy", groups, _rules(pairs)),)
+    return Part(
+        "attacks",
+        "Attacks side by side",
+        "An attack guesses every person's true label. The strongest attack on one release need not "
+        "be the strongest on another. Rules show what an attacker without the release achieves: "
+        "the majority guess, and a guess from the features as they are released. Where features "
+        "are replaced that guess is worse too, so the advantage over it may rise although the "
+        "accuracy falls: what the release adds is the advantage.",
+        figures,
+        tables=(("Every attack on every release", table), *_by_group(pairs)) if groups else (),
+        missing="" if groups else missing(pairs[0][1].audits, "label-inference"),
+    )
+
+
+def _by_group(pairs: Sequence[Pair]) -> tuple[tuple[str, Table], ...]:
+    """Return the strongest attack's scores by class and slice, where there are any."""
+    ids = [e.id for _, result in pairs for e in result.estimates if _is_of_group(e.id)]
+    groups = groups_of(pairs, list(dict.fromkeys(ids)), _score_of_group)
+    if not groups:
+        return ()
+    return (("The strongest attack by class and slice", group_table(groups, "Rows")),)
+
+
+def _is_of_group(identifier: str) -> bool:
+    return identifier.startswith(("attack.best.class-", "attack.best.slice-"))
+
+
+def _score_of_group(identifier: str) -> str:
+    group, metric = identifier.removeprefix("attack.best.").split(".")
+    return shown(f"{group_name(group)}: {METRICS.get(metric, metric).lower()}", 80)
+
+
+def _is_accuracy(estimate: Estimate) -> bool:
+    parts = estimate.id.split(".")
+    return parts[0] == "attack" and parts[2:] == ["accuracy"]
+
+
+def _attack_name(identifier: str) -> str:
+    attack = identifier.split(".")[1]
+    return shown(ATTACKS.get(attack, attack), 60)
+
+
+def _rules(pairs: Sequence[Pair]) -> list[charts.Rule]:
+    rules = []
+    if (prior := pairs[0][1].estimate("attack.prior.accuracy")) is not None:
+        text = Printer(pairs[0][1]).quantity(prior).text
+        rules.append(charts.Rule(prior.value, "majority", f"majority guess: {text}", 1))
+    dashes: tuple[charts.Dash, ...] = (2, 3)
+    for (letter, result), dash in zip(pairs[:2], dashes, strict=False):
+        own = result.estimate("attack.features-only.accuracy")
+        if own is not None:
+            text = Printer(result).quantity(own).text
+            legend = f"features only, {letter}: {text}"
+            rules.append(charts.Rule(own.value, f"features {letter}", legend, dash))
+    return rules
+
+
+def _curves(pairs: Sequence[Pair], identifier: str) -> list[LetteredCurve]:
+    return [
+        LetteredCurve(letter, result, curve)
+        for letter, result in pairs
+        if (curve := result.curve(identifier)) is not None and curve.x
+    ]
+
+
+def _losses(pairs: Sequence[Pair]) -> Part:
+    curves = _curves(pairs, _LOSS)
+    title = "J(τ): share of people who lose τ nats or more"
+    figure = overlay_figure("loss", title, curves, "share of people") if curves else None
+    ids = ("instance_loss.mean_lower", "instance_loss.mean")
+    table = group_table(groups_of(pairs, ids, name_of), "Number")
+    return Part(
+        "loss",
+        "Instance-based loss",
+        "ν is what features and label together tell about one person's true label, in nats. A "
+        "curve that lies lower leaves fewer people with a large loss. The lower ends of the curves "
+        "are in the table.",
+        _drawn([figure]),
+        tables=(("Mean loss", table),) if table.rows else (),
+        missing="" if figure else missing(pairs[0][1].audits, "instance-loss"),
+    )
+
+
+def _renyi(pairs: Sequence[Pair]) -> Part:
+    by_id = [_curves(pairs, identifier) for identifier in _RENYI]
+    measured = [max(c.curve.x) for curves in by_id[:3] for c in curves]
+    if measured:
+        by_id[-1] = [_up_to(each, max(measured)) for each in by_id[-1]]
+    every = [each for curves in by_id for each in curves]
+    title = "Rényi divergence by order"
+    figures: list[Figure | None]
+    if len(every) <= MOST_LINES:
+        figures = [overlay_figure("renyi", title, every, "nats")] if every else []
+    else:
+        figures = [
+            overlay_figure(f"renyi-{i}", name_of(curves[0].curve.id), curves, "nats")
+            for i, curves in enumerate(by_id)
+            if curves
+        ]
+    return Part(
+        "renyi",
+        "Rényi curves",
+        "The Rényi divergence of order α measures how far apart the outputs for two true labels "
+        "can be. An exact curve is of the declaration alone, a certified one is a lower bound, and "
+        "an estimated one rests on the assumptions listed for it: hold only curves of one kind "
+        "against each other.",
+        _drawn(figures),
+        missing="" if any(figures) else missing(pairs[0][1].audits, "renyi"),
+    )
+
+
+def _up_to(each: LetteredCurve, order: float) -> LetteredCurve:
+    curve = each.curve
+    end = sum(x <= order for x in curve.x)
+    if end < 2:
+        return each
+    cut = {key: getattr(curve, key) for key in ("x", "value", "low", "high")}
+    update = {key: part if part is None else part[:end] for key, part in cut.items()}
+    return replace(each, curve=curve.model_copy(update=update))
+
+
+def _utility(pairs: Sequence[Pair]) -> Part:
+    groups = groups_of(pairs, TESTS, name_of)
+    figures = tuple(
+        group_figure(f"utility-{i}", group[0], group[0].lower(), [group])
+        for i, group in enumerate(groups)
+    )
+    methods = [
+        (f"{letter}", shown(estimate.method))
+        for letter, result in pairs
+        for i in TESTS
+        if (estimate := result.estimate(i)) is not None
+    ]
+    table = Table(("Release", "How the model was trained and scored"), tuple(methods))
+    return Part(
+        "utility",
+        "What can still be learnt",
+        "A model of the true label is trained on each release alone, with a loss that is corrected "
+        "for the mechanism, and scored on rows that are in none of them.",
+        figures,
+        tables=(("Training", table),) if methods else (),
+        missing=""
+        if groups
+        else "Not measured: no test rows with true labels were given (--test).",
+    )
+
+
+def _drawn(figures: Sequence[Figure | None]) -> tuple[Figure, ...]:
+    return tuple(figure for figure in figures if figure is not None)

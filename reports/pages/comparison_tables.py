@@ -1,0 +1,128 @@
+"""The tables of a comparison's page: the releases, and every difference."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from ldpaudit.comparison import Comparison, Difference
+from ldpaudit.reports.charts.comparison import Group
+from ldpaudit.reports.charts.intervals import Cell, Table
+from ldpaudit.reports.parts import Part
+from ldpaudit.reports.text.harmless import name, shown
+from ldpaudit.reports.text.numbers import percent
+from ldpaudit.reports.text.quantities import Printer, Quantity
+from ldpaudit.reports.text.wording import VERDICTS, name_of
+from ldpaudit.result import AuditResult, Estimate
+
+TESTS: Final = ("test_accuracy", "test_squared_error")
+"""Scores on test rows."""
+_NUMBERS: Final = (
+    ("Declared ε", ("mechanism.epsilon",)),
+    ("Measured ε", ("mechanism.epsilon_lower", "release_only.epsilon_lower")),
+    ("Strongest attack’s accuracy", ("attack.best.accuracy",)),
+    ("Advantage over the features alone", ("attack.best.advantage",)),
+    ("Strongest guess’s squared error", ("numeric.best.mse",)),
+    ("Strongest guess within 5 % of the range", ("numeric.best.within_5",)),
+    ("Mean loss E[ν]", ("instance_loss.mean_lower", "instance_loss.mean")),
+    ("Model on test rows", TESTS),
+)
+
+Pair = tuple[str, AuditResult]
+"""A letter and its result."""
+
+
+def pairs_of(comparison: Comparison) -> list[Pair]:
+    """Return each result with its letter."""
+    letters = (print_.letter for print_ in comparison.fingerprints)
+    return list(zip(letters, comparison.releases, strict=True))
+
+
+def groups_of(
+    pairs: Sequence[Pair], ids: Sequence[str], title: Callable[[str], str]
+) -> list[Group]:
+    """Return the numbers of some ids, those of all releases together under a title each."""
+    groups: list[Group] = []
+    for identifier in ids:
+        members = [
+            (letter, Printer(result).quantity(estimate))
+            for letter, result in pairs
+            if (estimate := result.estimate(identifier)) is not None
+        ]
+        if members:
+            groups.append((title(identifier), members))
+    return groups
+
+
+def release_table(comparison: Comparison) -> Table:
+    """Return a column for each release: what it is and its main numbers."""
+    pairs = pairs_of(comparison)
+    heads = tuple(f"{letter} · {name(result.release.name)}" for letter, result in pairs)
+    body: list[tuple[Cell, ...]] = [
+        ("Mechanism", *(_mechanism(result) for _, result in pairs)),
+        ("Judged by itself", *(VERDICTS[result.verdict] for _, result in pairs)),
+    ]
+    for title, ids in _NUMBERS:
+        cells = [_first(result, ids) for _, result in pairs]
+        if any(cell is not None for cell in cells):
+            body.append((title, *(cell or "–" for cell in cells)))
+    return Table(("", *heads), tuple(body))
+
+
+def _mechanism(result: AuditResult) -> str:
+    noise = result.mechanism.parameters.get("lambda")
+    text = name(result.mechanism.name)
+    return f"{text}, λ = {noise:.4g}" if isinstance(noise, int | float) else text
+
+
+def _first(result: AuditResult, ids: Sequence[str]) -> Quantity | None:
+    found = (result.estimate(identifier) for identifier in ids)
+    estimate = next((e for e in found if e is not None), None)
+    return None if estimate is None else Printer(result).quantity(estimate)
+
+
+def differences_part(comparison: Comparison) -> Part:
+    """Return the part that holds every difference."""
+    together = percent(comparison.confidence)
+    printer = Printer(comparison.releases[0])
+    body: list[tuple[Cell, ...]] = []
+    for difference in comparison.differences:
+        paired = "paired" if difference.paired else "not paired"
+        row = (_difference_name(difference), f"{difference.b} less {difference.a}")
+        what = "" if difference.level is None else paired
+        family = "yes" if difference.simultaneous else "–"
+        body.append((*row, signed(difference, printer), what or "–", family))
+    headers = ("Number", "Which", "Difference", "Rows", f"Together at {together}")
+    return Part(
+        "differences",
+        "Differences",
+        "Each number of a later release less that of the first: below zero the later one has less "
+        "of it. Paired differences score the same rows in both releases.",
+        tables=(("Every difference", Table(headers, tuple(body))),) if body else (),
+        lead=f"All intervals marked so hold together at {together} confidence (Bonferroni: half of "
+        "the error for the headlines, which are the best attack, its advantage and the test rows, "
+        "half for all others). The rest hold at their own level.",
+        missing="" if body else "No number is known of two releases.",
+    )
+
+
+def _difference_name(difference: Difference) -> str:
+    return shown(name_of(difference.id), 80)
+
+
+def signed(difference: Difference, printer: Printer) -> Quantity:
+    """Return a difference as people read it, with its sign."""
+    exact = difference.level is None
+    estimate = Estimate(
+        id=difference.id,
+        kind=difference.kind,
+        value=difference.value,
+        low=None if exact else difference.low,
+        high=None if exact else difference.high,
+        side=None if exact else "two-sided",
+        level=difference.level,
+        unit=difference.unit,
+        suppressed=difference.suppressed,
+    )
+    quantity = printer.quantity(estimate)
+    plus = "+" if difference.value > 0 and not quantity.text.startswith("0 ") else ""
+    return replace(quantity, text=plus + quantity.text)

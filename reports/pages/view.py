@@ -1,0 +1,324 @@
+"""Everything the page shows, in its order, as plain values for the template."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ldpaudit.reports.charts.intervals import Cell, Table
+from ldpaudit.reports.parts import Part, all_parts
+from ldpaudit.reports.text import wording
+from ldpaudit.reports.text.harmless import PHRASE, as_identifier, name, shown
+from ldpaudit.reports.text.numbers import number, percent, rows
+from ldpaudit.reports.text.quantities import Printer, Quantity
+from ldpaudit.result import AuditResult, Check, Curve, Estimate, Histogram, Note
+
+MOST_ITEMS: Final = 60
+MOST_NUMBERS: Final = 60
+"""More estimates than this are in the JSON result only: the page stays under 300 kB."""
+"""Values of a list that the report shows."""
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One of the few numbers shown beside the verdict."""
+
+    label: str
+    text: str
+    mark: str = ""
+    words: str = ""
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """A check and its answer."""
+
+    check: Check
+    question: str
+    observed: str
+    limit: str
+    answer: str
+    reason: str
+    confidence: str
+    evidence: tuple[Pair, ...]
+    """Page id and name of each number that it rests on."""
+
+
+@dataclass(frozen=True)
+class View:
+    """The page."""
+
+    result: AuditResult
+    release: str
+    verdict: str
+    sentence: str
+    tiles: tuple[Tile, ...]
+    checks: tuple[CheckRow, ...]
+    measured: tuple[Pair, ...]
+    class_names: tuple[str, ...]
+    declared: tuple[Pair, ...]
+    derived: tuple[Quantity, ...]
+    parts: tuple[Part, ...]
+    warnings: tuple[Pair, ...]
+    remarks: tuple[Pair, ...]
+    assumptions: tuple[Pair, ...]
+    audits: tuple[tuple[str, str, str, str], ...]
+    command: str
+    version: str
+    run: tuple[Pair, ...]
+    suppressed: tuple[str, ...]
+    numbers: tuple[tuple[str, Quantity], ...]
+
+    @property
+    def unlisted(self) -> int:
+        """How many estimates only the JSON result holds."""
+        return len(self.result.estimates) - len(self.numbers)
+
+
+def view_of(result: AuditResult, most_numbers: int = MOST_NUMBERS) -> View:
+    """Return the page of a result, with at most so many numbers in the list at its end.
+
+    Evidence of a check is listed whatever ``most_numbers`` says.
+    """
+    printer = Printer(result)
+    return View(
+        result=result,
+        release=name(result.release.name),
+        verdict=wording.VERDICTS[result.verdict],
+        sentence=_sentence(result),
+        tiles=tuple(_tiles(result, printer)),
+        checks=tuple(_check(result, printer, check) for check in result.checks),
+        measured=tuple(_measured(result)),
+        class_names=tuple(name(text) for text in result.release.class_names[:MOST_ITEMS]),
+        declared=tuple(_declared(result)),
+        derived=_derived(result, printer),
+        parts=all_parts(result, printer),
+        warnings=_notes(result, "warning"),
+        remarks=_notes(result, "info"),
+        assumptions=_assumptions(result),
+        audits=tuple(_audits(result)),
+        command=shown(result.run.command, 2000),
+        version=name(result.ldpaudit_version),
+        run=tuple(_run(result)),
+        suppressed=tuple(_suppressed(result)),
+        numbers=tuple(
+            (f"n-{as_identifier(e.id)}", printer.quantity(e)) for e in _listed(result, most_numbers)
+        ),
+    )
+
+
+def _listed(result: AuditResult, most: int) -> Iterator[Estimate]:
+    """Yield the estimates that the page lists: all, or of many those that say most.
+
+    Evidence of a check always, then the others; the longer an id, the finer its detail. The scores
+    of single attacks come last: they have tables of their own.
+    """
+    evidence = {identifier for check in result.checks for identifier in check.evidence}
+
+    def fineness(estimate: Estimate) -> tuple[bool, bool, int]:
+        dots = estimate.id.count(".")
+        scored = dots > 1 and estimate.id.startswith(("attack.", "numeric."))
+        return estimate.id not in evidence, scored, dots
+
+    ranked = sorted(result.estimates, key=fineness)
+    kept = {estimate.id for estimate in ranked[: max(most, len(evidence))]}
+    yield from (estimate for estimate in result.estimates if estimate.id in kept)
+
+
+def all_numbers(view: View) -> tuple[Table, tuple[str, ...]]:
+    """Return the estimates of the result by their ids, and the methods that they cite.
+
+    A method and its reference are often those of many numbers, so each is told once; the last
+    column holds its number in the list, from 1.
+    """
+    headers = ("Id", "Value", "Unit", "n", "Count", "Method")
+    methods: dict[str, int] = {}
+    rows = tuple(_number_row(quantity, methods) for _, quantity in view.numbers)
+    return Table(headers, rows), tuple(methods)
+
+
+def _number_row(quantity: Quantity, methods: dict[str, int]) -> tuple[Cell, ...]:
+    estimate = quantity.estimate
+    hidden = "hidden" if estimate.suppressed else "–"
+    n = hidden if estimate.n is None else rows(estimate.n)
+    count = hidden if estimate.count is None else rows(estimate.count)
+    reference = f" ({shown(estimate.reference, 200)})" if estimate.reference else ""
+    method = (shown(estimate.method) or "not told") + reference
+    number = methods.setdefault(method, len(methods) + 1)
+    return estimate.id, quantity, estimate.unit, n, count, str(number)
+
+
+def _sentence(result: AuditResult) -> str:
+    """Return the verdict's sentence without the words that the banner already says."""
+    text = shown(result.sentence, 2 * PHRASE)
+    rest = text.removeprefix(f"{wording.VERDICTS[result.verdict]}: ")
+    return rest[:1].upper() + rest[1:]
+
+
+def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:
+    claim = printer.claim
+    unit = {"": "none", "1": " nat", "∞": ""}.get(claim, " nats")
+    yield Tile(
+        "Claimed ε", f"{claim}{unit}", "exact" if claim else "", "as declared" if claim else ""
+    )
+    yield from _measured_epsilon(result, printer)
+    loss = result.estimate("instance_loss.mean_lower") or result.estimate("instance_loss.mean")
+    if loss is not None:
+        yield _tile("Mean loss E[ν]", printer.quantity(loss))
+    attack = result.estimate("attack.best.accuracy")
+    if attack is not None:
+        prior = result.estimate("attack.prior.accuracy")
+        against = f"majority guess: {printer.quantity(prior).text}" if prior else ""
+        yield _tile("Best attack’s accuracy", printer.quantity(attack), against)
+
+
+def _measured_epsilon(result: AuditResult, printer: Printer) -> Iterator[Tile]:
+    """Yield the bound that the verdict rests on: corrected as the policy asks."""
+    check = next((c for c in result.checks if c.id == "claimed-epsilon"), None)
+    if check is not None and check.observed is not None and check.confidence:
+        observed, _ = printer.observed_and_limit(check)
+        words = f"certified, {_confidence(check.confidence)}, lower bound"
+        yield Tile("Measured ε", f"≥ {observed} nats", "lower", words)
+        return
+    for identifier in ("mechanism.epsilon_lower", "release_only.epsilon_lower"):
+        if (bound := result.estimate(identifier)) is not None:
+            yield _tile("Measured ε", printer.quantity(bound))
+            return
+
+
+def _tile(label: str, quantity: Quantity, remark: str = "") -> Tile:
+    text = f"{quantity.text} {quantity.unit}".strip()
+    return Tile(label, text, quantity.mark, quantity.words, remark)
+
+
+def _check(result: AuditResult, printer: Printer, check: Check) -> CheckRow:
+    observed, limit = printer.observed_and_limit(check)
+    evidence = tuple(
+        (_place(result, i), shown(wording.name_of(i))) for i in check.evidence[:MOST_ITEMS]
+    )
+    return CheckRow(
+        check,
+        shown(check.question),
+        observed,
+        limit,
+        wording.VERDICTS[check.verdict],
+        shown(check.reason),
+        "" if check.confidence is None else _confidence(check.confidence),
+        evidence,
+    )
+
+
+def _place(result: AuditResult, identifier: str) -> str:
+    """Return the page id of a number or curve; empty where the page has none."""
+    if result.estimate(identifier):
+        return f"n-{as_identifier(identifier)}"
+    alone = result.curve(identifier) is not None and identifier.startswith("instance_loss.")
+    return f"figure-{as_identifier(identifier)}" if alone else ""
+
+
+def _confidence(level: float) -> str:
+    return percent(level) if 0 < level < 1 else number(level)
+
+
+def _measured(result: AuditResult) -> Iterator[Pair]:
+    release = result.release
+    yield "Released file", name(release.name)
+    yield "Rows", rows(release.rows)
+    yield "Feature columns", rows(release.features)
+    yield "Classes", rows(release.classes)
+    if release.label is not None:
+        yield "Label column", name(release.label)
+    truth = "given: an insider’s audit" if release.truth else "not given: an outsider’s audit"
+    yield "True labels", truth
+    yield "SHA-256 of the file", release.sha256 or "none (a table in memory)"
+
+
+def _declared(result: AuditResult) -> Iterator[Pair]:
+    mechanism = result.mechanism
+    yield "Mechanism", name(mechanism.name)
+    yield "Declared", wording.SOURCES[mechanism.declared]
+    for key, value in list(mechanism.parameters.items())[:MOST_ITEMS]:
+        yield name(str(key)), _parameter(value)
+    if mechanism.description:
+        yield "In words", shown(mechanism.description)
+
+
+def _parameter(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return number(value, digits=6)
+    if isinstance(value, list | tuple):
+        return _list(list(value))
+    return shown(str(value), 200)
+
+
+def _list(values: list[Any]) -> str:
+    if values and all(isinstance(row, list | tuple) for row in values):
+        return f"{len(values)} × {len(values[0])} matrix, in the JSON result"
+    if len(values) > 12:
+        return f"{len(values)} values, in the JSON result"
+    return ", ".join(_parameter(value) for value in values)
+
+
+def _derived(result: AuditResult, printer: Printer) -> tuple[Quantity, ...]:
+    exact = (e for e in result.estimates if e.kind == "exact" and e.id.startswith("mechanism."))
+    return printer.quantities(exact)
+
+
+def _notes(result: AuditResult, level: str) -> tuple[Pair, ...]:
+    chosen: list[Note] = [note for note in result.notes if note.level == level]
+    texts = ((shown(wording.audit_name(note.audit)), shown(note.text)) for note in chosen)
+    return tuple(dict.fromkeys(texts))
+
+
+def _assumptions(result: AuditResult) -> tuple[Pair, ...]:
+    """Return each assumption once, with the names of the numbers that rest on it."""
+    held: dict[str, list[str]] = {}
+    parts: list[Estimate | Curve | Histogram] = [*result.estimates, *result.curves]
+    for part in [*parts, *result.histograms]:
+        for assumption in part.assumptions:
+            sentence = shown(assumption[:1].upper() + assumption[1:])
+            names = held.setdefault(sentence, [])
+            if (title := shown(wording.name_of(part.id))) not in names:
+                names.append(title)
+    return tuple((text, _some(names)) for text, names in held.items())
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return "; ".join(names[:6]) + more
+
+
+def _audits(result: AuditResult) -> Iterator[tuple[str, str, str, str]]:
+    for record in result.audits:
+        seconds = f"{number(record.seconds, digits=1)} s"
+        title = shown(wording.audit_name(record.id))
+        yield title, record.status, shown(record.reason), seconds
+
+
+def _run(result: AuditResult) -> Iterator[Pair]:
+    run = result.run
+    yield "Seed", "not fixed" if run.seed is None else str(run.seed)
+    yield "Threads", rows(run.threads)
+    yield "Time", f"{number(run.seconds, digits=1)} s"
+    yield "Policy", f"SHA-256 {name(run.policy_sha256)}" if run.policy_sha256 else "built in"
+    yield "Result", f"schema {result.schema_version}, ldpaudit {name(result.ldpaudit_version)}"
+    versions = (f"{name(key)} {name(value)}" for key, value in sorted(run.versions.items()))
+    yield "Versions", ", ".join(versions)
+
+
+def _suppressed(result: AuditResult) -> Iterator[str]:
+    hidden = sum(estimate.suppressed for estimate in result.estimates)
+    numbers = "No number rests" if hidden == 0 else f"{rows(hidden)} of the numbers rest"
+    if hidden == 1:
+        numbers = "One of the numbers rests"
+    consequence = "" if hidden == 0 else "; their counts are hidden and their ends widened"
+    yield f"{numbers} on fewer than 10 people, or on all but fewer than 10{consequence}."
+    yield "Bins of a histogram with fewer than 10 people are merged with a neighbour."
+    if result.release.label is None:
+        yield "The names of the label’s column and of the classes are not shown."
+    yield "Feature columns are counted, not named."
+    yield "No row, cell, row id or score of one person is here."

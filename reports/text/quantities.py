@@ -1,0 +1,192 @@
+"""Estimates as people read them: number, kind, level, side, rounded to agree with the verdict."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from ldpaudit.reports.text.harmless import shown
+from ldpaudit.reports.text.numbers import (
+    DIGITS,
+    Direction,
+    digits_apart,
+    number,
+    percent,
+    rows,
+    toward,
+)
+from ldpaudit.reports.text.wording import name_of
+from ldpaudit.result import AuditResult, Check, Curve, Estimate
+
+Mark = Literal["exact", "lower", "upper", "interval", "estimated"]
+"""How a number is drawn, in text and in charts: a shape for each."""
+
+_SIDES = {"lower": "lower bound", "upper": "upper bound", "two-sided": "two-sided"}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One estimate, ready to be printed.
+
+    Attributes
+    ----------
+    estimate : Estimate
+        Where it comes from.
+    name : str
+        What it is called.
+    text : str
+        The number with its relation, for instance ``"≥ 0.963"``.
+    interval : str
+        Its ends where it has two, for instance ``"0.846 to 0.852"``; else empty.
+    mark : str
+        Its shape.
+    words : str
+        Kind, level and side, for instance ``"certified, 95 %, lower bound"``.
+    """
+
+    estimate: Estimate
+    name: str
+    text: str
+    interval: str
+    mark: Mark
+    words: str
+
+    @property
+    def id(self) -> str:
+        """The id of the estimate."""
+        return self.estimate.id
+
+    @property
+    def unit(self) -> str:
+        """The unit to print after the number, or nothing."""
+        if "∞" in self.text:
+            return ""
+        unit = self.estimate.unit if self.estimate.unit in ("nats", "rows", "log-odds") else ""
+        return unit.removesuffix("s") if self.text == "1" and unit != "log-odds" else unit
+
+
+class Printer:
+    """Prints the numbers of one result, each the same wherever it appears."""
+
+    def __init__(self, result: AuditResult) -> None:
+        self._result = result
+
+    def quantity(self, estimate: Estimate) -> Quantity:
+        """Return an estimate as people read it."""
+        ends = _ends(estimate)
+        text, interval = self._texts(estimate, ends)
+        title = shown(name_of(estimate.id))
+        return Quantity(estimate, title, text, interval, mark_of(estimate), words_of(estimate))
+
+    def quantities(self, estimates: Iterable[Estimate]) -> tuple[Quantity, ...]:
+        """Return several."""
+        return tuple(self.quantity(estimate) for estimate in estimates)
+
+    @cached_property
+    def claim(self) -> str:
+        """The claimed ε; empty where nothing was claimed."""
+        claimed = self._result.mechanism.epsilon
+        if claimed is None:
+            return ""
+        ends = [end for e in self._result.estimates if _is_epsilon(e) for end in _ends(e).values()]
+        return number(claimed, "nearest", digits_apart(ends, [claimed]))
+
+    def observed_and_limit(self, check: Check) -> tuple[str, str]:
+        """Return what a check observed and its limit, "–" for what it has not."""
+        if check.observed is None or check.limit is None:
+            single = [check.observed, check.limit]
+            observed, limit = ("–" if value is None else number(value) for value in single)
+            return observed, limit
+        direction = self._direction(check, check.observed, check.limit)
+        digits = digits_apart([(check.observed, direction)], [check.limit])
+        return number(check.observed, direction, digits), number(check.limit, "nearest", digits)
+
+    def limits(self, identifier: str) -> list[float]:
+        """Return the limits of the checks that rest on the number or curve of that id."""
+        checks = (check for check in self._result.checks if identifier in check.evidence)
+        return [check.limit for check in checks if check.limit is not None]
+
+    def _direction(self, check: Check, observed: float, limit: float) -> Direction:
+        if check.side in ("lower", "upper"):
+            return "down" if check.side == "lower" else "up"
+        for identifier in check.evidence:
+            estimate = self._result.estimate(identifier)
+            for value, direction in _ends(estimate).values() if estimate else ():
+                if value == observed:
+                    return direction
+        return toward(observed, limit)
+
+    def _texts(
+        self, estimate: Estimate, ends: dict[str, tuple[float, Direction]]
+    ) -> tuple[str, str]:
+        digits = digits_apart(ends.values(), self._references(estimate))
+        printed = {key: _print(estimate, *end, digits) for key, end in ends.items()}
+        low, high = printed.get("low"), printed.get("high")
+        if "value" not in printed:
+            return (f"≥ {low}" if low is not None else f"≤ {high}"), ""
+        if low is not None and high is not None:
+            return printed["value"], f"{low} to {high}"
+        one_end = f"≥ {low}" if low is not None else f"≤ {high}" if high is not None else ""
+        return printed["value"], one_end
+
+    def _references(self, estimate: Estimate) -> list[float]:
+        """Return the limits that a reader will hold the number against."""
+        references = self.limits(estimate.id)
+        claimed = self._result.mechanism.epsilon
+        if claimed is not None and _is_epsilon(estimate):
+            references.append(claimed)
+        return references
+
+
+def is_epsilon(identifier: str) -> bool:
+    """Return whether a number of that id lies on the axis of ε: it bounds or estimates it."""
+    parts = identifier.split(".")
+    return parts[0] != "power" and any(
+        part == "epsilon" or part.startswith("epsilon_") or part.endswith("_epsilon")
+        for part in parts
+    )
+
+
+def _is_epsilon(estimate: Estimate) -> bool:
+    return estimate.unit == "nats" and is_epsilon(estimate.id)
+
+
+def mark_of(part: Estimate | Curve) -> Mark:
+    """Return the shape of a number."""
+    if part.kind != "certified":
+        return part.kind
+    if part.side == "two-sided":
+        return "interval"
+    return part.side or "interval"
+
+
+def words_of(part: Estimate | Curve) -> str:
+    """Return kind, level and side in words."""
+    words: list[str] = [part.kind]
+    if part.level is not None:
+        words.append(percent(part.level).replace(" ", "\u00a0"))
+    if part.side is not None:
+        words.append(_SIDES[part.side])
+    return ", ".join(words)
+
+
+def _ends(estimate: Estimate) -> dict[str, tuple[float, Direction]]:
+    """Return the numbers of an estimate that are printed, each with its rounding."""
+    low, value, high = estimate.low, estimate.value, estimate.high
+    if estimate.side == "lower" and low in (None, value):
+        return {"low": (value, "down")}
+    if estimate.side == "upper" and high in (None, value):
+        return {"high": (value, "up")}
+    towards: Direction = "up" if estimate.id.startswith("power.") else "nearest"
+    ends: dict[str, tuple[float, Direction]] = {"value": (value, towards)}
+    if low is not None:
+        ends["low"] = (low, "down")
+    if high is not None:
+        ends["high"] = (high, "up")
+    return ends
+
+
+def _print(estimate: Estimate, value: float, direction: Direction, digits: int = DIGITS) -> str:
+    if estimate.unit == "rows":
+        return rows(value, direction)
+    return number(value, direction, digits)

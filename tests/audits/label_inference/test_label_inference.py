@@ -1,0 +1,450 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from ldpaudit.attacks import Knowledge, create_attack
+from ldpaudit.attacks.scoring.fold import score_fold
+from ldpaudit.attacks.scoring.measures import ACCURACY, ADVANTAGE, lower_bound, upper_bound
+from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
+from ldpaudit.audits.label_inference.curve import confidence_curve, whole_steps
+from ldpaudit.audits.label_inference.estimates import best_estimates, strongest
+from ldpaudit.audits.label_inference.groups import class_estimates
+from ldpaudit.audits.label_inference.runs import AttackRun
+from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.datasets.beside.slices import merged
+from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.mechanisms import ExplicitChannel, RandomizedResponse, UnknownMechanism
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
+
+ATTACKED = ("released-label", "bayes", "oracle")
+FALSE_ALARM = 1e-6
+"""The probability that a validity test fails by chance."""
+
+
+def gaussian_release(n, epsilon, seed, *, k=2, columns=3, shift=0.4):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, k, n).astype(np.int32)
+    values = rng.normal(size=(n, columns)).astype(np.float32)
+    values += shift * (truth[:, None] - (k - 1) / 2)
+    mechanism = RandomizedResponse.from_epsilon(tuple(f"c{i}" for i in range(k)), epsilon)
+    return Release(
+        FeatureTable(values, np.zeros((n, 0), np.int32), (), columns),
+        ReleasedLabels(mechanism.sample(truth, rng)),
+        mechanism.classes,
+        mechanism.classes,
+        TrueLabels(truth),
+    ), mechanism
+
+
+def audited(release, claim, **plan):
+    context = AuditContext(release, claim, Plan(**({"seed": 1, "budget": 2.0} | plan)))
+    audit = LabelInferenceAudit()
+    assert audit.unavailable(context) is None
+    return audit.run(context)
+
+
+def by_id(finding):
+    return {estimate.id: estimate for estimate in finding.estimates}
+
+
+@pytest.fixture(scope="module")
+def honest():
+    release, mechanism = gaussian_release(4000, 2.0, 0)
+    return release, mechanism, audited(release, mechanism)
+
+
+def test_every_attack_is_scored(honest):
+    found = by_id(honest[2])
+    for name in ("released-label", "oracle", "classifier", "bayes", "knn"):
+        for measure in ("accuracy", "balanced_accuracy", "auc", "tpr_at_fpr_1pct", "advantage"):
+            estimate = found[f"attack.{name}.{measure}"]
+            assert estimate.kind == "certified"
+            assert estimate.low <= estimate.value <= estimate.high
+        assert found[f"attack.{name}.in_sample.accuracy"].kind == "estimated"
+    for name in ("prior", "features-only"):
+        assert f"attack.{name}.accuracy" in found
+        assert f"attack.{name}.advantage" not in found
+    assert found["attack.ceiling.advantage"].kind == "exact"
+    assert found["attack.utility_bound"].value == 1.0
+
+
+def test_the_best_attack_beats_its_references_and_respects_the_ceilings(honest):
+    found = by_id(honest[2])
+    assert found["attack.best.accuracy"].low > found["attack.features-only.accuracy"].value
+    assert found["attack.best.advantage"].low > 0.05
+    assert found["attack.best.advantage"].low <= found["attack.ceiling.advantage"].value
+    assert found["attack.best.accuracy"].low <= found["attack.ceiling.accuracy"].value
+    optimum = found["attack.optimum.accuracy"].value
+    assert found["attack.best.accuracy"].value == pytest.approx(optimum, abs=0.03)
+
+
+def test_bounds_are_functions_of_their_level(honest):
+    found, bounds = by_id(honest[2]), honest[2].bounds
+    for name in ("attack.best.accuracy", "attack.best.advantage"):
+        assert bounds[name](0.025) == pytest.approx(found[name].low)
+        assert bounds[name](0.001) < bounds[name](0.2)
+
+
+def test_the_curve_falls_with_the_share_guessed():
+    release, mechanism = gaussian_release(2000, 1.0, 21, shift=1.2)
+    finding = audited(release, mechanism, budget=0.6)
+    (curve,) = finding.curves
+    assert curve.id == "attack.best.accuracy_by_confidence"
+    assert curve.kind == "certified"
+    assert curve.simultaneous
+    assert curve.x[-1] == 1.0
+    half = int(np.searchsorted(curve.x, 0.5))
+    assert curve.value[half] > curve.value[-1] + 0.05
+    assert curve.low[half] > by_id(finding)["attack.best.accuracy"].value
+    overall = by_id(finding)["attack.best.accuracy"].value
+    assert curve.value[-1] == pytest.approx(overall, abs=1e-9)
+
+
+def test_what_the_budget_leaves_out_is_named():
+    release, mechanism = gaussian_release(400, 1.0, 22)
+    finding = audited(release, mechanism, budget=0.0)
+    found = by_id(finding)
+    assert "attack.released-label.accuracy" in found
+    assert "attack.bayes.accuracy" not in found
+    assert any("bayes" in n.text and "--budget" in n.text for n in finding.notes)
+    # The same attacks give the same numbers whatever the budget.
+    richer = by_id(audited(release, mechanism, budget=0.6))
+    assert "attack.bayes.accuracy" in richer
+    for name in ("released-label", "oracle", "features-only"):
+        key = f"attack.{name}.accuracy"
+        assert found[key] == richer[key]
+
+
+def test_an_outsider_has_a_budget_too():
+    release, mechanism = gaussian_release(400, 1.0, 23)
+    finding = audited(replace(release, truth=None), mechanism, budget=0.0)
+    assert "attack.released-label.accuracy" in by_id(finding)
+    assert any("knn" in n.text and "--budget" in n.text for n in finding.notes)
+
+
+class TestGroups:
+    """Scores of the strongest attack by class and by slice."""
+
+    def finding(self, sizes=(900, 600, 500), *, shown=False):
+        release, mechanism = gaussian_release(2000, 1.0, 24, shift=1.0)
+        codes = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        slices = merged("region", codes, [f"r{i}" for i in range(len(sizes))])
+        return release, audited(
+            release, mechanism, budget=0.6, slices=(slices,), show_class_names=shown
+        )
+
+    def test_groups_make_up_the_whole(self):
+        release, finding = self.finding()
+        found = by_id(finding)
+        best = found["attack.best.accuracy"].value
+        for kind, groups in (("class", ("class-1", "class-2")), ("slice", (1, 2, 3))):
+            keys = [g if kind == "class" else f"slice-1-{g}" for g in groups]
+            parts = [found[f"attack.best.{key}.accuracy"] for key in keys]
+            assert sum(part.n for part in parts) == len(release)
+            assert sum(part.n * part.value for part in parts) == pytest.approx(best * len(release))
+            assert all(part.low < part.value < part.high for part in parts)
+        assert found["attack.best.slice-1-1.advantage"].kind == "certified"
+
+    def test_slices_are_named_only_on_request(self):
+        _, hidden = self.finding()
+        assert not any("region" in note.text or "r0" in note.text for note in hidden.notes)
+        _, shown = self.finding(shown=True)
+        assert any("region" in note.text and "1: r0" in note.text for note in shown.notes)
+
+    def test_intervals_hold_for_all_groups_at_once(self):
+        """Guesses with known chances of being right in three classes; the strongest of three."""
+        rng, audits, confidence = np.random.default_rng(25), 150, 0.8
+        chances = np.array([[0.5, 0.7, 0.9], [0.6, 0.6, 0.8], [0.55, 0.7, 0.8]])
+        release, mechanism = gaussian_release(120, 1.0, 26, k=3)
+        context = AuditContext(release, mechanism, Plan(seed=1, confidence=confidence))
+        missed = 0
+        for _ in range(audits):
+            runs = []
+            for i, chance in enumerate(chances):
+                folds = []
+                for _ in (0, 1):
+                    truth = rng.integers(0, 3, 150).astype(np.int32)
+                    right = rng.random(150) < chance[truth]
+                    guess = np.where(right, truth, (truth + 1) % 3)
+                    posterior = np.eye(3)[guess]
+                    folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
+                runs.append(AttackRun(f"a{i}", True, tuple(folds), 1, 1))
+            best = strongest(runs)
+            estimates, _ = class_estimates(context, best, len(runs))
+            true = chances[int(best.name[1:])]
+            missed += any(not e.low <= p <= e.high for e, p in zip(estimates, true, strict=True))
+        assert missed <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
+
+    def test_a_single_small_cell_hides_a_second(self):
+        counts = np.array([[200, 150], [200, 195], [200, 120]])
+        folds = []
+        for rows, right in [tuple(counts[:, c] for c in (0, 1))] * 2:
+            truth = np.repeat(np.arange(3, dtype=np.int32), rows // 2)
+            hit = np.concatenate(
+                [np.arange(n // 2) < r // 2 for n, r in zip(rows, right, strict=True)]
+            )
+            posterior = np.eye(3)[np.where(hit, truth, (truth + 1) % 3)]
+            rng = np.random.default_rng(0)
+            folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
+        release, mechanism = gaussian_release(120, 1.0, 27, k=3)
+        context = AuditContext(release, mechanism, Plan(seed=1))
+        estimates, _ = class_estimates(context, AttackRun("a", True, tuple(folds), 1, 1), 1)
+        assert [e.suppressed for e in estimates] == [True, True, False]
+
+
+def test_the_curve_holds_at_every_cut():
+    """Confidences that say nothing of the chance of being right, which differs from row to row."""
+    rng, audits, confidence = np.random.default_rng(28), 200, 0.8
+    missed = 0
+    for _ in range(audits):
+        chance = rng.beta(2, 1, 300)
+        sure = np.clip(chance + rng.normal(scale=0.2, size=300), 0.51, 0.99)
+        folds, means = [], []
+        for rows in (np.arange(150), np.arange(150, 300)):
+            truth = np.zeros(150, np.int32)
+            right = rng.random(150) < chance[rows]
+            posterior = np.stack([sure[rows], 1 - sure[rows]], axis=1)
+            posterior[~right] = posterior[~right, ::-1]
+            folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
+            order = np.argsort(-sure[rows], kind="stable")
+            means.append(np.cumsum(chance[rows][order]))
+        curve = confidence_curve(AttackRun("a", True, tuple(folds), 1, 1), confidence)
+        for share, low, high in zip(curve.x, curve.low, curve.high, strict=True):
+            n = round(share * 150)
+            true = sum(m[n - 1] for m in means) / (2 * n)
+            if not low <= true <= high:
+                missed += 1
+                break
+    assert missed <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
+
+
+@pytest.mark.validate
+def test_intervals_cover_over_five_hundred_releases():
+    """Real attacks on simulated releases; each fitted attack's true score is that on fresh rows."""
+    audits, confidence, missed = 500, 0.9, np.zeros(4)
+    tail = (1 - confidence) / 2
+    for seed in range(audits):
+        true, runs = simulated_audit(seed)
+        bayes = next(run for run in runs if run.name == "bayes")
+        estimates, _ = best_estimates(runs, confidence)
+        for i, measure in enumerate((ACCURACY, ADVANTAGE)):
+            scores, best = true[measure.name], estimates[i]
+            low, high = (b(bayes.folds, measure, tail) for b in (lower_bound, upper_bound))
+            missed[i] += not low <= scores["bayes"] <= high
+            missed[2 + i] += not best.low <= max(scores.values()) <= best.high
+    # The fresh sample of 20,000 rows adds an error of a twentieth of the interval's width.
+    assert missed.max() <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
+
+
+def simulated_audit(seed, n=240, fresh=20_000):
+    """Return the attacks' scores on fresh rows, by measure, and their runs."""
+    release, mechanism = gaussian_release(n, 1.0, 10_000 + seed, shift=0.8)
+    more, _ = gaussian_release(fresh, 1.0, 20_000 + seed, shift=0.8)
+    rng, halves = np.random.default_rng(seed), np.arange(n) % 2
+    true = {measure.name: dict.fromkeys(ATTACKED, 0.0) for measure in (ACCURACY, ADVANTAGE)}
+    runs = {name: [] for name in ATTACKED}
+    for half in (0, 1):
+        fitting, held = (release.take(np.flatnonzero(halves == h)) for h in (half, 1 - half))
+        knowledge = Knowledge(mechanism.channel, seed=seed)
+        baseline = create_attack("features-only", knowledge).fit(fitting, rng)
+        theirs = [baseline.posterior(r).argmax(axis=1).astype(np.int32) for r in (held, more)]
+        for name in ATTACKED:
+            attack = create_attack(name, knowledge).fit(fitting, rng)
+            folds = [
+                score_fold(r.truth, attack.posterior(r), b, rate_alpha=0.05, rng=rng)
+                for r, b in zip((held, more), theirs, strict=True)
+            ]
+            for measure in (ACCURACY, ADVANTAGE):
+                true[measure.name][name] += measure.value(folds[1]) / 2
+            runs[name].append(folds[0])
+    return true, [AttackRun(name, True, tuple(folds), 1, 1) for name, folds in runs.items()]
+
+
+def test_intervals_cover_on_a_few_releases():
+    for seed in range(3):
+        true, runs = simulated_audit(seed, fresh=4000)
+        # At 99.9999 % an honest interval misses with probability 1e-6.
+        for i, measure in enumerate((ACCURACY, ADVANTAGE)):
+            best = best_estimates(runs, 1 - 1e-6)[0][i]
+            assert best.low <= max(true[measure.name].values()) <= best.high
+
+
+def test_the_same_seed_gives_the_same_finding():
+    release, mechanism = gaussian_release(400, 2.0, 10)
+    first, second = (audited(release, mechanism).estimates for _ in "ab")
+    assert first == second
+
+
+def test_features_that_say_nothing_leave_no_advantage_at_small_epsilon():
+    release, mechanism = gaussian_release(2000, 0.3, 2, shift=0.0)
+    release = replace(release, truth=TrueLabels((np.arange(2000) % 5 == 0).astype(np.int32)))
+    released = mechanism.sample(release.truth, np.random.default_rng(5))
+    found = by_id(audited(replace(release, released=ReleasedLabels(released)), mechanism))
+    assert found["attack.best.advantage"].low <= 0
+    assert found["attack.oracle.advantage"].value == pytest.approx(0.0, abs=0.02)
+
+
+def test_a_leak_beyond_the_claim_is_found():
+    release, _ = gaussian_release(3000, 6.0, 3)
+    claim = RandomizedResponse.from_epsilon(release.classes, 0.5)
+    found = by_id(audited(release, claim))
+    assert found["attack.best.accuracy"].low > found["attack.ceiling.accuracy"].value
+    assert found["attack.best.advantage"].low > found["attack.ceiling.advantage"].value
+
+
+def test_many_classes_and_an_undeclared_mechanism():
+    release, _ = gaussian_release(1500, 3.0, 4, k=5, shift=1.0)
+    finding = audited(release, UnknownMechanism())
+    found = by_id(finding)
+    assert "attack.bayes.accuracy" not in found
+    assert "attack.ceiling.advantage" not in found
+    assert any("bayes" in note.text and "declared" in note.text for note in finding.notes)
+    assert found["attack.oracle.accuracy"].low > found["attack.features-only.accuracy"].value
+
+
+def test_without_features_only_labels_are_attacked():
+    release, mechanism = gaussian_release(1000, 1.0, 5)
+    release = replace(
+        release,
+        features=FeatureTable(
+            np.zeros((1000, 0), np.float32), np.zeros((1000, 0), np.int32), (), 0
+        ),
+    )
+    found = by_id(audited(release, mechanism))
+    assert {"attack.released-label.accuracy", "attack.oracle.accuracy"} <= set(found)
+    assert not {"attack.knn.accuracy", "attack.bayes.accuracy"} & set(found)
+    bound = found["attack.utility_bound"]
+    assert bound.kind == "certified"
+    assert found["attack.released-label.accuracy"].low <= bound.value < 1
+
+
+def test_too_few_rows_are_refused():
+    release, mechanism = gaussian_release(39, 1.0, 6)
+    with pytest.raises(InsufficientDataError, match="at least 40 rows"):
+        audited(release, mechanism)
+    release, mechanism = gaussian_release(40, 1.0, 6)
+    assert "attack.best.accuracy" in by_id(audited(release, mechanism))
+
+
+def test_a_claim_in_another_order_is_aligned():
+    release, _ = gaussian_release(200, 1.0, 7)
+    matrix = np.array([[0.6, 0.4], [0.1, 0.9]])
+    turned = Channel(matrix[::-1, ::-1], release.classes[::-1], release.outputs[::-1])
+    context = AuditContext(release, ExplicitChannel(turned), Plan(seed=1))
+    np.testing.assert_array_equal(aligned_channel(context).matrix, matrix)
+    stranger = RandomizedResponse(("x", "y"), 0.5)
+    with pytest.raises(InputError, match="those of the release"):
+        aligned_channel(AuditContext(release, stranger, Plan(seed=1)))
+
+
+def test_posteriors_come_from_the_other_half():
+    # Every row has a label of its own kind of feature: a model of the same half would know it.
+    rng = np.random.default_rng(8)
+    n = 600
+    codes = np.arange(n, dtype=np.int32)[:, None]
+    table = FeatureTable(np.zeros((n, 0), np.float32), codes, (n,), 1)
+    truth = rng.integers(0, 2, n).astype(np.int32)
+    release = Release(table, ReleasedLabels(truth), (0, 1), (0, 1), TrueLabels(truth))
+    context = AuditContext(release, UnknownMechanism(), Plan(seed=1))
+    posterior = cross_fitted_posterior(context, "truth")
+    right = (posterior.argmax(axis=1) == truth).sum()
+    assert binom.ppf(FALSE_ALARM, n, 0.5) <= right <= binom.isf(FALSE_ALARM, n, 0.5)
+    assert cross_fitted_posterior(context, "truth") is posterior
+    assert not posterior.flags.writeable
+
+
+def test_true_labels_are_asked_for_by_name():
+    release, mechanism = gaussian_release(100, 1.0, 9)
+    context = AuditContext(replace(release, truth=None), mechanism, Plan(seed=1))
+    with pytest.raises(InputError, match="true labels"):
+        cross_fitted_posterior(context, "truth")
+    assert cross_fitted_posterior(context, "released").shape == (100, 2)
+
+
+class TestTheStrongest:
+    """Attacks on cells (x, z) whose accuracy in the population is known exactly."""
+
+    eta = np.array([0.15, 0.5, 0.7])
+    flip = 0.3
+    n = 240
+
+    def draw(self, rng):
+        cells = rng.integers(0, 3, self.n)
+        truth = (rng.random(self.n) < self.eta[cells]).astype(np.int32)
+        released = np.where(rng.random(self.n) < self.flip, 1 - truth, truth)
+        return cells, truth, released
+
+    def population(self, table):
+        """Return P(table[cell, released] is the true label)."""
+        right = 0.0
+        for cell, eta in enumerate(self.eta):
+            for y, share in enumerate((1 - eta, eta)):
+                for z in (0, 1):
+                    chance = self.flip if z != y else 1 - self.flip
+                    right += share * chance * (table[cell, z] == y) / 3
+        return right
+
+    def tables(self, cells, truth, released, rng):
+        """Five fitted attacks: by cell, by cell and release, by release, and two at random."""
+        both = np.stack([np.bincount(cells * 2 + released, truth == y, 6) for y in (0, 1)])
+        full = both.argmax(axis=0).reshape(3, 2)
+        alone = both.reshape(2, 3, 2).sum(axis=2).argmax(axis=0)
+        believing = np.tile([0, 1], (3, 1))
+        noise = [rng.integers(0, 2, (3, 2)) for _ in range(2)]
+        return np.repeat(alone[:, None], 2, axis=1), [full, believing, *noise]
+
+    def one_audit(self, rng):
+        data = self.draw(rng)
+        halves = rng.permutation(self.n) % 2
+        runs: dict[int, list] = {}
+        accuracy, advantage = np.zeros(4), np.zeros(4)
+        for half in (0, 1):
+            baseline, attacks = self.tables(*(part[halves == half] for part in data), rng)
+            cells, truth, released = (part[halves != half] for part in data)
+            for i, table in enumerate(attacks):
+                posterior = np.eye(2)[table[cells, released]]
+                guess = baseline[cells, released].astype(np.int32)
+                fold = score_fold(truth, posterior, guess, rate_alpha=0.05, rng=rng)
+                runs.setdefault(i, []).append(fold)
+                accuracy[i] += self.population(table) / 2
+                advantage[i] += (self.population(table) - self.population(baseline)) / 2
+        return (
+            [AttackRun(f"a{i}", True, tuple(f), 1, 1) for i, f in runs.items()],
+            accuracy,
+            advantage,
+        )
+
+    def test_intervals_hold_for_the_strongest_and_for_each(self):
+        rng, audits, confidence = np.random.default_rng(11), 250, 0.8
+        missed = np.zeros(4)
+        for _ in range(audits):
+            runs, accuracy, advantage = self.one_audit(rng)
+            (best, gain), _ = best_estimates(runs, confidence)
+            missed[0] += not best.low <= accuracy.max() <= best.high
+            missed[1] += not gain.low <= advantage.max() <= gain.high
+            fold = runs[0].folds
+            for column, measure, true in ((2, ACCURACY, accuracy), (3, ADVANTAGE, advantage)):
+                low = sum(measure.lower(f, 0.05) for f in fold) / 2
+                high = sum(measure.upper(f, 0.05) for f in fold) / 2
+                missed[column] += not low <= true[0] <= high
+        assert missed.max() <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
+
+    def test_the_strongest_is_found(self):
+        rng = np.random.default_rng(12)
+        lows = [best_estimates(self.one_audit(rng)[0], 0.8)[0][0].low for _ in range(20)]
+        assert np.mean(lows) > 0.62
+
+
+def test_steps_of_the_curve_hide_small_cells():
+    steps = np.array([[10, 10], [20, 15], [30, 12], [5, 5]])
+    ends = whole_steps(steps)
+    assert ends[-1] == 3
+    for part in np.split(steps, np.array(ends[:-1]) + 1):
+        rows, right = part.sum(axis=0)
+        assert all(cell == 0 or cell >= 10 for cell in (rows, right, rows - right))
+    assert whole_steps(np.array([[6, 3]])) == []

@@ -1,0 +1,66 @@
+"""The options of the label-inference audit, from the command line to the report."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpaudit
+from ldpaudit.commands.run.work import Request, audit_release, report_paths
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
+
+
+def survey(n=600):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, n)
+    frame = pd.DataFrame({"x": rng.normal(size=n) + truth, "qzregion": np.arange(n) % 3})
+    public = np.full((n, 2), 0.5)
+    mechanism = ModelBasedRR(("no", "yes"), 0.5, 0.0)
+    released = mechanism.sample(truth.astype(np.int32), public, rng)
+    labels = np.array(["no", "yes"], dtype=object)
+    return frame.assign(label=labels[released]), labels[truth], public
+
+
+def test_slices_and_the_public_model_reach_the_report(tmp_path):
+    frame, truth, public = survey()
+    release, secret, model = (tmp_path / f"{n}.parquet" for n in ("release", "truth", "public"))
+    frame.to_parquet(release)
+    pd.DataFrame({"label": truth}).to_parquet(secret)
+    pd.DataFrame(public, columns=["no", "yes"]).to_parquet(model)
+    request = Request(
+        str(release),
+        truth=str(secret),
+        claim=ldpaudit.release.Declaration(
+            "model-based-rr", {"classes": ["no", "yes"], "lambda": 0.5, "floor": 0.0}, "options"
+        ),
+        only=("label-inference",),
+        slices=("qzregion",),
+        budget=1.0,
+        public_posterior=str(model),
+    )
+    paths = report_paths(str(release), None, None)
+    audit_release(request, paths, quiet=True)
+    found = {e["id"]: e for e in json.loads(paths.json.read_text())["estimates"]}
+    assert "attack.bayes.accuracy" in found
+    assert "attack.best.slice-1-3.advantage" in found
+    page = paths.html.read_text()
+    assert "column 1, slice 3" in page
+    assert "What the references mean" in page
+    assert "qzregion" not in page
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"slices": ["nowhere"]}, "no column"),
+        ({"budget": -1.0}, "at least 0"),
+        ({"budget": float("nan")}, "at least 0"),
+        ({"public_posterior": np.ones((2, 2))}, "600 rows"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_runs(options, word):
+    frame, truth, _ = survey()
+    with pytest.raises(InputError, match=word):
+        ldpaudit.audit(frame, truth, only=("label-inference",), **options)

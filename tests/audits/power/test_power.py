@@ -1,0 +1,154 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.mechanism.audit import INSIDER, MechanismAudit
+from ldpaudit.audits.power.audit import EXCESS, INSIDER_SHARE, PowerAudit
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.mechanisms import Channel, ExplicitChannel, Mechanism, UnknownMechanism
+from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
+from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
+
+
+def binary(epsilon: float) -> RandomizedResponse:
+    return RandomizedResponse.from_epsilon((0, 1), epsilon)
+
+
+def context(
+    claim: Mechanism,
+    n: int,
+    *,
+    epsilon: float = 1.0,
+    seed: int = 0,
+    with_truth: bool = True,
+    features: bool = True,
+    share: float = 0.3,
+) -> AuditContext:
+    rng = np.random.default_rng(seed)
+    truth = np.zeros(n, dtype=np.int32)
+    truth[: int(share * n)] = 1
+    points = rng.normal(size=(n, 2 if features else 0)).astype(np.float32)
+    if features:
+        points[:, 0] += 6 * truth
+    release = Release(
+        features=FeatureTable(points, np.zeros((n, 0), np.int32), (), 2),
+        released=ReleasedLabels(binary(epsilon).sample(truth, rng)),
+        outputs=(0, 1),
+        classes=(0, 1),
+        truth=TrueLabels(truth) if with_truth else None,
+    )
+    return AuditContext(release, claim, Plan(seed=seed))
+
+
+def value(audited: AuditContext, identifier: str = EXCESS) -> float:
+    estimates = {e.id: e for e in PowerAudit().run(audited).estimates}
+    return estimates[identifier].value
+
+
+def test_more_rows_find_less() -> None:
+    excess = [value(context(binary(1.0), n)) for n in (1000, 10_000, 100_000)]
+    assert excess == sorted(excess, reverse=True)
+    assert excess[0] / excess[2] == pytest.approx(10, rel=0.3)
+
+
+def test_a_release_at_the_stated_excess_is_found_nine_times_in_ten() -> None:
+    n, runs, hits = 3000, 150, 0
+    excess = value(context(binary(1.0), n, features=False))
+    for seed in range(runs):
+        audited = context(binary(1.0), n, epsilon=1.0 + excess, seed=seed, features=False)
+        hits += MechanismAudit().run(audited).bounds[INSIDER](0.05) > 1.0
+    # Binomial(150, 0.9) lies within these with probability 1 − 1e-6.
+    assert 113 <= hits <= 149
+
+
+def test_the_level_is_the_insiders_share() -> None:
+    alone = value(context(binary(1.0), 3000, features=False))
+    shared = value(context(binary(1.0), 3000))
+    assert shared >= alone
+    bound = PowerAudit().run(context(binary(1.0), 3000)).bounds[EXCESS]
+    assert bound(0.05 / INSIDER_SHARE) == pytest.approx(alone, abs=1e-3)
+    assert bound(0.01) > bound(0.05)
+
+
+def test_rows_needed() -> None:
+    small = context(binary(1.0), 100)
+    more = value(small, "power.rows_needed")
+    assert more > 0
+    assert value(small) > small.plan.max_undetected_excess
+    enough = context(binary(1.0), int(100 + 1.03 * more))
+    assert value(enough) <= 1.02 * enough.plan.max_undetected_excess
+    assert value(context(binary(1.0), 100_000), "power.rows_needed") == 0
+
+
+def test_no_excess_can_be_found_in_few_rows() -> None:
+    finding = PowerAudit().run(context(binary(6.0), 100))
+    assert finding.estimates[0].value == math.inf
+    assert finding.estimates[0].kind == "exact"
+    assert any("no excess" in note.text for note in finding.notes)
+
+
+def test_without_truth_the_power_is_estimated() -> None:
+    finding = PowerAudit().run(context(binary(1.0), 8000, with_truth=False))
+    (estimate,) = finding.estimates
+    assert estimate.id == EXCESS
+    assert estimate.kind == "estimated"
+    assert estimate.assumptions
+    assert 0.0 < estimate.value < 0.6
+    insider = value(context(binary(1.0), 8000))
+    assert estimate.value > insider
+
+
+def test_the_outsiders_estimate_is_about_right() -> None:
+    n = 4000
+    excess = value(context(binary(1.0), n, with_truth=False))
+    hits = 0
+    for seed in range(1, 9):
+        audited = context(binary(1.0), n, epsilon=1.0 + excess, seed=seed, with_truth=False)
+        # Balls alone are quick; the model's groups would only add to it.
+        found = MechanismAudit().run(audited).bounds["release_only.epsilon_lower"](0.05)
+        hits += found > 1.0
+    assert hits >= 5
+
+
+def test_a_claimed_channel_has_its_own_family() -> None:
+    channel = Channel(np.array([[0.9, 0.1], [0.5, 0.5]]), (0, 1), (0, 1))
+    found = PowerAudit().run(context(ExplicitChannel(channel), 20_000))
+    assert 0.0 < found.estimates[0].value < 0.5
+    outsider = PowerAudit().run(context(ExplicitChannel(channel), 2000, with_truth=False))
+    assert not outsider.estimates
+    assert any("not known" in note.text for note in outsider.notes)
+
+
+def test_without_a_claim_the_detectable_epsilon_is_told() -> None:
+    found = value(context(UnknownMechanism(), 10_000), "power.detectable_epsilon")
+    assert 0.03 < found < 0.12
+
+
+def test_when_nothing_can_be_said() -> None:
+    audit = PowerAudit()
+    assert audit.unavailable(context(binary(1.0), 1000)) is None
+    nothing = audit.unavailable(context(UnknownMechanism(), 1000, with_truth=False))
+    assert nothing is not None
+    assert "no true labels" in nothing
+    noiseless = audit.unavailable(context(RandomizedResponse((0, 1), 0.0), 1000))
+    assert noiseless is not None
+    assert "infinite" in noiseless
+    with pytest.raises(InsufficientDataError, match="two classes"):
+        audit.run(context(binary(1.0), 1000, share=0.0))
+    with pytest.raises(InsufficientDataError, match="400 rows"):
+        audit.run(context(binary(1.0), 200, with_truth=False))
+
+
+def test_the_target_is_the_plans() -> None:
+    audited = context(binary(1.0), 3000)
+    strict = replace(audited, plan=replace(audited.plan, max_undetected_excess=0.01))
+    assert value(audited, "power.rows_needed") == 0
+    assert value(strict, "power.rows_needed") > 100_000
+
+
+def test_a_claim_of_nothing_has_a_power() -> None:
+    silent = context(RandomizedResponse((0, 1), 1.0), 4000)
+    assert 0 < value(silent, "power.min_detectable_excess") < 0.5

@@ -1,0 +1,243 @@
+"""Every mechanism: applied, declared, and its ε recomputed from the declaration."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commands.privatize.conftest import ROWS, Command, declared, frame
+
+from ldpaudit.commands.privatize import PrivatizeRequest, privatize
+from ldpaudit.commands.privatize.request import TAKES
+from ldpaudit.mechanisms import from_declaration
+
+GRID = ("--labels", "0:10:1")
+WEEKS = ("--label", "weeks", *GRID)
+CASES: dict[str, tuple[str, ...]] = {
+    "randomized-response": ("--epsilon", "1.5"),
+    "rr-top-k": (*WEEKS, "--epsilon", "1.5", "--private-prior", "0.5"),
+    "model-based-rr": ("--epsilon", "1.5", "--public", "public.parquet"),
+    "double-rr": ("--epsilon", "1.5", "--synthetic", "public.parquet"),
+    "dummy-features-rr": ("--epsilon", "1.5"),
+    "rr-on-bins": (*WEEKS, "--epsilon", "1.5", "--prior", "prior.csv"),
+    "optimal-unbiased": (*WEEKS, "--epsilon", "1.5", "--private-prior", "0.5"),
+    "debiased-rr": (*WEEKS, "--epsilon", "1.5"),
+    "laplace": (*WEEKS, "--epsilon", "1.5"),
+    "discrete-laplace": (*WEEKS, "--epsilon", "1.5", "--clip"),
+    "staircase": (*WEEKS, "--epsilon", "1.5", "--experimental"),
+    "discrete-staircase": (*WEEKS, "--epsilon", "1.5"),
+    "exponential": (*WEEKS, "--epsilon", "1.5"),
+    "gaussian-rr": (
+        "--epsilon", "1.5", "--drop", "town", "--drop", "flag", "--radius", "50", "--project",
+        "--sigma", "80", "--delta", "1e-5",
+    ),
+    "channel": ("--label", "flag", "--channel", "channel.csv"),
+}  # fmt: skip
+LABELS_GET = {"rr-top-k": 1.0, "optimal-unbiased": 1.0, "channel": math.log(7)}
+
+
+@pytest.fixture
+def tables(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files that the cases name, in the current folder."""
+    monkeypatch.chdir(data.parent)
+    frame(300, seed=2).to_parquet("public.parquet")
+    lines = [f"{week},{probability}" for week, probability in enumerate([0.5, *[0.05] * 10])]
+    Path("prior.csv").write_text("\n".join(["label,probability", *lines]))
+    Path("channel.csv").write_text(",False,True\nFalse,0.7,0.3\nTrue,0.1,0.9\n")
+    return data
+
+
+def test_every_mechanism_has_a_case() -> None:
+    assert set(CASES) == set(TAKES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_declared_epsilon_is_recomputed(name: str, tables: Path, command: Command) -> None:
+    if name in ("laplace", "gaussian-rr"):
+        pytest.importorskip("opendp")
+    if name == "gaussian-rr":  # OpenDP draws 20,000 numbers a second.
+        frame(200).to_parquet(tables)
+    status, printed = command(tables, "-o", "release.parquet", "--mechanism", name, *CASES[name])
+    assert status == 0, printed
+    found = declared(Path("release.parquet"))
+    mechanism = from_declaration(found.mechanism, ())
+    assert mechanism.name == name
+    assert mechanism.epsilon == pytest.approx(LABELS_GET.get(name, 1.5), abs=1e-12)
+    # What was applied is what is declared: not a digit is lost on the way.
+    assert from_declaration(found.mechanism, ()).description in printed
+    parts = found.provenance.get("epsilon")
+    if parts is not None:
+        assert parts["labels"] == mechanism.epsilon
+        assert parts["total"] == pytest.approx(1.5, abs=1e-12)
+    true, release = pq.read_table(tables), pq.read_table("release.parquet")
+    dropped = {"town", "flag"} if name == "gaussian-rr" else set()
+    assert release.column_names == [c for c in true.column_names if c not in dropped]
+    assert len(release) == len(true)
+
+
+def test_lambda_is_the_other_parametrisation(tables: Path, command: Command) -> None:
+    for name in ("randomized-response", "double-rr", "dummy-features-rr", "model-based-rr"):
+        table = {"double-rr": "--synthetic", "model-based-rr": "--public"}.get(name)
+        more = () if table is None else (table, "public.parquet")
+        options = ("--mechanism", name, "--lambda", "0.3", *more, "--overwrite")
+        status, printed = command(tables, "-o", "r.parquet", *options)
+        assert status == 0, printed
+        assert declared(Path("r.parquet")).mechanism.parameters["lambda"] == 0.3
+
+
+@pytest.mark.parametrize(
+    ("label", "classes"),
+    [("label", ["no", "perhaps", "yes"]), ("flag", [False, True]), ("weeks", [*range(11)])],
+)
+def test_classes_come_from_the_data_and_are_declared(
+    label: str, classes: list[Any], tables: Path, command: Command
+) -> None:
+    options = ("--label", label, "--mechanism", "randomized-response", "--epsilon", "1")
+    assert command(tables, "-o", "r.parquet", *options)[0] == 0
+    found = declared(Path("r.parquet"))
+    assert found.mechanism.parameters["classes"] == classes
+    assert found.provenance == {"randomness": "operating system", "classes": "data"}
+
+
+def test_declared_classes_need_not_occur(tables: Path, command: Command) -> None:
+    words = "never,no,perhaps,yes"
+    options = ("--mechanism", "randomized-response", "--epsilon", "1", "--classes", words)
+    assert command(tables, "-o", "r.parquet", *options)[0] == 0
+    assert declared(Path("r.parquet")).provenance["classes"] == "declared"
+    assert set(pq.read_table("r.parquet")["label"].to_pylist()) == set(words.split(","))
+
+
+def applied(path: Path, **options: Any) -> pa.Table:
+    """Apply a mechanism with a seed and return the release."""
+    output = path.with_name("applied.parquet")
+    common = {"experimental": True, "seed": 5, "overwrite": True}
+    privatize(PrivatizeRequest(str(path), output, **{**common, **options}))
+    return pq.read_table(output)
+
+
+def test_a_seed_gives_the_same_release_again_and_another_seed_another(data: Path) -> None:
+    options: dict[str, Any] = {"mechanism": "randomized-response", "epsilon": 1.0}
+    first, again = applied(data, **options), applied(data, **options)
+    assert first.equals(again)
+    assert not applied(data, **options, seed=6).equals(first)
+    plain = {**options, "experimental": False, "seed": None}
+    assert not applied(data, **plain)["label"].equals(applied(data, **plain)["label"])
+
+
+def test_an_experiment_is_declared_without_its_seed(data: Path) -> None:
+    applied(data, mechanism="randomized-response", epsilon=1.0, seed=987654321)
+    output = data.with_name("applied.parquet")
+    assert declared(output).provenance["randomness"] == "experimental generator"
+    assert b"987654321" not in output.read_bytes()
+
+
+# With 2,000 rows and a fixed seed these frequencies are facts, not draws; the tolerance of 5
+# standard deviations says that they are plausible ones.
+def test_labels_follow_the_channel(data: Path) -> None:
+    release = applied(data, mechanism="randomized-response", noise=0.3).to_pandas()
+    true = frame()
+    kept = float((release["label"] == true["label"]).mean())
+    assert abs(kept - 0.8) < 5 * math.sqrt(0.16 / ROWS)
+    same = ["x", "town", "count", "weeks", "flag"]
+    pd.testing.assert_frame_equal(release[same], true[same], check_dtype=False)
+
+
+def test_channel_rows_are_read_by_label(data: Path, tmp_path: Path) -> None:
+    channel = tmp_path / "c.csv"
+    channel.write_text(",maybe,no,yes\nyes,0.5,0.1,0.4\nno,0.3,0.6,0.1\nperhaps,0.3,0.4,0.3\n")
+    release = applied(data, mechanism="channel", channel=channel).to_pandas()
+    shares = pd.crosstab(frame()["label"], release["label"], normalize="index")
+    assert abs(shares.loc["yes", "maybe"] - 0.5) < 0.1
+    assert abs(shares.loc["no", "no"] - 0.6) < 0.1
+    assert abs(shares.loc["perhaps", "no"] - 0.4) < 0.1
+
+
+def test_noise_is_unbiased_and_on_its_grid(data: Path) -> None:
+    options: dict[str, Any] = {"label": "weeks", "labels": "0:10", "epsilon": 4.0}
+    released = applied(data, mechanism="discrete-laplace", **options)["weeks"]
+    assert released.type == pa.int64()
+    error = released.to_numpy() - frame()["weeks"].to_numpy()
+    assert error.min() < 0 < error.max()
+    assert abs(error.mean()) < 5 * error.std() / math.sqrt(ROWS)
+    clipped = applied(data, mechanism="discrete-laplace", clipped=True, **options)["weeks"]
+    assert 0 <= clipped.to_numpy().min() <= clipped.to_numpy().max() <= 10
+
+
+def test_double_rr_replaces_whole_rows(data: Path, tmp_path: Path) -> None:
+    rows = 3
+    synthetic = frame().iloc[:rows].assign(x=[1e6, 2e6, 3e6], town="mars", count=-1, weeks=-1)
+    synthetic["label"] = ["no", "perhaps", "yes"]
+    synthetic.to_parquet(tmp_path / "s.parquet")
+    options: dict[str, Any] = {"synthetic": str(tmp_path / "s.parquet"), "noise": 0.25}
+    release = applied(data, mechanism="double-rr", **options).to_pandas()
+    new = release["town"] == "mars"
+    assert abs(new.mean() - 0.25) < 5 * math.sqrt(0.1875 / ROWS)
+    assert (release.loc[new, ["count", "weeks"]] == -1).all().all()
+    assert (release.loc[new, "x"] >= 1e6).all()
+    same = ["x", "town", "count", "weeks"]
+    kept = frame().loc[~new, same]
+    pd.testing.assert_frame_equal(release.loc[~new, same], kept, check_dtype=False)
+    # Which rows are new does not depend on the released label.
+    shares = pd.crosstab(release["label"], new, normalize="index")[True]
+    assert shares.max() - shares.min() < 0.1
+
+
+def test_dummy_features_say_nothing(data: Path, tmp_path: Path) -> None:
+    release = applied(data, mechanism="dummy-features-rr", epsilon=1.0)
+    assert all(release[name].null_count == ROWS for name in release.column_names if name != "label")
+    synthetic = frame().iloc[:6].assign(town="mars")
+    synthetic.loc[:, "label"] = ["no", "perhaps", "yes"] * 2
+    synthetic.to_parquet(tmp_path / "s.parquet")
+    path = str(tmp_path / "s.parquet")
+    release = applied(data, mechanism="dummy-features-rr", epsilon=1.0, synthetic=path)
+    assert set(release["town"].to_pylist()) == {"mars"}
+    assert set(release["x"].to_pylist()) == set(synthetic["x"])
+
+
+def test_model_based_rr_draws_from_the_model(data: Path, tmp_path: Path) -> None:
+    public = frame(1500, seed=9)
+    public["label"] = np.where(public["town"] == "oslo", "no", "yes")
+    public.loc[:4, "label"] = "perhaps"
+    public.to_parquet(tmp_path / "p.parquet")
+    options: dict[str, Any] = {"public": str(tmp_path / "p.parquet"), "noise": 1.0, "floor": 0.01}
+    release = applied(data, mechanism="model-based-rr", **options).to_pandas()
+    shares = pd.crosstab(release["town"], release["label"], normalize="index")
+    assert shares.loc["oslo", "no"] > 0.9
+    assert shares.loc["rome", "yes"] > 0.9
+
+
+def test_gaussian_noise_is_that_of_sigma(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = pa.table(
+        {
+            "label": ["a", "b"] * 500,
+            "x": rng.standard_normal(1000),
+            "v": pa.array(list(rng.standard_normal((1000, 3)))),
+        }
+    )
+    pq.write_table(table, tmp_path / "g.parquet")
+    options: dict[str, Any] = {"radius": 3.0, "sigma": 5.0, "delta": 1e-6, "project": True}
+    release = applied(tmp_path / "g.parquet", mechanism="gaussian-rr", epsilon=1.0, **options)
+    noisy = np.column_stack([release["x"].to_numpy(), *np.stack(release["v"].to_numpy()).T])
+    assert noisy.shape == (1000, 4)
+    # 4,000 draws: five standard deviations of their own standard deviation.
+    assert abs(noisy.std() - 5.0) < 5 * 5 / math.sqrt(2 * 4000) + 0.2
+    found = declared(tmp_path / "applied.parquet").mechanism.parameters
+    assert found["sigma"] == 5.0
+    assert from_declaration(declared(tmp_path / "applied.parquet").mechanism, ()).claim_holds()  # type: ignore[attr-defined]
+
+
+def test_an_unnamed_pandas_index_is_not_released_unnoticed(tmp_path: Path) -> None:
+    data = tmp_path / "sampled.parquet"
+    frame(300).sample(200, random_state=0).to_parquet(data)
+    given: dict[str, Any] = {"mechanism": "randomized-response", "epsilon": 1.0}
+    request = PrivatizeRequest(str(data), tmp_path / "release.parquet", **given)
+    (warning,) = privatize(request).warnings
+    assert "--drop __index_level_0__" in warning
+    request = replace(request, drop=("__index_level_0__",), overwrite=True)
+    assert privatize(request).warnings == ()

@@ -1,0 +1,80 @@
+"""A small table with true labels, and the parts of a sweep of it."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldpaudit import cli
+from ldpaudit.commands.sweep.grid import parse_grid
+from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.commands.sweep.workers.tasks import Setup
+from ldpaudit.commands.sweep.workers.worker import Workbench
+
+Command = Callable[..., tuple[int, str]]
+ROWS = 1000
+FAST = ("mechanism", "label-inference", "power")
+
+
+def frame(rows: int = ROWS, seed: int = 1) -> pd.DataFrame:
+    """Return features that say something of the label, a word, and a number as another label."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 2, rows)
+    x = rng.standard_normal((rows, 2)) + 0.9 * codes[:, None]
+    return pd.DataFrame(
+        {
+            "x": x[:, 0],
+            "y": x[:, 1],
+            "town": rng.choice(["oslo", "rome", "bonn"], rows),
+            "label": np.array(["no", "yes"])[codes],
+        }
+    )
+
+
+def numbers(rows: int = ROWS, seed: int = 1) -> pd.DataFrame:
+    """Return the same features with weeks 0 … 20 as the label."""
+    made = frame(rows, seed).drop(columns="label")
+    noise = np.random.default_rng(seed + 1).standard_normal(rows)
+    weeks = np.clip(np.rint(10 + 2 * made["x"] + 3 * noise), 0, 20).astype(int)
+    return made.assign(weeks=weeks)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.parquet"
+    frame().to_parquet(path)
+    return path
+
+
+def asked(data: Path, *mechanisms: str, **options: Any) -> SweepRequest:
+    """Return a request that is cheap to answer."""
+    parameter, text = options.pop("grid", ("lambda", "0.3"))
+    defaults: dict[str, Any] = {"label": "label", "only": FAST, "budget": 0.1, "seed": 7}
+    return SweepRequest(
+        str(data),
+        mechanisms=mechanisms,
+        grid=parse_grid(parameter, text),
+        **defaults | options,
+    )
+
+
+def bench(request: SweepRequest, folder: Path, policy: Any = None) -> Workbench:
+    """Return what a worker works at, in this process."""
+    return Workbench(Setup(request, request.seed or 0, policy, folder / "generator.pt"))
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run ``ldpaudit sweep`` in this process; return its status and everything that it printed."""
+
+    def call(*words: Any) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["ldpaudit", "sweep", *map(str, words)])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        return int(stopped.value.code or 0), "".join(capsys.readouterr())
+
+    return call

@@ -1,0 +1,209 @@
+"""The command: bad input, a whole sweep, and one that is killed and goes on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.sweep.conftest import ROWS, Command, frame
+from processes import heed_interrupts
+
+from ldpaudit.errors import GeneratorDivergedError
+
+GRID = ("--lambda", "0.2,0.8")
+FAST = ("--only", "label-inference", "--budget", "0.1", "--processes", "1")
+
+BAD: dict[str, tuple[tuple[str, ...], str]] = {
+    "no grid": (("--mechanism", "rr"), "one grid"),
+    "two grids": (("--mechanism", "rr", *GRID, "--epsilon", "1"), "one grid"),
+    "empty grid": (("--mechanism", "rr", "--lambda", ","), "1 to 1000"),
+    "lambda zero": (("--mechanism", "rr", "--lambda", "0:0.5:3"), "every true label"),
+    "double lambda zero": (
+        ("--mechanism", "double-rr", "--generator", "mixture", "--lambda", "0,0.5"),
+        "every true label",
+    ),
+    "double lambda one": (
+        ("--mechanism", "double-rr", "--generator", "mixture", "--lambda", "0.5,1"),
+        "nothing of the data",
+    ),
+    "unknown mechanism": (("--mechanism", "magic", *GRID), "is not known"),
+    "mechanism with options": (("--mechanism", "gaussian-rr", *GRID), "cannot be swept"),
+    "wrong parameter": (("--mechanism", "debiased-rr", *GRID), "swept by --epsilon"),
+    "kinds mixed": (
+        ("--mechanism", "rr", "--mechanism", "debiased-rr", "--epsilon", "1", "--labels", "0:1"),
+        "sweep them apart",
+    ),
+    "no synthetic rows": (("--mechanism", "double-rr", *GRID), "--generator"),
+    "both origins": (
+        ("--mechanism", "double-rr", *GRID, "--generator", "gan", "--synthetic", "x"),
+        "not both",
+    ),
+    "foreign option": (("--mechanism", "rr", *GRID, "--generator", "gan"), "does not belong"),
+    "generator data": (("--mechanism", "rr", *GRID, "--generator-data", "x"), "--generator"),
+    "label": (("--mechanism", "rr", *GRID, "--label", "labell"), "did you mean 'label'"),
+    "drop": (("--mechanism", "rr", *GRID, "--drop", "towm"), "did you mean 'town'"),
+    "share": (("--mechanism", "rr", *GRID, "--test-share", "1"), "(0, 1)"),
+    "repeats": (("--mechanism", "rr", *GRID, "--repeats", "0"), "at least 1"),
+    "memory": (("--mechanism", "rr", *GRID, "--memory", "0"), "above 0"),
+    "resume": (("--mechanism", "rr", *GRID, "--resume"), "--out"),
+    "audit": (("--mechanism", "rr", *GRID, "--only", "magic"), "no audit"),
+    "policy": (("--mechanism", "rr", *GRID, "--policy", "none.toml"), "none.toml"),
+    "json": (("--mechanism", "rr", *GRID, "--json", "nowhere/x.json"), "does not exist"),
+    "over the data": (("--mechanism", "rr", *GRID, "--json", "data.parquet"), "is an input"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(
+    case: str, data: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(data.parent)
+    words, expected = BAD[case]
+    status, printed = command("data.parquet", *words)
+    lines = [line for line in printed.splitlines() if not line.endswith("…")]
+    assert status == 2
+    assert len(lines) == 1, printed
+    assert expected in lines[0]
+    assert [path.name for path in data.parent.iterdir()] == ["data.parquet"]
+
+
+def test_a_column_that_tells_the_label_is_refused(tmp_path: Path, command: Command) -> None:
+    made = frame()
+    made.assign(copy=made["label"].str.upper()).to_parquet(tmp_path / "d.parquet")
+    status, printed = command(tmp_path / "d.parquet", "--mechanism", "rr", *GRID)
+    assert status == 2
+    assert "'copy'" in printed
+
+
+def test_a_policy_of_another_mechanism(data: Path, command: Command) -> None:
+    policy = data.with_name("p.toml")
+    policy.write_text('schema = 1\n[claim]\nmechanism = "double-rr"\nepsilon = 1.0\n')
+    status, printed = command(data, "--mechanism", "rr", *GRID, "--policy", policy)
+    assert status == 2
+    assert "[claim]" in printed
+
+
+def test_a_sweep_and_the_same_one_resumed(data: Path, command: Command) -> None:
+    out, policy = data.with_name("out"), data.with_name("p.toml")
+    policy.write_text(
+        'schema = 1\n[checks.label-inference-accuracy]\nlevel = "error"\nmax = 0.82\n'
+    )
+    words = (data, "--mechanism", "rr", *GRID, *FAST, "--policy", policy, "--out", out)
+    status, printed = command(*words)
+    assert status == 0, printed
+    assert "randomized-response: λ = 0.8 (ε = 0.405), no violation found" in printed
+    assert "less noise, λ = 0.2 (ε = 2.197): fail" in printed
+    assert "nothing was released" in printed
+    content = (out / "sweep.json").read_text()
+    result = json.loads(content)
+    assert [p["value"] for p in result["points"]] == [0.2, 0.8]
+    for point in result["points"]:
+        assert point["attack.best.accuracy"]["low"] < point["attack.best.accuracy"]["high"]
+        assert point["test_accuracy"]["kind"] == "certified"
+    assert result["least_noise"]["randomized-response"]["value"] == 0.8
+    assert result["run"]["test_rows"] == ROWS // 5
+    page = (out / "sweep.html").read_text()
+    assert len(page) < 300_000
+    assert "<script" not in page
+    assert "λ = 0.8 (ε = 0.405)" in page
+    # Without --resume it is left alone, and what is lost is made again.
+    assert "is not empty" in command(*words)[1]
+    (out / "points" / "randomized-response-lambda-0.8-1.json").unlink()
+    status, printed = command(*words, "--resume", "--quiet")
+    assert status == 0, printed
+    assert (out / "sweep.json").read_text() == content
+
+
+def test_a_generator_that_diverges_fails_its_points_only(
+    data: Path, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Played in this process: the pool is a workbench, the generator's training always fails."""
+    from ldpaudit.commands.sweep import under_way
+    from ldpaudit.commands.sweep.workers.worker import Workbench, answer
+    from ldpaudit.synthesis.mixture import ClassMixtures
+
+    def diverge(*_args: Any, **_options: Any) -> None:
+        raise GeneratorDivergedError("Training the generator failed after 3 steps.")
+
+    class Here:
+        def __init__(self, setup: Any, _processes: int, _cap: float) -> None:
+            self.bench = Workbench(setup)
+
+        def __enter__(self) -> "Here":
+            return self
+
+        def __exit__(self, *_error: object) -> None:
+            pass
+
+        def run(self, tasks: Any, listen: Any) -> None:
+            for task in tasks:
+                listen(task, answer(self.bench, task))
+
+    monkeypatch.setattr(ClassMixtures, "fit", diverge)
+    monkeypatch.setattr(under_way, "pool", Here)
+    out = tmp_path / "out"
+    names = ("--mechanism", "rr", "--mechanism", "double-rr", "--generator", "mixture")
+    status, printed = command(data, *names, "--lambda", "0.5", *FAST, "--out", out)
+    assert status == 0, printed
+    rr, double = json.loads((out / "sweep.json").read_text())["points"]
+    assert rr["verdict"] != "failed"
+    assert double["verdict"] == "failed"
+    assert double["failed"] == ["Training the generator failed after 3 steps."]
+    assert not (out / "generator.pt").exists()
+    alone = ("--mechanism", "double-rr", "--generator", "mixture", "--lambda", "0.5")
+    status, printed = command(data, *alone, *FAST, "--json", tmp_path / "x.json")
+    assert status == 2
+    assert "No point could be measured" in printed
+    assert not (tmp_path / "x.json").exists()
+
+
+def _start(data: Path, out: Path, *more: Any) -> "subprocess.Popen[str]":
+    words = ("--mechanism", "rr", "--mechanism", "double-rr", "--generator", "mixture")
+    grid = ("--lambda", "0.2:0.8:3", "--repeats", "2", "--out", out, "--processes", "2")
+    command = [sys.executable, "-m", "ldpaudit.cli", "sweep", data, *words, *grid, *FAST[:4], *more]
+    return subprocess.Popen(
+        [str(word) for word in command],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+        preexec_fn=heed_interrupts,
+    )
+
+
+@pytest.mark.validate
+def test_a_killed_sweep_goes_on_to_the_same_result(data: Path, tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    process = _start(data, whole)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    killed = _start(data, broken)
+    points = broken / "points"
+    while killed.poll() is None and len(list(points.glob("*.json"))) < 4:
+        time.sleep(0.05)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    done = {path.name: path.read_bytes() for path in points.glob("*.json")}
+    assert 4 <= len(done) < 12
+    assert not (broken / "sweep.json").exists()
+    process = _start(data, broken, "--resume")
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    # What was done was not done again, and the result is the same.
+    assert all((points / name).read_bytes() == content for name, content in done.items())
+    assert (broken / "sweep.json").read_text() == (whole / "sweep.json").read_text()
+
+
+@pytest.mark.validate
+def test_an_interruption_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
+    process = _start(data, tmp_path / "out")
+    while process.poll() is None and not list(tmp_path.glob("out/points/*.json")):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "--resume goes on" in err.splitlines()[-1]

@@ -1,0 +1,132 @@
+"""A point: what is simulated is the mechanism, and its audit and its learner know the truth."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands.sweep.conftest import asked, bench, frame, numbers
+
+from ldpaudit.commands.sweep.learning import ACCURACY, ERROR
+from ldpaudit.commands.sweep.simulation import point_seed, simulate
+from ldpaudit.commands.sweep.summary import setting_of
+from ldpaudit.commands.sweep.tables import read_tables
+from ldpaudit.commands.sweep.text import leakage_of
+from ldpaudit.policy import parse_policy
+
+REST = ("laplace", "debiased-rr", "rr-on-bins", "optimal-unbiased", "discrete-staircase")
+ATTACKS = ("label-inference",)
+
+
+def estimates(content: dict[str, Any]) -> dict[str, float]:
+    return {e["id"]: float(e["value"]) for e in content["result"]["estimates"]}
+
+
+def test_rows_are_split_and_the_draws_are_the_mechanism(data: Path) -> None:
+    request = asked(data, "randomized-response", grid=("lambda", "0.2,0.5"))
+    tables = read_tables(request)
+    assert (tables.training.num_rows, tables.test.num_rows) == (800, 200)
+    both = pd.concat([tables.training.to_pandas(), tables.test.to_pandas()])
+    pd.testing.assert_frame_equal(
+        both.sort_values("x", ignore_index=True), frame().sort_values("x", ignore_index=True)
+    )
+    true = tables.training.to_pandas()
+    for point in request.points():
+        made = simulate(tables, point, None).table.to_pandas()
+        pd.testing.assert_frame_equal(made[["x", "y", "town"]], true[["x", "y", "town"]])
+        # 800 rows: ±5 standard deviations, a false alarm in 2 million.
+        assert abs((made["label"] != true["label"]).mean() - point.value / 2) < 0.08
+
+
+def test_a_point_is_the_same_whatever_else_is_swept(data: Path) -> None:
+    alone = asked(data, "randomized-response", grid=("lambda", "0.3"))
+    among = asked(data, "randomized-response", grid=("lambda", "0.1:0.5:5"), repeats=2)
+    point = alone.points()[0]
+    one, other = (simulate(read_tables(r), point, None).table for r in (alone, among))
+    assert one.equals(other)
+    assert len({point_seed(7, p) for p in among.points()}) == 10
+    again = next(p for p in among.points() if p.value == point.value and p.repeat == 2)
+    assert not simulate(read_tables(among), again, None).table.equals(one)
+
+
+def test_classification(data: Path, tmp_path: Path) -> None:
+    request = asked(
+        data,
+        "randomized-response",
+        "double-rr",
+        grid=("lambda", "0.2,0.7"),
+        generator="mixture",
+        only=ATTACKS,
+    )
+    at = bench(request, tmp_path)
+    assert any("private" in text for text in at.run("generator")["warnings"])
+    clean = at.run("reference")
+    assert clean["id"] == ACCURACY
+    assert clean["low"] < clean["value"] < clean["high"]
+    found = {(p.mechanism, p.value): at.run(p) for p in request.points()}
+    for (name, value), content in found.items():
+        assert content["lambda"] == value
+        assert content["epsilon"] == pytest.approx(np.log(1 + 2 * (1 - value) / value))
+        assert content["result"]["mechanism"]["name"] == name
+        assert content["correction"] == ("unbiased" if name == "double-rr" else "forward")
+        assert content["test"]["n"] == 200
+    leaks = {key: estimates(content)["attack.best.accuracy"] for key, content in found.items()}
+    # The label alone gives 1 − λ/2; features make it more, synthetic ones less.
+    assert leaks["randomized-response", 0.2] > 0.85
+    assert leaks["randomized-response", 0.2] > leaks["randomized-response", 0.7]
+    assert leaks["randomized-response", 0.7] > leaks["double-rr", 0.7]
+    # Corrected learners lose little: 200 test rows, ±5 standard deviations are 0.15.
+    for name, value in (("randomized-response", 0.2), ("double-rr", 0.2)):
+        assert abs(found[name, value]["test"]["value"] - clean["value"]) < 0.15
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    ["discrete-laplace", *(pytest.param(n, marks=pytest.mark.validate) for n in REST)],
+)
+def test_numbers(mechanism: str, tmp_path: Path) -> None:
+    path = tmp_path / "weeks.parquet"
+    numbers(600).to_parquet(path)
+    own: dict[str, Any] = {"label": "weeks", "labels": "0:20", "only": ("numeric-inference",)}
+    request = asked(path, mechanism, grid=("epsilon", "0.5,8"), budget=0.1, **own)
+    at = bench(request, tmp_path)
+    clean = at.run("reference")
+    assert clean["id"] == ERROR
+    found = [at.run(point) for point in request.points()]
+    leaks = []
+    for content in found:
+        assert content["test"]["value"] >= 0.9 * clean["value"]
+        assert content["test"]["low"] <= content["test"]["value"] <= content["test"]["high"]
+        leak = leakage_of(setting_of(mechanism, request.grid, 8.0, [content], []))
+        assert leak is not None
+        leaks.append(leak.value)
+    # ε = 8 and then ε = 0.5.
+    assert leaks[0] > leaks[1]
+    assert found[0]["test"]["value"] < found[1]["test"]["value"]
+
+
+def test_a_policy_is_held_against_every_draw(data: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"grid": ("lambda", "0.1,0.9"), "only": ATTACKS}
+    request = asked(data, "randomized-response", **options)
+    strict = parse_policy(
+        'schema = 1\n[checks.label-inference-accuracy]\nlevel = "error"\nmax = 0.85\n'
+    )
+    at = bench(request, tmp_path, strict)
+    assert [at.run(point)["verdict"] for point in request.points()] == ["fail", "pass"]
+    claim = parse_policy('schema = 1\nextends = "ldpaudit:default"\n[claim]\nepsilon = 1.0\n')
+    request = asked(data, "randomized-response", **options | {"only": ("mechanism", "power")})
+    at = bench(request, tmp_path, claim)
+    contents = [at.run(point) for point in request.points()]
+    assert contents[0]["verdict"] == "fail"
+    assert "declared ε" in contents[0]["sentence"]
+    assert contents[1]["verdict"] != "fail"
+
+
+def test_features_that_say_nothing(data: Path, tmp_path: Path) -> None:
+    request = asked(data, "dummy-features-rr", grid=("lambda", "0.5,0.9"))
+    at = bench(request, tmp_path)
+    for point in request.points():
+        content = at.run(point)
+        # Without features a learner can only name the more frequent label.
+        assert abs(content["test"]["value"] - 0.5) < 0.15

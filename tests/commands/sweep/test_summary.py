@@ -1,0 +1,121 @@
+"""Averages over draws, verdicts of settings and the least noise: validity and power."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ldpaudit.commands.sweep.grid import parse_grid
+from ldpaudit.commands.sweep.least_noise import least_noise
+from ldpaudit.commands.sweep.summary import Mean, Setting, setting_of
+from ldpaudit.estimators.intervals.binomial import clopper_pearson
+
+GRID = parse_grid("lambda", "0.1:0.5:5")
+
+
+def draw(verdict: str, accuracy: float = 0.8, sentence: str = "") -> dict[str, Any]:
+    estimate = {"id": "attack.best.accuracy", "kind": "certified", "unit": "proportion"}
+    estimate |= {"value": accuracy, "low": accuracy - 0.1, "high": accuracy + 0.1, "level": 0.95}
+    test = estimate | {"id": "test_accuracy"}
+    return {
+        "verdict": verdict,
+        "sentence": sentence or verdict,
+        "epsilon": 1.0,
+        "lambda": 0.3,
+        "correction": "forward",
+        "test": test,
+        "result": {"estimates": [estimate]},
+    }
+
+
+def setting(value: float, *verdicts: str, failed: tuple[str, ...] = ()) -> Setting:
+    return setting_of("randomized-response", GRID, value, [draw(v) for v in verdicts], failed)
+
+
+def test_a_setting_is_as_good_as_its_worst_draw() -> None:
+    assert setting(0.1, "pass", "pass").verdict == "pass"
+    assert setting(0.1, "pass", "inconclusive").verdict == "inconclusive"
+    assert setting(0.1, "pass", "inconclusive", "fail").verdict == "fail"
+    assert setting(0.1, "pass", failed=("It ended.",)).verdict == "failed"
+    assert setting(0.1, "pass", failed=("It ended.",)).reason == "It ended."
+
+
+def test_averages_hold_at_the_union_bound() -> None:
+    made = Mean.of([draw("pass", a)["test"] for a in (0.7, 0.8)])
+    assert made.value == pytest.approx(0.75)
+    assert (made.low, made.high) == (pytest.approx(0.65), pytest.approx(0.85))
+    assert made.level == pytest.approx(0.9)
+    many = Mean.of([draw("pass")["test"]] * 11)
+    assert (many.low, many.high, many.level) == (None, None, None)
+    infinite = Mean.of([draw("pass")["test"] | {"value": "inf", "low": None, "high": None}])
+    assert infinite.stored()["value"] == float("inf")
+
+
+def test_averages_cover_the_truth() -> None:
+    """Of 400 averages of 5 counted shares each interval fails with at most 1 − level = 25 %."""
+    rng, wrong, truth = np.random.default_rng(5), 0, np.array([0.2, 0.4, 0.5, 0.7, 0.9])
+    for _ in range(400):
+        counts = rng.binomial(300, truth)
+        ends = zip(*clopper_pearson(counts, 300, 0.05), strict=True)
+        stored = [
+            {"id": "a.b", "kind": "certified", "unit": "proportion", "value": c / 300}
+            | {"low": low, "high": high, "level": 0.95}
+            for c, (low, high) in zip(counts, ends, strict=True)
+        ]
+        made = Mean.of(stored)
+        assert made.low is not None
+        assert made.high is not None
+        wrong += not made.low <= truth.mean() <= made.high
+        # Power: an interval of all shares would never be wrong.
+        assert made.high - made.low < 0.13
+    # More than 138 of 400 at 25 %: probability below 1e-5.
+    assert wrong <= 138
+
+
+def test_the_least_noise_and_its_neighbours() -> None:
+    verdicts = ("fail", "inconclusive", "pass", "fail", "pass")
+    settings = [setting(v, *[w] * 3) for v, w in zip(GRID.values, verdicts, strict=True)]
+    found = least_noise("randomized-response", settings, 0.95)
+    assert found.found is settings[2]
+    assert (found.less, found.more) == (settings[1], settings[3])
+    # Not monotone, and said so.
+    assert found.exceptions == (settings[3],)
+    assert "more noise does not always pass: λ = 0.4" in found.sentence()
+    assert found.stored()["more_noise_that_does_not_pass"] == [0.4]
+    # Clopper–Pearson of 3 of 3 at 99 % = 95 % over five settings: (0.01/2)^(1/3).
+    assert found.share is not None
+    assert found.share[0] == pytest.approx(0.005 ** (1 / 3))
+
+
+def test_no_setting_passes_and_the_first_does() -> None:
+    none = least_noise("rr", [setting(0.1, "fail", "fail"), setting(0.2, "pass", "fail")], 0.95)
+    assert none.stored()["value"] is None
+    assert "λ = 0.2" in none.sentence()
+    assert "1 of 2" in none.sentence()
+    first = least_noise("rr", [setting(0.1, "pass"), setting(0.2, "pass")], 0.95)
+    assert "less may do" in first.sentence()
+    # A setting that could not be measured has not passed.
+    lost = least_noise("rr", [setting(0.1, failed=("gone",)), setting(0.2, "pass")], 0.95)
+    assert lost.stored()["value"] == 0.2
+    assert lost.stored()["less_noise"]["verdict"] == "failed"
+
+
+def test_the_share_that_passes_is_covered_although_the_setting_was_chosen() -> None:
+    """At the chosen setting the lower bound lies above the truth in at most 5 % of sweeps."""
+    rng, wrong, answered = np.random.default_rng(9), 0, 0
+    truth = dict(zip(GRID.values, (0.55, 0.65, 0.75, 0.85, 0.95), strict=True))
+    for _ in range(600):
+        settings = [
+            setting(v, *np.where(rng.random(6) < p, "pass", "fail")) for v, p in truth.items()
+        ]
+        found = least_noise("rr", settings, 0.95)
+        if found.found is None:
+            continue
+        answered += 1
+        assert found.share is not None
+        wrong += found.share[0] > truth[found.found.value]
+        # Power: all of 6 draws passed, so the bound is (0.005)^(1/6) = 0.41 and not 0.
+        assert found.share[0] > 0.4
+    assert answered > 400
+    # More than 48 of 600 at 5 %: probability below 1e-3 of a false alarm, with a fixed seed.
+    assert wrong <= 48

@@ -1,0 +1,122 @@
+import math
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
+from ldpaudit.estimators.loss.bounds import mean_loss_lower
+from ldpaudit.estimators.loss.exceedance import (
+    ErrorBudget,
+    exceedance,
+    expected_exceedance,
+    loss_grid,
+    merged_counts,
+)
+from ldpaudit.estimators.loss.instance_loss import mean_loss
+from ldpaudit.estimators.loss.posterior_intervals import PosteriorBox
+
+BUDGET = ErrorBudget.of(0.01)
+
+
+def test_budget_adds_up() -> None:
+    assert pytest.approx(0.01) == BUDGET.count + BUDGET.markov + BUDGET.prior
+    assert BUDGET.count == 0.005
+    assert BUDGET.per_query == pytest.approx(4.5e-6)
+
+
+def test_counts_and_bound() -> None:
+    losses = np.repeat([0.25, 1.0, 3.0], [500, 300, 200])
+    found = exceedance(losses, losses - 0.5, BUDGET, np.array([0.0, 1.0, 2.0, 3.5]))
+    assert found.value == pytest.approx([1.0, 0.5, 0.2, 0.0])
+    assert found.low is not None
+    low = clopper_pearson_lower(np.array([500, 200, 200, 0]), 1000, 0.005) - 0.001
+    assert found.low == pytest.approx(np.maximum(low, 0))
+    assert found.at(1.5) == (pytest.approx(0.2), pytest.approx(low[2]))
+    assert found.at(2.0) == found.at(1.5)
+    assert found.at(9.0) == (0.0, 0.0)
+
+
+def test_infinite_losses_exceed_everything() -> None:
+    losses = np.full(100, np.inf)
+    found = exceedance(losses, losses, BUDGET, loss_grid(losses))
+    assert (found.value == 1).all()
+    assert found.grid[-1] == 25
+
+
+@pytest.mark.parametrize("spread", [0.3, 8.0, 31.0])
+def test_grid_holds_every_half(spread: float) -> None:
+    losses = np.linspace(-1.3, spread, 50)
+    grid = loss_grid(losses)
+    assert (np.diff(grid) > 0).all()
+    assert grid[0] == -1.5
+    assert grid[-1] >= max(25, spread)
+    assert set(np.arange(-1.5, 25.5, 0.5)) <= set(grid)
+
+
+@given(
+    st.lists(st.integers(0, 300), min_size=1, max_size=60).map(lambda c: sorted(c, reverse=True))
+)
+def test_no_small_group_shows(counts: list[int]) -> None:
+    merged = merged_counts(np.array(counts, dtype=np.int64), 300)
+    assert (merged <= counts).all()
+    steps = -np.diff(np.concatenate([[300], merged, [0]]))
+    assert ((steps == 0) | (steps >= 10)).all()
+    assert (np.array(counts) - merged < 20).all()
+
+
+def test_expected_shares_are_weighted_counts() -> None:
+    losses = np.tile([0.0, 2.0], (400, 1))
+    weights = np.tile([0.75, 0.25], (400, 1))
+    found = expected_exceedance(losses, weights, np.array([-1.0, 1.0, 3.0]))
+    assert found.value == pytest.approx([1.0, 0.25, 0.0])
+    assert found.low is None
+
+
+GRID = np.arange(0.0, 4.0, 0.5)
+
+
+def model(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    channel = np.full((k, k), 0.1) + (1 - 0.1 * k) * np.eye(k)
+    return np.full(k, 0.5), np.full(k, 1 / k), channel
+
+
+@lru_cache
+def true_shares(k: int) -> np.ndarray:
+    shapes, prior, channel = model(k)
+    truth = mean_loss(np.random.default_rng(0).dirichlet(shapes, 400_000), prior, channel)
+    return np.array([(truth >= tau).mean() for tau in GRID])
+
+
+def simulated(seed: int, k: int, neighbours: int) -> tuple[np.ndarray, np.ndarray]:
+    """J's bound and truth at eight τ; neighbourhoods are small enough to have no bias."""
+    rng = np.random.default_rng(seed)
+    shapes, prior, channel = model(k)
+    eta = rng.dirichlet(shapes, 800)
+    counts = rng.multinomial(neighbours, eta).astype(np.int32)
+    box = PosteriorBox.from_counts(counts, np.full(800, neighbours, np.int32), BUDGET.per_query)
+    losses = mean_loss(box.estimate, prior, channel)
+    lower = mean_loss_lower(box, prior, prior, channel)
+    found = exceedance(losses, lower, BUDGET, GRID)
+    assert found.low is not None
+    return found.low, true_shares(k)
+
+
+# A bound misses with probability at most 0.01 at each τ; the limits are 1 − 1e-8 quantiles.
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_bound_misses_no_more_often_than_its_level(k: int) -> None:
+    runs = [simulated(seed, k, 400) for seed in range(60)]
+    misses = np.sum([low > truth + 0.003 for low, truth in runs], axis=0)
+    assert misses.max() <= binom.isf(1e-8, 60, 0.01)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_bound_finds_most_of_the_exceedance(k: int) -> None:
+    low, truth = simulated(1, k, 20_000)
+    at = 2  # τ = 1
+    assert truth[at] > 0.2
+    assert low[at] > 0.7 * truth[at]
+    assert math.isfinite(low.sum())

@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+
+from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.estimators.renyi.discriminators.discriminator import (
+    LARGEST_LOG_RATIO,
+    Kind,
+    cross_fitted_scores,
+    fit_discriminator,
+    fit_strongest,
+    is_image,
+    kinds_for,
+)
+from ldpaudit.estimators.renyi.discriminators.logistic import Logistic
+from ldpaudit.estimators.renyi.points import calibration_error, renyi_points
+
+KINDS: tuple[Kind, ...] = ("logistic", "boosting", "network")
+
+
+def gaussians(n: int, shift: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    p = rng.standard_normal((n, 3)).astype(np.float32)
+    q = rng.standard_normal((n, 3)).astype(np.float32)
+    p[:, 0] += shift
+    return p, q
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_log_ratios_are_calibrated_and_near(kind: Kind) -> None:
+    p, q = gaussians(4000, 1.0)
+    scores = cross_fitted_scores(p, q, kind, rng=np.random.default_rng(1))
+    assert calibration_error(scores) < 0.06
+    # Trees lose some of the divergence on few rows; none may find what is not there.
+    assert 0.7 < renyi_points(scores, [2.0])[0].value < 1.2
+    truth = p[:, 0] - 0.5
+    assert np.corrcoef(scores.p, truth)[0, 1] > 0.93
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sides_of_unequal_size_are_weighted_alike(kind: Kind) -> None:
+    p, q = gaussians(6000, 1.0)
+    model = fit_discriminator(p[:1500], q, kind, rng=np.random.default_rng(2))
+    middle = np.array([[0.5, 0.0, 0.0]], dtype=np.float32)
+    assert abs(model.log_ratio(middle)[0]) < 0.5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_missing_values_and_codes(kind: Kind) -> None:
+    rng = np.random.default_rng(3)
+    p, q = gaussians(1500, 0.0)
+    p[:, 1] = rng.choice(4, 1500, p=[0.7, 0.1, 0.1, 0.1])
+    q[:, 1] = rng.choice(4, 1500)
+    p[::3, 0] = np.nan
+    categorical = np.array([False, True, False])
+    model = fit_discriminator(p, q, kind, rng=rng, categorical=categorical)
+    rows = np.zeros((2, 3), dtype=np.float32)
+    rows[1, 1] = 2
+    common, rare = model.log_ratio(rows)
+    assert common > rare + 0.8
+    assert np.isfinite(model.log_ratio(np.full((1, 3), np.nan, dtype=np.float32))).all()
+
+
+def test_images_get_a_convolution() -> None:
+    rng = np.random.default_rng(4)
+    p = rng.random((800, 64), dtype=np.float32)
+    q = rng.random((800, 64), dtype=np.float32)
+    p.reshape(-1, 8, 8)[:, 2:5, 2:5] += 0.4
+    assert is_image(64, np.zeros(64, dtype=bool))
+    scores = cross_fitted_scores(p, q, "network", rng=rng)
+    assert scores.p.mean() > 1 > -1 > scores.q.mean()
+
+
+def test_what_is_no_image() -> None:
+    assert not is_image(63, np.zeros(63, dtype=bool))
+    assert not is_image(49, np.zeros(49, dtype=bool))
+    assert not is_image(64, np.arange(64) == 3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_separable_rows_stay_finite(kind: Kind) -> None:
+    p, q = gaussians(400, 30.0)
+    scores = cross_fitted_scores(p, q, kind, rng=np.random.default_rng(5))
+    assert np.abs(np.concatenate([scores.p, scores.q])).max() <= LARGEST_LOG_RATIO
+    # Between the two clouds a tree may split anywhere, so a row at the edge may be misjudged.
+    assert (scores.p > 0).mean() > 0.98
+    assert (scores.q < 0).mean() > 0.98
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_generator_gives_the_same_model(kind: Kind) -> None:
+    import torch
+
+    p, q = gaussians(300, 1.0)
+    state = torch.random.get_rng_state()
+    first, second = (
+        fit_discriminator(p, q, kind, rng=np.random.default_rng(6)).log_ratio(p) for _ in range(2)
+    )
+    np.testing.assert_allclose(first, second)
+    assert torch.equal(state, torch.random.get_rng_state())
+
+
+def test_bad_input() -> None:
+    p, q = gaussians(100, 1.0)
+    rng = np.random.default_rng(7)
+    with pytest.raises(InputError, match="same columns"):
+        fit_discriminator(p, q[:, :2], "boosting", rng=rng)
+    with pytest.raises(InsufficientDataError, match="40 rows"):
+        fit_discriminator(p[:39], q, "boosting", rng=rng)
+    with pytest.raises(InsufficientDataError, match="varies"):
+        fit_discriminator(np.ones_like(p), np.ones_like(q), "logistic", rng=rng)
+    with pytest.raises(InputError, match="discriminator"):
+        fit_discriminator(p, q, "forest", rng=rng)  # type: ignore[arg-type]
+
+
+def test_the_strongest_kind_is_chosen_on_rows_held_out() -> None:
+    rng = np.random.default_rng(0)
+    line = rng.standard_normal((1500, 4)).astype(np.float32)
+    far = line + np.float32([1.0, 0, 0, 0])
+    ring = rng.standard_normal((1500, 4)).astype(np.float32)
+    wide = 2 * rng.standard_normal((1500, 4)).astype(np.float32)
+    kinds = ("boosting", "logistic")
+    straight = fit_strongest(line, far, kinds, rng=rng)
+    round_one = fit_strongest(ring, wide, kinds, rng=rng)
+    assert isinstance(straight.model, Logistic)
+    assert not isinstance(round_one.model, Logistic)
+
+
+def test_images_are_looked_at_by_two_kinds() -> None:
+    assert kinds_for(784, np.zeros(784, bool), 5000) == ("network", "logistic")
+    assert kinds_for(784, np.zeros(784, bool), 100) == ("boosting",)
+    assert kinds_for(20, np.zeros(20, bool), 5000) == ("boosting",)
+
+
+@pytest.mark.parametrize("width", [3, 64])
+@pytest.mark.parametrize("kind", ["logistic", "network"])
+def test_rows_that_are_all_alike_are_refused(kind: Kind, width: int) -> None:
+    rows = np.ones((600, width), dtype=np.float32)
+    with pytest.raises(InsufficientDataError, match="column that varies"):
+        fit_discriminator(rows, rows, kind, rng=np.random.default_rng(0))

@@ -1,0 +1,412 @@
+"""Privacy and moments of noise, against oracles that share no code with them."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from ldpaudit.errors import InputError, MissingDependencyError
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.exponential import DiscreteExponential, Exponential
+from ldpaudit.mechanisms.noise.laplace import Laplace
+from ldpaudit.mechanisms.noise.noise_laws import optimal_gamma
+from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase
+
+EPSILONS = st.floats(0.1, 8)
+ALPHAS = (0.3, 0.5, 0.9, 1, 1.1, 2, 5, 32)
+RANGE, GRID = LabelRange(2.0, 9.0), LabelRange(2, 9, 1)
+CONTINUOUS = [Laplace, Staircase]
+DISCRETE = [DiscreteLaplace, DiscreteStaircase]
+
+
+def pieces(mechanism):
+    """Bounds between which the densities of the extreme labels are smooth."""
+    width, gamma = mechanism.labels.width, getattr(mechanism, "gamma", 0.5)
+    periods = math.ceil(45 / mechanism.epsilon) + 2
+    steps = [width * (j + part) for j in range(periods) for part in (0.0, gamma)]
+    edges = {side * step + shift for step in steps for side in (-1, 1) for shift in (0, width)}
+    # Edges that differ by rounding alone would leave slivers in which both densities are off.
+    merged = {round(edge, 9): edge + mechanism.labels.low for edge in edges}
+    return sorted(merged.values())
+
+
+def integral(mechanism, function):
+    """∫ f(p(x), q(x)) dx for the densities of the extreme labels, by Gauss–Legendre per piece."""
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    edges = np.array(pieces(mechanism))
+    half = np.diff(edges)[:, None] / 2
+    x = (edges[:-1, None] + half + half * nodes).ravel()
+    extremes = np.array([mechanism.labels.low, mechanism.labels.high])
+    p, q = mechanism.density(x, extremes)
+    return float(np.sum((half * weights).ravel() * function(p, q)))
+
+
+def pmf_oracle(mechanism, reach):
+    """The pmf of X for |x| ≤ reach, written down from its definition."""
+    n, epsilon = mechanism.labels.steps, mechanism.epsilon
+    x = np.abs(np.arange(-reach, reach + 1))
+    if isinstance(mechanism, DiscreteLaplace):
+        weight = np.exp(-epsilon * x / n)
+    else:
+        weight = np.exp(-epsilon * ((x + n - mechanism.width) // n))
+    return weight / weight.sum()
+
+
+def divergence(p, q, alpha):
+    log_p, log_q = np.log(p), np.log(q)
+    if alpha == 1:
+        return float(np.sum(p * (log_p - log_q)))
+    return math.log(np.sum(np.exp(alpha * log_p + (1 - alpha) * log_q))) / (alpha - 1)
+
+
+@pytest.mark.parametrize("family", CONTINUOUS)
+@given(epsilon=EPSILONS)
+@settings(max_examples=25, deadline=None)
+def test_continuous_privacy_is_the_integral(family, epsilon):
+    mechanism = family(RANGE, epsilon)
+    assert integral(mechanism, lambda p, _: p) == pytest.approx(1, abs=1e-12)
+    ratio = np.log(np.divide(*mechanism.density(np.array([1.0, 12.0]), np.array([2.0, 9.0]))))
+    assert ratio == pytest.approx([epsilon, -epsilon], rel=1e-9)
+    for at in (0.0, 0.3 * epsilon, 0.9 * epsilon, epsilon, 2 * epsilon):
+        # The integrand has a kink inside a piece: less precise than the closed form.
+        expected = integral(mechanism, lambda p, q, at=at: np.clip(p - math.exp(at) * q, 0, None))
+        assert mechanism.delta(at) == pytest.approx(expected, abs=2e-3)
+    for alpha in (0.3, 0.5, 0.9, 1.1, 2, 5):
+        total = integral(mechanism, lambda p, q, a=alpha: p**a * q ** (1 - a))
+        assert mechanism.rdp(alpha) == pytest.approx(math.log(total) / (alpha - 1), abs=1e-9)
+    total = integral(mechanism, lambda p, q: p * np.log(p / q))
+    assert mechanism.rdp(1) == pytest.approx(total, abs=1e-9)
+    assert mechanism.rdp(math.inf) == epsilon
+
+
+@pytest.mark.parametrize("family", CONTINUOUS)
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+def test_no_other_pair_of_labels_is_worse(family, epsilon):
+    outer = family(RANGE, epsilon)
+    edges = np.linspace(-60, 70, 4000).tolist()
+    fine = outer.binned(edges, np.linspace(2, 9, 15))
+    assert fine.epsilon <= epsilon * (1 + 1e-9)
+    assert fine.epsilon == pytest.approx(epsilon, rel=1e-6)
+    for at in (0.0, epsilon / 2):
+        assert fine.delta(at) <= outer.delta(at) + 1e-12
+        assert fine.delta(at) == pytest.approx(outer.delta(at), abs=0.01)
+    for alpha in (0.5, 2, 8):
+        assert fine.rdp(alpha) <= outer.rdp(alpha) + 1e-12
+
+
+@pytest.mark.parametrize("family", DISCRETE)
+@given(epsilon=EPSILONS, steps=st.integers(1, 12))
+@settings(max_examples=40, deadline=None)
+def test_discrete_privacy_is_the_sum(family, epsilon, steps):
+    mechanism = family(LabelRange(0, steps, 1), epsilon)
+    reach = steps * (math.ceil(60 / epsilon) + 2)
+    pmf = pmf_oracle(mechanism, reach)
+    x = np.arange(-reach, reach + 1)
+    np.testing.assert_allclose(mechanism.law.pmf(x), pmf, rtol=1e-12)
+    np.testing.assert_allclose(
+        mechanism.law.tail(np.arange(4)), [pmf[x >= j].sum() for j in range(4)], rtol=1e-12
+    )
+    assert mechanism.law.variance() == pytest.approx(float(x**2 @ pmf), rel=1e-9)
+    assert mechanism.law.mean_absolute() == pytest.approx(float(np.abs(x) @ pmf), rel=1e-9)
+    rows = [pmf[: len(pmf) - steps], pmf[steps:]]  # P(X = x) and P(X = x + n) on the same outputs.
+    losses = np.log(rows[0] / rows[1])
+    assert np.abs(losses).max() == pytest.approx(epsilon, rel=1e-9)
+    for at in (0.0, 0.3 * epsilon, 0.9 * epsilon, epsilon, 2 * epsilon):
+        expected = np.clip(rows[1] - math.exp(at) * rows[0], 0, None).sum()
+        assert mechanism.delta(at) == pytest.approx(expected, abs=1e-11)
+    for alpha in ALPHAS:
+        expected = divergence(rows[1], rows[0], alpha)
+        assert mechanism.rdp(alpha) == pytest.approx(expected, rel=1e-8, abs=1e-10)
+
+
+@pytest.mark.parametrize("family", DISCRETE)
+@pytest.mark.parametrize("epsilon", [0.3, 2.0, 6.0])
+def test_clipping_a_discrete_mechanism_keeps_its_privacy(family, epsilon):
+    clipped = family(GRID, epsilon, clipped=True)
+    assert clipped.channel is not None
+    assert clipped.channel.epsilon == pytest.approx(epsilon, rel=1e-9)
+    for at in (0.0, epsilon / 2):
+        assert clipped.channel.delta(at) == pytest.approx(clipped.delta(at), abs=1e-12)
+    for alpha in ALPHAS:
+        expected = clipped.channel.rdp(alpha)
+        assert clipped.rdp(alpha) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert family(GRID, epsilon).channel is None
+
+
+@pytest.mark.parametrize("family", [*CONTINUOUS, *DISCRETE])
+@pytest.mark.parametrize("clipped", [False, True])
+def test_bins_are_exact(family, clipped):
+    mechanism = family(GRID, 1.5, clipped=clipped)
+    edges = [-20.0, 1.5, 2.0, 4.2, 8.9, 9.0, 30.0]
+    channel = mechanism.binned(edges)
+    rng = np.random.default_rng(0)
+    labels = np.repeat(GRID.values, 40_000)
+    options = {"simulation": True} if family in CONTINUOUS else {}
+    released = mechanism.release(labels, rng, **options)
+    bins = np.searchsorted(edges, released, side="left").reshape(8, -1)
+    for row, probabilities in zip(bins, channel.matrix, strict=True):
+        counts = np.bincount(row, minlength=8)
+        # 64 cells, each within 6.5 standard deviations: a false alarm has probability below 1e-7.
+        spread = np.sqrt(probabilities * (1 - probabilities) * 40_000)
+        assert (np.abs(counts - probabilities * 40_000) <= 6.5 * spread + 1e-6).all()
+    assert channel.epsilon <= 1.5 + 1e-9 or clipped
+    if clipped:  # What clipping makes impossible has probability 0 exactly.
+        assert channel.matrix[:, [0, 1, 7]].max() == 0
+
+
+@pytest.mark.parametrize("family", CONTINUOUS)
+@given(epsilon=EPSILONS, clipped=st.booleans(), y=st.floats(2, 9))
+@settings(max_examples=25, deadline=None)
+def test_continuous_moments_are_integrals(family, epsilon, clipped, y):
+    mechanism = family(RANGE, epsilon, clipped)
+    width, gamma = RANGE.width, getattr(mechanism, "gamma", 0.5)
+    reach = math.ceil(45 / epsilon) + 2
+    offsets = [side * width * (j + g) for j in range(reach) for g in (0, gamma) for side in (-1, 1)]
+    edges = np.array(sorted({*(y + np.array(offsets)).tolist(), 2.0, 9.0}))
+    nodes, weights = np.polynomial.legendre.leggauss(30)
+    half = np.diff(edges)[:, None] / 2
+    x = (edges[:-1, None] + half + half * nodes).ravel()
+    mass = (half * weights).ravel() * mechanism.law.density(x - y)
+    output = np.clip(x, 2, 9) if clipped else x
+    at = np.array([y])
+    mean = float(mass @ output)
+    assert mechanism.bias(at)[0] == pytest.approx(mean - y, abs=1e-8 * mechanism.labels.width)
+    spread = float(mass @ (output - mean) ** 2)
+    assert mechanism.variance(at)[0] == pytest.approx(spread, rel=1e-8, abs=1e-10)
+    squared, absolute = mass @ (output - y) ** 2 / 2, mass @ np.abs(output - y)
+    assert mechanism.expected_loss([1], "squared", at) == pytest.approx(squared, rel=1e-8)
+    assert mechanism.expected_loss([1], "absolute", at) == pytest.approx(absolute, rel=1e-8)
+    poisson = mass @ (output - y * np.log(output)) if clipped else math.inf
+    assert mechanism.expected_loss([1], "poisson", at) == pytest.approx(poisson, rel=1e-8)
+
+
+@pytest.mark.parametrize("family", DISCRETE)
+@pytest.mark.parametrize("clipped", [False, True])
+def test_discrete_moments_are_sums(family, clipped):
+    grid = LabelRange(1.0, 3.0, 0.25)
+    mechanism = family(grid, 1.3, clipped)
+    reach = grid.steps * 60
+    pmf, noise = pmf_oracle(mechanism, reach), 0.25 * np.arange(-reach, reach + 1)
+    for y in (0, 3, 8):
+        prior = np.eye(9)[y]
+        output = grid.values[y] + noise
+        output = np.clip(output, 1, 3) if clipped else output
+        mean = pmf @ output
+        assert mechanism.bias()[y] == pytest.approx(mean - grid.values[y], abs=1e-10)
+        assert mechanism.variance()[y] == pytest.approx(pmf @ (output - mean) ** 2, rel=1e-10)
+        squared = pmf @ (output - grid.values[y]) ** 2 / 2
+        assert mechanism.expected_loss(prior) == pytest.approx(squared, rel=1e-10)
+        absolute = pmf @ np.abs(output - grid.values[y])
+        assert mechanism.expected_loss(prior, "absolute") == pytest.approx(absolute, rel=1e-10)
+        assert math.isinf(mechanism.expected_loss(prior, "poisson")) != clipped
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_the_staircase_parameter_is_the_best(epsilon, loss):
+    best = optimal_gamma(epsilon, loss)
+    labels = np.array([2.0])
+    values = [
+        Staircase(RANGE, epsilon, False, gamma).expected_loss([1], loss, labels)
+        for gamma in (best * 0.99, best, min(best * 1.01, 0.999))
+    ]
+    assert min(values) == values[1]
+    assert values[1] <= Laplace(RANGE, epsilon).expected_loss([1], loss, labels)
+
+
+def test_the_discrete_staircase_width_is_the_best():
+    widths = [DiscreteStaircase(GRID, 2.0, False, r).variance()[0] for r in range(1, 8)]
+    assert DiscreteStaircase(GRID, 2.0).variance()[0] == min(widths)
+    # One step: the only staircase is the discrete Laplace mechanism.
+    one = LabelRange(0, 1, 1)
+    pair = DiscreteStaircase(one, 1.0), DiscreteLaplace(one, 1.0)
+    assert pair[0].variance() == pytest.approx(pair[1].variance())
+
+
+@pytest.mark.parametrize("family", DISCRETE)
+@pytest.mark.parametrize(("epsilon", "steps"), [(0.05, 3), (1.0, 52), (6.0, 5)])
+def test_discrete_draws_follow_their_law(family, epsilon, steps):
+    mechanism = family(LabelRange(0, steps, 1), epsilon)
+    drawn = mechanism.law.draw(400_000, np.random.default_rng(4))
+    reach = int(np.abs(drawn).max()) + 1
+    x = np.arange(-reach, reach + 1)
+    expected = mechanism.law.pmf(x) * 400_000
+    counts = np.bincount(drawn + reach, minlength=len(x))
+    common = expected >= 10
+    statistic = ((counts - expected)[common] ** 2 / expected[common]).sum()
+    # Six tests at 1e-7 each; what is rare is checked by its total.
+    assert stats.chi2.sf(statistic, common.sum()) > 1e-7
+    rare = expected[~common].sum()
+    assert abs(counts[~common].sum() - rare) <= 6 * math.sqrt(rare) + 30
+
+
+@pytest.mark.parametrize("family", DISCRETE)
+@pytest.mark.parametrize(("epsilon", "steps"), [(0.1, 52), (1.0, 400), (8.0, 52)])
+def test_the_integers_of_the_noise_have_its_epsilon(family, epsilon, steps):
+    law = family(LabelRange(0, steps, 1), epsilon).law
+    place = law._places.weights[0].astype(np.float64)
+    period = law._periods.weights[0].astype(np.float64)
+    ratios = np.log(period[:-2] / period[1:-1])
+    assert ratios == pytest.approx(np.full(len(ratios), epsilon), abs=1e-11)
+    beyond = np.log(period[-1] / (period[0] * 1.0))
+    assert beyond == pytest.approx(
+        -epsilon * (len(period) - 1) - math.log(-math.expm1(-epsilon)), abs=1e-11
+    )
+    np.testing.assert_allclose(place[0::2], place[1::2], rtol=1e-13)
+    inner = np.log(place[0::2] / place[0])
+    assert inner == pytest.approx(np.log(law.block / law.block[0]), abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0, 8.0])
+def test_the_exponential_mechanism_spends_half_of_its_usual_epsilon(epsilon):
+    discrete, continuous = DiscreteExponential(GRID, epsilon), Exponential(RANGE, epsilon)
+    assert discrete.channel.epsilon == pytest.approx(epsilon, rel=1e-12)
+    assert DiscreteExponential.standard(GRID, epsilon).epsilon == epsilon / 2
+    y, x = np.linspace(2, 9, 29), np.linspace(2, 9, 29)
+    density = np.log(continuous.density(x, y))
+    assert (density.max(axis=0) - density.min(axis=0)).max() == pytest.approx(epsilon, rel=1e-12)
+    for alpha in ALPHAS:
+        pairs = discrete.channel.rdp(alpha)
+        assert discrete.rdp(alpha) == pytest.approx(pairs, rel=1e-9, abs=1e-13)
+    for at in (0.0, epsilon / 2):
+        assert discrete.delta(at) == pytest.approx(discrete.channel.delta(at), abs=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 6.0])
+def test_the_continuous_exponential_mechanism_is_its_integral(epsilon):
+    mechanism = Exponential(LabelRange(1.0, 4.0), epsilon)
+
+    def density(y, x):
+        return float(mechanism.density(np.array([x]), np.array([y]))[0, 0])
+
+    def integrate_over(function, *points):
+        return integrate.quad(function, 1, 4, points=points or None, epsabs=1e-13)[0]
+
+    for alpha in (0.3, 0.5, 2, 7):
+        total = integrate_over(lambda x, a=alpha: density(1.0, x) ** a * density(4.0, x) ** (1 - a))
+        assert mechanism.rdp(alpha) == pytest.approx(math.log(total) / (alpha - 1), abs=1e-10)
+    total = integrate_over(lambda x: density(1.0, x) * math.log(density(1.0, x) / density(4.0, x)))
+    assert mechanism.rdp(1) == pytest.approx(total, abs=1e-10)
+    for at in (0.0, epsilon / 3):
+        cross = 1 + 3 * (epsilon - at) / (2 * epsilon)
+        total = integrate_over(
+            lambda x, e=at: max(density(1.0, x) - math.exp(e) * density(4.0, x), 0), cross
+        )
+        assert mechanism.delta(at) == pytest.approx(total, abs=1e-10)
+    for y in (1.0, 2.2, 4.0):
+        at_y = np.array([y])
+        mean = integrate_over(lambda x, y=y: x * density(y, x), y)
+        assert mechanism.bias(at_y)[0] == pytest.approx(mean - y, abs=1e-10)
+        spread = integrate_over(lambda x, y=y, m=mean: (x - m) ** 2 * density(y, x), y)
+        assert mechanism.variance(at_y)[0] == pytest.approx(spread, rel=1e-9)
+        absolute = integrate_over(lambda x, y=y: abs(x - y) * density(y, x), y)
+        assert mechanism.expected_loss([1], "absolute", at_y) == pytest.approx(absolute, rel=1e-9)
+        poisson = integrate_over(lambda x, y=y: (x - y * math.log(x)) * density(y, x), y)
+        assert mechanism.expected_loss([1], "poisson", at_y) == pytest.approx(poisson, rel=1e-9)
+
+
+def test_simulated_exponential_noise_follows_its_density():
+    mechanism = Exponential(LabelRange(0.0, 1.0), 3.0)
+    rng = np.random.default_rng(5)
+    for y in (0.0, 0.3, 1.0):
+        drawn = mechanism.release(np.full(50_000, y), rng, simulation=True)
+        grid = np.linspace(0, 1, 2001)
+        density = mechanism.density(grid, np.array([y]))[0]
+        cdf = np.append(0, np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(grid)))
+        # Three Kolmogorov–Smirnov tests at 1e-7.
+        assert stats.kstest(drawn, lambda x, g=grid, c=cdf: np.interp(x, g, c)).pvalue > 1e-7
+
+
+@pytest.mark.parametrize("mechanism", [Staircase(RANGE, 1.0), Exponential(RANGE, 1.0)])
+def test_continuous_noise_is_refused_for_a_real_release(mechanism):
+    with pytest.raises(InputError, match=r"Mironov 2012"):
+        mechanism.release([3.0])
+    with pytest.raises(InputError, match="Generator"):
+        mechanism.release([3.0], simulation=True)
+
+
+def test_laplace_is_released_by_opendp_or_refused():
+    mechanism = Laplace(RANGE, 1.0, clipped=True)
+    try:
+        import opendp  # noqa: F401
+    except ImportError:
+        with pytest.raises(MissingDependencyError, match=r"ldpaudit\[continuous\]"):
+            mechanism.release([3.0])
+        return
+    released = Laplace(RANGE, 1.0).release(np.full(3000, 4.0))
+    # Kolmogorov–Smirnov at 1e-7.
+    assert stats.kstest(released, stats.laplace(4.0, 7.0).cdf).pvalue > 1e-7
+    assert mechanism.release(np.full(500, 4.0)).min() >= 2
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [([1.0], "declared range; 1"), ([math.nan, 3], "declared range; 1"), (["x"], "numbers")],
+)
+def test_labels_outside_the_range_are_refused(labels, message):
+    with pytest.raises(InputError, match=message):
+        DiscreteLaplace(GRID, 1.0).release(labels)
+
+
+def test_labels_off_the_grid_are_refused():
+    with pytest.raises(InputError, match=r"grid; 1 row"):
+        DiscreteLaplace(GRID, 1.0).release([3.5, 4])
+
+
+def test_outputs_lie_on_the_grid():
+    grid = LabelRange(0.5, 2.0, 0.5)
+    released = DiscreteLaplace(grid, 1.0).release(np.full(200, 1.0), np.random.default_rng(0))
+    assert np.all(released * 2 == np.rint(released * 2))
+    clipped = DiscreteLaplace(grid, 1.0, clipped=True).release(np.full(200, 1.0))
+    assert set(clipped.tolist()) <= {0.5, 1.0, 1.5, 2.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0", "LO:HI"),
+        ("a:b", "three numbers"),
+        ("3:3", "below"),
+        ("0:inf", "finite"),
+        ("0:1:0.3", "whole number"),
+        ("0:1:0", "above 0"),
+        ("0:1:-1", "above 0"),
+        ("0:1:2", "whole number"),
+        ("0:1:1e-9", "at most"),
+    ],
+)
+def test_a_bad_range_is_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        LabelRange.parse(text)
+
+
+def test_a_range_gives_its_labels():
+    assert LabelRange.parse("0:3:1").classes == (0, 1, 2, 3)
+    assert LabelRange.parse("0:1:0.25").classes == (0.0, 0.25, 0.5, 0.75, 1.0)
+    assert LabelRange.parse("0:0.3:0.1").codes([0.1, 0.2, 0.3]).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("family", [*CONTINUOUS, *DISCRETE, DiscreteExponential, Exponential])
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
+def test_a_bad_epsilon_is_refused(family, epsilon):
+    with pytest.raises(InputError, match="epsilon"):
+        family(GRID, epsilon)
+
+
+def test_other_bad_parameters_are_refused():
+    with pytest.raises(InputError, match="gamma"):
+        Staircase(RANGE, 1.0, False, 1.0)
+    with pytest.raises(InputError, match="width"):
+        DiscreteStaircase(GRID, 1.0, False, 8)
+    with pytest.raises(InputError, match="step"):
+        DiscreteLaplace(RANGE, 1.0)
+    with pytest.raises(InputError, match="scale"):
+        Laplace.from_scale(RANGE, 0.0)
+    with pytest.raises(InputError, match="clipped"):
+        Laplace(RANGE, 1.0, 1)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="increasing"):
+        Laplace(RANGE, 1.0).binned([3.0, 2.0], np.array([2.0, 9.0]))

@@ -1,0 +1,329 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
+from ldpaudit.mechanisms.numeric.interval.arcs import IntervalArcs
+from ldpaudit.mechanisms.numeric.interval.columns import lowered_growth
+from ldpaudit.mechanisms.numeric.interval.losses import SquaredIntervalLoss
+from ldpaudit.mechanisms.numeric.interval.program import solve_interval_program
+from ldpaudit.mechanisms.numeric.mesh_program import design_on_outputs, feasible_outputs
+from ldpaudit.mechanisms.numeric.optimal_unbiased import OptimalUnbiased
+from ldpaudit.mechanisms.numeric.unbiased_bound import squared_loss_bound
+from ldpaudit.mechanisms.numeric.unbiased_design import (
+    closed_form,
+    closed_form_is_optimal,
+    optimal_unbiased,
+)
+
+
+def weeks_like(k=52):
+    labels = np.arange(1, k + 1)
+    prior = 0.55 * (0.3 + 0.5 * np.exp(-(((labels - 26) / 20) ** 2)))
+    prior = prior / prior.sum() * 0.55
+    prior[-1] += 0.45
+    return labels.tolist(), prior / prior.sum()
+
+
+def price_like(k=401):
+    labels = np.arange(k)
+    prior = np.exp(-0.5 * (np.log(labels + 1.0) - 3.5) ** 2) / (labels + 1)
+    return labels.tolist(), prior / prior.sum()
+
+
+@st.composite
+def problems(draw, most=12):
+    k = draw(st.integers(2, most))
+    gaps = draw(st.lists(st.floats(0.01, 10), min_size=k, max_size=k))
+    weights = draw(st.lists(st.one_of(st.just(0.0), st.floats(1e-4, 1)), min_size=k, max_size=k))
+    prior = np.array(weights) if sum(weights) > 0 else np.ones(k)
+    epsilon = draw(st.sampled_from([0.01, 0.3, 0.69, 0.75, 1.0, 1.7, 3.0, 5.0, 8.0]))
+    return np.cumsum(gaps).tolist(), prior / prior.sum(), epsilon
+
+
+@settings(max_examples=150)
+@given(problems())
+def test_a_design_is_unbiased_private_small_and_certified(problem):
+    labels, prior, epsilon = problem
+    design = optimal_unbiased(labels, prior, epsilon)
+    mechanism = design.mechanism
+    assert np.abs(mechanism.bias()).max() <= 1e-9
+    assert mechanism.epsilon <= epsilon
+    assert mechanism.weights.epsilon() <= epsilon * (1 + 1e-15)
+    assert mechanism.epsilon >= epsilon - 1e-12
+    assert len(mechanism.channel.outputs) <= 2 * len(labels)
+    assert mechanism.expected_loss(prior) == pytest.approx(design.loss, rel=1e-9)
+    assert design.gap <= 1e-6
+    assert design.bound <= design.loss
+
+
+@settings(max_examples=40)
+@given(problems())
+def test_it_is_never_beaten_by_another_unbiased_mechanism(problem):
+    labels, prior, epsilon = problem
+    best = optimal_unbiased(labels, prior, epsilon)
+    for other in (uniform := np.full(len(labels), 1 / len(labels)), prior[::-1].copy()):
+        rival = optimal_unbiased(labels, other, epsilon).mechanism
+        assert best.bound <= rival.expected_loss(prior) * (1 + 1e-9)
+    assert best.bound <= DebiasedRR(tuple(labels), epsilon).expected_loss(prior) * (1 + 1e-9)
+    columns, _ = closed_form(np.array(labels), uniform, lowered_growth(epsilon))
+    closed = OptimalUnbiased(tuple(labels), epsilon, columns)
+    assert best.bound <= closed.expected_loss(prior) * (1 + 1e-9)
+
+
+def solved(labels, prior, epsilon):
+    """The interval program's multipliers, for labels moved to mean 0 and scaled to range 1."""
+    scaled = (np.array(labels) - prior @ labels) / (labels[-1] - labels[0])
+    arcs = IntervalArcs(len(labels), math.expm1(epsilon))
+    loss = SquaredIntervalLoss.of(arcs, scaled, prior)
+    return scaled, solve_interval_program(scaled, arcs, loss, (prior, 1.0), 1e-12)
+
+
+def tops_of_all_subsets(labels, prior, growth, alpha, beta):
+    """max over m of Σ S_y (α_y + β_y m − ½p_y(m − y)²) for each of the 2^k staircase columns."""
+    bits = np.array(list(itertools.product([0.0, 1.0], repeat=len(labels))))
+    columns = 1 + growth * bits
+    weight, mean = columns @ prior, columns @ (prior * labels) / (columns @ prior)
+    spread = columns @ (prior * labels**2) - weight * mean**2
+    slope = columns @ beta
+    return columns @ alpha + slope * mean + slope**2 / (2 * weight) - spread / 2
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_staircase_column_of_any_shape_could_lower_the_loss(seed):
+    """Optimality over all ε-DP channels, not only over intervals: all 2^k columns are priced."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(3, 11))
+    labels, prior = np.cumsum(rng.uniform(0.2, 3, size=k)), rng.dirichlet(np.ones(k))
+    epsilon = float(rng.choice([0.5, 1.0, 1.5, 2.5, 4.0, 6.0]))
+    scaled, solution = solved(labels, prior, epsilon)
+    tops = tops_of_all_subsets(scaled, prior, math.expm1(epsilon), solution.alpha, solution.beta)
+    value = solution.alpha.sum() + solution.beta @ scaled
+    assert tops.max() <= 1e-7 * value
+    design = optimal_unbiased(labels.tolist(), prior, epsilon)
+    size = (labels[-1] - labels[0]) ** 2
+    assert design.loss == pytest.approx(size * value, rel=1e-8)
+    assert design.bound == pytest.approx(size * value, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_bound_holds_for_any_multipliers(seed):
+    """Valid wherever the multipliers come from, and as strong as pricing all 2^k columns."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 9))
+    labels, prior = np.cumsum(rng.uniform(0.2, 3, size=k)), rng.dirichlet(np.ones(k))
+    epsilon = float(rng.choice([0.3, 1.0, 2.5, 4.0]))
+    scaled, solution = solved(labels, prior, epsilon)
+    noise = 10.0 ** rng.uniform(-6, 0)
+    alpha = solution.alpha * (1 + noise * rng.normal(size=k))
+    beta = solution.beta * (1 + noise * rng.normal(size=k))
+    growth = math.expm1(epsilon)
+    bound = squared_loss_bound(scaled, prior, growth, alpha, beta)
+    tops = tops_of_all_subsets(scaled, prior, growth, alpha, beta)
+    plain = alpha.sum() + beta @ scaled - max(tops.max(), 0)
+    best = optimal_unbiased(labels.tolist(), prior, epsilon).loss / (labels[-1] - labels[0]) ** 2
+    assert plain - 1e-10 * best <= bound <= best * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "loss"),
+    [(0.3, 22.1499118), (0.5, 7.9287604), (0.69, 4.1310569), (1.0, 1.9336638)],
+)
+def test_the_example_of_the_paper(epsilon, loss):
+    # Badanidiyuru et al. (2023), Table 1's labels and prior.
+    design = optimal_unbiased([0, 1, 2], [0.6, 0.25, 0.15], epsilon)
+    assert design.method == "closed-form"
+    assert design.loss == pytest.approx(loss, rel=5e-8)
+
+
+def test_the_outputs_of_figure_two():
+    design = optimal_unbiased([0, 1, 2], [0.6, 0.25, 0.15], 0.5)
+    outputs = design.mechanism.output_values
+    assert outputs == pytest.approx([-3.307, -2.856, 4.804, 5.366], abs=6e-4)
+
+
+def test_the_closed_form_passes_its_test_up_to_log_two():
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        prior = rng.dirichlet(np.full(int(rng.integers(2, 30)), 0.3))
+        assert closed_form_is_optimal(prior, math.log(2) - 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_test_of_the_closed_form_is_exact(seed):
+    """Its loss equals the program's bound where the test passes, and exceeds it where it fails."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(3, 9))
+    labels, prior = np.cumsum(rng.uniform(0.1, 2, size=k)), rng.dirichlet(np.ones(k))
+    for epsilon in (0.8, 1.0, 1.4, 2.0):
+        _, value = closed_form(labels, prior, math.expm1(epsilon))
+        mean = float(prior @ labels)
+        # The certificate of the closed form: α and β are forced by its own columns.
+        size = math.sqrt(2 * value + float(prior @ (labels - mean) ** 2))
+        growth, inner = math.expm1(epsilon), np.cumsum(prior)[:-1]
+        heights = np.sqrt((1 + growth * inner) * (1 + growth * (1 - inner)))
+        first = np.concatenate([[0], -0.5 * size**2 * (1 - inner), [-0.5 * size**2]])
+        second = np.concatenate([[0], -size / growth * heights, [0]])
+        alpha, beta = np.diff(first), np.diff(second)
+        # From ½m² to ½(m − y)².
+        centred = labels - mean
+        bound = squared_loss_bound(
+            centred, prior, growth, alpha + 0.5 * prior * centred**2, beta - prior * centred
+        )
+        optimal = closed_form_is_optimal(prior, epsilon)
+        assert (bound >= value * (1 - 1e-9)) == optimal
+        found = optimal_unbiased(labels.tolist(), prior, epsilon)
+        assert (found.method == "closed-form") == optimal
+        assert found.loss <= value * (1 + 1e-12)
+        if not optimal:
+            assert found.loss < value
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 4, 8])
+def test_certified_gaps_at_fifty_two_labels(epsilon):
+    labels, prior = weeks_like()
+    design = optimal_unbiased(labels, prior, epsilon)
+    assert design.gap <= 1e-10
+    assert len(design.mechanism.columns) <= 104
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1, 8])
+def test_certified_gaps_at_four_hundred_and_one_labels(epsilon):
+    labels, prior = price_like()
+    design = optimal_unbiased(labels, prior, epsilon)
+    assert design.gap <= 1e-8
+    assert len(design.mechanism.columns) <= 802
+    assert np.abs(design.mechanism.bias()).max() < 1e-10
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 1, 2, 4])
+def test_a_mesh_is_never_better_and_comes_near(epsilon):
+    labels, prior = weeks_like(12)
+    best = optimal_unbiased(labels, prior, epsilon)
+    mesh = design_on_outputs(labels, prior, epsilon, feasible_outputs(labels, epsilon, 60))
+    assert best.loss < mesh.loss < 1.2 * best.loss
+    own = np.union1d(best.mechanism.output_values, feasible_outputs(labels, epsilon, 2))
+    exact = design_on_outputs(labels, prior, epsilon, own)
+    assert exact.loss == pytest.approx(best.loss, rel=1e-5)
+
+
+def test_large_epsilon_approaches_the_debiased_randomized_response():
+    labels, prior = weeks_like(20)
+    best = optimal_unbiased(labels, prior, 14.0)
+    debiased = DebiasedRR(tuple(labels), 14.0)
+    assert best.loss == pytest.approx(debiased.expected_loss(prior), rel=1e-3)
+    assert best.loss <= debiased.expected_loss(prior)
+
+
+@pytest.mark.parametrize("shift", [0, 1e3, -1e6])
+def test_shifts_and_scales_carry_over(shift):
+    labels, prior = weeks_like(15)
+    base = optimal_unbiased(labels, prior, 1.5)
+    moved = optimal_unbiased((3.0 * np.array(labels) + shift).tolist(), prior, 1.5)
+    assert moved.loss == pytest.approx(9 * base.loss, rel=1e-9)
+
+
+def test_it_is_deterministic():
+    labels, prior = weeks_like()
+    one, two = (optimal_unbiased(labels, prior, 3.0) for _ in range(2))
+    assert one.mechanism.declaration() == two.mechanism.declaration()
+
+
+def test_labels_without_probability_are_served_too():
+    prior = np.zeros(30)
+    prior[[3, 17]] = 0.5
+    design = optimal_unbiased(list(range(30)), prior, 2.0)
+    assert np.abs(design.mechanism.bias()).max() < 1e-11
+    assert len(design.mechanism.channel.outputs) <= 60
+    assert design.gap < 1e-7
+
+
+def test_poisson_loss_where_outputs_can_be_positive():
+    labels, prior = list(range(20, 41)), np.full(21, 1 / 21)
+    design = optimal_unbiased(labels, prior, 2.0, "poisson")
+    squared = optimal_unbiased(labels, prior, 2.0).mechanism
+    assert design.mechanism.output_values.min() > 0
+    assert np.abs(design.mechanism.bias()).max() < 1e-11
+    assert design.mechanism.epsilon <= 2.0
+    assert design.gap < 1e-9
+    assert design.bound <= squared.expected_loss(prior, "poisson")
+    mesh = np.union1d(np.linspace(4, 90, 60), design.mechanism.output_values)
+    reference = design_on_outputs(labels, prior, 2.0, mesh, "poisson")
+    assert reference.loss == pytest.approx(design.loss, rel=1e-6)
+
+
+def test_poisson_loss_needs_labels_near_each_other():
+    with pytest.raises(InputError, match="positive outputs"):
+        optimal_unbiased([0, 1, 2], [0.5, 0.25, 0.25], 1.0, "poisson")
+    with pytest.raises(InputError, match="positive outputs"):
+        optimal_unbiased([1, 2, 3], [0.5, 0.25, 0.25], math.log(3) - 1e-9, "poisson")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_absolute_loss_needs_no_finer_outputs(seed):
+    rng = np.random.default_rng(seed)
+    labels, prior = np.cumsum(rng.uniform(0.5, 2, size=6)).tolist(), rng.dirichlet(np.ones(6))
+    design = optimal_unbiased(labels, prior, 1.5, "absolute")
+    assert design.method == "linear-program"
+    ends = feasible_outputs(labels, 1.5, 40)
+    finer = design_on_outputs(labels, prior, 1.5, np.union1d(ends, labels), "absolute")
+    assert finer.loss == pytest.approx(design.loss, rel=1e-6)
+    assert np.abs(design.mechanism.bias()).max() < 1e-8
+    assert design.mechanism.epsilon <= 1.5
+
+
+@pytest.mark.parametrize(
+    ("labels", "prior", "epsilon", "words"),
+    [
+        ([0], [1.0], 1.0, "at least two"),
+        ([0, 0], [0.5, 0.5], 1.0, "distinct"),
+        ([1, 0], [0.5, 0.5], 1.0, "increasing"),
+        ([0, math.inf], [0.5, 0.5], 1.0, "finite"),
+        (["a", "b"], [0.5, 0.5], 1.0, "numbers"),
+        ([0, 1], [0.5, 0.6], 1.0, "sum to 1"),
+        ([0, 1], [1.5, -0.5], 1.0, "negative"),
+        ([0, 1], [0.5, 0.3, 0.2], 1.0, "one probability"),
+        ([0, 1], [0.5, 0.5], 0.0, "above 0"),
+        ([0, 1], [0.5, 0.5], math.inf, "finite"),
+        ([0, 1], [0.5, 0.5], 1e-16, "epsilon"),
+        ([0, 1], [0.5, 0.5], 800.0, "epsilon"),
+    ],
+)
+def test_bad_parameters_are_refused(labels, prior, epsilon, words):
+    with pytest.raises(InputError, match=words):
+        optimal_unbiased(labels, prior, epsilon)
+
+
+def test_an_unknown_loss_is_refused():
+    with pytest.raises(InputError, match="squared, absolute or poisson"):
+        optimal_unbiased([0, 1], [0.5, 0.5], 1.0, "hinge")
+
+
+@pytest.mark.real_data
+def test_weeks_worked_in_the_fertility_extract(shared_data):
+    import pyarrow.parquet as pq
+
+    weeks = pq.read_table(shared_data / "fertility.parquet", columns=["work"])["work"].to_numpy()
+    prior = np.bincount(weeks, minlength=53) / len(weeks)
+    losses = {}
+    for epsilon in (0.5, 1, 2, 4, 8):
+        design = optimal_unbiased(list(range(53)), prior, epsilon)
+        losses[epsilon] = design.loss
+        assert design.gap < 1e-9
+        assert np.abs(design.mechanism.bias()).max() < 1e-11
+    expected = {0.5: 5358.817390, 1: 1306.676103, 2: 288.6276248, 4: 40.35164826, 8: 1.848989381}
+    assert losses == pytest.approx(expected, rel=1e-8)
+
+
+def test_a_prior_on_few_of_many_labels_takes_no_more_outputs():
+    prior = np.zeros(120)
+    prior[[0, 30, 70]] = 0.5, 0.3, 0.2
+    design = optimal_unbiased(list(range(120)), prior, 4.0)
+    assert len(design.mechanism.columns) <= 240
+    assert np.abs(design.mechanism.bias()).max() < 1e-11
+    assert design.gap < 1e-7
