@@ -1,20 +1,20 @@
 """What the commands do: from options to an audit, and from a result to files and a summary."""
 
-import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from ldpaudit.api import audit
-from ldpaudit.errors import InputError, OutputError
+from ldpaudit.commands.outputs import Outputs
+from ldpaudit.errors import InputError
 from ldpaudit.release import Declaration
-from ldpaudit.reports import render, write_all
+from ldpaudit.reports import render
 from ldpaudit.result import AuditResult
 from ldpaudit.terminal import progress_on_terminal, say
 
 SPECIAL = frozenset({"numeric-inference", "aggregates", "synthetic"})
 """Audits of special releases: that they do not apply to another is told in the result only."""
-SUFFIXES = (".gz", ".parquet", ".pq", ".csv", ".tsv")
 
 
 @dataclass(frozen=True)
@@ -50,31 +50,6 @@ class Request:
     public: str | None = None
     canaries: str | None = None
     command: str = "ldpaudit run …"
-
-
-@dataclass(frozen=True)
-class ReportPaths:
-    """Where the report and the result go."""
-
-    html: Path | None
-    json: Path | None
-
-    def given(self) -> tuple[Path, ...]:
-        """Return the paths that are asked for."""
-        return tuple(path for path in (self.html, self.json) if path is not None)
-
-
-def report_paths(release: str, html: Path | None, json: Path | None) -> ReportPaths:
-    """Return where to write: as asked for, else beside the release (a URL's: in this folder)."""
-    if html is not None or json is not None:
-        return ReportPaths(html, json)
-    local = "://" not in release and not any(mark in release for mark in "*?[")
-    folder = Path(release).parent if local else Path()
-    stem = release.rstrip("/").rsplit("/", 1)[-1]
-    for suffix in SUFFIXES:
-        stem = stem.removesuffix(suffix)
-    stem = "".join(letter for letter in stem if letter not in "*?[]") or "release"
-    return ReportPaths(folder / f"{stem}.audit.html", folder / f"{stem}.audit.json")
 
 
 def claim_from_options(
@@ -128,9 +103,9 @@ def _numeric_labels(mechanism: str | None, labels: str) -> dict[str, Any]:
     return found.declaration()
 
 
-def audit_release(request: Request, paths: ReportPaths, *, quiet: bool = False) -> AuditResult:
+def audit_release(request: Request, outputs: Outputs, *, quiet: bool = False) -> AuditResult:
     """Run the audit, write the reports and print the summary."""
-    _check_outputs(paths, request)
+    outputs.check((*_inputs(request), request.policy, request.channel))
     with progress_on_terminal(quiet) as progress:
         result = audit(
             request.release,
@@ -163,8 +138,10 @@ def audit_release(request: Request, paths: ReportPaths, *, quiet: bool = False) 
             command=request.command,
         )
         progress.step("report")
-        _write(result, paths)
-    print_summary(result, paths, quiet=quiet)
+        outputs.write(partial(render, result, "json"), partial(render, result, "html"))
+    print_summary(result, quiet=quiet)
+    if not quiet:
+        outputs.announce()
     return result
 
 
@@ -184,7 +161,7 @@ def run_demo(folder: Path, seed: int) -> int:
         say(f"\n{path.name}: {story}")
         say(f"$ ldpaudit run {path} --truth {files.truth}")
         request = Request(str(path), truth=str(files.truth), command="ldpaudit demo")
-        result = audit_release(request, report_paths(str(path), None, None))
+        result = audit_release(request, Outputs.beside(str(path), "audit", None, None))
         say(f"exit status {({'pass': 0, 'fail': 1}).get(result.verdict, 3)}")
         verdicts.append(result.verdict)
     return 0 if verdicts == ["pass", "fail"] else 1
@@ -198,14 +175,13 @@ def render_again(stored: Path, html: Path | None) -> str:
         raise InputError(f"The result {stored.name!r} cannot be read.") from None
     result = AuditResult.from_json(text)
     target = html or stored.with_suffix(".html")
-    if target.resolve() == stored.resolve():
-        raise OutputError(f"{target.name} is the stored result and is not overwritten.")
+    Outputs(html=target).check([stored])
     result.to_html(target)
     return f"Wrote {target}."
 
 
-def print_summary(result: AuditResult, paths: ReportPaths, *, quiet: bool) -> None:
-    """Print the verdict, the checks and where the report is."""
+def print_summary(result: AuditResult, *, quiet: bool) -> None:
+    """Print the verdict and the checks."""
     say(result.sentence)
     if quiet:
         return
@@ -218,8 +194,6 @@ def print_summary(result: AuditResult, paths: ReportPaths, *, quiet: bool) -> No
     for note in result.notes:
         if note.level == "warning":
             say(f"  {'warning':<12} {note.text}")
-    for path in paths.given():
-        say(f"  {'written':<12} {path}")
 
 
 def _queries(text: str | None) -> int | Literal["all"] | None:
@@ -233,28 +207,3 @@ def _queries(text: str | None) -> int | Literal["all"] | None:
 def _inputs(request: Request) -> tuple[str | None, ...]:
     own = (request.release, request.truth, request.original, request.synthetic, request.held_out)
     return (*own, request.public_posterior, request.public, request.canaries)
-
-
-def _check_outputs(paths: ReportPaths, request: Request) -> None:
-    given = [path.resolve() for path in paths.given()]
-    if len(set(given)) < len(given):
-        raise OutputError("The report and the result must be two files.")
-    inputs = {Path(p).resolve() for p in (*_inputs(request), request.policy, request.channel) if p}
-    for path in given:
-        if path in inputs:
-            raise OutputError(f"{path.name} is an input of the audit and is not overwritten.")
-        if path.is_dir():
-            raise OutputError(f"{path.name} is a folder; a report needs a file name.")
-        if not path.parent.is_dir():
-            raise OutputError(f"The folder for {path.name} does not exist.")
-        if not os.access(path.parent, os.W_OK):
-            raise OutputError(f"The folder for {path.name} cannot be written to.")
-
-
-def _write(result: AuditResult, paths: ReportPaths) -> None:
-    texts: dict[Path, str] = {}
-    if paths.html is not None:
-        texts[paths.html] = render(result, "html")
-    if paths.json is not None:
-        texts[paths.json] = render(result, "json")
-    write_all(texts)
