@@ -112,7 +112,9 @@ def run(
     _debug: Debug = False,
 ) -> None:
     """Audit a released dataset and write the report."""
-    from ldpaudit.commands.run.work import Request, audit_release, claim_from_options, report_paths
+    from ldpaudit.claim import claim_from_options
+    from ldpaudit.commands.run.request import Request, report_paths
+    from ldpaudit.commands.run.work import audit_release
 
     paths = report_paths(release, html, json)
     request = Request(

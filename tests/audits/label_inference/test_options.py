@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import ldpaudit
-from ldpaudit.commands.run.work import Request, audit_release, report_paths
+from ldpaudit.commands.run.request import Request, report_paths
+from ldpaudit.commands.run.work import audit_release
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 
