@@ -112,8 +112,10 @@ def run(
     _debug: Debug = False,
 ) -> None:
     """Audit a released dataset and write the report."""
+    from ldpaudit.claim import claim_from_options
     from ldpaudit.commands.outputs import Outputs
-    from ldpaudit.commands.run.work import Request, audit_release, claim_from_options
+    from ldpaudit.commands.run.request import Request
+    from ldpaudit.commands.run.work import audit_release
 
     outputs = Outputs.beside(release, "audit", json, html)
     request = Request(

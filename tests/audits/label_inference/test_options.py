@@ -8,7 +8,8 @@ import pytest
 
 import ldpaudit
 from ldpaudit.commands.outputs import Outputs
-from ldpaudit.commands.run.work import Request, audit_release
+from ldpaudit.commands.run.request import Request
+from ldpaudit.commands.run.work import audit_release
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 
