@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ldpaudit.errors import OutputError
-from ldpaudit.reports import write_all, write_whole
+from ldpaudit.writing import WholeFiles, write_all, write_whole
 
 
 def names(folder: Path) -> list[str]:
@@ -120,3 +120,39 @@ def test_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_lone_surrogates_do_not_stop_the_writing(tmp_path: Path) -> None:
     write_whole(tmp_path / "x", "a\ud800b")
     assert (tmp_path / "x").read_text() == "a?b"
+
+
+def test_a_private_file_is_its_owners_alone_whatever_was_there(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.write_text("before")
+    old.chmod(0o644)
+    with WholeFiles() as files:
+        for path in (old, tmp_path / "new"):
+            files.add(path, private=True).write(b"secret")
+        drafts = list(tmp_path.glob(".*.tmp"))
+        assert [draft.stat().st_mode & 0o777 for draft in drafts] == [0o600] * 2
+    assert [path.stat().st_mode & 0o777 for path in (old, tmp_path / "new")] == [0o600] * 2
+
+
+def test_the_end_of_a_format_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def broken() -> None:
+        raise ValueError("a cell of the table")
+
+    line = r"'x' cannot be written \(ValueError\)"
+    with pytest.raises(OutputError, match=line) as caught, WholeFiles() as files:  # noqa: PT012
+        files.add(tmp_path / "y").write(b"whole")
+        files.add(tmp_path / "x").finish = broken
+    assert "cell" not in str(caught.value)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_without_leave_nothing_is_replaced(tmp_path: Path, taken: bool) -> None:
+    target = tmp_path / "x"
+    if taken:
+        target.write_text("before")
+    else:
+        target.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(OutputError, match="exists already"), WholeFiles(overwrite=False) as files:
+        files.add(target).write(b"after")
+    assert names(tmp_path) == ["x"]
