@@ -9,10 +9,10 @@ import numpy as np
 
 from ldpaudit.commands.privatize.features.generator_options import check_generator
 from ldpaudit.device import check_device
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms import names
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion, did_you_mean
+from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Label
 
