@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ldpaudit.commands.privatize.features.generator_options import check_generator
+from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms import names
 from ldpaudit.mechanisms.losses import Loss
@@ -162,6 +163,7 @@ def check_request(request: PrivatizeRequest) -> None:
     _check_belonging(request)
     _check_amount(request)
     check_generator(request)
+    check_device(request.device)
     if request.prior is not None and request.private_prior is not None:
         raise InputError("Give --prior or --private-prior, not both.")
     if request.classes is not None and request.labels is not None:
