@@ -133,14 +133,7 @@ def run_audit(
         notes=notes + tuple(n for finding in findings for n in finding.notes) + judgement.notes,
         checks=judgement.checks,
         audits=records,
-        run=RunInfo(
-            seed=plan.seed,
-            command=command,
-            versions=_versions(),
-            threads=plan.threads,
-            seconds=round(time.perf_counter() - start, 3),
-            policy_sha256=policy.sha256,
-        ),
+        run=run_info(plan, command, time.perf_counter() - start, policy),
     )
 
 
@@ -290,6 +283,15 @@ def _mechanism_info(release: Release, claim: Mechanism, plan: Plan) -> Mechanism
     )
 
 
-def _versions() -> dict[str, str]:
+def run_info(plan: Plan, command: str, seconds: float, policy: Policy | None) -> RunInfo:
+    """Return how a result was made: seed, command, versions, threads, time and policy."""
     versions = {name: importlib.metadata.version(name) for name in _VERSIONS}
-    return {"ldpaudit": ldpaudit.__version__, "python": platform.python_version(), **versions}
+    python = {"ldpaudit": ldpaudit.__version__, "python": platform.python_version()}
+    return RunInfo(
+        seed=plan.seed,
+        command=command,
+        versions=python | versions,
+        threads=plan.threads,
+        seconds=round(seconds, 3),
+        policy_sha256=None if policy is None else policy.sha256,
+    )

@@ -4,6 +4,7 @@ from ldpaudit.commands.compare.files import Outputs
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.work import compare
 from ldpaudit.comparison import Comparison, Difference
+from ldpaudit.options import input_files
 from ldpaudit.reports.text.numbers import number, percent
 from ldpaudit.result import Verdict
 from ldpaudit.terminal import progress_on_terminal, say
@@ -16,7 +17,7 @@ def compare_releases(
 ) -> Comparison:
     """Compare, write the page and the result, and print the summary."""
     request.check()
-    outputs.check(request.paths())
+    outputs.check(tuple(input_files(request)))
     with progress_on_terminal(quiet) as progress:
         comparison = compare(request, progress)
         progress.step("page")

@@ -1,13 +1,13 @@
 """What ``run``, ``demo`` and ``report`` do: audit, write the reports, print the summary."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from ldpaudit.api import audit
+from ldpaudit.api import audit_with
 from ldpaudit.commands.run.request import (
     ReportPaths,
-    Request,
+    RunRequest,
     check_outputs,
-    queries_of,
     report_paths,
 )
 from ldpaudit.commands.run.text import print_summary
@@ -17,40 +17,11 @@ from ldpaudit.result import AuditResult
 from ldpaudit.terminal import progress_on_terminal, say
 
 
-def audit_release(request: Request, paths: ReportPaths, *, quiet: bool = False) -> AuditResult:
+def audit_release(request: RunRequest, paths: ReportPaths, *, quiet: bool = False) -> AuditResult:
     """Run the audit, write the reports and print the summary."""
     check_outputs(paths, request)
     with progress_on_terminal(quiet) as progress:
-        result = audit(
-            request.release,
-            request.truth,
-            request.claim,
-            request.seed,
-            label=request.label,
-            truth_column=request.truth_column,
-            original=request.original,
-            synthetic=request.synthetic,
-            held_out=request.held_out,
-            id_column=request.id_column,
-            drop=request.drop,
-            features=request.features,
-            policy=request.policy,
-            only=request.only,
-            skip=request.skip,
-            queries=queries_of(request.queries),
-            neighbors=request.neighbors,
-            metric=request.metric,
-            threads=request.threads,
-            device=request.device,
-            show_class_names=request.show_class_names,
-            slices=request.slices,
-            budget=request.budget,
-            public_posterior=request.public_posterior,
-            public=request.public,
-            canaries=request.canaries,
-            progress=progress,
-            command=request.command,
-        )
+        result = audit_with(request.release, replace(request, progress=progress))
         progress.step("report")
         _write(result, paths)
     print_summary(result, paths, quiet=quiet)
@@ -72,7 +43,7 @@ def run_demo(folder: Path, seed: int) -> int:
     ):
         say(f"\n{path.name}: {story}")
         say(f"$ ldpaudit run {path} --truth {files.truth}")
-        request = Request(str(path), truth=str(files.truth), command="ldpaudit demo")
+        request = RunRequest(release=str(path), truth=str(files.truth), command="ldpaudit demo")
         result = audit_release(request, report_paths(str(path), None, None))
         say(f"exit status {({'pass': 0, 'fail': 1}).get(result.verdict, 3)}")
         verdicts.append(result.verdict)

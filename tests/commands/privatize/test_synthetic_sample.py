@@ -138,7 +138,7 @@ def test_compare_trains_with_the_sample(suffix: str, data: Path) -> None:
     privatize(PrivatizeRequest(str(data), plain, "randomized-response", **options))
     comparison = compare(
         CompareRequest(
-            (str(plain), str(double)),
+            inputs=(str(plain), str(double)),
             truth=str(data),
             test=str(test),
             synthetic=(str(data.with_name(f"sample.{suffix}")),),
