@@ -61,9 +61,7 @@ def _from_keywords(
 
 
 @_from_keywords(AuditOptions)
-def audit(
-    release: "str | Path | pd.DataFrame | pa.Table", options: AuditOptions
-) -> AuditResult:
+def audit(release: "str | Path | pd.DataFrame | pa.Table", options: AuditOptions) -> AuditResult:
     """Audit a released dataset: how much does it give away about each person's label?
 
     The parameters besides the release are those of :class:`ldpaudit.options.AuditOptions`, in

@@ -34,25 +34,22 @@ class Option:
     type : type or None
         What the command line reads, where a Python caller may give more than that.
     read : callable or None
-        Turns the text of the command line into the field's value.
+        Turns what the command line reads into the field's value.
     shown : bool
         Whether a stored result may repeat the value: it holds no path and no column name.
     file : bool
         Whether it names a file that is read, so that no output may overwrite it.
     short : str
         A one-letter name, ``-o``.
-    panel : str or None
-        The heading under which ``--help`` lists it.
     """
 
     help: str
     name: str = ""
     type: Any = None
-    read: Callable[[str], Any] | None = None
+    read: Callable[[Any], Any] | None = None
     shown: bool = False
     file: bool = False
     short: str = ""
-    panel: str | None = None
 
     def long(self, field: str) -> str:
         """Return the option's name for a field."""
@@ -88,13 +85,20 @@ def group(annotation: Any) -> Any:
     return next((m for m in own if isinstance(m, type) and dataclasses.is_dataclass(m)), None)
 
 
+def option_name(options: Any, field: str) -> str:
+    """Return what a field of a request is called on the command line."""
+    option = declared(next(f.type for f in dataclasses.fields(options) if f.name == field))
+    assert isinstance(option, Option)
+    return option.long(field)
+
+
 def input_files(options: Any) -> Iterator[str | Path]:
     """Give every file that the options name to be read."""
     for field in dataclasses.fields(options):
         value, option = getattr(options, field.name), declared(field.type)
         if dataclasses.is_dataclass(value) and group(field.type) is not None:
             yield from input_files(value)
-        elif option is not None and option.file:
+        elif option is not None and option.file and value is not None:
             values = value if isinstance(value, tuple) else (value,)
             yield from (one for one in values if isinstance(one, str | Path))
 
@@ -125,9 +129,9 @@ def queries_of(text: str) -> int | Literal["all"]:
 class ClaimOptions:
     """The claim of a release that declares none, as the command line states it."""
 
-    mechanism: Annotated[
-        str | None, Option("The claimed mechanism, or unknown.", shown=True)
-    ] = None
+    mechanism: Annotated[str | None, Option("The claimed mechanism, or unknown.", shown=True)] = (
+        None
+    )
     epsilon: Annotated[float | None, Option("The claimed ε, in nats.", shown=True)] = None
     noise: Annotated[
         float | None,
@@ -210,12 +214,8 @@ class PlanOptions:
         Literal["l2", "raw", "learned"],
         Option("The space in which neighbours are near.", shown=True),
     ] = "l2"
-    only: Annotated[
-        Collection[str], Option("Run this audit only (repeatable).", shown=True)
-    ] = ()
-    skip: Annotated[
-        Collection[str], Option("Leave this audit out (repeatable).", shown=True)
-    ] = ()
+    only: Annotated[Collection[str], Option("Run this audit only (repeatable).", shown=True)] = ()
+    skip: Annotated[Collection[str], Option("Leave this audit out (repeatable).", shown=True)] = ()
     budget: Annotated[
         float | None, Option("Seconds for the attacks on a release (default: 60).", shown=True)
     ] = None
@@ -305,9 +305,9 @@ class AuditOptions(PlanOptions, ReleaseOptions):
             "The probabilities that some rows' true labels were drawn with.", type=str, file=True
         ),
     ] = None
-    show_class_names: Annotated[
-        bool, Option("Name the classes and the label in the report.")
-    ] = False
+    show_class_names: Annotated[bool, Option("Name the classes and the label in the report.")] = (
+        False
+    )
     progress: Progress | None = None
     command: str = "ldpaudit.audit(…)"
 

@@ -104,7 +104,7 @@ def run_audit(
     release, claim = _claim(release, policy)
     plan = _pinned(plan, policy)
     context = AuditContext(release, claim, plan, progress or NoProgress(), guesses)
-    chosen = _chosen(only, skip)
+    chosen = chosen_audits(only, skip)
     with _limited_threads(plan.threads):
         outcomes = [_run_one(name, path, context) for name, path in chosen.items()]
     evidence = Evidence.collect(outcome.finding for outcome in outcomes)
@@ -186,7 +186,14 @@ def _pinned(plan: Plan, policy: Policy) -> Plan:
     )
 
 
-def _chosen(only: Collection[str], skip: Collection[str]) -> dict[str, str]:
+def chosen_audits(only: Collection[str], skip: Collection[str]) -> dict[str, str]:
+    """Return the audits that are to run by id, with the place of each.
+
+    Raises
+    ------
+    InputError
+        If one is unknown, or none is left.
+    """
     known = available_audits()
     for name in (*only, *skip):
         if name not in known:

@@ -22,10 +22,10 @@ def compare(
 ) -> None:
     """Hold releases of the same data side by side: leakage, attacks, what can be learnt."""
     from ldpaudit.commands.compare.command import compare_releases, worst_verdict
-    from ldpaudit.commands.compare.files import Outputs
+    from ldpaudit.commands.outputs import Outputs
 
     request = replace(request, command=recorded_command(sys.argv, compare))
-    outputs = Outputs.of(request.inputs[0], html, json)
+    outputs = Outputs.beside(request.inputs[0], "comparison", json, html)
     comparison = compare_releases(request, outputs, quiet=quiet)
     if request.policy is not None:
         raise typer.Exit(gate.status(worst_verdict(comparison)))

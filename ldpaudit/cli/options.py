@@ -21,9 +21,7 @@ class Gate:
         Literal["fail", "pass"] | None,
         Option("Exit as a failure or as a pass when inconclusive."),
     ] = None
-    exit_zero: Annotated[
-        bool, Option("Exit 0 whatever is found, unless it could not run.")
-    ] = False
+    exit_zero: Annotated[bool, Option("Exit 0 whatever is found, unless it could not run.")] = False
 
     def status(self, verdict: str) -> int:
         """Return the exit status of a verdict."""

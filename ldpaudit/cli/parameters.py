@@ -52,19 +52,18 @@ class Parameter:
 
     def for_typer(self) -> inspect.Parameter:
         """Return the parameter that typer reads."""
-        kind: Any = self.type
-        default = self.default
+        kind, default = self.type, self.default
         if self.repeatable:
-            kind, default = list[str], ... if default is MISSING else None
+            kind, default = list[str], MISSING if default is MISSING else None
         elif get_origin(kind) is Literal:
-            kind = StrEnum(self.name, {choice: choice for choice in get_args(kind)})
+            named: Any = StrEnum
+            kind = named("Choice", {choice: choice for choice in get_args(kind)})
             default = default if default in (None, MISSING) else kind(default)
-        optional = kind | None if default is None else kind
         return inspect.Parameter(
             self.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if default in (MISSING, ...) else default,
-            annotation=Annotated[optional, self._information()],
+            default=inspect.Parameter.empty if default is MISSING else default,
+            annotation=Annotated[kind | None if default is None else kind, self._information()],
         )
 
     def _information(self) -> Any:
@@ -77,7 +76,6 @@ class Parameter:
             help=own.help,
             envvar="LDPAUDIT_" + long.removeprefix("--").replace("-", "_").upper(),
             show_envvar=False,
-            rich_help_panel=own.panel,
         )
 
     def recorded(self, text: str) -> str:
@@ -86,20 +84,21 @@ class Parameter:
 
     def value(self, given: Any) -> Any:
         """Return what the command is called with for what typer read."""
-        if self.repeatable:
-            return tuple(given) if given else self.default
-        if given is None:
-            return None
+        if not given and (self.repeatable or given is None):
+            return self.default
         read = getattr(self.declared, "read", None)
-        return read(given) if read else given.value if isinstance(given, StrEnum) else given
+        value = given.value if isinstance(given, StrEnum) else given
+        value = tuple(value) if self.repeatable else value
+        return read(value) if read else value
 
 
 def spread(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command that typer can read: its dataclasses stand for the options they declare."""
 
     def call(**given: Any) -> Any:
-        parameters = inspect.signature(command).parameters.values()
-        return command(**{p.name: _value(p.name, p.annotation, p.default, given) for p in parameters})
+        asked = inspect.signature(command).parameters
+        values = {n: _value(n, p.annotation, p.default, given) for n, p in asked.items()}
+        return command(**values)
 
     call.__name__, call.__doc__ = command.__name__, command.__doc__
     listed = [parameter.for_typer() for parameter in parameters_of(command)]
@@ -124,13 +123,17 @@ def _leaves(name: str, annotation: Any, default: Any) -> Iterator[Parameter]:
 
 
 def _value(name: str, annotation: Any, default: Any, given: dict[str, Any]) -> Any:
-    """Return what a parameter is called with: a dataclass is made of its own parameters."""
+    """Return what a parameter is called with: a dataclass is made of its own parameters.
+
+    Where it has a method ``value``, what that returns is meant.
+    """
     members = group(annotation)
     if members is None:
         return Parameter(name, annotation, default).value(given[name])
     asked = [field for field in fields(members) if group(field.type) or declared(field.type)]
     values = {field.name: _value(field.name, field.type, field.default, given) for field in asked}
-    return members(**values)
+    made = members(**values)
+    return made.value() if hasattr(made, "value") else made
 
 
 def recorded_command(words: Sequence[str], command: Callable[..., Any]) -> str:

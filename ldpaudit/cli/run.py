@@ -9,7 +9,7 @@ import typer
 
 from ldpaudit.cli.options import Debug, Gate, Json
 from ldpaudit.cli.parameters import recorded_command
-from ldpaudit.commands.run.request import RunRequest, report_paths
+from ldpaudit.commands.run.request import RunRequest
 from ldpaudit.options import Argument, Option
 
 Html = Annotated[Path | None, Option("Where to write the report.")]
@@ -24,11 +24,12 @@ def run(
     _debug: Debug = False,
 ) -> None:
     """Audit a released dataset and write the report."""
+    from ldpaudit.commands.outputs import Outputs
     from ldpaudit.commands.run.work import audit_release
 
     request = replace(request, command=recorded_command(sys.argv, run))
-    paths = report_paths(request.release, html, json)
-    result = audit_release(request, paths, quiet=quiet)
+    outputs = Outputs.beside(request.release, "audit", json, html)
+    result = audit_release(request, outputs, quiet=quiet)
     raise typer.Exit(gate.status(result.verdict))
 
 

@@ -7,14 +7,12 @@ from ldpaudit.api import notes_of, read_with
 from ldpaudit.claim import declaration_of
 from ldpaudit.commands.compare.request import CompareRequest, is_result
 from ldpaudit.comparison import LETTERS
-from ldpaudit.datasets import read_release
 from ldpaudit.datasets.beside.canaries import with_canaries
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.public_posterior import with_public_posterior
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.numeric.view import declared_view
 from ldpaudit.progress import Progress
 from ldpaudit.release import Release
 from ldpaudit.result import AuditResult, Note

@@ -1,7 +1,7 @@
 """What a comparison is asked for."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from ldpaudit.errors import InputError
 from ldpaudit.options import Argument, AuditOptions, ClaimOptions, Option
@@ -39,8 +39,12 @@ class CompareRequest(AuditOptions):
         Argument("Two or more released files, or results of run (.json).", file=True),
     ]
     synthetic: Annotated[
-        tuple[str, ...],
-        Option("The synthetic rows of double-rr: once, or once for each.", file=True),
+        Any,
+        Option(
+            "The synthetic rows of double-rr: once, or once for each.",
+            type=tuple[str, ...],
+            file=True,
+        ),
     ] = ()
     test: Annotated[
         str | None,

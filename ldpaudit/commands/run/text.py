@@ -1,6 +1,5 @@
 """What ``ldpaudit run`` prints."""
 
-from ldpaudit.commands.run.request import ReportPaths
 from ldpaudit.result import AuditResult
 from ldpaudit.terminal import say
 
@@ -8,8 +7,8 @@ SPECIAL = frozenset({"numeric-inference", "aggregates", "synthetic"})
 """Audits of special releases: that they do not apply to another is told in the result only."""
 
 
-def print_summary(result: AuditResult, paths: ReportPaths, *, quiet: bool) -> None:
-    """Print the verdict, the checks and where the report is."""
+def print_summary(result: AuditResult, *, quiet: bool) -> None:
+    """Print the verdict and the checks."""
     say(result.sentence)
     if quiet:
         return
@@ -22,5 +21,3 @@ def print_summary(result: AuditResult, paths: ReportPaths, *, quiet: bool) -> No
     for note in result.notes:
         if note.level == "warning":
             say(f"  {'warning':<12} {note.text}")
-    for path in paths.given():
-        say(f"  {'written':<12} {path}")
