@@ -16,14 +16,13 @@ from ldpaudit.commands.mechanism.specification import Specification, build, sett
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.datasets.labels import positions
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms import from_declaration, full_name, names
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.composition import compose
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.parameters import did_you_mean
 from ldpaudit.release import Label
 
 _MOST: Final = 1000

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from ldpaudit.commands.privatize.features.generator_options import check_generator
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.options import Argument, Option, option_name
 
 if TYPE_CHECKING:
@@ -196,7 +196,6 @@ def check_request(request: PrivatizeRequest) -> None:
 
 def _check_mechanism(name: str) -> None:
     from ldpaudit.mechanisms import names
-    from ldpaudit.mechanisms.parameters import did_you_mean
 
     if name in TAKES:
         return
