@@ -14,6 +14,7 @@ import ldpaudit
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import Audit, AuditContext, Plan
 from ldpaudit.checks import Evidence
+from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, PolicyError
 from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.policy import Policy, default_policy
@@ -100,6 +101,7 @@ def run_audit(
         If no audit ran at all, so that no check of the policy could be answered.
     """
     start = time.perf_counter()
+    check_device(plan.device)
     policy = policy or default_policy()
     release, claim = _claim(release, policy)
     plan = _pinned(plan, policy)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from ldpaudit.commands.privatize.features.generator_options import check_generator
+from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.options import Argument, Option, option_name
 
@@ -180,6 +181,7 @@ def check_request(request: PrivatizeRequest) -> None:
     _check_belonging(request)
     _check_amount(request)
     check_generator(request)
+    check_device(request.device)
     if request.prior is not None and request.private_prior is not None:
         raise InputError("Give --prior or --private-prior, not both.")
     if request.classes is not None and request.labels is not None:

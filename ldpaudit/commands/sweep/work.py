@@ -14,7 +14,7 @@ from ldpaudit.commands.sweep.request import SweepRequest, check_sweep
 from ldpaudit.commands.sweep.run import SweepRun
 from ldpaudit.commands.sweep.simulation import mechanism_at
 from ldpaudit.commands.sweep.tables import SweepTables, read_tables
-from ldpaudit.commands.sweep.workers.tasks import Setup
+from ldpaudit.commands.sweep.workbench import Setup
 from ldpaudit.errors import PolicyError
 from ldpaudit.pipeline import chosen_audits
 from ldpaudit.policy import Policy, default_policy

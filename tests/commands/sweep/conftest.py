@@ -12,8 +12,7 @@ import pytest
 from ldpaudit import cli
 from ldpaudit.commands.sweep.grid import parse_grid
 from ldpaudit.commands.sweep.request import SweepRequest
-from ldpaudit.commands.sweep.workers.tasks import Setup
-from ldpaudit.commands.sweep.workers.worker import Workbench
+from ldpaudit.commands.sweep.workbench import Setup, Workbench
 
 Command = Callable[..., tuple[int, str]]
 ROWS = 1000
