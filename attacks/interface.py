@@ -179,10 +179,6 @@ class Attack(Protocol):
         """
 
 
-AttackFactory = Callable[[Knowledge], Attack]
-"""What a module registers: called with what the attacker knows."""
-
-
 def missing_need(attack: Attack, release: Release, knowledge: Knowledge) -> str | None:
     """Return why the attack cannot run on this release, None where it can."""
     named = release.outputs == release.classes
