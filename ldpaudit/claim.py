@@ -6,6 +6,7 @@ from typing import Any
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.options import ClaimOptions
 from ldpaudit.release import Declaration
 
 
@@ -61,15 +62,23 @@ def _numeric_labels(mechanism: str | None, labels: str) -> dict[str, Any]:
 
 
 def declaration_of(
-    mechanism: Mechanism | Declaration | Mapping[str, Any] | str | None,
+    mechanism: Mechanism | Declaration | Mapping[str, Any] | ClaimOptions | str | None,
 ) -> Declaration | None:
     """Return the declaration of a claim in any of its forms, None where nothing is claimed.
 
     Raises
     ------
     InputError
-        If a mapping has no name.
+        If a mapping has no name, or options contradict one another.
     """
+    if isinstance(mechanism, ClaimOptions):
+        return claim_from_options(
+            mechanism.mechanism,
+            mechanism.epsilon,
+            mechanism.noise,
+            mechanism.channel,
+            mechanism.labels,
+        )
     if mechanism is None or isinstance(mechanism, Declaration):
         return mechanism
     if isinstance(mechanism, str):

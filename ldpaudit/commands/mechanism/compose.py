@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -11,8 +11,8 @@ from ldpaudit.commands.mechanism.curves import Privacy, delta_curve, privacy_of,
 from ldpaudit.commands.mechanism.describe import hand_out
 from ldpaudit.commands.mechanism.domain import Domain, read_domain
 from ldpaudit.commands.mechanism.joint import UpperBound
+from ldpaudit.commands.mechanism.request import ComposeRequest
 from ldpaudit.commands.mechanism.specification import Specification, build, settings
-from ldpaudit.commands.outputs import Outputs
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.datasets.labels import positions
@@ -29,18 +29,6 @@ _MOST: Final = 1000
 _MOST_CELLS: Final = 1 << 22
 """Above this many entries the product channel gives way to the upper bound."""
 _KNOWN: Final = "Features are taken as known: the joint release speaks of the labels alone."
-
-
-@dataclass(frozen=True)
-class ComposeRequest:
-    """The options of ``ldpaudit mechanism compose``."""
-
-    releases: tuple[str, ...]
-    classes: str | None = None
-    labels: str | None = None
-    prior: Path | None = None
-    loss: Loss = "squared"
-    outputs: Outputs = field(default_factory=Outputs)
 
 
 def compose_releases(request: ComposeRequest) -> Analysis:

@@ -54,7 +54,7 @@ def asked(data: Path, *mechanisms: str, **options: Any) -> SweepRequest:
     parameter, text = options.pop("grid", ("lambda", "0.3"))
     defaults: dict[str, Any] = {"label": "label", "only": FAST, "budget": 0.1, "seed": 7}
     return SweepRequest(
-        str(data),
+        data=str(data),
         mechanisms=mechanisms,
         grid=parse_grid(parameter, text),
         **defaults | options,
