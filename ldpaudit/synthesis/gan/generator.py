@@ -80,7 +80,7 @@ class ConditionalGan(Generator):
     def _learn(self, training: Training) -> None:
         from ldpaudit.synthesis.closeness import SlicedDistance
         from ldpaudit.synthesis.gan.adversarial import train
-        from ldpaudit.synthesis.gan.building import build_networks
+        from ldpaudit.synthesis.gan.networks import build_networks
 
         table, codes, classes = training.table, training.codes, training.classes
         check_class_sizes(codes, classes)
@@ -152,8 +152,8 @@ class ConditionalGan(Generator):
     def from_state(cls, state: Mapping[str, Any]) -> "ConditionalGan":
         """Rebuild a fitted generator, on the CPU."""
         from ldpaudit.synthesis.codecs.state import codec_from_state
-        from ldpaudit.synthesis.gan.building import build_networks
         from ldpaudit.synthesis.gan.calibration import Calibration
+        from ldpaudit.synthesis.gan.networks import build_networks
 
         found = cls(trained_on=state["trained_on"])
         found._seed, found._rows = state["seed"], int(state["rows"])
