@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from ldpaudit.commands.sweep.learning import ERROR
 from ldpaudit.commands.sweep.outcome import Sweep
 from ldpaudit.commands.sweep.summary import Mean, Setting
+from ldpaudit.commands.utility.scores import SQUARED_ERROR
 from ldpaudit.reports.text.numbers import number
 
 _LEAKAGE: Final = ("attack.best.accuracy", "numeric.best.within_5")
@@ -16,7 +16,7 @@ def leakage_of(setting: Setting) -> Mean | None:
     Groups of numeric labels differ from mechanism to mechanism, so guesses of numbers are compared
     by how many lie within 5 % of the declared range.
     """
-    numeric = setting.test is not None and setting.test.id == ERROR
+    numeric = setting.test is not None and setting.test.id == SQUARED_ERROR
     return setting.mean(_LEAKAGE[numeric])
 
 
