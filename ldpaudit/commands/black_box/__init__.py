@@ -26,9 +26,9 @@ __all__ = [
 __getattr__ = exported(
     __name__,
     {
-        "outcome": ("BlackBoxAudit", "Claim"),
+        "result": ("BlackBoxAudit", "Claim"),
         "request": ("Request", "parse_inputs"),
-        "auditing": ("audit_black_box",),
+        "work": ("audit_black_box",),
         "command": ("run_and_write",),
     },
 )
