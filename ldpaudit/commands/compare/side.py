@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.commands.compare.auditing import Audited
-from ldpaudit.commands.compare.utility.scores import Utility
+from ldpaudit.commands.utility.scores import Utility
 from ldpaudit.result import AuditResult
 
 
