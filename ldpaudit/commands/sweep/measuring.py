@@ -8,7 +8,8 @@ from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.simulation import mechanism_at, simulate, synthetic_pool, true_table
 from ldpaudit.commands.sweep.tables import SweepTables
-from ldpaudit.commands.utility.learner import Learner, ModelKind
+from ldpaudit.commands.utility import ModelKind
+from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import Utility, utility
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.reading import ReadReport

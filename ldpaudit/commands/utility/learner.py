@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
 from ldpaudit.attacks.corrected_classifiers import is_image_table, pixels
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.commands.utility import ModelKind
 from ldpaudit.device import DeviceName, torch_device
 from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.errors import InputError
@@ -18,8 +19,6 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray, Release
 
-ModelKind = Literal["logistic", "boosting", "network"]
-"""Of numbers, ``logistic`` stands for ridge regression."""
 Matrix = Callable[[FeatureTable], Float32Array]
 """What makes a matrix of rows."""
 
