@@ -3,9 +3,9 @@
 from typing import Final
 
 from ldpaudit.commands.mechanism.tables import show
-from ldpaudit.commands.sweep.learning import ERROR
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Mean, Setting
+from ldpaudit.commands.utility.scores import SQUARED_ERROR
 from ldpaudit.reports.text.numbers import number
 from ldpaudit.terminal import say
 
@@ -18,7 +18,7 @@ def leakage_of(setting: Setting) -> Mean | None:
     Groups of numeric labels differ from mechanism to mechanism, so guesses of numbers are compared
     by how many lie within 5 % of the declared range.
     """
-    numeric = setting.test is not None and setting.test.id == ERROR
+    numeric = setting.test is not None and setting.test.id == SQUARED_ERROR
     return setting.mean(_LEAKAGE[numeric])
 
 
