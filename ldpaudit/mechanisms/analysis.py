@@ -1,0 +1,145 @@
+"""What is exactly known of a mechanism: its privacy curves and the errors of its labels.
+
+The one place for both: an audit and ``ldpaudit mechanism describe`` show the same numbers.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
+from ldpaudit.release import FloatArray
+
+_LOW: Final = (0.5, 0.75, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0)
+_HIGH: Final = (10.0, 12.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0, 192.0, 256.0)
+ORDERS: Final = (*_LOW, *_HIGH, math.inf)
+"""The orders α of a Rényi curve."""
+_POINTS: Final = 61
+_WORK: Final = 1.5e9
+_MOST_WORK: Final = 2e9
+_ENDLESS: Final = 10.0
+"""Where the curve δ(ε) of a mechanism without a finite ε ends, in nats."""
+_PLACES: Final = 51
+
+
+class Curves(Protocol):
+    """δ(ε) and the Rényi curve of a mechanism, a channel or a bound."""
+
+    def delta(self, epsilon: float) -> float:
+        """Return δ(ε), ε ≥ 0 in nats."""
+
+    def rdp(self, alpha: float) -> float:
+        """Return the Rényi parameter of order α > 0, in nats."""
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """A mechanism's ε in nats, its curves, and how many of their points can be computed."""
+
+    epsilon: float
+    curves: Curves
+    points: int
+
+
+def privacy_of(mechanism: Mechanism) -> Privacy:
+    """Return what is exactly known of a mechanism's privacy.
+
+    Raises
+    ------
+    InputError
+        If nothing is claimed, or no curve is known.
+    """
+    if not isinstance(mechanism, AnalysedMechanism) or mechanism.epsilon is None:
+        raise InputError(f"The privacy curve of the mechanism {mechanism.name!r} is not known.")
+    epsilon = float(mechanism.epsilon)
+    if not isinstance(mechanism, FiniteMechanism) or _closed_form(mechanism):
+        return Privacy(epsilon, mechanism, _POINTS)
+    channel = _distinct_rows(mechanism)
+    k, m = channel.matrix.shape
+    work = k * k * m
+    points = 0 if work > _MOST_WORK else int(np.clip(_WORK / work, 2, _POINTS))
+    return Privacy(epsilon, channel, points)
+
+
+def _closed_form(mechanism: FiniteMechanism) -> bool:
+    """Say whether the family overrides δ(ε) by a closed form."""
+    return type(mechanism).delta is not FiniteMechanism.delta
+
+
+def _distinct_rows(mechanism: FiniteMechanism) -> Channel:
+    """Return a channel with the same privacy: the worst rows, equal ones once, at least two."""
+    worst, matrix = mechanism.worst_rows(), mechanism.channel.matrix
+    matrix = np.unique(matrix, axis=0) if worst is None else matrix[list(worst)]
+    if len(matrix) == 1:
+        matrix = np.repeat(matrix, 2, axis=0)
+    outputs = tuple(range(matrix.shape[1]))
+    return Channel(matrix, tuple(range(len(matrix))), outputs)
+
+
+def delta_curve(privacy: Privacy) -> tuple[tuple[float, float], ...]:
+    """Return (ε', δ(ε')) from ε' = 0 to the mechanism's ε, in nats; empty where not computed."""
+    end = privacy.epsilon if 0 < privacy.epsilon < math.inf else _ENDLESS
+    if privacy.epsilon == 0:
+        end = 1.0
+    places = np.linspace(0.0, end, privacy.points)
+    return tuple((at, float(privacy.curves.delta(at))) for at in places.tolist())
+
+
+def rdp_curve(privacy: Privacy) -> tuple[tuple[float, float], ...]:
+    """Return (α, D_α) at :data:`ORDERS`, in nats; empty where not computed."""
+    orders = ORDERS if privacy.points else ()
+    return tuple((alpha, float(privacy.curves.rdp(alpha))) for alpha in orders)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelErrors:
+    """The error of each label.
+
+    Attributes
+    ----------
+    labels : float64 array of shape (k,)
+        The labels, or evenly spaced ones where any number of a range is one.
+    bias, variance : float64 arrays of shape (k,)
+        E[ŷ | y] − y and Var[ŷ | y].
+    rounding : float
+        Up to which |bias| is rounding; 0 for a family that is biased by construction, however
+        little.
+    """
+
+    labels: FloatArray
+    bias: FloatArray
+    variance: FloatArray
+    rounding: float
+
+    @property
+    def largest_bias(self) -> float:
+        """The largest |bias| of a label, 0 where it is rounding only."""
+        worst = float(np.abs(self.bias).max())
+        return 0.0 if worst <= self.rounding else worst
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether the bias is rounding only."""
+        return self.largest_bias == 0
+
+
+def label_errors(mechanism: Mechanism) -> LabelErrors | None:
+    """Return the error of each label; None where labels or outputs are no numbers."""
+    if not isinstance(mechanism, NumericMechanism):
+        return None
+    try:
+        labels = mechanism.label_values
+        values = np.linspace(*mechanism.label_bounds, _PLACES) if labels is None else labels
+        bias = mechanism.bias(None if labels is not None else values)
+        variance = mechanism.variance(None if labels is not None else values)
+        outputs = mechanism.output_values
+    except InputError:
+        return None
+    reach = 0.0 if outputs is None else float(np.abs(outputs).max())
+    scale = max(float(np.abs(values).max()), float(np.sqrt(variance.max())), reach)
+    return LabelErrors(values, bias, variance, scale * mechanism.error_tolerance)
