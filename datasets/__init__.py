@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ldpaudit.datasets.declaration import FileDeclaration, declare, parse_declaration
     from ldpaudit.datasets.reading import ReadReport, read_channel, read_release
     from ldpaudit.datasets.sample import affairs
-    from ldpaudit.datasets.writing.table import write_release
+    from ldpaudit.datasets.writing import write_release
 
 __all__ = [
     "FileDeclaration",
@@ -31,7 +31,7 @@ _PLACES = {
     "parse_declaration": "declaration",
     "read_channel": "reading",
     "read_release": "reading",
-    "write_release": "writing.table",
+    "write_release": "writing",
 }
 
 

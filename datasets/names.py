@@ -4,25 +4,10 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import SHOWN_LENGTH, InputError, quoted
 
-SHOWN_LENGTH = 60
+__all__ = ["check_unique", "missing_column", "nearest", "quoted"]
 _OTHER_SEPARATORS = (";", "\t", "|")
-
-
-def quoted(name: str) -> str:
-    """Return a name for a message: in quotes, at most about 60 characters, on one line.
-
-    Control characters, line breaks and marks that change the direction of writing are escaped, so
-    a hostile name cannot forge a line or turn a message around.
-    """
-    start = "".join(c if c.isprintable() else _escaped(c) for c in name[: SHOWN_LENGTH + 1])
-    shortened = len(start) > SHOWN_LENGTH
-    return f"'{start[:SHOWN_LENGTH]}{'…' if shortened else ''}'"
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:

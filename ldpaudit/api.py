@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ldpaudit.claim import declaration_of
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.progress import Progress
@@ -129,7 +130,7 @@ def audit(
         id_column=id_column,
         drop=tuple(drop),
         features=None if features is None else tuple(features),
-        declaration=_declaration(mechanism),
+        declaration=declaration_of(mechanism),
         numeric=declared_view,
         reports=_report_reading,
     )
@@ -187,22 +188,6 @@ def _budget(seconds: float | None, default: float) -> float:
     if not seconds >= 0:
         raise InputError(f"The 'budget' must be at least 0 seconds. Got {seconds!r} instead.")
     return float(seconds)
-
-
-def _declaration(
-    mechanism: Mechanism | Declaration | Mapping[str, Any] | str | None,
-) -> Declaration | None:
-    if mechanism is None or isinstance(mechanism, Declaration):
-        return mechanism
-    if isinstance(mechanism, str):
-        return Declaration(mechanism, {}, "api")
-    if isinstance(mechanism, Mapping):
-        parameters = dict(mechanism)
-        name = parameters.pop("name", None)
-        if not isinstance(name, str):
-            raise InputError("A declared mechanism must have a 'name'.")
-        return Declaration(name, parameters, "api")
-    return Declaration(mechanism.name, dict(mechanism.declaration()), "api")
 
 
 def _seed(rng: np.random.Generator | int | None, sha256: str | None) -> int:

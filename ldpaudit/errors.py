@@ -4,6 +4,9 @@ A message says what must hold, what was found (a type, a count, a column name; n
 confidential column) and what to do. The command line turns each into one line and exit status 2.
 """
 
+SHOWN_LENGTH = 60
+"""Characters of a name that a message shows."""
+
 
 class LdpAuditError(Exception):
     """The base of every error that ldpaudit raises on purpose."""
@@ -31,3 +34,18 @@ class GeneratorDivergedError(LdpAuditError):
 
 class OutputError(LdpAuditError, OSError):
     """A result could not be written."""
+
+
+def quoted(name: str) -> str:
+    """Return a name for a message: in quotes, at most about 60 characters, on one line.
+
+    Control characters, line breaks and marks that change the direction of writing are escaped, so
+    a hostile name cannot forge a line or turn a message around.
+    """
+    start = "".join(c if c.isprintable() else _escaped(c) for c in name[: SHOWN_LENGTH + 1])
+    shortened = len(start) > SHOWN_LENGTH
+    return f"'{start[:SHOWN_LENGTH]}{'…' if shortened else ''}'"
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

@@ -111,8 +111,8 @@ def compare(
 ) -> None:
     """Hold releases of the same data side by side: leakage, attacks, what can be learnt."""
     from ldpaudit.commands.compare.command import compare_releases, worst_verdict
-    from ldpaudit.commands.compare.files import Outputs
     from ldpaudit.commands.compare.request import CompareRequest, queries_of
+    from ldpaudit.commands.outputs import Outputs
 
     request = CompareRequest(
         inputs=tuple(inputs),
@@ -143,7 +143,7 @@ def compare(
         force=force,
         command=_command_without_names(sys.argv),
     )
-    outputs = Outputs.of(inputs[0], html, json)
+    outputs = Outputs.beside(inputs[0], "comparison", json, html)
     comparison = compare_releases(request, outputs, quiet=quiet)
     if policy is not None:
         raise typer.Exit(status(worst_verdict(comparison), inconclusive, exit_zero))

@@ -51,8 +51,8 @@ def describe(
 ) -> None:
     """Say everything that is exactly known of a mechanism: ε, λ, δ(ε), Rényi curve, error."""
     from ldpaudit.commands.mechanism.describe import DescribeRequest, describe
-    from ldpaudit.commands.mechanism.files import Outputs
     from ldpaudit.commands.mechanism.specification import Specification, settings
+    from ldpaudit.commands.outputs import Outputs
     from ldpaudit.mechanisms import full_name
 
     wanted = Specification(full_name(name), epsilon, lambda_, settings(more or ()), loss.value)
@@ -70,7 +70,7 @@ def channel(
 ) -> None:
     """Analyse a channel matrix exactly."""
     from ldpaudit.commands.mechanism.describe import describe_channel
-    from ldpaudit.commands.mechanism.files import Outputs
+    from ldpaudit.commands.outputs import Outputs
 
     describe_channel(file, prior, Outputs(json, html))
 
@@ -102,7 +102,7 @@ def design(
 ) -> None:
     """Compare all mechanisms for a prior, a loss and ε, and say which to take."""
     from ldpaudit.commands.mechanism.design import DesignRequest, design
-    from ldpaudit.commands.mechanism.files import Outputs
+    from ldpaudit.commands.outputs import Outputs
 
     design(
         DesignRequest(
@@ -138,7 +138,7 @@ def compose(
 ) -> None:
     """Say what several releases of the same labels give away together."""
     from ldpaudit.commands.mechanism.compose import ComposeRequest, compose_releases
-    from ldpaudit.commands.mechanism.files import Outputs
+    from ldpaudit.commands.outputs import Outputs
 
     outputs = Outputs(json, html)
     compose_releases(ComposeRequest(tuple(releases), classes, labels, prior, loss.value, outputs))

@@ -36,7 +36,7 @@ def init(
     """Write a starter policy, never over a file that exists."""
     from ldpaudit.errors import OutputError
     from ldpaudit.policy import STARTER
-    from ldpaudit.reports import write_whole
+    from ldpaudit.writing import write_whole
 
     if file.exists():
         raise OutputError(f"{file.name} exists already and is left as it is.")

@@ -112,9 +112,12 @@ def run(
     _debug: Debug = False,
 ) -> None:
     """Audit a released dataset and write the report."""
-    from ldpaudit.commands.run.work import Request, audit_release, claim_from_options, report_paths
+    from ldpaudit.claim import claim_from_options
+    from ldpaudit.commands.outputs import Outputs
+    from ldpaudit.commands.run.request import Request
+    from ldpaudit.commands.run.work import audit_release
 
-    paths = report_paths(release, html, json)
+    outputs = Outputs.beside(release, "audit", json, html)
     request = Request(
         release=release,
         label=label,
@@ -145,7 +148,7 @@ def run(
         canaries=canaries,
         command=_command_without_names(sys.argv),
     )
-    result = audit_release(request, paths, quiet=quiet)
+    result = audit_release(request, outputs, quiet=quiet)
     raise typer.Exit(status(result.verdict, inconclusive, exit_zero))
 
 

@@ -121,7 +121,8 @@ def sweep(
     _debug: Debug = False,
 ) -> None:
     """Before releasing: simulate, audit and learn over a grid, and find the least noise."""
-    from ldpaudit.commands.sweep.command import Places, run_sweep
+    from ldpaudit.commands.outputs import Outputs
+    from ldpaudit.commands.sweep.command import run_sweep
     from ldpaudit.commands.sweep.grid import parse_grid
     from ldpaudit.commands.sweep.request import SweepRequest, full_names
     from ldpaudit.errors import InputError
@@ -158,4 +159,6 @@ def sweep(
         out=out,
         resume=resume,
     )
-    run_sweep(request, Places(json, html), quiet=quiet)
+    if out is not None and json is None and html is None:
+        json, html = out / "sweep.json", out / "sweep.html"
+    run_sweep(request, Outputs.beside(data, "sweep", json, html), quiet=quiet)

@@ -10,9 +10,9 @@ from ldpaudit.commands.mechanism.analysis import LARGEST_SHOWN, Analysis, Kind
 from ldpaudit.commands.mechanism.curves import Privacy, delta_curve, privacy_of, rdp_curve
 from ldpaudit.commands.mechanism.describe import hand_out
 from ldpaudit.commands.mechanism.domain import Domain, read_domain
-from ldpaudit.commands.mechanism.files import Outputs
 from ldpaudit.commands.mechanism.joint import UpperBound
 from ldpaudit.commands.mechanism.specification import Specification, build, settings
+from ldpaudit.commands.outputs import Outputs
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.datasets.labels import positions

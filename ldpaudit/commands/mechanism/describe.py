@@ -6,14 +6,15 @@ from typing import Any, Final
 
 from ldpaudit.commands.mechanism.analysis import Analysis, analyse
 from ldpaudit.commands.mechanism.domain import prior_over, read_domain
-from ldpaudit.commands.mechanism.files import Outputs
 from ldpaudit.commands.mechanism.page import mechanism_page
 from ldpaudit.commands.mechanism.specification import Specification, build
 from ldpaudit.commands.mechanism.tables import exact, show
+from ldpaudit.commands.outputs import Outputs
 from ldpaudit.datasets import read_channel
 from ldpaudit.datasets.labels import read_texts
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.explicit import ExplicitChannel
+from ldpaudit.reports.json_report import as_json
 from ldpaudit.terminal import say
 
 _FEW: Final = 12
@@ -76,7 +77,8 @@ def describe_channel(file: Path, prior: Path | None, outputs: Outputs) -> Analys
 def hand_out(analysis: Analysis, outputs: Outputs) -> None:
     """Print an analysis and write what is asked for."""
     print_analysis(analysis)
-    outputs.write(as_result(analysis), lambda: mechanism_page(analysis))
+    outputs.write(lambda: as_json(as_result(analysis)), lambda: mechanism_page(analysis))
+    outputs.announce()
 
 
 def as_result(analysis: Analysis) -> dict[str, Any]:

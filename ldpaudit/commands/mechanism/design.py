@@ -11,7 +11,7 @@ from ldpaudit.commands.mechanism.comparison import Design, Scored, best, compare
 from ldpaudit.commands.mechanism.design_page import design_page
 from ldpaudit.commands.mechanism.design_text import print_design
 from ldpaudit.commands.mechanism.domain import MOST_LABELS, grid, prior_over
-from ldpaudit.commands.mechanism.files import Outputs
+from ldpaudit.commands.outputs import Outputs
 from ldpaudit.datasets.beside.priors import numeric_column, read_prior
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.label_range import LabelRange
@@ -19,6 +19,7 @@ from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.numeric.private_prior import private_prior
 from ldpaudit.mechanisms.parameters import check_epsilon
 from ldpaudit.release import FloatArray
+from ldpaudit.reports.json_report import as_json
 from ldpaudit.terminal import progress_on_terminal
 
 
@@ -70,7 +71,8 @@ def design(request: DesignRequest) -> Design:
         scored = compare_mechanisms(problem, reference=request.reference, progress=progress)
     found = Design(problem, scored, spent)
     print_design(found)
-    request.outputs.write(as_result(found), lambda: design_page(found))
+    request.outputs.write(lambda: as_json(as_result(found)), lambda: design_page(found))
+    request.outputs.announce()
     return found
 
 

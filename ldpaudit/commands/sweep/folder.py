@@ -11,8 +11,8 @@ from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.formats.locations import locate
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, OutputError
-from ldpaudit.reports import write_whole
 from ldpaudit.reports.json_report import as_json
+from ldpaudit.writing import write_whole
 
 _FORMAT: Final = "ldpaudit-sweep"
 _WHAT: Final = {
