@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.numeric.likelihood import nearest
+from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.attacks.numeric.posterior import (
     LabelGrid,
     best_window,

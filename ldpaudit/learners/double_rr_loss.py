@@ -16,7 +16,7 @@ import numpy as np
 from ldpaudit.errors import InputError
 from ldpaudit.learners.corrections import label_targets
 from ldpaudit.mechanisms.finite import check_codes
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.release import FloatArray, IntArray
 
 
@@ -50,7 +50,7 @@ class DoubleTargets:
 def double_targets(
     codes: IntArray,
     synthetic_codes: IntArray,
-    mechanism: DoubleRR,
+    mechanism: SyntheticFeatures,
     weights: FloatArray | None = None,
     prior: FloatArray | None = None,
 ) -> DoubleTargets:
@@ -62,7 +62,7 @@ def double_targets(
         Released labels.
     synthetic_codes : int array of shape (s,)
         Labels of a sample of the synthetic features; every label must occur.
-    mechanism : DoubleRR
+    mechanism : SyntheticFeatures
         With λ < 1.
     weights : float64 array of shape (n,), optional
         Weights of the released rows.
