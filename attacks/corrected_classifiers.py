@@ -14,8 +14,8 @@ import numpy as np
 from ldpaudit.attacks.costs import Parts, Size
 from ldpaudit.attacks.interface import Knowledge, Model, Need, SharedModel
 from ldpaudit.attacks.model_attack import ModelAttack
-from ldpaudit.attacks.models.design_matrix import BoostingMatrix, DesignMatrix
 from ldpaudit.attacks.models.parts import floored
+from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.renyi.discriminators.discriminator import is_image
 from ldpaudit.mechanisms.channel import Channel

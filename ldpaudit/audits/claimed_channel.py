@@ -4,10 +4,10 @@ import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.numeric.view import group_channel, view_channel
-from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.numeric_labels import NumericLabels
 from ldpaudit.release import IndexArray
 

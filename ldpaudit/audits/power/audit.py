@@ -32,8 +32,8 @@ from ldpaudit.estimators.epsilon.power import (
 from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import PILOT_SHARE, design_bounds
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
+from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import IndexArray
 from ldpaudit.result import Estimate, Finding, Note
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.attacks.models.design_matrix import DesignMatrix
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
+from ldpaudit.encoding import DesignMatrix
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.renyi.discriminators.discriminator import is_image
