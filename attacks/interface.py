@@ -6,9 +6,9 @@ from typing import Any, Final, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
+from ldpaudit.mechanisms.capabilities import PublicModelLabel, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.capabilities import PublicModelLabel, SyntheticFeatures
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import FeatureTable, FloatArray, Release

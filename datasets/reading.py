@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,8 +12,8 @@ from ldpaudit.datasets.beside.companions import encode_together, open_beside
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.leak_warnings import warnings_about
 from ldpaudit.datasets.beside.local_reports import read_reports
-from ldpaudit.datasets.coding import BagReading, Coding, LabelCoding, PlainCoding
 from ldpaudit.datasets.beside.truth import Truth, read_truth, true_labels
+from ldpaudit.datasets.coding import BagReading, Coding, LabelCoding, PlainCoding
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.domains import (
     EncodedLabels,
@@ -32,10 +32,6 @@ from ldpaudit.datasets.roles import Roles, assign_roles
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.release import Bags, Declaration, Release, ReleasedLabels, TrueLabels
-
-
-EXPLICIT: Final = "channel"
-"""The mechanism that is declared by its matrix."""
 
 
 @dataclass(frozen=True)
@@ -156,8 +152,8 @@ def read_release(
     return ReadReport(release, tuple(warnings), tables.test_rows(release))
 
 
-def read_channel(path: str | os.PathLike[str]) -> Declaration:
-    """Read a channel as a claim from a CSV file.
+def read_channel(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a channel from a CSV file, as a declaration states it.
 
     Parameters
     ----------
@@ -167,8 +163,8 @@ def read_channel(path: str | os.PathLike[str]) -> Declaration:
 
     Returns
     -------
-    Declaration
-        The mechanism ``channel`` with ``classes``, ``outputs`` and ``matrix`` as lists.
+    dict
+        ``classes``, ``outputs`` and ``matrix`` as lists.
 
     Raises
     ------
@@ -191,7 +187,7 @@ def read_channel(path: str | os.PathLike[str]) -> Declaration:
             )
     matrix = [_probabilities(row[1:], number) for number, row in enumerate(rows, start=1)]
     names = {"classes": [row[0] for row in rows], "outputs": list(file.names[1:])}
-    return Declaration(EXPLICIT, {**names, "matrix": matrix}, "options")
+    return {**names, "matrix": matrix}
 
 
 def _probabilities(cells: list[str], number: int) -> list[float]:

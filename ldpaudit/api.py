@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
     from ldpaudit.policy import Policy
 
 
@@ -109,7 +108,7 @@ def audit(
     from ldpaudit.datasets.beside.canaries import with_canaries
     from ldpaudit.datasets.beside.public_posterior import with_public_posterior
     from ldpaudit.datasets.beside.slices import read_slices
-    from ldpaudit.mechanisms.numeric.view import declared_view
+    from ldpaudit.mechanisms.coding import DeclaredCoding
     from ldpaudit.pipeline import run_audit
     from ldpaudit.policy import load_policy
 
@@ -131,8 +130,7 @@ def audit(
         drop=tuple(drop),
         features=None if features is None else tuple(features),
         declaration=declaration_of(mechanism),
-        numeric=declared_view,
-        reports=_report_reading,
+        coding=DeclaredCoding,
     )
     plan = Plan(
         seed=_seed(rng, reading.release.sha256),
@@ -158,15 +156,6 @@ def audit(
         command=command,
         notes=notes,
     )
-
-
-def _report_reading(declaration: Declaration) -> "FrequencyOracle | None":
-    """Return the declared frequency oracle, None for a mechanism that releases labels."""
-    from ldpaudit.mechanisms.frequency_oracles import NAME, FrequencyOracle
-
-    if declaration.name != NAME:
-        return None
-    return FrequencyOracle.from_parameters(declaration.parameters, ())
 
 
 def available_threads() -> int:

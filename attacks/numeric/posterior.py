@@ -93,7 +93,9 @@ class LabelGrid:
         joint = group_posterior[:, self.groups] * self.within
         return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
-    def posterior(self, prior: FloatArray, claim: NumericMechanism, released: FloatArray) -> FloatArray:
+    def posterior(
+        self, prior: FloatArray, claim: NumericMechanism, released: FloatArray
+    ) -> FloatArray:
         """Return P(value | x, released), float64 of shape (n, g).
 
         Where no label could have given the released number the prior stays as it is.

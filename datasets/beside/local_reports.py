@@ -1,9 +1,6 @@
 """Columns of recorded local reports: labels, lists of labels, lists of numbers, or structs."""
 
-from typing import Any, Literal, Protocol
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -11,6 +8,7 @@ from ldpaudit.datasets.coding import ReportReading, Reports
 from ldpaudit.datasets.labels import positions, read_labels
 from ldpaudit.errors import InputError
 from ldpaudit.release import IntArray, Label
+
 
 def read_reports(column: pa.ChunkedArray, reading: ReportReading, *, from_text: bool) -> Reports:
     """Read a released column of reports.

@@ -15,8 +15,8 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.learners.corrections import label_targets
-from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
+from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.release import FloatArray, IntArray
 
 

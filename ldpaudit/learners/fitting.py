@@ -19,8 +19,8 @@ from ldpaudit.learners.logistic import (
     fit_logistic,
 )
 from ldpaudit.learners.network import NetworkOptions, RowLoss, fit_network
-from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
+from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray, IntArray
 

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import NoisyFeatures, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import check_codes, codes_of
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.capabilities import NoisyFeatures, SyntheticFeatures
 from ldpaudit.release import IntArray, Label
 
 Correction = Literal["forward", "backward", "unbiased"]

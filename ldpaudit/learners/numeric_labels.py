@@ -1,17 +1,16 @@
 """Numbers whose mean over the mechanism is the true numeric label."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.errors import InputError
 from ldpaudit.learners.noise_model import Noise
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import as_array, codes_of
-from ldpaudit.mechanisms.capabilities import SyntheticFeatures
+from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.release import FloatArray
 
 _TOLERANCE = 1e-8

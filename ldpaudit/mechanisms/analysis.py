@@ -109,12 +109,15 @@ class LabelErrors:
     rounding : float
         Up to which |bias| is rounding; 0 for a family that is biased by construction, however
         little.
+    every : bool
+        Whether ``labels`` are all labels that there are.
     """
 
     labels: FloatArray
     bias: FloatArray
     variance: FloatArray
     rounding: float
+    every: bool = True
 
     @property
     def largest_bias(self) -> float:
@@ -142,4 +145,6 @@ def label_errors(mechanism: Mechanism) -> LabelErrors | None:
         return None
     reach = 0.0 if outputs is None else float(np.abs(outputs).max())
     scale = max(float(np.abs(values).max()), float(np.sqrt(variance.max())), reach)
-    return LabelErrors(values, bias, variance, scale * mechanism.error_tolerance)
+    return LabelErrors(
+        values, bias, variance, scale * mechanism.error_tolerance, labels is not None
+    )

@@ -33,6 +33,20 @@ class SyntheticFeatures(AnalysedMechanism):
         return 1 - self.noise
 
     @abstractmethod
+    def sample(self, labels: IntArray, synthetic_labels: IntArray, rng: Any = None) -> Any:
+        """Decide what is released of each row: its ``labels`` and ``synthetic_rows``.
+
+        Parameters
+        ----------
+        labels : int32 array of shape (n,)
+            Codes of the true labels.
+        synthetic_labels : int32 array of shape (s,)
+            Codes of the labels of the synthetic table's rows.
+        rng : numpy.random.Generator or BitSource, optional
+            Default: the operating system's randomness.
+        """
+
+    @abstractmethod
     def conditional_epsilon(self, divergence: float) -> float:
         """Return ε in nats where features are drawn given their label.
 
@@ -73,6 +87,9 @@ class NoisyFeatures(AnalysedMechanism):
 
 class FeatureDependentLabel(Mechanism):
     """A mechanism whose released label is drawn with a look at the row's features."""
+
+    if TYPE_CHECKING:
+        classes: tuple[Label, ...]
 
     @abstractmethod
     def sample_rows(self, labels: IntArray, features: Any, rng: Any = None) -> IntArray:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 import numpy as np
 
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.options import MechanismOptions
 from ldpaudit.release import FloatArray, Label
@@ -180,6 +181,11 @@ class Mechanism(ABC):
             If an option is missing, unknown or out of range.
         """
         return cls.from_parameters(cls.parameters_from(options), options.classes or ())
+
+    @classmethod
+    def applied_range(cls, labels: LabelRange) -> LabelRange:
+        """Return the range on which it is applied to a table: labels count in ones by default."""
+        return labels if labels.step is not None else LabelRange(labels.low, labels.high, 1.0)
 
     @classmethod
     def candidates(cls) -> "Iterator[Candidate]":

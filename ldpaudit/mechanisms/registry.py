@@ -6,6 +6,7 @@ from functools import cache
 from typing import Final
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.design import Candidate
 from ldpaudit.mechanisms.interface import Mechanism, Traits
 from ldpaudit.mechanisms.parameters import did_you_mean
 from ldpaudit.release import Declaration, Label
@@ -98,6 +99,14 @@ def traits_of(name: str) -> Traits:
 def families() -> Iterator[type[Mechanism]]:
     """Yield every family, built-in ones first."""
     return (family(name) for name in names())
+
+
+def candidates(reference: bool = False) -> Iterator[tuple[str, Candidate]]:
+    """Yield what a design compares, with its mechanism's name; slow references on request."""
+    for mechanism in families():
+        for candidate in mechanism.candidates():
+            if reference or not candidate.reference:
+                yield mechanism.traits.name, candidate
 
 
 def applicable() -> tuple[str, ...]:

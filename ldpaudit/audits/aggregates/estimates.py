@@ -116,7 +116,9 @@ def expectation_findings(
     """
     bags = context.release.bags
     assert bags is not None
-    posterior = bag_posterior(priors, bags.members, bags.released, claim.log_likelihood, claim.epsilon)
+    posterior = bag_posterior(
+        priors, bags.members, bags.released, claim.log_likelihood, claim.epsilon
+    )
     told = float(np.maximum(posterior, 1 - posterior).mean())
     untold = float(np.maximum(priors, 1 - priors).mean())
     given = (_INDEPENDENT_LABELS, f"P(label | features) is that of {source}", "the claim holds")

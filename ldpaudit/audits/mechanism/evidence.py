@@ -43,8 +43,8 @@ def feature_dependence(context: AuditContext) -> str | None:
     if not claim.traits.label_depends_on_features:
         return None
     return (
-        f"the mechanism {claim.name!r} uses the features, so a released label that follows them says "
-        "nothing about the true label"
+        f"the mechanism {claim.name!r} uses the features, so a released label that follows them "
+        "says nothing about the true label"
     )
 
 

@@ -12,12 +12,11 @@ from ldpaudit.datasets.beside.public_posterior import with_public_posterior
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.numeric.view import declared_view
+from ldpaudit.mechanisms import traits_of
+from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.progress import Progress
 from ldpaudit.release import Release
 from ldpaudit.result import AuditResult, Note
-
-_DOUBLE = "double-rr"
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,9 @@ def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
 
 def _is_double(name: str) -> bool:
     declared = open_table(name).declaration
-    return declared is not None and parse_declaration(declared).mechanism.name == _DOUBLE
+    if declared is None:
+        return False
+    return traits_of(parse_declaration(declared).mechanism.name).features == "partly synthetic"
 
 
 def _stored(name: str) -> AuditResult:
@@ -126,7 +127,7 @@ def _release(
         id_column=request.id_column,
         drop=request.drop,
         features=request.features,
-        numeric=declared_view,
+        coding=DeclaredCoding,
     )
     notes = tuple(Note(audit="reading", text=text, level="warning") for text in reading.warnings)
     release = _with_probabilities(request, letter, reading.release)

@@ -61,7 +61,7 @@ def describe_channel(file: Path, prior: Path | None, outputs: Outputs) -> Analys
         Where the matrix is no channel, or the request cannot be met; nothing is written then.
     """
     outputs.check([file, prior])
-    stated = read_channel(file).parameters
+    stated = read_channel(file)
     rows, columns = read_texts(stated["classes"]), read_texts(stated["outputs"])
     mechanism = ExplicitChannel(Channel(stated["matrix"], rows, columns))
     known = None

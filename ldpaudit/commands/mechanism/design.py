@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ldpaudit.commands.mechanism.candidates import Problem
 from ldpaudit.commands.mechanism.comparison import Design, Scored, best, compare_mechanisms
 from ldpaudit.commands.mechanism.design_page import design_page
 from ldpaudit.commands.mechanism.design_text import print_design
@@ -14,6 +13,7 @@ from ldpaudit.commands.mechanism.domain import MOST_LABELS, grid, prior_over
 from ldpaudit.commands.outputs import Outputs
 from ldpaudit.datasets.beside.priors import numeric_column, read_prior
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.design import Problem
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.numeric.private_prior import private_prior

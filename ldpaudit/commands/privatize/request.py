@@ -9,38 +9,12 @@ import numpy as np
 
 from ldpaudit.commands.privatize.features.generator_options import check_generator
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms import names
+from ldpaudit.mechanisms import names, traits_of
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion, did_you_mean
+from ldpaudit.mechanisms.registry import applicable, families
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Label
-
-_CLASSES: Final = ("classes", "labels")
-_PRIOR: Final = ("prior", "private_prior")
-_DESIGN: Final = ("epsilon", *_CLASSES, *_PRIOR, "loss")
-_NOISE: Final = ("epsilon", "labels", "clipped")
-_RESPONSE: Final = ("epsilon", "noise", *_CLASSES)
-_SAMPLE: Final = ("synthetic_out", "synthetic_rows")
-_SYNTHETIC: Final = ("synthetic", "generator", "generator_data", *_SAMPLE)
-
-TAKES: Final[Mapping[str, tuple[str, ...]]] = {
-    "randomized-response": _RESPONSE,
-    "rr-top-k": ("epsilon", *_CLASSES, *_PRIOR),
-    "model-based-rr": (*_RESPONSE, "public", "floor"),
-    "double-rr": (*_RESPONSE, *_SYNTHETIC),
-    "dummy-features-rr": (*_RESPONSE, *_SYNTHETIC),
-    "rr-on-bins": _DESIGN,
-    "optimal-unbiased": _DESIGN,
-    "debiased-rr": ("epsilon", *_CLASSES),
-    "laplace": _NOISE,
-    "discrete-laplace": _NOISE,
-    "staircase": _NOISE,
-    "discrete-staircase": _NOISE,
-    "exponential": ("epsilon", "labels"),
-    "gaussian-rr": (*_RESPONSE, "radius", "sigma", "feature_epsilon", "delta", "project"),
-    "channel": ("channel",),
-}
-"""The fields of :class:`PrivatizeRequest` that each mechanism uses, besides the common ones."""
 
 OPTIONS: Final[Mapping[str, str]] = {"noise": "--lambda", "clipped": "--clip"}
 """The options that are not called like their field."""
@@ -158,7 +132,6 @@ def check_request(request: PrivatizeRequest) -> None:
         If the mechanism is not one that can be applied, an option does not belong to it, is
         missing, or is out of range.
     """
-    _check_mechanism(request.mechanism)
     _check_belonging(request)
     _check_amount(request)
     check_generator(request)
@@ -176,23 +149,35 @@ def check_request(request: PrivatizeRequest) -> None:
         raise InputError("The label's column must not be dropped.")
 
 
-def _check_mechanism(name: str) -> None:
-    if name in TAKES:
-        return
-    if name in names():
-        raise InputError(f"The mechanism {name!r} cannot be applied; it stands for no mechanism.")
-    raise InputError(
-        f"The mechanism {name!r} is not known; choose one of {', '.join(sorted(TAKES))}"
-        f"{did_you_mean(name, TAKES)}"
-    )
+def options_of(name: str) -> tuple[str, ...]:
+    """Return the fields of :class:`PrivatizeRequest` that a mechanism uses.
+
+    Raises
+    ------
+    InputError
+        If there is no such mechanism, or none that can be applied to a table.
+    """
+    if name not in names():
+        choices = applicable()
+        raise InputError(
+            f"The mechanism {name!r} is not known; choose one of {', '.join(choices)}"
+            f"{did_you_mean(name, choices)}"
+        )
+    options = traits_of(name).options
+    if not options:
+        raise InputError(
+            f"The mechanism {name!r} cannot be applied to a table; choose one of "
+            f"{', '.join(applicable())}."
+        )
+    return options
 
 
 def _check_belonging(request: PrivatizeRequest) -> None:
-    own = {option for options in TAKES.values() for option in options}
+    own = {option for family in families() for option in family.traits.options}
+    foreign = own - set(options_of(request.mechanism))
     for field in fields(request):
         given: Any = getattr(request, field.name)
-        foreign = field.name in own and field.name not in TAKES[request.mechanism]
-        if foreign and given is not None and given is not False:
+        if field.name in foreign and given is not None and given is not False:
             raise InputError(
                 f"{option_name(field.name)} does not belong to the mechanism {request.mechanism!r}."
             )
@@ -205,7 +190,7 @@ def option_name(field: str) -> str:
 
 def _check_amount(request: PrivatizeRequest) -> None:
     """Check ε or λ: one of them, in range, and not without any effect."""
-    takes = TAKES[request.mechanism]
+    takes = options_of(request.mechanism)
     if "epsilon" not in takes:
         return
     if request.epsilon is not None and request.noise is not None:
@@ -219,7 +204,8 @@ def _check_amount(request: PrivatizeRequest) -> None:
         raise InputError(f"The mechanism {request.mechanism!r} must be given {choice}.")
     if request.noise == 0:
         raise InputError("With lambda = 0 every true label would be released; give a larger one.")
-    if request.mechanism == "double-rr" and request.noise == 1:
+    replaced = traits_of(request.mechanism).features == "partly synthetic"
+    if replaced and request.noise == 1:
         raise InputError("With lambda = 1 nothing of the data would be released.")
     _check_split(request)
 

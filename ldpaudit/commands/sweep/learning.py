@@ -11,8 +11,8 @@ from ldpaudit.encoding import DesignMatrix
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.renyi.discriminators.discriminator import is_image
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import FeatureTable, FloatArray, Release, SyntheticTable, joined
 from ldpaudit.result import Estimate
@@ -101,7 +101,7 @@ def score_classifier(
     """
     from ldpaudit.learners import ReleaseClassifier
 
-    synthetic = release.synthetic if isinstance(mechanism, DoubleRR) else None
+    synthetic = release.synthetic if isinstance(mechanism, SyntheticFeatures) else None
     correction = "none" if mechanism is None else "unbiased" if synthetic else "forward"
     model = ReleaseClassifier(
         mechanism,

@@ -96,6 +96,11 @@ class AdditiveNoise(NumericMechanism):
         return options.stated() | options.stated_range()
 
     @classmethod
+    def applied_range(cls, labels: LabelRange) -> LabelRange:
+        """Return the range as it is: any number of it is a label."""
+        return labels
+
+    @classmethod
     def candidates(cls) -> Iterator[Candidate]:
         """Yield it with and without clipping."""
         return noise_candidates(cls)

@@ -13,8 +13,8 @@ from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.errors import InputError
 from ldpaudit.learners.noise_model import Noise
 from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray
 
 _RAW: Final = "released labels taken at their word: no correction is known for the mechanism"
@@ -32,7 +32,7 @@ class Correction:
 
     Attributes
     ----------
-    noise : Channel, DoubleRR or None
+    noise : Channel, SyntheticFeatures or None
     name : {"forward", "unbiased"} or None
     words : str
         For people.
@@ -53,12 +53,14 @@ def correction_for(item: ReleaseInput) -> Correction:
     """
     release = item.release
     claim = from_declaration(release.declaration, release.classes)
-    if isinstance(claim, DoubleRR) and release.synthetic is not None:
-        return Correction(DoubleRR(release.classes, claim.noise), "unbiased", _UNBIASED)
+    if isinstance(claim, SyntheticFeatures) and release.synthetic is not None:
+        stated = {**claim.declaration(), "classes": list(release.classes)}
+        ordered = type(claim).from_parameters(stated, ())
+        return Correction(ordered, "unbiased", _UNBIASED)
     channel = aligned_channel(AuditContext(release, claim, Plan(seed=0)))
     if channel is None:
         return Correction(None, None, _RAW)
-    words = _LABEL_ONLY if isinstance(claim, DoubleRR) else _FORWARD
+    words = _LABEL_ONLY if isinstance(claim, SyntheticFeatures) else _FORWARD
     return Correction(channel, "forward", words)
 
 
@@ -103,7 +105,7 @@ def _linear(item: ReleaseInput, correction: Correction) -> IntArray:
     channel = Channel(np.eye(len(release.outputs)), release.outputs, release.outputs)
     if isinstance(correction.noise, Channel):
         channel = correction.noise
-    elif isinstance(correction.noise, DoubleRR) and release.synthetic is not None:
+    elif isinstance(correction.noise, SyntheticFeatures) and release.synthetic is not None:
         channel = correction.noise.label_channel
         rows = matrix.of(release.synthetic.features)
         double = correction.noise, rows, release.synthetic

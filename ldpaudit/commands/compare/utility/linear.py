@@ -13,8 +13,8 @@ from ldpaudit.learners.logistic import (
     TargetLoss,
     fit_logistic,
 )
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.release import Float32Array, IntArray, SyntheticTable
 
 _PENALTY: Final = 1.0
@@ -27,7 +27,7 @@ def fit_linear(
     codes: IntArray,
     channel: Channel,
     correction: str | None,
-    double: tuple[DoubleRR, Float32Array, SyntheticTable] | None,
+    double: tuple[SyntheticFeatures, Float32Array, SyntheticTable] | None,
 ) -> LogisticModel:
     """Fit a ridge-penalised multinomial model of the true label.
 
@@ -40,7 +40,7 @@ def fit_linear(
     channel : Channel
         Of the label.
     correction : {"forward", "unbiased"} or None
-    double : tuple of DoubleRR, float32 array of shape (s, p), SyntheticTable, or None
+    double : tuple of SyntheticFeatures, float32 array of shape (s, p), SyntheticTable, or None
         The mechanism, with the design matrix and the labels of the synthetic rows, for the unbiased
         loss of double randomized response.
 
