@@ -1,20 +1,12 @@
 """Column names in messages: shortened, harmless, and the nearest one to a misspelt name."""
 
-import difflib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from ldpaudit.errors import SHOWN_LENGTH, InputError, quoted
+from ldpaudit.errors import InputError, nearest, quoted
 
-__all__ = ["check_unique", "missing_column", "nearest", "quoted"]
+__all__ = ["check_unique", "missing_column", "quoted"]
 _OTHER_SEPARATORS = (";", "\t", "|")
-
-
-def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate that is spelt most like ``name``, None where none is alike."""
-    folded = {c[:SHOWN_LENGTH].casefold(): c for c in candidates}
-    found = difflib.get_close_matches(name[:SHOWN_LENGTH].casefold(), folded, n=1)
-    return folded[found[0]] if found else None
 
 
 def missing_column(name: str, role: str, candidates: Sequence[str], advice: str = "") -> InputError:

@@ -9,6 +9,7 @@ from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.options import MechanismOptions
 from ldpaudit.mechanisms.registry import DEFAULT, EXPLICIT, UNKNOWN, full_name, names, traits_of
+from ldpaudit.options import ClaimOptions
 from ldpaudit.release import Declaration
 
 
@@ -59,15 +60,23 @@ def _stated_labels(mechanism: str | None, labels: str | None) -> dict[str, Any]:
 
 
 def declaration_of(
-    mechanism: Mechanism | Declaration | Mapping[str, Any] | str | None,
+    mechanism: Mechanism | Declaration | Mapping[str, Any] | ClaimOptions | str | None,
 ) -> Declaration | None:
     """Return the declaration of a claim in any of its forms, None where nothing is claimed.
 
     Raises
     ------
     InputError
-        If a mapping has no name.
+        If a mapping has no name, or options contradict one another.
     """
+    if isinstance(mechanism, ClaimOptions):
+        return claim_from_options(
+            mechanism.mechanism,
+            mechanism.epsilon,
+            mechanism.noise,
+            mechanism.channel,
+            mechanism.labels,
+        )
     if mechanism is None or isinstance(mechanism, Declaration):
         return mechanism
     if isinstance(mechanism, str):

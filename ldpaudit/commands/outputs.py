@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 from ldpaudit.errors import OutputError, quoted
+from ldpaudit.options import Option
 from ldpaudit.terminal import say
 from ldpaudit.writing import check_place, write_all
 
@@ -23,8 +24,8 @@ class Outputs:
         None: not written.
     """
 
-    json: Path | None = None
-    html: Path | None = None
+    json: Annotated[Path | None, Option("Where to write the result.")] = None
+    html: Annotated[Path | None, Option("Where to write the page.")] = None
 
     @classmethod
     def beside(cls, source: str, kind: str, json: Path | None, html: Path | None) -> "Outputs":

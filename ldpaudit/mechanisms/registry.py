@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.design import Candidate
 from ldpaudit.mechanisms.interface import Mechanism, Traits
-from ldpaudit.mechanisms.parameters import did_you_mean
 from ldpaudit.release import Declaration, Label
 
 GROUP: Final = "ldpaudit.mechanisms"

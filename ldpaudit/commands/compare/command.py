@@ -6,6 +6,7 @@ from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.work import compare
 from ldpaudit.commands.outputs import Outputs
 from ldpaudit.comparison import Comparison, Difference
+from ldpaudit.options import input_files
 from ldpaudit.reports.pages.comparison import comparison_json, render_comparison
 from ldpaudit.reports.text.numbers import number, percent
 from ldpaudit.result import Verdict
@@ -19,7 +20,7 @@ def compare_releases(
 ) -> Comparison:
     """Compare, write the page and the result, and print the summary."""
     request.check()
-    outputs.check(request.paths())
+    outputs.check(input_files(request))
     with progress_on_terminal(quiet) as progress:
         comparison = compare(request, progress)
         progress.step("page")

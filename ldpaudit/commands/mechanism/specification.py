@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldpaudit.commands.mechanism.domain import Domain, grid
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms import MechanismOptions, family, names, traits_of
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion, did_you_mean
+from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion
 from ldpaudit.release import Label
 
 

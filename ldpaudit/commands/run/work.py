@@ -1,52 +1,25 @@
 """What ``run``, ``demo`` and ``report`` do: audit, write the reports, print the summary."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ldpaudit.api import audit
+from ldpaudit.api import audit_with
 from ldpaudit.commands.outputs import Outputs
-from ldpaudit.commands.run.request import Request, inputs_of, queries_of
+from ldpaudit.commands.run.request import RunRequest
 from ldpaudit.commands.run.text import print_summary
 from ldpaudit.errors import InputError
+from ldpaudit.options import input_files
 from ldpaudit.reports import render
 from ldpaudit.result import AuditResult
 from ldpaudit.terminal import progress_on_terminal, say
 
 
-def audit_release(request: Request, outputs: Outputs, *, quiet: bool = False) -> AuditResult:
+def audit_release(request: RunRequest, outputs: Outputs, *, quiet: bool = False) -> AuditResult:
     """Run the audit, write the reports and print the summary."""
-    outputs.check(inputs_of(request))
+    outputs.check(input_files(request))
     with progress_on_terminal(quiet) as progress:
-        result = audit(
-            request.release,
-            request.truth,
-            request.claim,
-            request.seed,
-            label=request.label,
-            truth_column=request.truth_column,
-            original=request.original,
-            synthetic=request.synthetic,
-            held_out=request.held_out,
-            id_column=request.id_column,
-            drop=request.drop,
-            features=request.features,
-            policy=request.policy,
-            only=request.only,
-            skip=request.skip,
-            queries=queries_of(request.queries),
-            neighbors=request.neighbors,
-            metric=request.metric,
-            threads=request.threads,
-            device=request.device,
-            show_class_names=request.show_class_names,
-            slices=request.slices,
-            budget=request.budget,
-            public_posterior=request.public_posterior,
-            public=request.public,
-            canaries=request.canaries,
-            progress=progress,
-            command=request.command,
-        )
+        result = audit_with(request.release, replace(request, progress=progress))
         progress.step("report")
         outputs.write(partial(render, result, "json"), partial(render, result, "html"))
     print_summary(result, quiet=quiet)
@@ -70,7 +43,7 @@ def run_demo(folder: Path, seed: int) -> int:
     ):
         say(f"\n{path.name}: {story}")
         say(f"$ ldpaudit run {path} --truth {files.truth}")
-        request = Request(str(path), truth=str(files.truth), command="ldpaudit demo")
+        request = RunRequest(release=str(path), truth=str(files.truth), command="ldpaudit demo")
         result = audit_release(request, Outputs.beside(str(path), "audit", None, None))
         say(f"exit status {({'pass': 0, 'fail': 1}).get(result.verdict, 3)}")
         verdicts.append(result.verdict)

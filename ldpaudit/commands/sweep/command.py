@@ -8,6 +8,7 @@ from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.text import headers, setting_row
 from ldpaudit.commands.sweep.work import sweep
 from ldpaudit.errors import OutputError
+from ldpaudit.options import input_files
 from ldpaudit.reports.json_report import as_json
 from ldpaudit.terminal import progress_on_terminal, say
 
@@ -33,7 +34,7 @@ def _check(request: SweepRequest, outputs: Outputs) -> None:
     if own is not None and own.exists() and not own.is_dir():
         raise OutputError(f"{own.name} is a file; --out needs a folder.")
     if not inside:
-        outputs.check(request.paths())
+        outputs.check(input_files(request))
 
 
 def _print(found: Sweep) -> None:

@@ -31,7 +31,10 @@ def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dic
     """
     options = {
         name: getattr(request, name)
-        for name in ("label", "labels", "generator", "test_share", "learner", "budget", "repeats")
+        for name in (
+            *("label", "labels", "generator", "test_share", "learner", "budget", "repeats"),
+            *("queries", "neighbors", "metric"),
+        )
     }
     lists = {name: list(getattr(request, name)) for name in ("mechanisms", "drop", "only", "skip")}
     files = {name: _digest(getattr(request, name)) for name in _FILES}

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 from ldpaudit.arrays import FloatArray
 from ldpaudit.estimators.intervals.binomial import (
@@ -50,6 +51,16 @@ def test_exact_coverage(p: float) -> None:
 def test_it_works_at_a_hundred_million_rows() -> None:
     low, high = clopper_pearson(31_415_926, 100_000_000, 1e-5)
     assert 0.3139 < low < 0.31415926 < high < 0.3144
+
+
+def test_intervals_are_those_of_statsmodels() -> None:
+    rng = np.random.default_rng(0)
+    n = rng.integers(1, 10**6, 500)
+    count = rng.integers(0, n + 1)
+    count[:9], count[-9:] = 0, n[-9:]
+    low, high = proportion_confint(count, n, 0.05, method="beta")
+    ours = clopper_pearson(count, n, 0.05)
+    np.testing.assert_allclose(ours, (low, high), rtol=1e-12, atol=1e-15)
 
 
 def missed(limits: FloatArray, mean: float) -> float:

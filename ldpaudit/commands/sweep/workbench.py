@@ -1,26 +1,49 @@
-"""The process in which points are measured: ``python -m`` this module, with a descriptor.
+"""What the processes of a sweep do: fit the generator, score a learner, measure a point.
 
-A process of its own, so that one that needs too much memory ends alone, and several measure at
-once. It reads the data itself, then answers each task with a result or one line about what went
-wrong.
+Each reads the data itself, so that one that needs too much memory ends alone.
 """
 
-import os
-import sys
-import threading
-import time
-from contextlib import suppress
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from multiprocessing.connection import Connection
-from typing import Any
+from pathlib import Path
+from typing import Any, Final, Literal
 
 from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator, fit_generator
+from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.measuring import measure, reference
+from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.tables import MemoryBatches, SweepTables, read_tables
-from ldpaudit.commands.sweep.workers.memory import peak
-from ldpaudit.commands.sweep.workers.tasks import Answer, Setup, Task
-from ldpaudit.errors import LdpAuditError
+from ldpaudit.policy import Policy
 from ldpaudit.progress import NoProgress
+
+Task = Literal["generator", "reference"] | Point
+"""Fit the generator, score a learner on the true labels, or measure a point."""
+PREPARE: Final = "ldpaudit.commands.sweep.workbench:prepare"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What each process is given.
+
+    Attributes
+    ----------
+    request : SweepRequest
+    seed : int
+    policy : Policy or None
+    generator : Path
+        Where the fitted generator is written, and read.
+    """
+
+    request: SweepRequest
+    seed: int
+    policy: Policy | None
+    generator: Path
+
+
+def prepare(setup: Setup) -> Callable[[Task], dict[str, Any]]:
+    """Read the data, and return what does a task with them."""
+    return Workbench(setup).run
 
 
 class Workbench:
@@ -66,51 +89,3 @@ class Workbench:
         from ldpaudit.synthesis import load_generator
 
         return FittedGenerator(load_generator(self._setup.generator), ())
-
-
-def answer(bench: Workbench, task: Task) -> Answer:
-    """Do a task; whatever goes wrong becomes one line without data."""
-    try:
-        return Answer(bench.run(task), peak=peak())
-    except LdpAuditError as error:
-        reason = " ".join(str(error).split())
-    except MemoryError:
-        reason = "It needs more memory than there is."
-    except Exception as error:
-        # The text of a foreign exception may hold data, so only its type is told.
-        reason = f"Internal fault ({type(error).__name__})."
-    return Answer(None, reason, peak())
-
-
-def serve(connection: Any) -> None:
-    """Answer tasks until the pipe closes."""
-    try:
-        bench = Workbench(connection.recv())
-    except LdpAuditError as error:
-        connection.send(Answer(None, str(error)))
-        return
-    except MemoryError:
-        connection.send(Answer(None, "The data needs more memory than there is."))
-        return
-    connection.send(Answer({}))
-    while True:
-        connection.send(answer(bench, connection.recv()))
-
-
-def _end_with_parent() -> None:
-    parent = os.getppid()
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
-
-
-def main() -> None:
-    """Serve on the file descriptor named on the command line."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    connection = Connection(int(sys.argv[1]))
-    with suppress(EOFError, BrokenPipeError):
-        serve(connection)
-
-
-if __name__ == "__main__":
-    main()
