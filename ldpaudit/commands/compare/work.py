@@ -9,19 +9,21 @@ import time
 import ldpaudit
 from ldpaudit.api import policy_of
 from ldpaudit.audits.interface import Plan
-from ldpaudit.commands.compare.auditing import Audited, audit_input, shared_plan
+from ldpaudit.commands.compare.auditing import audited, shared_plan
 from ldpaudit.commands.compare.differences.differences import all_differences
 from ldpaudit.commands.compare.reading import Input, ReleaseInput, read_inputs
 from ldpaudit.commands.compare.request import CompareRequest
-from ldpaudit.commands.compare.same_data.check import fingerprints, pairable
+from ldpaudit.commands.compare.same_data import fingerprints, pairable
 from ldpaudit.commands.compare.sentence import sentence
 from ldpaudit.commands.compare.side import Side, attack_scores
-from ldpaudit.commands.compare.utility.scores import Utility, utility
+from ldpaudit.commands.utility.learner import Learner
+from ldpaudit.commands.utility.scores import Utility, utility
 from ldpaudit.comparison import Comparison, Fingerprint
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.pipeline import run_info
 from ldpaudit.policy import Policy, default_policy
 from ldpaudit.progress import NoProgress, Progress
+from ldpaudit.randomness import child_generator
 from ldpaudit.result import AuditResult, Note
 
 _AUDIT = "comparison"
@@ -94,17 +96,18 @@ def _side(
     progress: Progress,
     confidence: float,
 ) -> tuple[Side, list[Note]]:
-    audited = audit_input(item, request, plan, policy, progress)
+    result, guesses = audited(item, request, plan, policy, progress)
     score, notes = None, []
     if isinstance(item, ReleaseInput) and item.test is not None:
         progress.step(f"{item.letter}: training a model")
         try:
-            score = utility(item, request.model, plan.seed, confidence)
+            learner = Learner(request.model, request.device)
+            rng = child_generator(plan.seed, "compare", "utility")
+            score = utility(item.release, item.test, learner, confidence, rng)
         except (InputError, InsufficientDataError) as error:
             notes.append(_note(f"No model was trained on {item.letter}: {error}", "warning"))
-    result = _with_utility(audited.result, score)
-    audited = Audited(audited.letter, result, audited.guesses)
-    return Side(audited, score, pairable(print_)), notes
+    result = _with_utility(result, score)
+    return Side(item.letter, result, guesses, score, pairable(print_)), notes
 
 
 def _with_utility(result: AuditResult, score: Utility | None) -> AuditResult:

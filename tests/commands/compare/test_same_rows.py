@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ldpaudit.cli.compare import _command_without_names
-from ldpaudit.commands.compare.same_data.same_rows import equal_rows
+from ldpaudit.commands.compare.same_rows import equal_rows
 
 
 def test_equal_rows_of_all_types() -> None:

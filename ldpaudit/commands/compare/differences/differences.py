@@ -9,8 +9,8 @@ other attack, shared evenly too. So all of these intervals hold together at the 
 from collections.abc import Sequence
 
 from ldpaudit.commands.compare.differences.outside import outside_family
-from ldpaudit.commands.compare.differences.pairwise import drafts
-from ldpaudit.commands.compare.differences.pending import Draft
+from ldpaudit.commands.compare.differences.pairwise import pending_differences
+from ldpaudit.commands.compare.differences.pending import PendingDifference
 from ldpaudit.commands.compare.side import Side
 from ldpaudit.comparison import Difference
 from ldpaudit.errors import InsufficientDataError
@@ -26,44 +26,44 @@ def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Differenc
     confidence : float
         At which all differences of the family hold together, in (0, 1).
     """
-    family = [draft for side in sides[1:] for draft in drafts(sides[0], side)]
+    family = [pending for side in sides[1:] for pending in pending_differences(sides[0], side)]
     alphas = _shares(family, 1 - confidence)
-    found = [_bounded(draft, alpha) for draft, alpha in zip(family, alphas, strict=True)]
+    found = [_bounded(pending, alpha) for pending, alpha in zip(family, alphas, strict=True)]
     every = [difference for difference in found if difference is not None]
     for side in sides[1:]:
-        known = {d.id for d in every if d.b == side.audited.letter}
-        more = outside_family(sides[0].audited, side.audited)
+        known = {d.id for d in every if d.b == side.letter}
+        more = outside_family(sides[0], side)
         every += [difference for difference in more if difference.id not in known]
     return tuple(sorted(every, key=lambda d: d.b))
 
 
-def _shares(family: Sequence[Draft], alpha: float) -> list[float]:
-    main = sum(draft.headline for draft in family)
+def _shares(family: Sequence[PendingDifference], alpha: float) -> list[float]:
+    main = sum(pending.headline for pending in family)
     rest = len(family) - main
     both = 2 if main and rest else 1
-    return [alpha / both / (main if draft.headline else rest) for draft in family]
+    return [alpha / both / (main if pending.headline else rest) for pending in family]
 
 
-def _bounded(draft: Draft, alpha: float) -> Difference | None:
+def _bounded(pending: PendingDifference, alpha: float) -> Difference | None:
     try:
-        found = draft.interval(alpha)
+        found = pending.interval(alpha)
     except InsufficientDataError:
         return None
     if found is None:
         return None
     return Difference.redacted(
-        (draft.a.audited.letter, draft.b.audited.letter),
+        (pending.a.letter, pending.b.letter),
         simultaneous=True,
-        paired=draft.paired,
-        id=draft.id,
+        paired=pending.paired,
+        id=pending.id,
         kind="certified",
         value=found.value,
         low=found.low,
         high=found.high,
         side="two-sided",
         level=found.level,
-        unit=draft.unit,
+        unit=pending.unit,
         n=found.n,
         smallest_cell=found.smallest_cell,
-        method=draft.method,
+        method=pending.method,
     )

@@ -7,7 +7,7 @@ randomized response those of a share 1 − λ.
 
 from ldpaudit.commands.compare.reading import Input, ReleaseInput, ResultInput
 from ldpaudit.commands.compare.request import CompareRequest
-from ldpaudit.commands.compare.same_data.same_rows import equal_rows
+from ldpaudit.commands.compare.same_rows import equal_rows
 from ldpaudit.comparison import Fingerprint
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.datasets.labels import canonical

@@ -1,0 +1,9 @@
+"""How useful a release still is: a model trained on it, scored on test rows.
+
+In: a release and test rows. Out: a certified score, and one number for each test row.
+"""
+
+from typing import Literal
+
+ModelKind = Literal["logistic", "boosting", "network"]
+"""Of numbers, ``logistic`` stands for ridge regression."""
