@@ -36,8 +36,6 @@ from ldpaudit.release import Label
 from ldpaudit.writing import WholeFiles, terminable
 
 _CHANGED = "The data changed while it was read; run again when nothing writes to it."
-_NOTHING_UNCHANGED = ("dummy-features-rr", "gaussian-rr")
-"""Mechanisms that release no feature unchanged: a copy of the label among them is no leak."""
 
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
@@ -176,11 +174,12 @@ def _plan(
     ]
     said = provenance(request, mechanism, survey, prior, fitted)
     schema = released_schema(fields, label.name, mechanism, said)
-    kept = () if mechanism.name in _NOTHING_UNCHANGED else tuple(features.names)
+    # Where no feature value is released unchanged, a copy of the label among them is no leak.
+    watched = tuple(features.names) if mechanism.traits.feature_values_kept else ()
     warnings = _index_warnings(features.names)
     warnings += () if fitted is None else fitted.warnings
     sample = synthetic_sample(request, survey, schema, label, fitted)
-    return _Plan(source, label, names, survey, rows, schema, kept, warnings, sample)
+    return _Plan(source, label, names, survey, rows, schema, watched, warnings, sample)
 
 
 def _index_warnings(released: Sequence[str]) -> tuple[str, ...]:
