@@ -15,8 +15,8 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.learners.corrections import label_targets
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.finite import check_codes
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.release import FloatArray, IntArray
 
 
@@ -39,7 +39,7 @@ class DoubleTargets:
 def double_targets(
     codes: IntArray,
     synthetic_codes: IntArray,
-    mechanism: DoubleRR,
+    mechanism: SyntheticFeatures,
     weights: FloatArray | None = None,
 ) -> DoubleTargets:
     """Return the soft labels under which a loss is unbiased for double randomized response.
@@ -50,7 +50,7 @@ def double_targets(
         Released labels.
     synthetic_codes : int array of shape (s,)
         Labels of a sample of the synthetic features; every label must occur.
-    mechanism : DoubleRR
+    mechanism : SyntheticFeatures
         With λ < 1.
     weights : float64 array of shape (n,), optional
         Weights of the released rows.

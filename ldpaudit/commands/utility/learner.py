@@ -15,8 +15,8 @@ from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.errors import InputError
 from ldpaudit.learners.noise_model import Noise
 from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray, Release
 
 Matrix = Callable[[FeatureTable], Float32Array]
@@ -43,7 +43,7 @@ class LossCorrection:
 
     Attributes
     ----------
-    noise : Channel, DoubleRR or None
+    noise : Channel, SyntheticFeatures or None
     name : {"forward", "unbiased"} or None
     words : str
         For people.
@@ -195,12 +195,14 @@ def correction_for(release: Release) -> LossCorrection:
         If the claim's labels are not those of the release.
     """
     claim = from_declaration(release.declaration, release.classes)
-    if isinstance(claim, DoubleRR) and release.synthetic is not None:
-        return LossCorrection(DoubleRR(release.classes, claim.noise), "unbiased", _UNBIASED)
+    if isinstance(claim, SyntheticFeatures) and release.synthetic is not None:
+        stated = {**claim.declaration(), "classes": list(release.classes)}
+        ordered = type(claim).from_parameters(stated, ())
+        return LossCorrection(ordered, "unbiased", _UNBIASED)
     channel = aligned_channel(AuditContext(release, claim, Plan(seed=0)))
     if channel is None:
         return LossCorrection(None, None, _RAW)
-    words = _LABEL_ONLY if isinstance(claim, DoubleRR) else _FORWARD
+    words = _LABEL_ONLY if isinstance(claim, SyntheticFeatures) else _FORWARD
     return LossCorrection(channel, "forward", words)
 
 
@@ -222,10 +224,12 @@ def _logistic(release: Release, rows: FeatureTable, correction: LossCorrection) 
     matrix, noise = _filled(DesignMatrix.fit(release.features)), correction.noise
     channel = Channel(np.eye(len(release.outputs)), release.outputs, release.outputs)
     if noise is not None:
-        channel = noise.label_channel if isinstance(noise, DoubleRR) else cast(Channel, noise)
+        channel = (
+            noise.label_channel if isinstance(noise, SyntheticFeatures) else cast(Channel, noise)
+        )
     made: Any = matrix(release.features)
     known = Rows.labelled(made, release.released, np.ones(len(made)), channel, correction.name)
-    if isinstance(noise, DoubleRR) and release.synthetic is not None:
+    if isinstance(noise, SyntheticFeatures) and release.synthetic is not None:
         more: Any = matrix(release.synthetic.features)
         known = known.with_synthetic(more, release.synthetic.labels, noise)
     answers = known.answers.astype(np.float32)
