@@ -24,18 +24,19 @@ _DELTA_POINTS = 41
 def exact_estimates(claim: Mechanism) -> Iterator[Estimate]:
     """Yield the exact numbers of a claimed mechanism; none where nothing is claimed."""
     if claim.epsilon is not None:
-        yield Estimate(
-            id="mechanism.epsilon",
-            kind="exact",
-            value=claim.epsilon,
+        yield Estimate.exact(
+            "mechanism.epsilon",
+            "Declared ε",
+            claim.epsilon,
+            axis="epsilon",
             unit="nats",
             method="the largest log-ratio of two entries in one column of the channel",
         )
     if claim.channel is not None:
-        yield Estimate(
-            id="mechanism.total_variation",
-            kind="exact",
-            value=min(claim.channel.total_variation, 1.0),
+        yield Estimate.exact(
+            "mechanism.total_variation",
+            "Total variation between two labels' outputs",
+            min(claim.channel.total_variation, 1.0),
             unit="proportion",
             method="the largest total variation distance between two rows of the channel",
         )
@@ -60,27 +61,28 @@ def _errors(claim: Mechanism) -> Iterator[Estimate]:
     else:
         bias, variance = claim.bias(), claim.variance()
         where = "over all labels"
-    yield Estimate(
-        id="mechanism.max_bias",
-        kind="exact",
-        value=float(np.abs(bias).max()),
+    yield Estimate.exact(
+        "mechanism.max_bias",
+        "Largest bias of a released label",
+        float(np.abs(bias).max()),
         unit="label units",
         method=f"the largest |E[ŷ | y] − y| {where}",
     )
-    yield Estimate(
-        id="mechanism.max_mean_squared_error",
-        kind="exact",
-        value=float((bias**2 + variance).max()),
+    yield Estimate.exact(
+        "mechanism.max_mean_squared_error",
+        "Largest mean squared error of a released label",
+        float((bias**2 + variance).max()),
         unit="squared label units",
         method=f"the largest E[(ŷ − y)² | y] {where}",
     )
 
 
 def _gaussian_features(claim: GaussianRR) -> Iterator[Estimate]:
-    yield Estimate(
-        id="mechanism.feature_epsilon",
-        kind="exact",
-        value=claim.exact_feature_epsilon,
+    yield Estimate.exact(
+        "mechanism.feature_epsilon",
+        "Exact ε of the features' noise",
+        claim.exact_feature_epsilon,
+        axis="epsilon",
         unit="nats",
         method=f"exact ε of the features' Gaussian noise at δ = {claim.feature_delta:.3g}; "
         f"claimed: {claim.feature_epsilon:.6g}",
@@ -90,27 +92,27 @@ def _gaussian_features(claim: GaussianRR) -> Iterator[Estimate]:
 
 def _randomized_response(claim: RandomizedResponse) -> Iterator[Estimate]:
     k = len(claim.classes)
-    yield Estimate(
-        id="mechanism.lambda",
-        kind="exact",
-        value=claim.noise,
+    yield Estimate.exact(
+        "mechanism.lambda",
+        "λ, the probability of drawing the label anew",
+        claim.noise,
         unit="proportion",
         method="λ form: the probability of drawing the label anew, uniformly from all labels",
         reference="Busa-Fekete et al. (2023), section 8.1: λ = k/(k − 1 + e^ε)",
     )
-    yield Estimate(
-        id="mechanism.keep_probability",
-        kind="exact",
-        value=1 - claim.noise + claim.noise / k,
+    yield Estimate.exact(
+        "mechanism.keep_probability",
+        "Probability that the released label is the true one",
+        1 - claim.noise + claim.noise / k,
         unit="proportion",
         method="ε form: the probability that the released label is the true one",
         reference="Ghazi et al. (2021): e^ε/(e^ε + k − 1)",
     )
     if k == 2:
-        yield Estimate(
-            id="mechanism.binary_flip",
-            kind="exact",
-            value=claim.noise / 2,
+        yield Estimate.exact(
+            "mechanism.binary_flip",
+            "Probability of a flip, λ/2",
+            claim.noise / 2,
             unit="proportion",
             method="the probability that the released label is the other one, λ/2",
         )
@@ -125,7 +127,10 @@ def exact_curves(claim: Mechanism) -> Iterator[Curve]:
     analysed, orders = _cheapest(claim)
     yield Curve(
         id="mechanism.rdp",
+        title="Rényi divergence of the declared mechanism",
+        section="renyi",
         kind="exact",
+        axis="divergence",
         x=orders,
         value=tuple(analysed.rdp(alpha) for alpha in orders),
         x_label="order α",
@@ -138,6 +143,8 @@ def exact_curves(claim: Mechanism) -> Iterator[Curve]:
     grid = tuple(float(e) for e in np.linspace(0.0, max(top, 1e-3), _DELTA_POINTS))
     yield Curve(
         id="mechanism.delta",
+        title="δ(ε) of the declared mechanism",
+        section="renyi",
         kind="exact",
         x=grid,
         value=tuple(min(max(claim.delta(e), 0.0), 1.0) for e in grid),

@@ -118,14 +118,13 @@ def score_classifier(
     assert test.labels is not None
     correct, n = int((guesses == test.labels).sum()), len(test)
     low, high = clopper_pearson(correct, n, 1 - learner.level)
-    estimate = Estimate(
-        id=ACCURACY,
-        kind="certified",
-        value=correct / n,
-        low=float(low),
-        high=float(high),
-        side="two-sided",
-        level=learner.level,
+    estimate = Estimate.interval(
+        ACCURACY,
+        "Accuracy on test rows",
+        correct / n,
+        (float(low), float(high)),
+        learner.level,
+        section="utility",
         unit="proportion",
         n=n,
         count=correct,
@@ -177,14 +176,13 @@ def _squared_error(errors: FloatArray, bounds: tuple[float, float], learner: Lea
         end(errors, tail, 0.0, most, rng=learner.rng()) for end in (mean_lower, mean_upper)
     )
     value = float(errors.mean())
-    return Estimate(
-        id=ERROR,
-        kind="certified",
-        value=value,
-        low=min(low, value),
-        high=max(high, value),
-        side="two-sided",
-        level=learner.level,
+    return Estimate.interval(
+        ERROR,
+        "Squared error on test rows",
+        value,
+        (min(low, value), max(high, value)),
+        learner.level,
+        section="utility",
         unit="squared label units",
         n=len(errors),
         method=f"{learner.kind} regressor of the released number, on rows held out",

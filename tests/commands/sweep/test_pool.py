@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from commands.sweep.conftest import asked
 
-from ldpaudit.commands.sweep.workers import memory
 from ldpaudit.commands.sweep.folder import SweepFolder, manifest
+from ldpaudit.commands.sweep.workers import memory
 from ldpaudit.commands.sweep.workers.pool import Pool
 from ldpaudit.commands.sweep.workers.tasks import Answer, Setup
 from ldpaudit.errors import InputError

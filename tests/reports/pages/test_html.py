@@ -175,7 +175,7 @@ def test_unknown_numbers_and_curves_need_no_new_template(hostile: AuditResult) -
     text = words(render(result, "html"))
     assert "plug-in.surprise" in text
     assert "0.123" in text
-    assert "plug-in.new_curve" in text
+    assert "Plug in new curve" in text
 
 
 def test_many_classes_and_numbers_stay_small(build: Build) -> None:

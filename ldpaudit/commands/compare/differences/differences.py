@@ -14,6 +14,7 @@ from ldpaudit.commands.compare.differences.pending import Draft
 from ldpaudit.commands.compare.side import Side
 from ldpaudit.comparison import Difference
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.result import Estimate
 
 
 def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Difference, ...]:
@@ -51,19 +52,16 @@ def _bounded(draft: Draft, alpha: float) -> Difference | None:
         return None
     if found is None:
         return None
-    return Difference.redacted(
-        (draft.a.audited.letter, draft.b.audited.letter),
-        simultaneous=True,
-        paired=draft.paired,
-        id=draft.id,
-        kind="certified",
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        side="two-sided",
-        level=found.level,
+    letters = (draft.a.audited.letter, draft.b.audited.letter)
+    estimate = Estimate.interval(
+        draft.id,
+        draft.a.result.title(draft.id),
+        found.value,
+        (found.low, found.high),
+        found.level,
         unit=draft.unit,
         n=found.n,
         smallest_cell=found.smallest_cell,
         method=draft.method,
     )
+    return Difference.between(letters, estimate, simultaneous=True, paired=draft.paired)

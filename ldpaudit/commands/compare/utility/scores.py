@@ -74,14 +74,13 @@ def utility(item: ReleaseInput, model: Model, seed: int, confidence: float) -> U
     right = predicted_classes(item, model, rng) == item.test.labels
     count, n = int(right.sum()), len(right)
     low, high = clopper_pearson(count, n, 1 - confidence)
-    estimate = Estimate(
-        id=ACCURACY,
-        kind="certified",
-        value=count / n,
-        low=float(low),
-        high=float(high),
-        side="two-sided",
-        level=confidence,
+    estimate = Estimate.interval(
+        ACCURACY,
+        "Accuracy on test rows",
+        count / n,
+        (float(low), float(high)),
+        confidence,
+        section="utility",
         unit="proportion",
         n=n,
         count=count,
@@ -108,14 +107,14 @@ def _numeric(
     predicted, words = predicted_numbers(item, model, rng)
     errors = (np.clip(predicted, low, high) - item.test.numbers) ** 2
     reach, tail = (high - low) ** 2, (1 - confidence) / 2
-    estimate = Estimate(
-        id=SQUARED_ERROR,
-        kind="certified",
-        value=float(errors.mean()),
-        low=mean_lower(errors, tail, 0.0, reach, rng=rng),
-        high=mean_upper(errors, tail, 0.0, reach, rng=rng),
-        side="two-sided",
-        level=confidence,
+    ends = [end(errors, tail, 0.0, reach, rng=rng) for end in (mean_lower, mean_upper)]
+    estimate = Estimate.interval(
+        SQUARED_ERROR,
+        "Squared error on test rows",
+        float(errors.mean()),
+        (ends[0], ends[1]),
+        confidence,
+        section="utility",
         unit="squared label units",
         n=len(errors),
         method=f"{'linear' if model == 'logistic' else model} model trained on the release, "
