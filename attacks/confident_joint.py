@@ -6,7 +6,7 @@ seen its label, is at least the average probability of y among the rows labelled
 
 import numpy as np
 
-from ldpaudit.release import FloatArray, IntArray
+from ldpaudit.release import FloatArray, IntArray, label_table
 
 _LEAST = 1e-3
 
@@ -52,5 +52,4 @@ def _joint(posterior: FloatArray, released: IntArray) -> FloatArray:
     threshold = np.where(seen > 0, total / np.maximum(seen, 1), np.inf)
     above = np.where(posterior >= threshold, posterior, -1.0)
     sure = above.max(axis=1) >= 0
-    flat = released[sure].astype(np.int64) * k + above[sure].argmax(axis=1)
-    return np.bincount(flat, minlength=k * k).reshape(k, k).astype(np.float64)
+    return label_table(released[sure], above[sure].argmax(axis=1), k, k).astype(np.float64)

@@ -14,8 +14,9 @@ import numpy as np
 from ldpaudit.attacks.costs import Parts, Size
 from ldpaudit.attacks.interface import Knowledge, Model, Need, SharedModel
 from ldpaudit.attacks.model_attack import ModelAttack
-from ldpaudit.attacks.models.design_matrix import BoostingMatrix, DesignMatrix
 from ldpaudit.attacks.models.parts import floored
+from ldpaudit.device import torch_device
+from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.renyi.discriminators.discriminator import is_image
 from ldpaudit.mechanisms.channel import Channel
@@ -73,7 +74,7 @@ class CorrectedClassifier(ModelAttack):
 
         def build(rng: np.random.Generator) -> SharedModel:
             channel = _channel(self.knowledge, release, self.loss)
-            device = _device(self.knowledge.device) if self.kind == "network" else "cpu"
+            device = torch_device(self.knowledge.device) if self.kind == "network" else "cpu"
             fitted = fit_classifier(release, channel, self.kind, self.loss, rng, device)
             return SharedModel(fitted)
 
@@ -225,9 +226,3 @@ def _image_seconds(size: Size) -> float:
     learning = _IMAGE_BATCH_SECONDS * epochs * -(-rows // _BATCH)
     asking = _IMAGE_ROW_SECONDS * min(size.rows, _MOST_ASKED)
     return float(2 * size.width * (learning + asking))
-
-
-def _device(wanted: str) -> str:
-    import torch
-
-    return "cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu"

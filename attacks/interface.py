@@ -6,6 +6,7 @@ from typing import Any, Final, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
+from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.response.double_rr import DoubleRR
@@ -100,7 +101,7 @@ class Knowledge:
     seed: int = 0
     progress: Progress = field(default_factory=NoProgress)
     claim: Mechanism | DoubleRR | None = None
-    device: str = "cpu"
+    device: DeviceName = "cpu"
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: str, build: Callable[[np.random.Generator], T]) -> T:
@@ -176,10 +177,6 @@ class Attack(Protocol):
 
         The release comes without true labels. Rows sum to 1; the guess is the largest entry.
         """
-
-
-AttackFactory = Callable[[Knowledge], Attack]
-"""What a module registers: called with what the attacker knows."""
 
 
 def missing_need(attack: Attack, release: Release, knowledge: Knowledge) -> str | None:

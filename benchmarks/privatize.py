@@ -43,7 +43,8 @@ frame.to_parquet(sys.argv[2])
 PRIVATIZE = """
 import sys
 from pathlib import Path
-from ldpaudit.commands.privatize import PrivatizeRequest, privatize
+from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.work import privatize
 privatize(PrivatizeRequest(
     sys.argv[1], Path(sys.argv[2]), "randomized-response", epsilon=1.0, overwrite=True,
     experimental=sys.argv[3] == "numpy"))

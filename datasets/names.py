@@ -1,35 +1,12 @@
 """Column names in messages: shortened, harmless, and the nearest one to a misspelt name."""
 
-import difflib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, nearest, quoted
 
-SHOWN_LENGTH = 60
+__all__ = ["check_unique", "missing_column", "quoted"]
 _OTHER_SEPARATORS = (";", "\t", "|")
-
-
-def quoted(name: str) -> str:
-    """Return a name for a message: in quotes, at most about 60 characters, on one line.
-
-    Control characters, line breaks and marks that change the direction of writing are escaped, so
-    a hostile name cannot forge a line or turn a message around.
-    """
-    start = "".join(c if c.isprintable() else _escaped(c) for c in name[: SHOWN_LENGTH + 1])
-    shortened = len(start) > SHOWN_LENGTH
-    return f"'{start[:SHOWN_LENGTH]}{'…' if shortened else ''}'"
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
-
-
-def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate that is spelt most like ``name``, None where none is alike."""
-    folded = {c[:SHOWN_LENGTH].casefold(): c for c in candidates}
-    found = difflib.get_close_matches(name[:SHOWN_LENGTH].casefold(), folded, n=1)
-    return folded[found[0]] if found else None
 
 
 def missing_column(name: str, role: str, candidates: Sequence[str], advice: str = "") -> InputError:

@@ -1,9 +1,11 @@
-"""The embedded sample: a survey with a sensitive answer, shipped with statsmodels.
+"""The embedded sample: a survey with a sensitive answer.
 
 R. C. Fair, "A Theory of Extramarital Affairs", Journal of Political Economy 86 (1978): 6,366
-married women, eight features, and whether they had an affair.
+married women, eight features, and whether they had an affair. ``affairs.txt`` states the source and
+the licence of the file.
 """
 
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +28,9 @@ def affairs() -> "tuple[pd.DataFrame, npt.NDArray[Any]]":
     labels : array of shape (6366,)
         ``"yes"`` (32.2 %) or ``"no"``, as Python strings.
     """
-    from statsmodels.datasets import fair
+    import pandas as pd
 
-    data = fair.load_pandas().data
+    with files("ldpaudit.datasets").joinpath("affairs.csv.gz").open("rb") as file:
+        data = pd.read_csv(file, compression="gzip", dtype=np.float64)
     labels = np.where(data["affairs"] > 0, CLASSES[1], CLASSES[0]).astype(object)
     return data.drop(columns="affairs"), labels

@@ -1,14 +1,15 @@
 """The Python interface: one function, the same audit as the command line."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable
+from functools import wraps
+from inspect import Signature, cleandoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
 
 import numpy as np
 
-from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.progress import Progress
+from ldpaudit.claim import declaration_of
+from ldpaudit.options import AuditOptions, PlanOptions, keywords_for
 from ldpaudit.randomness import seed_from
 from ldpaudit.release import Declaration
 from ldpaudit.result import AuditResult, Note
@@ -17,81 +18,59 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from ldpaudit.audits.interface import Plan
+    from ldpaudit.datasets.beside.slices import Slices
+    from ldpaudit.datasets.reading import ReadReport
     from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
     from ldpaudit.policy import Policy
 
+P = ParamSpec("P")
 
-def audit(
-    release: "str | Path | pd.DataFrame | pa.Table",
-    truth: Any = None,
-    mechanism: Mechanism | Declaration | Mapping[str, Any] | str | None = None,
-    rng: np.random.Generator | int | None = None,
-    *,
-    label: str | None = None,
-    truth_column: str | None = None,
-    id_column: str | None = None,
-    drop: Collection[str] = (),
-    features: Collection[str] | None = None,
-    original: Any = None,
-    synthetic: Any = None,
-    held_out: Any = None,
-    policy: "Policy | str | Path | None" = None,
-    only: Collection[str] = (),
-    skip: Collection[str] = (),
-    queries: int | Literal["all"] | None = None,
-    neighbors: int | None = None,
-    metric: Literal["l2", "raw", "learned"] = "l2",
-    threads: int | None = None,
-    device: Literal["auto", "cpu", "cuda"] = "auto",
-    show_class_names: bool = False,
-    slices: Collection[str] = (),
-    budget: float | None = None,
-    public_posterior: Any = None,
-    public: Any = None,
-    canaries: Any = None,
-    progress: Progress | None = None,
-    command: str = "ldpaudit.audit(…)",
-) -> AuditResult:
+
+class _Audit(Protocol[P]):
+    """An audit that takes a release, and each option as a keyword."""
+
+    def __call__(
+        self, release: "str | Path | pd.DataFrame | pa.Table", *args: P.args, **keywords: P.kwargs
+    ) -> AuditResult: ...
+
+
+def _from_keywords(
+    options: Callable[P, AuditOptions],
+) -> Callable[[Callable[[Any, AuditOptions], AuditResult]], _Audit[P]]:
+    """Return how a function of an options object becomes one of the options' own keywords.
+
+    So they are not listed again: type checkers, ``help()`` and completion see what the dataclass
+    of the options takes.
+    """
+
+    def decorate(work: Callable[[Any, AuditOptions], AuditResult]) -> _Audit[P]:
+        @wraps(work)
+        def call(release: Any, *args: P.args, **keywords: P.kwargs) -> AuditResult:
+            return work(release, options(*args, **keywords))
+
+        taken = [signature(work).parameters["release"], *signature(options).parameters.values()]
+        shown = Signature(taken, return_annotation=AuditResult)
+        call.__signature__ = shown  # type: ignore[attr-defined]
+        parameters = cleandoc(options.__doc__ or "").partition("----------\n")[2]
+        before, returns, after = cleandoc(work.__doc__ or "").partition("\n\nReturns")
+        call.__doc__ = f"{before}\n{parameters}{returns}{after}"
+        return call
+
+    return decorate
+
+
+@_from_keywords(AuditOptions)
+def audit(release: "str | Path | pd.DataFrame | pa.Table", options: AuditOptions) -> AuditResult:
     """Audit a released dataset: how much does it give away about each person's label?
+
+    The parameters besides the release are those of :class:`ldpaudit.options.AuditOptions`, in
+    their order and by their names.
 
     Parameters
     ----------
     release : path, pandas.DataFrame or pyarrow.Table
         Features and one column of released labels, n rows.
-    truth : path, DataFrame, Series, Arrow table or array of shape (n,), optional
-        The true labels: in the same row order, or joined on ``id_column``. Without them the audit
-        is the outsider's.
-    mechanism : Mechanism, Declaration, mapping or str, optional
-        The claim, where the release carries none: a mechanism, its declaration, a mapping such as
-        ``{"name": "randomized-response", "epsilon": 1.0}``, or ``"unknown"``.
-    rng : numpy.random.Generator or int, optional
-        The source of all randomness, or its seed. Default: a seed derived from the released file,
-        so that an audit gives the same numbers every time; for a table in memory, 0.
-    label, truth_column, id_column, drop, features
-        The columns' roles, as on the command line.
-    original, synthetic, held_out : path or table, optional
-        The original features in the same row order (or joined on ``id_column``), the synthetic
-        rows that features were replaced with, with the column ``label``, and rows of the same
-        population that no generator was trained on.
-    policy : Policy or path, optional
-        What is allowed; default: only that the claim is not refuted.
-    only, skip : collections of audit ids, optional
-    queries, neighbors, metric, threads, device, show_class_names
-        See :class:`ldpaudit.audits.interface.Plan`.
-    slices : collection of str
-        Columns of the release by whose values the strongest attack is scored, group by group.
-    budget : float, optional
-        Seconds for the attacks; default: 60.
-    public_posterior : path, table or float array of shape (n, k), optional
-        For model-based randomized response: P̂(label | features) of the public model, one column
-        for each class, named by it; an array has them in the order of the declared classes.
-    public : path or table, optional
-        Public rows with labels, for the observational audit: what can be learnt without the
-        release.
-    canaries : path, table or float array of shape (n, k), optional
-        For the observational audit: the probabilities with which the auditor drew the true labels
-        of some rows, one column for each class; empty for rows with labels of their own.
-    progress : Progress, optional
 
     Returns
     -------
@@ -103,60 +82,109 @@ def audit(
     ldpaudit.errors.LdpAuditError
         One clear line about what is wrong with the input or the policy.
     """
-    from ldpaudit.audits.interface import DEFAULT_BUDGET, Plan
-    from ldpaudit.datasets import read_release
+    return audit_with(release, options)
+
+
+def audit_with(release: Any, options: AuditOptions) -> AuditResult:
+    """Audit a released dataset as the options ask."""
     from ldpaudit.datasets.beside.canaries import with_canaries
     from ldpaudit.datasets.beside.public_posterior import with_public_posterior
     from ldpaudit.datasets.beside.slices import read_slices
-    from ldpaudit.mechanisms.numeric.view import declared_view
     from ldpaudit.pipeline import run_audit
-    from ldpaudit.policy import load_policy
 
-    if isinstance(policy, str | Path):
-        policy = load_policy(Path(policy))
-    _at_least_one("queries", queries)
-    _at_least_one("neighbors", neighbors)
-    _at_least_one("threads", threads)
-    reading = read_release(
-        release,
-        label=label,
-        truth=truth,
-        truth_column=truth_column,
-        original=original,
-        synthetic=synthetic,
-        held_out=held_out,
-        public=public,
-        id_column=id_column,
-        drop=tuple(drop),
-        features=None if features is None else tuple(features),
-        declaration=_declaration(mechanism),
-        numeric=declared_view,
-        reports=_report_reading,
-    )
-    plan = Plan(
-        seed=_seed(rng, reading.release.sha256),
-        queries=queries,
-        neighbors=neighbors,
-        metric=metric,
-        threads=threads or available_threads(),
-        device=device,
-        show_class_names=show_class_names,
-        budget=_budget(budget, DEFAULT_BUDGET),
-        slices=read_slices(release, slices),
-    )
-    audited = with_public_posterior(reading.release, public_posterior)
-    audited = with_canaries(audited, canaries)
-    notes = tuple(Note(audit="reading", text=t, level="warning") for t in reading.warnings)
+    policy = policy_of(options)
+    options.check()
+    reading = read_with(release, options)
+    seed = seed_of(options, reading.release.sha256)
+    plan = plan_of(options, seed, read_slices(release, options.slices))
+    audited = with_public_posterior(reading.release, options.public_posterior)
     return run_audit(
-        audited,
+        with_canaries(audited, options.canaries),
         plan,
         policy,
-        only=only,
-        skip=skip,
-        progress=progress,
-        command=command,
-        notes=notes,
+        only=options.only,
+        skip=options.skip,
+        progress=options.progress,
+        command=options.command,
+        notes=notes_of(reading),
     )
+
+
+def read_with(release: Any, options: AuditOptions) -> "ReadReport":
+    """Read a release with what the options say about it.
+
+    Raises
+    ------
+    ldpaudit.errors.InputError
+        One line about what is wrong.
+    """
+    from ldpaudit.datasets import read_release
+    from ldpaudit.mechanisms.numeric.view import declared_view
+
+    return read_release(
+        release,
+        declaration=declaration_of(options.mechanism),
+        numeric=declared_view,
+        reports=_report_reading,
+        **keywords_for(read_release, options),
+    )
+
+
+def notes_of(reading: "ReadReport") -> tuple[Note, ...]:
+    """Return what the reader of a release has to say."""
+    return tuple(Note(audit="reading", text=t, level="warning") for t in reading.warnings)
+
+
+def policy_of(options: PlanOptions) -> "Policy | None":
+    """Return the policy of an audit, None for the default one.
+
+    Raises
+    ------
+    ldpaudit.errors.PolicyError
+        If its file is no policy.
+    """
+    from ldpaudit.policy import load_policy
+
+    policy = options.policy
+    return load_policy(Path(policy)) if isinstance(policy, str | Path) else policy
+
+
+def plan_of(
+    options: PlanOptions, seed: int, slices: "tuple[Slices, ...]" = (), threads: int | None = None
+) -> "Plan":
+    """Return how an audit is to be run.
+
+    Parameters
+    ----------
+    options : PlanOptions
+    seed : int
+        The root of all randomness.
+    slices : tuple of Slices
+        Groups of rows for which the strongest attack is scored by itself.
+    threads : int, optional
+        Where the options state none; default: as many as there are processors.
+    """
+    from ldpaudit.audits.interface import Plan
+
+    asked: dict[str, Any] = {"threads": threads or available_threads()}
+    asked |= keywords_for(Plan, options)
+    return Plan(**asked | {"seed": seed, "slices": slices})
+
+
+def seed_of(options: AuditOptions, sha256: str | None) -> int:
+    """Return the seed of an audit: as asked for, else derived from the release.
+
+    Parameters
+    ----------
+    options : AuditOptions
+    sha256 : str or None
+        Of the released file; None, for a table in memory, gives 0.
+    """
+    if isinstance(options.rng, np.random.Generator):
+        return seed_from(options.rng)
+    if options.rng is not None:
+        return int(options.rng)
+    return int(sha256[:12], 16) if sha256 else 0
 
 
 def _report_reading(declaration: Declaration) -> "FrequencyOracle | None":
@@ -174,42 +202,3 @@ def available_threads() -> int:
 
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else (os.cpu_count() or 1)
-
-
-def _at_least_one(name: str, value: int | str | None) -> None:
-    if isinstance(value, int) and value < 1:
-        raise InputError(f"The {name!r} parameter must be at least 1. Got {value} instead.")
-
-
-def _budget(seconds: float | None, default: float) -> float:
-    if seconds is None:
-        return default
-    if not seconds >= 0:
-        raise InputError(f"The 'budget' must be at least 0 seconds. Got {seconds!r} instead.")
-    return float(seconds)
-
-
-def _declaration(
-    mechanism: Mechanism | Declaration | Mapping[str, Any] | str | None,
-) -> Declaration | None:
-    if mechanism is None or isinstance(mechanism, Declaration):
-        return mechanism
-    if isinstance(mechanism, str):
-        return Declaration(mechanism, {}, "api")
-    if isinstance(mechanism, Mapping):
-        parameters = dict(mechanism)
-        name = parameters.pop("name", None)
-        if not isinstance(name, str):
-            raise InputError("A declared mechanism must have a 'name'.")
-        return Declaration(name, parameters, "api")
-    return Declaration(mechanism.name, dict(mechanism.declaration()), "api")
-
-
-def _seed(rng: np.random.Generator | int | None, sha256: str | None) -> int:
-    if isinstance(rng, np.random.Generator):
-        return seed_from(rng)
-    if rng is not None:
-        if rng < 0:
-            raise InputError("The seed must not be negative.")
-        return int(rng)
-    return int(sha256[:12], 16) if sha256 else 0

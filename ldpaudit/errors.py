@@ -4,6 +4,11 @@ A message says what must hold, what was found (a type, a count, a column name; n
 confidential column) and what to do. The command line turns each into one line and exit status 2.
 """
 
+from collections.abc import Iterable
+
+SHOWN_LENGTH = 60
+"""Characters of a name that a message shows."""
+
 
 class LdpAuditError(Exception):
     """The base of every error that ldpaudit raises on purpose."""
@@ -31,3 +36,33 @@ class GeneratorDivergedError(LdpAuditError):
 
 class OutputError(LdpAuditError, OSError):
     """A result could not be written."""
+
+
+def quoted(name: str) -> str:
+    """Return a name for a message: in quotes, at most about 60 characters, on one line.
+
+    Control characters, line breaks and marks that change the direction of writing are escaped, so
+    a hostile name cannot forge a line or turn a message around.
+    """
+    start = "".join(c if c.isprintable() else _escaped(c) for c in name[: SHOWN_LENGTH + 1])
+    shortened = len(start) > SHOWN_LENGTH
+    return f"'{start[:SHOWN_LENGTH]}{'…' if shortened else ''}'"
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate that is spelt most like ``name``, None where none is alike."""
+    import difflib
+
+    folded = {c[:SHOWN_LENGTH].casefold(): c for c in candidates}
+    close = difflib.get_close_matches(name[:SHOWN_LENGTH].casefold(), folded, n=1)
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = ".") -> str:
+    """Return the end of a sentence: ``"; did you mean 'NAME'?"``, or else what is given."""
+    near = nearest(name, candidates)
+    return otherwise if near is None else f"; did you mean {near!r}?"

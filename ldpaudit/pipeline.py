@@ -14,6 +14,7 @@ import ldpaudit
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import Audit, AuditContext, Plan
 from ldpaudit.checks import Evidence
+from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, PolicyError
 from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.policy import Policy, default_policy
@@ -100,11 +101,12 @@ def run_audit(
         If no audit ran at all, so that no check of the policy could be answered.
     """
     start = time.perf_counter()
+    check_device(plan.device)
     policy = policy or default_policy()
     release, claim = _claim(release, policy)
     plan = _pinned(plan, policy)
     context = AuditContext(release, claim, plan, progress or NoProgress(), guesses)
-    chosen = _chosen(only, skip)
+    chosen = chosen_audits(only, skip)
     with _limited_threads(plan.threads):
         outcomes = [_run_one(name, path, context) for name, path in chosen.items()]
     evidence = Evidence.collect(outcome.finding for outcome in outcomes)
@@ -133,14 +135,7 @@ def run_audit(
         notes=notes + tuple(n for finding in findings for n in finding.notes) + judgement.notes,
         checks=judgement.checks,
         audits=records,
-        run=RunInfo(
-            seed=plan.seed,
-            command=command,
-            versions=_versions(),
-            threads=plan.threads,
-            seconds=round(time.perf_counter() - start, 3),
-            policy_sha256=policy.sha256,
-        ),
+        run=run_info(plan, command, time.perf_counter() - start, policy),
     )
 
 
@@ -193,7 +188,14 @@ def _pinned(plan: Plan, policy: Policy) -> Plan:
     )
 
 
-def _chosen(only: Collection[str], skip: Collection[str]) -> dict[str, str]:
+def chosen_audits(only: Collection[str], skip: Collection[str]) -> dict[str, str]:
+    """Return the audits that are to run by id, with the place of each.
+
+    Raises
+    ------
+    InputError
+        If one is unknown, or none is left.
+    """
     known = available_audits()
     for name in (*only, *skip):
         if name not in known:
@@ -290,6 +292,15 @@ def _mechanism_info(release: Release, claim: Mechanism, plan: Plan) -> Mechanism
     )
 
 
-def _versions() -> dict[str, str]:
+def run_info(plan: Plan, command: str, seconds: float, policy: Policy | None) -> RunInfo:
+    """Return how a result was made: seed, command, versions, threads, time and policy."""
     versions = {name: importlib.metadata.version(name) for name in _VERSIONS}
-    return {"ldpaudit": ldpaudit.__version__, "python": platform.python_version(), **versions}
+    python = {"ldpaudit": ldpaudit.__version__, "python": platform.python_version()}
+    return RunInfo(
+        seed=plan.seed,
+        command=command,
+        versions=python | versions,
+        threads=plan.threads,
+        seconds=round(seconds, 3),
+        policy_sha256=None if policy is None else policy.sha256,
+    )

@@ -4,7 +4,6 @@
 """
 
 import datetime
-import difflib
 import hashlib
 import tomllib
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ldpaudit.errors import PolicyError
+from ldpaudit.errors import PolicyError, did_you_mean
 from ldpaudit.release import Declaration
 
 Correction = Literal["holm", "bonferroni", "none"]
@@ -285,5 +284,4 @@ def _known_keys(path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _suggest(word: str, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; it may be one of {', '.join(known)}."
+    return did_you_mean(word, known, f"; it may be one of {', '.join(known)}.")

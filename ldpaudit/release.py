@@ -26,6 +26,7 @@ __all__ = [
     "Release",
     "ReleasedLabels",
     "TrueLabels",
+    "label_table",
 ]
 
 TrueLabels = NewType("TrueLabels", IntArray)
@@ -109,6 +110,15 @@ def joined(first: FeatureTable, second: FeatureTable) -> FeatureTable:
         numeric=np.concatenate([first.numeric, second.numeric]),
         categorical=np.concatenate([first.categorical, second.categorical]),
     )
+
+
+def label_table(labels: npt.NDArray[Any], released: npt.NDArray[Any], k: int, m: int) -> IndexArray:
+    """Return the number of rows of each label and released label, int64 of shape (k, m).
+
+    Both are codes, integers of shape (n,).
+    """
+    cells = labels.astype(np.int64) * m + released
+    return np.bincount(cells, minlength=k * m).reshape(k, m).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,9 @@ from typing import Final
 
 from ldpaudit.errors import InputError
 from ldpaudit.reports.interface import ReportFormat
-from ldpaudit.reports.output import write_all, write_whole
 from ldpaudit.result import AuditResult
 
-__all__ = ["FORMATS", "embed", "render", "report_format", "write_all", "write_whole"]
+__all__ = ["FORMATS", "embed", "render", "report_format"]
 
 FORMATS: Final = {
     "html": "ldpaudit.reports.html:HtmlReport",

@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+DATA = ("py.typed", "affairs.csv.gz", "affairs.txt")
 PARTS = ("attacks", "reports", "datasets", "audits", "estimators", "mechanisms")
 
 
@@ -23,7 +24,7 @@ def sources() -> set[str]:
     found = set()
     for folder in [package, *(package / part for part in PARTS)]:
         for path in folder.rglob("*"):
-            kept = path.suffix in {".py", ".j2", ".css"} or path.name == "py.typed"
+            kept = path.suffix in {".py", ".j2", ".css"} or path.name in DATA
             if kept and "__pycache__" not in path.parts and path.is_file():
                 found.add(f"ldpaudit/{path.relative_to(package)}")
     return found

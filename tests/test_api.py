@@ -116,7 +116,7 @@ def test_leaving_an_audit_out_changes_no_other_number() -> None:
 
 
 def test_a_fault_names_its_audit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ldpaudit.audits import power
+    from ldpaudit.audits.power import audit as power
 
     def broken(*_: Any) -> None:
         raise ZeroDivisionError("secret cell")

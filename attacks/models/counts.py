@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from scipy.stats import chi2
 
-from ldpaudit.release import FeatureTable, FloatArray, IntArray
+from ldpaudit.release import FeatureTable, FloatArray, IntArray, label_table
 
 _CLAIMED_ROWS = 20.0
 
@@ -71,10 +71,8 @@ def measured_channel(
     Each row is shrunk towards the claimed one, worth 20 rows, or without a claim towards the
     uniform distribution, worth one.
     """
-    k, m = shape
-    counts = np.bincount(truth * m + released, minlength=k * m).reshape(k, m)
-    pull = np.full(shape, 1.0 / m) if claimed is None else _CLAIMED_ROWS * claimed
-    table = counts + pull
+    pull = np.full(shape, 1.0 / shape[1]) if claimed is None else _CLAIMED_ROWS * claimed
+    table = label_table(truth, released, *shape) + pull
     return np.asarray(table / table.sum(axis=1, keepdims=True))
 
 

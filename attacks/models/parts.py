@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ldpaudit.attacks.models.design_matrix import BoostingMatrix, DesignMatrix
+from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.learners.corrections import clean_posterior, forward_losses
 from ldpaudit.learners.logistic import LogisticModel, fit_forward_logistic
 from ldpaudit.mechanisms.channel import Channel

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ldpaudit.attacks.interface import conditioned
-from ldpaudit.attacks.models.design_matrix import BoostingMatrix, DesignMatrix
 from ldpaudit.attacks.models.parts import LogisticPart, Part, floored
 from ldpaudit.attacks.models.posterior import PosteriorModel, blend_weights
+from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.learners.logistic import ForwardLoss, fit_logistic
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray

@@ -24,8 +24,8 @@ from picture import Line, Panel, save
 from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from ldpaudit.attacks.models.design_matrix import BoostingMatrix
 from ldpaudit.datasets import read_release
+from ldpaudit.encoding import BoostingMatrix
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.estimators.loss.bounds import mean_loss_lower
 from ldpaudit.estimators.loss.exceedance import ErrorBudget, Exceedance, exceedance

@@ -5,12 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpaudit.arrays import FloatArray
-from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.beside.class_probabilities import are_distributions, class_columns
 from ldpaudit.errors import InputError
 from ldpaudit.release import Release
-
-_TOLERANCE = 1e-3
 
 
 def with_canaries(release: Release, source: Any) -> Release:
@@ -32,8 +29,9 @@ def with_canaries(release: Release, source: Any) -> Release:
     """
     if source is None:
         return release
-    values = source if isinstance(source, np.ndarray) else _table(source, release)
-    values = np.asarray(values, dtype=np.float64)
+    if not isinstance(source, np.ndarray):
+        source = class_columns(source, release, "The canaries'", "numbers or nothing")
+    values = np.asarray(source, dtype=np.float64)
     k = len(release.classes)
     if values.shape != (len(release), k):
         raise InputError(
@@ -42,8 +40,7 @@ def with_canaries(release: Release, source: Any) -> Release:
         )
     drawn = ~np.isnan(values).all(axis=1)
     own = values[drawn]
-    good = np.isfinite(own).all(axis=1) & (own >= 0).all(axis=1)
-    good &= np.abs(own.sum(axis=1) - 1) <= _TOLERANCE
+    good = are_distributions(own)
     if not good.all():
         raise InputError(
             "A canary's probabilities must be given for every class and sum to 1; "
@@ -52,19 +49,3 @@ def with_canaries(release: Release, source: Any) -> Release:
     scaled = np.full(values.shape, np.nan)
     scaled[drawn] = own / own.sum(axis=1, keepdims=True)
     return replace(release, canaries=scaled)
-
-
-def _table(source: Any, release: Release) -> FloatArray:
-    table = open_table(source)
-    wanted = [str(label) for label in release.classes]
-    missing = sum(name not in table.names for name in wanted)
-    if missing:
-        raise InputError(
-            f"The canaries' table must have a column named after each of {len(wanted)} classes; "
-            f"{missing} are missing."
-        )
-    try:
-        columns = [column.to_numpy().astype(np.float64) for _, column in table.columns(wanted)]
-    except (TypeError, ValueError):
-        raise InputError("The canaries' table must hold numbers or nothing.") from None
-    return np.stack(columns, axis=1)

@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 
 from ldpaudit.arrays import FloatArray
-from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.beside.class_probabilities import are_distributions, class_columns
 from ldpaudit.errors import InputError
 from ldpaudit.release import Release
-
-_TOLERANCE = 1e-3
 
 
 def with_public_posterior(release: Release, source: Any) -> Release:
@@ -32,15 +30,17 @@ def with_public_posterior(release: Release, source: Any) -> Release:
     """
     if source is None:
         return release
-    values = _array(source, release) if isinstance(source, np.ndarray) else _table(source, release)
+    if isinstance(source, np.ndarray):
+        values = _array(source, release)
+    else:
+        values = class_columns(source, release, "The public model's")
     k = len(release.classes)
     if values.shape != (len(release), k):
         raise InputError(
             f"The public model must have a probability for each of {len(release)} rows and {k} "
             f"classes. Got shape {values.shape} instead."
         )
-    good = np.isfinite(values).all(axis=1) & (values >= 0).all(axis=1)
-    good &= np.abs(values.sum(axis=1) - 1) <= _TOLERANCE
+    good = are_distributions(values)
     if not good.all():
         raise InputError(
             f"The public model's probabilities must sum to 1; in {int((~good).sum())} rows they "
@@ -58,19 +58,3 @@ def _array(values: FloatArray, release: Release) -> FloatArray:
         return np.asarray(values, dtype=np.float64)
     order = [list(declared).index(label) for label in release.classes]
     return np.asarray(values[:, order], dtype=np.float64)
-
-
-def _table(source: Any, release: Release) -> FloatArray:
-    table = open_table(source)
-    wanted = [str(label) for label in release.classes]
-    missing = sum(name not in table.names for name in wanted)
-    if missing:
-        raise InputError(
-            f"The public model's table must have a column named after each of {len(wanted)} "
-            f"classes; {missing} are missing."
-        )
-    try:
-        columns = [column.to_numpy().astype(np.float64) for _, column in table.columns(wanted)]
-    except (TypeError, ValueError):
-        raise InputError("The public model's table must hold numbers.") from None
-    return np.stack(columns, axis=1)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.datasets.beside.slices import Slices
+from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
@@ -56,7 +57,7 @@ class Plan:
     neighbors: int | None = None
     metric: Literal["l2", "raw", "learned"] = "l2"
     threads: int = 1
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: DeviceName = "auto"
     max_undetected_excess: float = 0.5
     show_class_names: bool = False
     budget: float = DEFAULT_BUDGET

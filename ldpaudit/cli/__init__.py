@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from ldpaudit import __version__
-from ldpaudit.cli import compare, mechanism, mechanism_audit, policy, privatize, run, sweep
+from ldpaudit.cli import compare, mechanism, policy, privatize, run, sweep
+from ldpaudit.cli.parameters import spread
 
 COULD_NOT_RUN = 2
 INTERRUPTED = 130
@@ -33,26 +34,21 @@ app = _typer(
     "How much does a dataset with privatized labels give away about each person's label?",
     "ldpaudit",
 )
-app.command()(run.run)
-app.command()(run.demo)
-app.command()(run.report)
-app.command()(privatize.privatize)
-app.command()(sweep.sweep)
-app.command()(compare.compare)
-
-_policy = _typer("Check, explain or start a policy file.")
-_policy.command("check")(policy.check)
-_policy.command("explain")(policy.explain)
-_policy.command("init")(policy.init)
-app.add_typer(_policy, name="policy")
-
-_mechanism = _typer("Describe, design, compose or audit a mechanism.")
-_mechanism.command("describe")(mechanism.describe)
-_mechanism.command("design")(mechanism.design)
-_mechanism.command("compose")(mechanism.compose)
-_mechanism.command("channel")(mechanism.channel)
-_mechanism.command("audit")(mechanism_audit.audit)
-app.add_typer(_mechanism, name="mechanism")
+_policy = _typer("Check, explain or start a policy file.", "policy")
+_mechanism = _typer("Describe, design, compose or audit a mechanism.", "mechanism")
+_COMMANDS = {
+    app: (run.run, run.demo, run.report, privatize.privatize, sweep.sweep, compare.compare),
+    _policy: (policy.check, policy.explain, policy.init),
+    _mechanism: (
+        *(mechanism.describe, mechanism.design, mechanism.compose),
+        *(mechanism.channel, mechanism.audit),
+    ),
+}
+for _group, _members in _COMMANDS.items():
+    for _command in _members:
+        _group.command()(spread(_command))
+app.add_typer(_policy)
+app.add_typer(_mechanism)
 
 
 def _version(shown: bool) -> None:

@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from ldpaudit.cli.options import Debug
+from ldpaudit.options import Argument
 
 
 def check(
-    file: Annotated[Path, typer.Argument(help="The policy file.")],
+    file: Annotated[Path, Argument("The policy file.")],
     _debug: Debug = False,
 ) -> None:
     """Validate a policy without any data."""
@@ -20,7 +21,7 @@ def check(
 
 
 def explain(
-    check: Annotated[str, typer.Argument(help="The check's id.")],
+    check: Annotated[str, Argument("The check's id.")],
     _debug: Debug = False,
 ) -> None:
     """Explain a check: what it compares, and when it fails."""
@@ -30,13 +31,13 @@ def explain(
 
 
 def init(
-    file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("ldpaudit.toml"),
+    file: Annotated[Path, Argument("The file to write.")] = Path("ldpaudit.toml"),
     _debug: Debug = False,
 ) -> None:
     """Write a starter policy, never over a file that exists."""
     from ldpaudit.errors import OutputError
     from ldpaudit.policy import STARTER
-    from ldpaudit.reports import write_whole
+    from ldpaudit.writing import write_whole
 
     if file.exists():
         raise OutputError(f"{file.name} exists already and is left as it is.")

@@ -3,8 +3,9 @@
 The names are imported on first use: scikit-learn takes more than a second to import.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
     from ldpaudit.learners.classifier import ReleaseClassifier
@@ -14,15 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["IWPClassifier", "IWPRegressor", "ReleaseClassifier", "ReleaseRegressor"]
 
-_HOMES: Final = {
-    "ReleaseClassifier": "classifier",
-    "ReleaseRegressor": "regressor",
-    "IWPClassifier": "iwp.classifier",
-    "IWPRegressor": "iwp.regressor",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = exported(
+    __name__,
+    {
+        "classifier": ("ReleaseClassifier",),
+        "regressor": ("ReleaseRegressor",),
+        "iwp.classifier": ("IWPClassifier",),
+        "iwp.regressor": ("IWPRegressor",),
+    },
+)

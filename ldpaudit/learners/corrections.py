@@ -40,33 +40,6 @@ def label_targets(codes: IntArray, channel: Channel) -> FloatArray:
     return targets
 
 
-def backward_losses(losses: FloatArray, codes: IntArray, channel: Channel) -> FloatArray:
-    """Return the unbiased loss of each row, float64 of shape (n,).
-
-    Σ_y R[z, y] ℓ(h(x), y); for randomized response with λ on k labels that is
-    (ℓ(h(x), z) − (λ/k) Σ_y ℓ(h(x), y))/(1 − λ).
-
-    Parameters
-    ----------
-    losses : float64 array of shape (n, k)
-        ℓ(h(x), y) for each label y.
-    codes : int array of shape (n,)
-        Released labels.
-    channel : Channel
-        The channel, of rank k.
-
-    Raises
-    ------
-    InputError
-        If a code lies outside the channel's outputs, or the channel cannot be inverted.
-
-    References
-    ----------
-    Patrini et al. (2017), Theorem 1; Busa-Fekete et al. (2023), appendix G.
-    """
-    return np.asarray((label_targets(codes, channel) * losses).sum(axis=1))
-
-
 def forward_losses(probability: FloatArray, likelihood: FloatArray) -> FloatArray:
     """Return the forward log-loss −log Σ_y p_y T[y, z] of each row in nats, shape (n,).
 

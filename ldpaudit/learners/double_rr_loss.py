@@ -35,17 +35,6 @@ class DoubleTargets:
     released: FloatArray
     synthetic: FloatArray
 
-    def risk(self, released_losses: FloatArray, synthetic_losses: FloatArray) -> float:
-        """Return the unbiased mean loss.
-
-        Parameters
-        ----------
-        released_losses, synthetic_losses : float64 arrays of shapes (n, k) and (s, k)
-            ℓ(h(x), y) of each row for each label y.
-        """
-        own = (self.released * released_losses).sum()
-        return float(own + (self.synthetic * synthetic_losses).sum())
-
 
 def double_targets(
     codes: IntArray,

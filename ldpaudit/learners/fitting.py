@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ldpaudit.encoding import Scaling
 from ldpaudit.errors import InputError
 from ldpaudit.learners.corrections import label_targets
 from ldpaudit.learners.double_rr_loss import double_targets
@@ -18,7 +19,6 @@ from ldpaudit.learners.logistic import (
     fit_logistic,
 )
 from ldpaudit.learners.network import NetworkOptions, RowLoss, fit_network
-from ldpaudit.learners.scaling import Scaling
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.randomness import integer_seed

@@ -1,15 +1,16 @@
 """Neural networks trained by corrected losses: dense, or convolutional for square images."""
 
 import math
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from ldpaudit.encoding import Scaling
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.torch_threads import torch_threads
-from ldpaudit.learners.scaling import Scaling
+from ldpaudit.networks import in_blocks, torch_threads, train
 from ldpaudit.release import FloatArray, IndexArray
 
 RowLoss = Literal["forward", "targets", "squared"]
@@ -22,7 +23,6 @@ _WARM_STEPS = 30
 """
 _FEWEST_HELD_OUT = 20
 _SMALLEST_IMAGE = 4
-_PREDICTED_AT_ONCE = 8192
 _SHARED_FROM = 2**15
 
 
@@ -66,20 +66,11 @@ class Network:
 
     def predict(self, matrix: FloatArray) -> FloatArray:
         """Return P(y | x), float64 of shape (n, k); of shape (n, 1) for the squared loss."""
-        import torch
+        return in_blocks(self._outputs, matrix)
 
-        with torch.no_grad():
-            parts = [
-                self._outputs(matrix[start : start + _PREDICTED_AT_ONCE])
-                for start in range(0, len(matrix), _PREDICTED_AT_ONCE)
-            ]
-        return np.concatenate(parts)
-
-    def _outputs(self, matrix: FloatArray) -> FloatArray:
+    def _outputs(self, matrix: FloatArray) -> Any:
         outputs = self.module(_tensor(self.scaling.transform(matrix), self.device)).double()
-        if self.loss != "squared":
-            outputs = _log_probability(outputs).exp()
-        return np.asarray(outputs.cpu().numpy(), dtype=np.float64)
+        return outputs if self.loss == "squared" else _log_probability(outputs).exp()
 
 
 def fit_network(
@@ -130,7 +121,7 @@ def fit_network(
     module = _layers(matrix.shape[1], answers.shape[1], options, generator).to(options.device)
     scaling = Scaling.fit(matrix, weights)
     if options.architecture == "convolutional":
-        scaling = scaling.pooled()
+        scaling = _pooled(scaling)
     device = options.device
     share = weights / weights.mean()
     data = [_tensor(part, device) for part in (scaling.transform(matrix), answers, share)]
@@ -145,36 +136,36 @@ def _is_small(options: NetworkOptions) -> bool:
     return options.architecture == "dense" and options.batch_size * width <= _SHARED_FROM
 
 
+def _pooled(scaling: Scaling) -> Scaling:
+    """Return one mean and scale for all columns: an image's pixels keep their contrast."""
+    means = scaling.center
+    spread = np.sqrt(float(np.mean(scaling.scale**2 + (means - means.mean()) ** 2)))
+    same = np.full_like(means, means.mean())
+    return Scaling(same, np.full_like(means, spread), same)
+
+
 def _train(
     module: Any, data: list[Any], loss: RowLoss, options: NetworkOptions, rng: np.random.Generator
 ) -> None:
     import torch
 
     held, training = _split(len(data[0]), rng)
-    optimizer = torch.optim.AdamW(
-        module.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
+    size = options.batch_size
+
+    def batches() -> Iterator[Any]:
+        order = torch.from_numpy(rng.permutation(training))
+        return (order[start : start + size] for start in range(0, len(order), size))
+
+    steps = options.epochs * math.ceil(len(training) / size)
+    train(
+        module,
+        lambda rows: _mean_loss(module, [part[rows] for part in data], loss),
+        (batches() for _ in range(options.epochs)),
+        torch.from_numpy(held) if len(held) else None,
+        rate=options.learning_rate,
+        decay=options.weight_decay,
+        warm=max(1, min(_WARM_STEPS, steps // 10)),
     )
-    batches = math.ceil(len(training) / options.batch_size)
-    warm = max(1, min(_WARM_STEPS, options.epochs * batches // 10))
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, (step + 1) / warm))
-    best, kept = math.inf, None
-    for _ in range(options.epochs):
-        order = rng.permutation(training)
-        for start in range(0, len(order), options.batch_size):
-            batch = torch.from_numpy(order[start : start + options.batch_size])
-            optimizer.zero_grad()
-            _mean_loss(module, [part[batch] for part in data], loss).backward()
-            optimizer.step()
-            schedule.step()
-        if len(held):
-            with torch.no_grad():
-                value = float(
-                    _mean_loss(module, [part[torch.from_numpy(held)] for part in data], loss)
-                )
-            if value < best:
-                best, kept = value, {k: v.clone() for k, v in module.state_dict().items()}
-    if kept is not None:
-        module.load_state_dict(kept)
 
 
 def _split(n: int, rng: np.random.Generator) -> tuple[IndexArray, IndexArray]:

@@ -7,11 +7,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ldpaudit.encoding import Scaling
 from ldpaudit.errors import InputError
 from ldpaudit.learners.network import NetworkOptions, fit_network
 from ldpaudit.learners.noise_model import Noise
 from ldpaudit.learners.numeric_labels import debiased_labels
-from ldpaudit.learners.scaling import Scaling
 from ldpaudit.learners.seeds import Seed, generator
 from ldpaudit.learners.validation import check_weights, checked_pair, checked_rows
 from ldpaudit.randomness import integer_seed

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Final
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.explicit import ExplicitChannel, UnknownMechanism
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.parameters import did_you_mean
 from ldpaudit.mechanisms.response.randomized_response import (
     RandomizedResponse,
     epsilon_of_lambda,

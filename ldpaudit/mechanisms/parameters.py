@@ -1,6 +1,5 @@
 """Checks of the parameters of mechanisms: what must hold, and what was found instead."""
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.release import FloatArray, Label
 
 PRIOR_TOLERANCE = 1e-6
@@ -113,12 +112,6 @@ def only_known(parameters: Mapping[str, Any], known: set[str], name: str) -> Non
             f"The mechanism {name!r} takes the parameters {', '.join(sorted(known))}; {first!r}"
             f"{more} is unknown{did_you_mean(first, known)}"
         )
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence: ``"; did you mean 'NAME'?"``, or a full stop."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else "."
 
 
 def real(parameters: Mapping[str, Any], key: str) -> float | None:

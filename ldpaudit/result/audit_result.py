@@ -134,7 +134,8 @@ class AuditResult(Frozen):
     def _render(self, format_name: str, path: Path | str | None) -> str:
         # The one import that goes up: methods for convenience, the report itself stays a function
         # of the result.
-        from ldpaudit.reports import render, write_whole
+        from ldpaudit.reports import render
+        from ldpaudit.writing import write_whole
 
         text = render(self, format_name)
         if path is not None:

@@ -3,8 +3,9 @@
 The names below are imported when they are first used: torch and scikit-learn take their time.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
     from ldpaudit.synthesis.factory import GENERATORS, generator
@@ -25,19 +26,14 @@ __all__ = [
     "save_generator",
 ]
 
-_PLACES = {
-    "GENERATORS": "factory",
-    "ClassMixtures": "mixture",
-    "ConditionalGan": "gan.generator",
-    "Generator": "interface",
-    "UserTable": "user_table",
-    "generator": "factory",
-    "load_generator": "saving",
-    "save_generator": "saving",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+__getattr__ = exported(
+    __name__,
+    {
+        "factory": ("GENERATORS", "generator"),
+        "mixture": ("ClassMixtures",),
+        "gan.generator": ("ConditionalGan",),
+        "interface": ("Generator",),
+        "user_table": ("UserTable",),
+        "saving": ("load_generator", "save_generator"),
+    },
+)

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
+from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
 from ldpaudit.progress import Progress
 from ldpaudit.release import IntArray
@@ -16,8 +17,6 @@ VERSION: Final = 2
 TrainedOn = Literal["public", "private"]
 """Whose rows a generator was fitted on; the guarantee of double randomized response assumes public
 rows, or a generator with a privacy budget of its own."""
-
-DeviceName = Literal["auto", "cpu", "cuda"]
 
 
 @runtime_checkable

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import integer_seed
@@ -16,7 +17,6 @@ from ldpaudit.synthesis.codecs.table import TableCodec
 from ldpaudit.synthesis.gan.batches import check_class_sizes
 from ldpaudit.synthesis.interface import (
     VERSION,
-    DeviceName,
     TrainedOn,
     check_labels,
     check_training_set,

@@ -1,16 +1,15 @@
 """Fitted generators as files that hold tensors and plain values, and nothing that runs."""
 
-import contextlib
 import os
 import pickle
-import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError, OutputError
+from ldpaudit.errors import InputError
 from ldpaudit.synthesis.interface import VERSION
+from ldpaudit.writing import WholeFiles
 
 if TYPE_CHECKING:
     from ldpaudit.synthesis.gan.generator import ConditionalGan
@@ -42,24 +41,10 @@ def save_generator(
     target = Path(path)
     content = {"format": _FORMAT, "version": VERSION, "name": generator.name}
     content |= {"state": generator.state()}
-    draft = target.parent / f".{secrets.token_hex(8)}.tmp"
-    try:
-        if target.is_dir() or (target.exists() and not overwrite):
-            raise OutputError(f"{quoted(target.name)} exists already and is left as it is.")
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as stream:
-            torch.save(content, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(target)
-    except OutputError:
-        raise
-    except (OSError, RuntimeError) as error:
-        shown = quoted(target.name)
-        raise OutputError(f"{shown} cannot be written ({type(error).__name__}).") from None
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
+    with WholeFiles(overwrite) as files:
+        part = files.add(target, private=True)
+        with part.writing():
+            torch.save(content, part.stream)
     return target
 
 

@@ -6,13 +6,13 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
 from ldpaudit.progress import Progress
 from ldpaudit.release import IndexArray, IntArray
 from ldpaudit.synthesis.codecs.table import check_same_schema
 from ldpaudit.synthesis.interface import (
     VERSION,
-    DeviceName,
     TrainedOn,
     check_labels,
     check_training_set,

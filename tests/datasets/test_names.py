@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldpaudit.datasets.names import check_unique, missing_column, nearest, quoted
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.names import check_unique, missing_column
+from ldpaudit.errors import InputError, did_you_mean, nearest, quoted
 
 
 @given(st.text())
@@ -25,6 +25,12 @@ def test_the_nearest_name() -> None:
     assert nearest("Income", ["age", "income"]) == "income"
     assert nearest("q" * 20_000, ["w" * 20_000]) is None
     assert nearest("label", []) is None
+
+
+def test_the_end_of_a_sentence() -> None:
+    assert did_you_mean("Laplce", ["laplace", "staircase"]) == "; did you mean 'laplace'?"
+    assert did_you_mean("gauss", ["laplace"]) == "."
+    assert did_you_mean("gauss", ["laplace"], "; only one.") == "; only one."
 
 
 def test_a_missing_column() -> None:

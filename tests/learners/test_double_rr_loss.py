@@ -26,8 +26,8 @@ def expectations(seed, k=3, cells=4, noise=0.4):
     # One weighted row for each cell and label stands for the expectation.
     x, z = (part.ravel() for part in np.meshgrid(range(cells), range(k), indexing="ij"))
     targets = double_targets(z, np.arange(k), mechanism, joint.ravel())
-    estimate = targets.risk(loss[x], fake @ loss)
     first = float((targets.released * loss[x]).sum())
+    estimate = first + float((targets.synthetic * (fake @ loss)).sum())
     last = float((fake @ loss @ prior).sum())
     misprint = first + noise / (1 - noise) * last
     return truth, estimate, misprint

@@ -9,7 +9,6 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from ldpaudit.errors import InputError
 from ldpaudit.learners import IWPClassifier, IWPRegressor, ReleaseClassifier, ReleaseRegressor
-from ldpaudit.learners.boosting import BoostingOptions, fit_boosted_forward, marginal
 from ldpaudit.learners.network import NetworkOptions
 from ldpaudit.learners.numeric_labels import unbiased_values
 from ldpaudit.learners.released_boosting import nearest_source
@@ -121,21 +120,6 @@ def test_the_nearest_source_beats_every_other():
     value = (outside * np.log(found @ channel)).sum(axis=1)
     for other in rng.dirichlet(np.full(3, 0.3), size=500):
         assert (value >= (outside * np.log(other @ channel)).sum(axis=1) - 1e-6).all()
-
-
-def test_boosting_with_a_channel_for_each_row():
-    rng = np.random.default_rng(8)
-    X = rng.normal(size=(6000, 2))
-    eta = expit(3 * X[:, 0])
-    truth = rng.random(6000) < eta
-    flip = rng.choice([0.02, 0.3], size=6000)
-    released = truth ^ (rng.random(6000) < flip)
-    likelihood = np.where(released[:, None] == [False, True], 1 - flip[:, None], flip[:, None])
-    assert marginal(likelihood, np.ones(6000))[1] == pytest.approx(truth.mean(), abs=0.03)
-    model = fit_boosted_forward(X, likelihood, np.ones(6000), BoostingOptions(rounds=60))
-    found = model.predict(X)[:, 1]
-    assert np.sqrt(np.mean((found - eta) ** 2)) < 0.1
-    np.testing.assert_allclose(model.predict(X).sum(axis=1), 1.0)
 
 
 def test_regression_on_a_biased_channel():

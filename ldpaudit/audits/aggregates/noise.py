@@ -7,9 +7,8 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.estimators.epsilon.bounds import mean_lower as share_lower
-from ldpaudit.estimators.epsilon.bounds import mean_upper as share_upper
 from ldpaudit.estimators.epsilon.bounds import smallest_positive
+from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate
@@ -63,8 +62,8 @@ def _tail_bound(residuals: FloatArray, alpha: float) -> float:
     n = len(residuals)
     near = int((residuals <= _ROUNDING).sum())
     far = int((residuals <= _ROUNDING - 1).sum())
-    low = float(share_lower(near, n, alpha / 2))
-    high = float(share_upper(far, n, alpha / 2))
+    low = float(trials_lower(near, n, alpha / 2))
+    high = float(trials_upper(far, n, alpha / 2))
     return math.log(low / high) if low > 0 else 0.0
 
 

@@ -13,7 +13,7 @@ from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.consistency import channel_consistency
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.estimators.loss.posterior_intervals import SMOOTHING, PosteriorBox
-from ldpaudit.release import FloatArray, IntArray
+from ldpaudit.release import FloatArray, IntArray, label_table
 
 ChannelSource = Literal["declared", "measured", "none"]
 
@@ -95,12 +95,6 @@ def measured_shares(labels: IntArray, k: int) -> FloatArray:
     """Return the labels' shares, float64 of shape (k,), each with half a row added."""
     counts = np.bincount(labels, minlength=k)
     return np.asarray((counts + SMOOTHING) / (len(labels) + SMOOTHING * k))
-
-
-def label_table(labels: IntArray, released: IntArray, k: int, m: int) -> npt.NDArray[np.int64]:
-    """Return the rows of each true and released label, int64 of shape (k, m)."""
-    cells = labels.astype(np.int64) * m + released
-    return np.bincount(cells, minlength=k * m).reshape(k, m).astype(np.int64)
 
 
 def _insider(context: AuditContext, error: float) -> LossLabels:

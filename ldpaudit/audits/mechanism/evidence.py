@@ -16,7 +16,7 @@ from ldpaudit.estimators.epsilon.release_only.bound import (
 )
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidence
 from ldpaudit.estimators.neighbors.metric import fit_metric
-from ldpaudit.release import Float32Array, IndexArray
+from ldpaudit.release import Float32Array, IndexArray, label_table
 
 FEATURE_DEPENDENT = frozenset({"model-based-rr", "label-proportions"})
 """Mechanisms of which the label channel depends on the features. Those of double randomized
@@ -35,8 +35,7 @@ def label_counts(context: AuditContext) -> npt.NDArray[np.int64]:
     release = context.release
     assert release.truth is not None
     k, m = len(release.classes), len(release.outputs)
-    cells = release.truth.astype(np.int64) * m + release.released
-    return np.bincount(cells, minlength=k * m).reshape(k, m).astype(np.int64)
+    return label_table(release.truth, release.released, k, m)
 
 
 def feature_dependence(context: AuditContext) -> str | None:

@@ -13,7 +13,7 @@ from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.estimators.epsilon.matched.bound import MatchedTest, matched_bound, matched_tests
 from ldpaudit.estimators.epsilon.matched.design import designed_matching
 from ldpaudit.estimators.epsilon.matched.rows import RATIOS, MatchedCounts, Matching, match
-from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Release
+from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Release, label_table
 
 _FEWEST_MATCHES: Final = 20
 _SAME_DIGITS: Final = 6
@@ -165,8 +165,7 @@ def _events(context: AuditContext) -> tuple[BoolArray, IndexArray]:
 def _learnt_channel(release: Release, rows: IndexArray) -> FloatArray:
     assert release.truth is not None
     k, m = len(release.classes), len(release.outputs)
-    flat = release.truth[rows].astype(np.int64) * m + release.released[rows]
-    counts = np.bincount(flat, minlength=k * m).reshape(k, m) + 0.5
+    counts = label_table(release.truth[rows], release.released[rows], k, m) + 0.5
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 

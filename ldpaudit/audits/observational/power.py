@@ -18,7 +18,6 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.observational.canaries import CanaryEvidence, Guesses, canary_evidence
 from ldpaudit.audits.observational.evidence import MatchedEvidence, matched_evidence
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.epsilon.bounds import mean_lower, mean_upper
 from ldpaudit.estimators.epsilon.matched.bound import MatchedTest
 from ldpaudit.estimators.epsilon.matched.power import (
     MatchedPower,
@@ -28,6 +27,7 @@ from ldpaudit.estimators.epsilon.matched.power import (
     target_chance,
 )
 from ldpaudit.estimators.epsilon.power import smallest_detectable
+from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate, Finding, Note
@@ -151,7 +151,8 @@ def _guessed(
     """
     every, other = part.every, float(part.every.priors.mean())
     right = [
-        float(end(every.correct, len(every.priors), alpha / 2)) for end in (mean_upper, mean_lower)
+        float(end(every.correct, len(every.priors), alpha / 2))
+        for end in (trials_upper, trials_lower)
     ]
     least, most = (min(max(1 - (r - other) / part.spread, 1e-12), 1.0) for r in right)
     low, high = guessed_chance(

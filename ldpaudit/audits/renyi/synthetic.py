@@ -14,6 +14,7 @@ from ldpaudit.audits.renyi.curves import (
 )
 from ldpaudit.audits.renyi.pairs import largest_points
 from ldpaudit.audits.renyi.sides import UNSEEN, Sides, true_and_synthetic
+from ldpaudit.device import torch_device
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.renyi.critics import Scores
 from ldpaudit.estimators.renyi.discriminators.discriminator import fit_strongest, kinds_for
@@ -93,7 +94,7 @@ def _of_label(context: AuditContext, sides: Sides, label: int, labels: int) -> _
         rng=rng,
         categorical=categorical,
         threads=context.plan.threads,
-        device=device_for(context.plan.device),
+        device=torch_device(context.plan.device),
     )
     scores = Scores(model.log_ratio(p[half_p:]), model.log_ratio(q[half_q:]))
     tuning, test = split_scores(scores, rng=rng)
@@ -112,17 +113,6 @@ def as_matrix(features: FeatureTable) -> tuple[Float32Array, BoolArray]:
     codes[features.categorical < 0] = np.nan
     matrix = np.concatenate([features.numeric, codes], axis=1)
     return matrix, np.arange(matrix.shape[1]) >= features.numeric.shape[1]
-
-
-def device_for(wanted: str) -> str:
-    """Return where a network runs; torch is asked only where a GPU may be used."""
-    if wanted == "cpu":
-        return "cpu"
-    try:
-        import torch
-    except ImportError:
-        return "cpu"
-    return "cuda" if wanted == "cuda" or torch.cuda.is_available() else "cpu"
 
 
 def _outcome(

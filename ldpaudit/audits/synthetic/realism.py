@@ -3,7 +3,8 @@
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.renyi.synthetic import as_matrix, device_for
+from ldpaudit.audits.renyi.synthetic import as_matrix
+from ldpaudit.device import torch_device
 from ldpaudit.estimators.intervals.ranking import auc, auc_lower, auc_upper
 from ldpaudit.estimators.neighbors.closest_records import closest, exact_copies, row_keys
 from ldpaudit.estimators.neighbors.metric import fit_metric
@@ -123,7 +124,7 @@ def _discriminator(
         rng=rng,
         categorical=categorical,
         threads=context.plan.threads,
-        device=device_for(context.plan.device),
+        device=torch_device(context.plan.device),
     )
     value = auc(model.log_ratio(p[half:]), model.log_ratio(q[half:]))
     alpha = (1 - context.plan.confidence) / 2

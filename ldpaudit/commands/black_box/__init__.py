@@ -4,8 +4,9 @@ The names below are imported when they are first used: the processes in which ra
 none of them.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
     from ldpaudit.commands.black_box.auditing import audit_black_box
@@ -22,17 +23,12 @@ __all__ = [
     "run_and_write",
 ]
 
-_PLACES = {
-    "BlackBoxAudit": "outcome",
-    "Claim": "outcome",
-    "Request": "request",
-    "audit_black_box": "auditing",
-    "parse_inputs": "request",
-    "run_and_write": "command",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+__getattr__ = exported(
+    __name__,
+    {
+        "outcome": ("BlackBoxAudit", "Claim"),
+        "request": ("Request", "parse_inputs"),
+        "auditing": ("audit_black_box",),
+        "command": ("run_and_write",),
+    },
+)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpaudit.commands.black_box.drawing import PREPARE, DrawTask, RandomizerPlace, drawn
 from ldpaudit.commands.black_box.estimators.events import (
     Event,
     Goal,
@@ -20,8 +21,7 @@ from ldpaudit.commands.black_box.estimators.forms import OutputForm
 from ldpaudit.commands.black_box.estimators.outputs import NUMERIC, OutputTable, joined
 from ldpaudit.commands.black_box.outcome import BlackBoxAudit, Claim, PairFound
 from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, Request
-from ldpaudit.commands.black_box.worker import Setting, Task
-from ldpaudit.commands.black_box.workers import Workers, workers
+from ldpaudit.commands.processes import Processes
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import (
     GuessCounts,
@@ -33,9 +33,9 @@ from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 
 CHUNK = 20_000
+"""Outputs asked for in one call, at most."""
 EPSILON_SHARE, DELTA_SHARE = 0.9, 0.1
 """Of the error probability, where a claim is judged by a bound of ε and one of δ."""
-"""Outputs asked for in one call, at most."""
 _PROBE = 500
 _TRAINING_SHARE, _TRAINING = 0.1, 20_000
 _MOST_ENTRIES = 50_000_000
@@ -63,8 +63,8 @@ def audit_black_box(request: Request, progress: Progress | None = None) -> Black
     """
     progress = progress or NoProgress()
     path = (*request.path, str(Path.cwd()))
-    setting = Setting(request.function, request.features, request.inputs, path)
-    with workers(setting, _processes(request), request.timeout) as pool:
+    place = RandomizerPlace(request.function, request.features, request.inputs, path)
+    with Processes(PREPARE, place, _processes(request), seconds=request.timeout) as pool:
         progress.step("trying the function")
         widths = _probe(pool, request, progress)
         training = _training_size(request, widths)
@@ -88,14 +88,14 @@ def _processes(request: Request) -> int:
     return max(min(wanted, 2 * request.samples // CHUNK + 1), 1)
 
 
-def _probe(pool: Workers, request: Request, progress: Progress) -> int:
+def _probe(pool: Processes, request: Request, progress: Progress) -> int:
     """Draw a few outputs of each input twice; return how many entries one has."""
     tasks = [
-        Task(i, _PROBE, request.seed, ("probe", str(i), str(call)))
+        DrawTask(i, _PROBE, request.seed, ("probe", str(i), str(call)))
         for i in range(len(request.inputs))
         for call in range(2)
     ]
-    tables = pool.run(tasks, progress)
+    tables = drawn(pool, tasks, progress)
     for one, other in zip(tables[::2], tables[1::2], strict=True):
         if one.shape == other.shape and (one == other).all() and not (one == one[0]).all():
             raise InputError(
@@ -111,13 +111,13 @@ def _training_size(request: Request, width: int) -> int:
     return max(min(wanted, _MOST_ENTRIES // (width * len(request.inputs))), FEWEST_SAMPLES // 2)
 
 
-def _samples(pool: Workers, request: Request, n: int, progress: Progress) -> list[OutputTable]:
+def _samples(pool: Processes, request: Request, n: int, progress: Progress) -> list[OutputTable]:
     tasks = [
-        Task(i, size, request.seed, ("training", str(i), str(number)))
+        DrawTask(i, size, request.seed, ("training", str(i), str(number)))
         for i in range(len(request.inputs))
         for number, size in enumerate(_chunks(n))
     ]
-    found = pool.run(tasks, progress)
+    found = drawn(pool, tasks, progress)
     tables = [
         joined([table for task, table in zip(tasks, found, strict=True) if task.chosen == i])
         for i in range(len(request.inputs))
@@ -141,7 +141,7 @@ def _events(choice: PairChoice, tables: Sequence[OutputTable], claim: Claim) -> 
 
 
 def _test(
-    pool: Workers,
+    pool: Processes,
     request: Request,
     choice: PairChoice,
     events: tuple[Event, ...],
@@ -154,11 +154,11 @@ def _test(
     firsts = int(rng.binomial(candidates, 0.5))
     used = _used_inputs(choice, form.width, len(request.inputs)) if request.features else None
     tasks = [
-        Task(i, size, request.seed, ("test", str(i), str(number)), events, used, form)
+        DrawTask(i, size, request.seed, ("test", str(i), str(number)), events, used, form)
         for i, n in ((choice.first, firsts), (choice.second, candidates - firsts))
         for number, size in enumerate(_chunks(n))
     ]
-    found = np.array(pool.run(tasks, progress), dtype=np.int64)  # (tasks, events, 2 guesses)
+    found = np.array(drawn(pool, tasks, progress), dtype=np.int64)  # (tasks, events, 2 guesses)
     is_first = np.array([task.chosen == choice.first for task in tasks])
     first, second = found[is_first].sum(axis=0), found[~is_first].sum(axis=0)
     return [

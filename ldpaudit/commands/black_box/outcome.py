@@ -4,7 +4,9 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from ldpaudit.options import Option
 
 SCHEMA_VERSION: Final = "1.0"
 ASSUMPTION: Final = "the outputs of the function are independent and identically distributed"
@@ -22,8 +24,8 @@ class Claim:
         δ of the (ε, δ)-DP that is claimed, or under which ε is bounded.
     """
 
-    epsilon: float | None = None
-    delta: float = 0.0
+    epsilon: Annotated[float | None, Option("The claimed ε, in nats.")] = None
+    delta: Annotated[float, Option("The δ of (ε, δ)-DP.")] = 0.0
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,39 @@
 import json
 import math
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from ldpaudit.commands.black_box.outcome import Claim
 from ldpaudit.errors import InputError
+from ldpaudit.options import Argument, Option
 
 FEWEST_SAMPLES: Final = 200
+
+
+def parse_inputs(text: str) -> tuple[Any, ...]:
+    """Read the inputs of the command line: ``A,B,…`` or a JSON list.
+
+    A part that is a JSON number, true or false is one; anything else is text.
+
+    Raises
+    ------
+    InputError
+        If it begins like a JSON list and is none.
+    """
+    if text.lstrip().startswith("["):
+        try:
+            return tuple(json.loads(text))
+        except (json.JSONDecodeError, RecursionError):
+            raise InputError("Inputs that begin with [ must be a JSON list.") from None
+    return tuple(_value(part.strip()) for part in text.split(","))
+
+
+def _value(text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return text
+    return value if isinstance(value, int | float) else text
 
 
 @dataclass(frozen=True)
@@ -41,16 +68,37 @@ class Request:
         Where modules are looked for.
     """
 
-    function: str
-    inputs: tuple[Any, ...]
-    samples: int = 100_000
+    function: Annotated[
+        str,
+        Argument(
+            "The randomizer, FUNCTION(value, n, rng) -> n outputs; or FILE.py:FUNCTION.",
+            metavar="MODULE:FUNCTION",
+        ),
+    ]
+    inputs: Annotated[
+        tuple[Any, ...],
+        Option(
+            "The values to tell apart: A,B,… (0 is a number) or a JSON list.",
+            type=str,
+            read=parse_inputs,
+        ),
+    ]
+    samples: Annotated[int, Option("Outputs to draw of each input of the tested pair.")] = 100_000
     claim: Claim = field(default_factory=Claim)
-    features: str = ""
-    confidence: float = 0.95
-    max_excess: float = 0.5
-    timeout: float = 60.0
-    processes: int | None = None
-    seed: int = 0
+    features: Annotated[
+        str,
+        Option("MODULE:FUNCTION(outputs, value) -> what is public of them.", "--feature-function"),
+    ] = ""
+    confidence: Annotated[float, Option("One-sided, of the certified bound.")] = 0.95
+    max_excess: Annotated[
+        float,
+        Option("An audit that could miss more is inconclusive.", "--max-undetected-excess"),
+    ] = 0.5
+    timeout: Annotated[float, Option("Seconds that one call of the function may take.")] = 60.0
+    processes: Annotated[
+        int | None, Option("Processes to draw in (default: one per processor).", "--threads")
+    ] = None
+    seed: Annotated[int, Option("The seed of all generators.")] = 0
     path: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -71,29 +119,3 @@ class Request:
             raise InputError(f"The claimed ε must be finite and at least 0. Got {epsilon:g}.")
         if not self.timeout > 0 or not self.max_excess > 0 or (self.processes or 1) < 1:
             raise InputError("The time limit, the excess and the processes must be above 0.")
-
-
-def parse_inputs(text: str) -> tuple[Any, ...]:
-    """Read the inputs of the command line: ``A,B,…`` or a JSON list.
-
-    A part that is a JSON number, true or false is one; anything else is text.
-
-    Raises
-    ------
-    InputError
-        If it begins like a JSON list and is none.
-    """
-    if text.lstrip().startswith("["):
-        try:
-            return tuple(json.loads(text))
-        except (json.JSONDecodeError, RecursionError):
-            raise InputError("Inputs that begin with [ must be a JSON list.") from None
-    return tuple(_value(part.strip()) for part in text.split(","))
-
-
-def _value(text: str) -> Any:
-    try:
-        value = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
-        return text
-    return value if isinstance(value, int | float) else text

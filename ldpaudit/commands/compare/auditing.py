@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass, replace
 
-from ldpaudit.api import available_threads
+from ldpaudit.api import plan_of, seed_of
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
-from ldpaudit.audits.interface import DEFAULT_BUDGET, Plan
+from ldpaudit.audits.interface import Plan
 from ldpaudit.commands.compare.reading import Input, ReleaseInput
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.datasets.beside.slices import Slices, read_slices
 from ldpaudit.errors import InputError
 from ldpaudit.pipeline import run_audit
-from ldpaudit.policy import Policy, load_policy
+from ldpaudit.policy import Policy
 from ldpaudit.progress import Progress
 from ldpaudit.result import AuditResult
 
@@ -27,18 +27,11 @@ class Audited:
     guesses: HeldOutGuesses | None = None
 
 
-def plan_of(request: CompareRequest, inputs: tuple[Input, ...]) -> Plan:
+def shared_plan(request: CompareRequest, inputs: tuple[Input, ...]) -> Plan:
     """Return the plan of all audits: one seed, so that all releases have the same halves."""
-    return Plan(
-        seed=_seed(request, inputs),
-        queries=request.queries,
-        neighbors=request.neighbors,
-        threads=request.threads or available_threads(),
-        device=request.device,
-        show_class_names=request.show_class_names,
-        budget=DEFAULT_BUDGET if request.budget is None else request.budget,
-        slices=_slices(request, inputs),
-    )
+    hashes = (item.release.sha256 for item in inputs if isinstance(item, ReleaseInput))
+    seed = seed_of(request, next(filter(None, hashes), None))
+    return plan_of(request, seed, _slices(request, inputs))
 
 
 def _slices(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Slices, ...]:
@@ -52,11 +45,6 @@ def _plan_for(item: ReleaseInput, request: CompareRequest, plan: Plan) -> Plan:
     if all(len(column.codes) == len(item.release) for column in plan.slices):
         return plan
     return replace(plan, slices=read_slices(item.path, request.slices))
-
-
-def policy_of(request: CompareRequest) -> Policy | None:
-    """Return the policy of all audits, None for the default one."""
-    return None if request.policy is None else load_policy(request.policy)
 
 
 def audit_input(
@@ -81,15 +69,6 @@ def audit_input(
     except InputError as error:
         raise InputError(f"{item.letter}: {error}") from None
     return Audited(item.letter, result, guesses)
-
-
-def _seed(request: CompareRequest, inputs: tuple[Input, ...]) -> int:
-    if request.seed is not None:
-        return request.seed
-    for item in inputs:
-        if isinstance(item, ReleaseInput) and item.release.sha256:
-            return int(item.release.sha256[:12], 16)
-    return 0
 
 
 class _Lettered:

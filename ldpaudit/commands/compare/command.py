@@ -1,9 +1,13 @@
 """What ``ldpaudit compare`` does: compare, write, and say what came of it."""
 
-from ldpaudit.commands.compare.files import Outputs
+from functools import partial
+
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.work import compare
+from ldpaudit.commands.outputs import Outputs
 from ldpaudit.comparison import Comparison, Difference
+from ldpaudit.options import input_files
+from ldpaudit.reports.pages.comparison import comparison_json, render_comparison
 from ldpaudit.reports.text.numbers import number, percent
 from ldpaudit.result import Verdict
 from ldpaudit.terminal import progress_on_terminal, say
@@ -16,12 +20,14 @@ def compare_releases(
 ) -> Comparison:
     """Compare, write the page and the result, and print the summary."""
     request.check()
-    outputs.check(request.paths())
+    outputs.check(input_files(request))
     with progress_on_terminal(quiet) as progress:
         comparison = compare(request, progress)
         progress.step("page")
-        outputs.write(comparison)
-    print_summary(comparison, outputs, quiet=quiet)
+        outputs.write(partial(comparison_json, comparison), partial(render_comparison, comparison))
+    print_summary(comparison, quiet=quiet)
+    if not quiet:
+        outputs.announce()
     return comparison
 
 
@@ -31,8 +37,8 @@ def worst_verdict(comparison: Comparison) -> Verdict:
     return next(verdict for verdict in _ORDER if verdict in found)
 
 
-def print_summary(comparison: Comparison, outputs: Outputs, *, quiet: bool) -> None:
-    """Print the sentence, the verdicts, the differences and where the page is."""
+def print_summary(comparison: Comparison, *, quiet: bool) -> None:
+    """Print the sentence, the verdicts and the differences."""
     say(comparison.sentence)
     if quiet:
         return
@@ -43,8 +49,6 @@ def print_summary(comparison: Comparison, outputs: Outputs, *, quiet: bool) -> N
     for note in comparison.notes:
         if note.level == "warning":
             say(f"  {'warning':<12} {note.text}")
-    for path in outputs.given():
-        say(f"  {'written':<12} {path}")
 
 
 def _words(difference: Difference) -> str:

@@ -1,18 +1,18 @@
 """From the inputs of a comparison to releases in memory and stored results."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ldpaudit.api import notes_of, read_with
+from ldpaudit.claim import declaration_of
 from ldpaudit.commands.compare.request import CompareRequest, is_result
 from ldpaudit.comparison import LETTERS
-from ldpaudit.datasets import read_release
 from ldpaudit.datasets.beside.canaries import with_canaries
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.public_posterior import with_public_posterior
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.numeric.view import declared_view
 from ldpaudit.progress import Progress
 from ldpaudit.release import Release
 from ldpaudit.result import AuditResult, Note
@@ -81,7 +81,7 @@ def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
         If the number of tables fits neither one for all nor one for each.
     """
     named = zip(LETTERS, request.inputs, strict=False)
-    double = [letter for letter, name in named if not is_result(name) and _is_double(name)]
+    double = [letter for letter, name in named if not is_result(name) and _is_double(request, name)]
     given: list[str | None] = [*request.synthetic]
     if len(given) == 1 and double:
         given *= len(double)
@@ -98,9 +98,12 @@ def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
     return dict(zip(double, given or [None] * len(double), strict=True))
 
 
-def _is_double(name: str) -> bool:
+def _is_double(request: CompareRequest, name: str) -> bool:
     declared = open_table(name).declaration
-    return declared is not None and parse_declaration(declared).mechanism.name == _DOUBLE
+    if declared is not None:
+        return parse_declaration(declared).mechanism.name == _DOUBLE
+    claim = declaration_of(request.mechanism)
+    return claim is not None and claim.name == _DOUBLE
 
 
 def _stored(name: str) -> AuditResult:
@@ -114,23 +117,16 @@ def _stored(name: str) -> AuditResult:
 def _release(
     request: CompareRequest, letter: str, name: str, synthetic: str | None
 ) -> ReleaseInput:
-    reading = read_release(
-        name,
-        label=request.label,
-        truth=request.truth,
-        truth_column=request.truth_column,
+    asked = replace(
+        request,
+        mechanism=request.mechanism if open_table(name).declaration is None else None,
         original=request.original if synthetic is not None else None,
+        held_out=request.held_out if synthetic is not None else None,
         synthetic=synthetic,
-        test=request.test,
-        public=request.public,
-        id_column=request.id_column,
-        drop=request.drop,
-        features=request.features,
-        numeric=declared_view,
     )
-    notes = tuple(Note(audit="reading", text=text, level="warning") for text in reading.warnings)
+    reading = read_with(name, asked)
     release = _with_probabilities(request, letter, reading.release)
-    return ReleaseInput(letter, name, release, reading.test, notes)
+    return ReleaseInput(letter, name, release, reading.test, notes_of(reading))
 
 
 def _with_probabilities(request: CompareRequest, letter: str, release: Release) -> Release:

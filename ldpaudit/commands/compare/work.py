@@ -4,13 +4,12 @@ What pairs rows (guesses, scores) lives here only; the comparison that is return
 estimates and bounds.
 """
 
-import importlib.metadata
-import platform
 import time
 
 import ldpaudit
+from ldpaudit.api import policy_of
 from ldpaudit.audits.interface import Plan
-from ldpaudit.commands.compare.auditing import Audited, audit_input, plan_of, policy_of
+from ldpaudit.commands.compare.auditing import Audited, audit_input, shared_plan
 from ldpaudit.commands.compare.differences.differences import all_differences
 from ldpaudit.commands.compare.reading import Input, ReleaseInput, read_inputs
 from ldpaudit.commands.compare.request import CompareRequest
@@ -20,9 +19,10 @@ from ldpaudit.commands.compare.side import Side, attack_scores
 from ldpaudit.commands.compare.utility.scores import Utility, utility
 from ldpaudit.comparison import Comparison, Fingerprint
 from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.pipeline import run_info
 from ldpaudit.policy import Policy, default_policy
 from ldpaudit.progress import NoProgress, Progress
-from ldpaudit.result import AuditResult, Note, RunInfo
+from ldpaudit.result import AuditResult, Note
 
 _AUDIT = "comparison"
 _MISMATCH = (
@@ -62,7 +62,7 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
     policy = policy_of(request)
     inputs = read_inputs(request, told)
     prints = fingerprints(request, inputs)
-    plan = plan_of(request, inputs)
+    plan = shared_plan(request, inputs)
     sides, notes = [], list(_notes(prints))
     confidence = (policy or default_policy()).audit.confidence
     for item, print_ in zip(inputs, prints, strict=True):
@@ -81,7 +81,7 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
         releases=results,
         differences=differences,
         notes=tuple(notes),
-        run=_run(request, plan, policy, time.perf_counter() - start),
+        run=run_info(plan, request.command, time.perf_counter() - start, policy),
     )
 
 
@@ -139,17 +139,3 @@ def _one_sided(results: list[AuditResult]) -> list[Note]:
         "chosen among those that ran on each; why one was left out is said for each release."
     )
     return [Note.info(_AUDIT, text)]
-
-
-def _run(request: CompareRequest, plan: Plan, policy: Policy | None, seconds: float) -> RunInfo:
-    names = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
-    versions = {name: importlib.metadata.version(name) for name in names}
-    own = {"ldpaudit": ldpaudit.__version__, "python": platform.python_version()}
-    return RunInfo(
-        seed=plan.seed,
-        command=request.command,
-        versions=own | versions,
-        threads=plan.threads,
-        seconds=round(seconds, 3),
-        policy_sha256=None if policy is None else policy.sha256,
-    )

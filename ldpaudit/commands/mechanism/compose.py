@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -10,38 +10,25 @@ from ldpaudit.commands.mechanism.analysis import LARGEST_SHOWN, Analysis, Kind
 from ldpaudit.commands.mechanism.curves import Privacy, delta_curve, privacy_of, rdp_curve
 from ldpaudit.commands.mechanism.describe import hand_out
 from ldpaudit.commands.mechanism.domain import Domain, read_domain
-from ldpaudit.commands.mechanism.files import Outputs
 from ldpaudit.commands.mechanism.joint import UpperBound
+from ldpaudit.commands.mechanism.request import ComposeRequest
 from ldpaudit.commands.mechanism.specification import Specification, build, settings
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.datasets.labels import positions
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms import from_declaration, full_name, names
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.composition import compose
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.parameters import did_you_mean
 from ldpaudit.release import Label
 
 _MOST: Final = 1000
 _MOST_CELLS: Final = 1 << 22
 """Above this many entries the product channel gives way to the upper bound."""
 _KNOWN: Final = "Features are taken as known: the joint release speaks of the labels alone."
-
-
-@dataclass(frozen=True)
-class ComposeRequest:
-    """The options of ``ldpaudit mechanism compose``."""
-
-    releases: tuple[str, ...]
-    classes: str | None = None
-    labels: str | None = None
-    prior: Path | None = None
-    loss: Loss = "squared"
-    outputs: Outputs = field(default_factory=Outputs)
 
 
 def compose_releases(request: ComposeRequest) -> Analysis:

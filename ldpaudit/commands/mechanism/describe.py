@@ -1,19 +1,20 @@
 """``describe`` and ``channel``: everything that is exactly known of one mechanism."""
 
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from ldpaudit.commands.mechanism.analysis import Analysis, analyse
 from ldpaudit.commands.mechanism.domain import prior_over, read_domain
-from ldpaudit.commands.mechanism.files import Outputs
 from ldpaudit.commands.mechanism.page import mechanism_page
-from ldpaudit.commands.mechanism.specification import Specification, build
+from ldpaudit.commands.mechanism.request import ChannelRequest, DescribeRequest
+from ldpaudit.commands.mechanism.specification import build
 from ldpaudit.commands.mechanism.tables import exact, show
+from ldpaudit.commands.outputs import Outputs
 from ldpaudit.datasets import read_channel
 from ldpaudit.datasets.labels import read_texts
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.explicit import ExplicitChannel
+from ldpaudit.options import input_files
+from ldpaudit.reports.json_report import as_json
 from ldpaudit.terminal import say
 
 _FEW: Final = 12
@@ -25,17 +26,6 @@ _LOSSES: Final = {
 }
 
 
-@dataclass(frozen=True)
-class DescribeRequest:
-    """The options of ``ldpaudit mechanism describe``."""
-
-    wanted: Specification
-    classes: str | None = None
-    labels: str | None = None
-    prior: Path | None = None
-    outputs: Outputs = field(default_factory=Outputs)
-
-
 def describe(request: DescribeRequest) -> Analysis:
     """Analyse a mechanism given by its parameters, print it and write what is asked for.
 
@@ -44,14 +34,14 @@ def describe(request: DescribeRequest) -> Analysis:
     InputError, OutputError
         Where the request cannot be met; nothing is written then.
     """
-    request.outputs.check([request.prior])
+    request.outputs.check(input_files(request))
     domain = read_domain(request.classes, request.labels, request.prior)
     analysis = analyse(build(request.wanted, domain), domain.prior)
     hand_out(analysis, request.outputs)
     return analysis
 
 
-def describe_channel(file: Path, prior: Path | None, outputs: Outputs) -> Analysis:
+def describe_channel(request: ChannelRequest) -> Analysis:
     """Analyse a channel matrix, print it and write what is asked for.
 
     Raises
@@ -59,24 +49,25 @@ def describe_channel(file: Path, prior: Path | None, outputs: Outputs) -> Analys
     InputError, OutputError
         Where the matrix is no channel, or the request cannot be met; nothing is written then.
     """
-    outputs.check([file, prior])
-    stated = read_channel(file).parameters
+    request.outputs.check(input_files(request))
+    stated = read_channel(request.file).parameters
     rows, columns = read_texts(stated["classes"]), read_texts(stated["outputs"])
     mechanism = ExplicitChannel(Channel(stated["matrix"], rows, columns))
     known = None
-    if prior is not None:
+    if request.prior is not None:
         from ldpaudit.datasets.beside.priors import read_prior
 
-        known = prior_over(rows, read_prior(prior))
+        known = prior_over(rows, read_prior(request.prior))
     analysis = analyse(mechanism, known)
-    hand_out(analysis, outputs)
+    hand_out(analysis, request.outputs)
     return analysis
 
 
 def hand_out(analysis: Analysis, outputs: Outputs) -> None:
     """Print an analysis and write what is asked for."""
     print_analysis(analysis)
-    outputs.write(as_result(analysis), lambda: mechanism_page(analysis))
+    outputs.write(lambda: as_json(as_result(analysis)), lambda: mechanism_page(analysis))
+    outputs.announce()
 
 
 def as_result(analysis: Analysis) -> dict[str, Any]:

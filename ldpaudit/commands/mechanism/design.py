@@ -1,7 +1,5 @@
 """``design``: from the labels' prior, a loss and ε to the best mechanism, all compared."""
 
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,43 +9,15 @@ from ldpaudit.commands.mechanism.comparison import Design, Scored, best, compare
 from ldpaudit.commands.mechanism.design_page import design_page
 from ldpaudit.commands.mechanism.design_text import print_design
 from ldpaudit.commands.mechanism.domain import MOST_LABELS, grid, prior_over
-from ldpaudit.commands.mechanism.files import Outputs
+from ldpaudit.commands.mechanism.request import DesignRequest
 from ldpaudit.datasets.beside.priors import numeric_column, read_prior
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.numeric.private_prior import private_prior
 from ldpaudit.mechanisms.parameters import check_epsilon
 from ldpaudit.release import FloatArray
+from ldpaudit.reports.json_report import as_json
 from ldpaudit.terminal import progress_on_terminal
-
-
-@dataclass(frozen=True)
-class DesignRequest:
-    """The options of ``ldpaudit mechanism design``.
-
-    Parameters
-    ----------
-    labels : str
-        ``LO:HI`` or ``LO:HI:STEP``.
-    epsilon : float
-        The total ε in nats.
-    prior : Path or None
-        A public prior; or
-    private_epsilon, data, column : float, Path and str or None
-        ε₁ of a private prior, and the file and the column that it is estimated from.
-    """
-
-    labels: str
-    epsilon: float
-    prior: Path | None = None
-    loss: Loss = "squared"
-    private_epsilon: float | None = None
-    data: Path | None = None
-    column: str | None = None
-    reference: bool = False
-    quiet: bool = False
-    outputs: Outputs = field(default_factory=Outputs)
 
 
 def design(request: DesignRequest) -> Design:
@@ -70,7 +40,8 @@ def design(request: DesignRequest) -> Design:
         scored = compare_mechanisms(problem, reference=request.reference, progress=progress)
     found = Design(problem, scored, spent)
     print_design(found)
-    request.outputs.write(as_result(found), lambda: design_page(found))
+    request.outputs.write(lambda: as_json(as_result(found)), lambda: design_page(found))
+    request.outputs.announce()
     return found
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ldpaudit.commands.mechanism.domain import Domain, grid
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms import from_declaration, names
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.losses import Loss
@@ -15,7 +15,6 @@ from ldpaudit.mechanisms.parameters import (
     check_numeric_classes,
     check_positive,
     check_proportion,
-    did_you_mean,
 )
 from ldpaudit.release import Declaration, FloatArray, Label
 

@@ -1,7 +1,1 @@
-"""Apply a mechanism to a table and write the release, with its declaration inside."""
-
-from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.commands.privatize.summary import PrivatizeSummary
-from ldpaudit.commands.privatize.work import privatize
-
-__all__ = ["PrivatizeRequest", "PrivatizeSummary", "privatize"]
+"""``ldpaudit privatize``: a mechanism applied to a table, batch by batch."""

@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from ldpaudit.commands.privatize.features.generator_options import check_generator
-from ldpaudit.errors import InputError
-from ldpaudit.mechanisms import names
-from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion, did_you_mean
-from ldpaudit.randomness import child_generator
-from ldpaudit.release import Label
+from ldpaudit.device import check_device
+from ldpaudit.errors import InputError, did_you_mean
+from ldpaudit.options import Argument, Option, option_name
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ldpaudit.release import Label
 
 _CLASSES: Final = ("classes", "labels")
 _PRIOR: Final = ("prior", "private_prior")
@@ -42,8 +42,17 @@ TAKES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The fields of :class:`PrivatizeRequest` that each mechanism uses, besides the common ones."""
 
-OPTIONS: Final[Mapping[str, str]] = {"noise": "--lambda", "clipped": "--clip"}
-"""The options that are not called like their field."""
+
+def _full_name(name: str) -> str:
+    from ldpaudit.mechanisms import full_name
+
+    return full_name(name)
+
+
+def _split(classes: str) -> "tuple[Label, ...]":
+    from ldpaudit.datasets.beside.priors import split_labels
+
+    return split_labels(classes)
 
 
 @dataclass(frozen=True)
@@ -53,95 +62,105 @@ class PrivatizeRequest:
     Attributes
     ----------
     data : str
-        The table with the true labels: Parquet or CSV, a path or URL.
-    output : Path
-        The release, Parquet.
+        A path or URL.
     mechanism : str
         A name of the contract.
     label : str
-        The true label's column; the released label takes its name and place.
+        The released label takes its name and place.
     epsilon, noise : float or None
         ε in nats (with ``private_prior`` of the whole release, else of the label), or λ.
-    classes : tuple or None
-        The labels, where they are not to be read from the data.
-    labels : str or None
-        The range of numeric labels, ``LO:HI`` or ``LO:HI:STEP``.
-    prior : Path or None
-        A CSV file label,probability.
     private_prior : float or None
         ε₁ in nats, spent on a private histogram of the labels.
-    loss : {"squared", "absolute", "poisson"} or None
-        What a design minimises (default: squared).
-    clipped : bool
-        Whether noisy labels are clipped to the declared range.
-    channel : Path or None
-        A channel matrix as CSV.
-    public : str or None
-        A public labelled table, on which P̂(y | x) is fitted.
     floor : float or None
-        f, the least P̂(y | x) (default: 1/(10 k)).
-    synthetic : str or None
-        A table of synthetic rows.
-    generator : {"gan", "mixture"} or None
-        What makes the synthetic rows instead.
-    generator_data : str or None
-        A public table with labels, on which it is trained; None: on the private rows themselves.
+        f, the least P̂(y | x).
     synthetic_out : Path or None
         Where a sample of the generator goes, to be handed out with the release.
-    synthetic_rows : int or None
-        How many rows that sample has (default: as many as the release).
-    device : {"auto", "cpu", "cuda"}
-        Where it is trained.
-    radius, sigma, feature_epsilon, delta : float or None
-        Of the Gaussian noise on the features.
-    project : bool
-        Whether feature vectors longer than the radius are shortened.
-    drop : tuple of str
-        Columns that are not released.
     secret : Path or None
-        Where the true labels are kept aside, with mode 0600.
-    overwrite : bool
-        Whether files that exist are replaced.
-    experimental : bool
-        Whether draws come from a NumPy generator: not private, and declared as such.
+        Where the true labels are kept aside.
     seed : int or None
-        Its seed; only with ``experimental``.
+        Only with ``experimental``.
     """
 
-    data: str
-    output: Path
-    mechanism: str
-    label: str = "label"
-    epsilon: float | None = None
-    noise: float | None = None
-    classes: tuple[Label, ...] | None = None
-    labels: str | None = None
-    prior: Path | None = None
-    private_prior: float | None = None
-    loss: Loss | None = None
-    clipped: bool = False
-    channel: Path | None = None
-    public: str | None = None
-    floor: float | None = None
-    synthetic: str | None = None
-    generator: str | None = None
-    generator_data: str | None = None
-    synthetic_out: Path | None = None
-    synthetic_rows: int | None = None
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    radius: float | None = None
-    sigma: float | None = None
-    feature_epsilon: float | None = None
-    delta: float | None = None
-    project: bool = False
-    drop: tuple[str, ...] = ()
-    secret: Path | None = None
-    overwrite: bool = False
-    experimental: bool = False
-    seed: int | None = None
+    data: Annotated[str, Argument("The table with the true labels: Parquet or CSV.", file=True)]
+    output: Annotated[Path, Option("The release to write, a Parquet file.", short="-o")]
+    mechanism: Annotated[
+        str,
+        Option("The mechanism's name, for instance randomized-response.", read=_full_name),
+    ]
+    label: Annotated[str, Option("The true label's column.")] = "label"
+    epsilon: Annotated[float | None, Option("ε in nats, with --private-prior of the whole.")] = None
+    noise: Annotated[
+        float | None,
+        Option("λ: the chance of a label drawn anew, instead of --epsilon.", "--lambda"),
+    ] = None
+    classes: Annotated[
+        "tuple[Label, ...] | None",
+        Option("The labels A,B,… (default: read from the data).", type=str, read=_split),
+    ] = None
+    labels: Annotated[str | None, Option("The range of numeric labels, LO:HI or LO:HI:STEP.")] = (
+        None
+    )
+    prior: Annotated[Path | None, Option("A public prior: CSV label,probability.", file=True)] = (
+        None
+    )
+    private_prior: Annotated[
+        float | None, Option("ε₁ of --epsilon to spend on a private prior.")
+    ] = None
+    loss: Annotated[
+        Literal["squared", "absolute", "poisson"] | None,
+        Option("What a design minimises (default: squared)."),
+    ] = None
+    clipped: Annotated[bool, Option("Clip noisy labels to their declared range.", "--clip")] = False
+    channel: Annotated[
+        Path | None, Option("A channel as CSV: rows labels, columns outputs.", file=True)
+    ] = None
+    public: Annotated[
+        str | None, Option("A public labelled table to fit model-based-rr on.", file=True)
+    ] = None
+    floor: Annotated[float | None, Option("The model's least probability (default: 1/(10 k)).")] = (
+        None
+    )
+    synthetic: Annotated[str | None, Option("Synthetic rows with a label column.", file=True)] = (
+        None
+    )
+    generator: Annotated[
+        Literal["gan", "mixture"] | None, Option("What makes synthetic rows instead.")
+    ] = None
+    generator_data: Annotated[
+        str | None,
+        Option("A public labelled table to train it on (default: the private rows).", file=True),
+    ] = None
+    device: Annotated[Literal["auto", "cpu", "cuda"], Option("Where it is trained.")] = "auto"
+    synthetic_out: Annotated[
+        Path | None,
+        Option("Write a sample of the generator, for compare --synthetic (.parquet or .csv)."),
+    ] = None
+    synthetic_rows: Annotated[int | None, Option("Its rows (default: as many as the release).")] = (
+        None
+    )
+    radius: Annotated[float | None, Option("R, the largest norm of a feature vector.")] = None
+    sigma: Annotated[float | None, Option("The noise's standard deviation.")] = None
+    feature_epsilon: Annotated[float | None, Option("ε of the features, instead of --sigma.")] = (
+        None
+    )
+    delta: Annotated[float | None, Option("δ of the features.")] = None
+    project: Annotated[bool, Option("Shorten longer feature vectors to R.")] = False
+    drop: Annotated[tuple[str, ...], Option("A column that is not released (repeatable).")] = ()
+    secret: Annotated[
+        Path | None, Option("Keep the true labels aside in this file, mode 0600.")
+    ] = None
+    overwrite: Annotated[bool, Option("Replace files that exist.")] = False
+    experimental: Annotated[
+        bool, Option("Draw from a NumPy generator: not private, and declared so.")
+    ] = False
+    seed: Annotated[int | None, Option("The seed of an experimental release.")] = None
 
-    def randomness(self, part: str) -> np.random.Generator | None:
+    def randomness(self, part: str) -> "np.random.Generator | None":
         """Return where the draws of a part come from: None stands for the operating system."""
+        import numpy as np
+
+        from ldpaudit.randomness import child_generator
+
         if not self.experimental:
             return None
         if self.seed is None:
@@ -162,6 +181,7 @@ def check_request(request: PrivatizeRequest) -> None:
     _check_belonging(request)
     _check_amount(request)
     check_generator(request)
+    check_device(request.device)
     if request.prior is not None and request.private_prior is not None:
         raise InputError("Give --prior or --private-prior, not both.")
     if request.classes is not None and request.labels is not None:
@@ -177,6 +197,8 @@ def check_request(request: PrivatizeRequest) -> None:
 
 
 def _check_mechanism(name: str) -> None:
+    from ldpaudit.mechanisms import names
+
     if name in TAKES:
         return
     if name in names():
@@ -194,17 +216,15 @@ def _check_belonging(request: PrivatizeRequest) -> None:
         foreign = field.name in own and field.name not in TAKES[request.mechanism]
         if foreign and given is not None and given is not False:
             raise InputError(
-                f"{option_name(field.name)} does not belong to the mechanism {request.mechanism!r}."
+                f"{option_name(request, field.name)} does not belong to the mechanism "
+                f"{request.mechanism!r}."
             )
-
-
-def option_name(field: str) -> str:
-    """Return the command line's name of a field."""
-    return OPTIONS.get(field, "--" + field.replace("_", "-"))
 
 
 def _check_amount(request: PrivatizeRequest) -> None:
     """Check ε or λ: one of them, in range, and not without any effect."""
+    from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion
+
     takes = TAKES[request.mechanism]
     if "epsilon" not in takes:
         return
@@ -225,6 +245,8 @@ def _check_amount(request: PrivatizeRequest) -> None:
 
 
 def _check_split(request: PrivatizeRequest) -> None:
+    from ldpaudit.mechanisms.parameters import check_epsilon
+
     first = request.private_prior
     if first is None or request.epsilon is None:
         return

@@ -1,39 +1,45 @@
 """From a table with true labels to a release: two passes over the rows, batch by batch."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
+from ldpaudit.commands.outputs import check_apart
 from ldpaudit.commands.privatize.features.generated_rows import fit_generator
-from ldpaudit.commands.privatize.features.row_index import index_warnings
 from ldpaudit.commands.privatize.features.synthetic_sample import (
     SyntheticSample,
     check_sample,
     synthetic_sample,
 )
-from ldpaudit.commands.privatize.interruption import terminable
 from ldpaudit.commands.privatize.labels.hidden_copies import HiddenCopies
 from ldpaudit.commands.privatize.labels.priors import Prior, choose_prior
 from ldpaudit.commands.privatize.labels.survey import Survey, survey_classes, survey_numbers
 from ldpaudit.commands.privatize.mechanism import DeclaredLabels, build, declared_labels
-from ldpaudit.commands.privatize.paths import check_paths
 from ldpaudit.commands.privatize.provenance import provenance, released_schema
 from ldpaudit.commands.privatize.request import PrivatizeRequest, check_request
 from ldpaudit.commands.privatize.row_release import RowRelease, row_release
 from ldpaudit.commands.privatize.summary import PrivatizeSummary
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.formats.batches import BatchSource, open_batches
-from ldpaudit.datasets.names import missing_column
-from ldpaudit.datasets.writing.streamed import WholeFiles, is_csv
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.formats.locations import locate
+from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.datasets.writing import TableFile, check_table_place, is_csv
+from ldpaudit.errors import InputError, OutputError
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.release import Label
+from ldpaudit.writing import WholeFiles, terminable
 
 _CHANGED = "The data changed while it was read; run again when nothing writes to it."
 _NOTHING_UNCHANGED = ("dummy-features-rr", "gaussian-rr")
 """Mechanisms that release no feature unchanged: a copy of the label among them is no leak."""
+
+
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+"""What pandas calls an index without a name, which it writes as a column unasked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +82,7 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     """
     told = progress or NoProgress()
     check_request(request)
-    check_paths(request)
+    _check_places(request)
     given = None if request.prior is None else read_prior(request.prior)
     labels = declared_labels(request, None if given is None else given.labels)
     source = open_batches(request.data)
@@ -94,6 +100,22 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     return PrivatizeSummary(
         survey.rows, mechanism, total, request.output, request.secret, plan.warnings, beside
     )
+
+
+def _check_places(request: PrivatizeRequest) -> None:
+    """Check the files that will be written against each other and against those that are read."""
+    every = (request.output, request.secret, request.synthetic_out)
+    targets = [path for path in every if path is not None]
+    data = locate(request.data)
+    tables = (request.public, request.synthetic, request.generator_data)
+    check_apart(targets, (*data.paths, request.prior, request.channel, *tables))
+    for target in targets:
+        if data.folder is not None and Path(data.folder).resolve() in target.resolve().parents:
+            raise OutputError(
+                f"{quoted(target.name)} would lie in the folder that is read; write it elsewhere."
+            )
+        text = target == request.synthetic_out
+        check_table_place(target, overwrite=request.overwrite, text=text)
 
 
 def _survey(
@@ -142,10 +164,20 @@ def _plan(
     said = provenance(request, mechanism, survey, prior, fitted)
     schema = released_schema(fields, label.name, mechanism, said)
     kept = () if mechanism.name in _NOTHING_UNCHANGED else tuple(features.names)
-    warnings = index_warnings(features.names)
+    warnings = _index_warnings(features.names)
     warnings += () if fitted is None else fitted.warnings
     sample = synthetic_sample(request, survey, schema, label, fitted)
     return _Plan(source, label, names, survey, rows, schema, kept, warnings, sample)
+
+
+def _index_warnings(released: Sequence[str]) -> tuple[str, ...]:
+    """Return a warning for each pandas index among the columns that are to be released."""
+    return tuple(
+        f"The column {name} is the index of a pandas table and is released too: it may lead back "
+        f"to the rows' origin. Leave it out with --drop {name}."
+        for name in released
+        if _PANDAS_INDEX.fullmatch(name)
+    )
 
 
 def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> None:
@@ -156,8 +188,8 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> None:
         secret = None
         if request.secret is not None:
             true = pa.schema([pa.field(plan.label.name, plan.label.type)])
-            secret = files.add(request.secret, true, private=True)
-        release = files.add(request.output, plan.schema)
+            secret = TableFile(files.add(request.secret, private=True), true)
+        release = TableFile(files.add(request.output), plan.schema)
         for batch in plan.source.batches(plan.names):
             label, features = batch.column(plan.label.name), batch.select(plan.features)
             copies.watch(features, label)
@@ -174,7 +206,7 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> None:
 def _write_sample(files: WholeFiles, sample: SyntheticSample | None, target: Path | None) -> None:
     if sample is None or target is None:
         return
-    beside = files.add(target, sample.schema, text=is_csv(target))
+    beside = TableFile(files.add(target), sample.schema, text=is_csv(target))
     for batch in sample.batches():
         beside.write(batch)
 

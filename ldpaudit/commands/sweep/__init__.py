@@ -1,6 +1,1 @@
-"""Simulate, audit and learn over a grid of noise levels, before anything is released."""
-
-from ldpaudit.commands.sweep.request import SweepRequest
-from ldpaudit.commands.sweep.work import sweep
-
-__all__ = ["SweepRequest", "sweep"]
+"""``ldpaudit sweep``: simulate, audit and learn over a grid of noise, before any release."""

@@ -1,53 +1,20 @@
 """What the command does with a sweep: files, and a table on standard output."""
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
-
-from ldpaudit.commands.mechanism.files import Outputs
 from ldpaudit.commands.mechanism.tables import show
+from ldpaudit.commands.outputs import Outputs
 from ldpaudit.commands.sweep.outcome import Sweep
 from ldpaudit.commands.sweep.page import sweep_page
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.text import headers, setting_row
 from ldpaudit.commands.sweep.work import sweep
 from ldpaudit.errors import OutputError
+from ldpaudit.options import input_files
+from ldpaudit.reports.json_report import as_json
 from ldpaudit.terminal import progress_on_terminal, say
 
-_SUFFIXES: Final = (".gz", ".parquet", ".pq", ".csv", ".tsv")
 
-
-@dataclass(frozen=True)
-class Places:
-    """Where the result and the page go, as asked for.
-
-    Attributes
-    ----------
-    json, html : Path or None
-    """
-
-    json: Path | None
-    html: Path | None
-
-
-def outputs_of(request: SweepRequest, places: Places) -> Outputs:
-    """Return where to write: as asked for, else into --out, else beside the data."""
-    if places.json is not None or places.html is not None:
-        return Outputs(places.json, places.html)
-    if request.out is not None:
-        return Outputs(request.out / "sweep.json", request.out / "sweep.html")
-    local = "://" not in request.data and not any(mark in request.data for mark in "*?[")
-    folder = Path(request.data).parent if local else Path()
-    stem = request.data.rstrip("/").rsplit("/", 1)[-1]
-    for suffix in _SUFFIXES:
-        stem = stem.removesuffix(suffix)
-    stem = "".join(letter for letter in stem if letter not in "*?[]") or "data"
-    return Outputs(folder / f"{stem}.sweep.json", folder / f"{stem}.sweep.html")
-
-
-def run_sweep(request: SweepRequest, places: Places, *, quiet: bool = False) -> Sweep:
+def run_sweep(request: SweepRequest, outputs: Outputs, *, quiet: bool = False) -> Sweep:
     """Sweep, write the result and the page, and print the answer."""
-    outputs = outputs_of(request, places)
     _check(request, outputs)
     with progress_on_terminal(quiet) as progress:
         found = sweep(request, progress)
@@ -55,7 +22,9 @@ def run_sweep(request: SweepRequest, places: Places, *, quiet: bool = False) -> 
         say(least.sentence())
     if not quiet:
         _print(found)
-    outputs.write(found.stored(), lambda: sweep_page(found))
+    outputs.write(lambda: as_json(found.stored()), lambda: sweep_page(found))
+    if not quiet:
+        outputs.announce()
     return found
 
 
@@ -65,7 +34,7 @@ def _check(request: SweepRequest, outputs: Outputs) -> None:
     if own is not None and own.exists() and not own.is_dir():
         raise OutputError(f"{own.name} is a file; --out needs a folder.")
     if not inside:
-        outputs.check(request.paths())
+        outputs.check(input_files(request))
 
 
 def _print(found: Sweep) -> None:

@@ -11,8 +11,8 @@ from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.formats.locations import locate
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, OutputError
-from ldpaudit.reports import write_whole
 from ldpaudit.reports.json_report import as_json
+from ldpaudit.writing import write_whole
 
 _FORMAT: Final = "ldpaudit-sweep"
 _WHAT: Final = {
@@ -31,7 +31,10 @@ def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dic
     """
     options = {
         name: getattr(request, name)
-        for name in ("label", "labels", "generator", "test_share", "learner", "budget", "repeats")
+        for name in (
+            *("label", "labels", "generator", "test_share", "learner", "budget", "repeats"),
+            *("queries", "neighbors", "metric"),
+        )
     }
     lists = {name: list(getattr(request, name)) for name in ("mechanisms", "drop", "only", "skip")}
     files = {name: _digest(getattr(request, name)) for name in _FILES}

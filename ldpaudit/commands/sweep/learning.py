@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.attacks.models.design_matrix import DesignMatrix
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
+from ldpaudit.device import DeviceName, torch_device
+from ldpaudit.encoding import DesignMatrix
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.renyi.discriminators.discriminator import is_image
@@ -39,7 +40,7 @@ class Learner:
     """
 
     kind: str
-    device: str
+    device: DeviceName
     level: float
     seed: int
 
@@ -49,7 +50,7 @@ class Learner:
 
         if self.kind != "network":
             return None
-        options = NetworkOptions(device=_torch_device(self.device))
+        options = NetworkOptions(device=torch_device(self.device))
         if not _is_image(features):
             return options
         epochs = int(np.clip(_IMAGE_BATCHES * options.batch_size // len(features), 3, 30))
@@ -71,12 +72,6 @@ class Learner:
     def rng(self) -> np.random.Generator:
         """Return where the learner's randomness comes from."""
         return child_generator(self.seed, "sweep", "learner")
-
-
-def _torch_device(name: str) -> str:
-    import torch
-
-    return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
 def score_classifier(

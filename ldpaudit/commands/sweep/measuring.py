@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ldpaudit.audits.interface import DEFAULT_BUDGET, Plan
+from ldpaudit.api import plan_of
 from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.learning import Learner, score_classifier, score_regressor
@@ -89,12 +89,7 @@ def measure(
     request = tables.request
     made = simulate(tables, point, fitted)
     reading = _reading(tables, made.table, made.mechanism, synthetic_pool(tables, point, fitted))
-    plan = Plan(
-        seed=seed_from(child_generator(made.seed, "audit")),
-        threads=request.threads or 1,
-        device=request.device,
-        budget=DEFAULT_BUDGET if request.budget is None else request.budget,
-    )
+    plan = plan_of(request, seed_from(child_generator(made.seed, "audit")), threads=1)
     held_to, beyond = _policy_for(policy, made.mechanism)
     result = run_audit(
         reading.release,

@@ -2,95 +2,132 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from ldpaudit.commands.privatize.request import TAKES, PrivatizeRequest, check_request, option_name
-from ldpaudit.commands.sweep.grid import Grid, Point, all_points
+from ldpaudit.commands.privatize.request import TAKES, PrivatizeRequest, check_request
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms import full_name
-from ldpaudit.mechanisms.numeric.view import NUMERIC_NAMES
+from ldpaudit.options import Argument, Option, PlanOptions, option_name
+
+if TYPE_CHECKING:
+    from ldpaudit.commands.sweep.grid import Grid, Point
 
 UNSWEPT: Final = ("model-based-rr", "gaussian-rr", "channel")
 """Mechanisms that need more than a parameter, labels, a prior or synthetic rows."""
 _NEEDS_ROWS: Final = "double-rr"
 
 
+def _full_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the contract, each once, in order."""
+    from ldpaudit.mechanisms import full_name
+
+    return tuple(dict.fromkeys(full_name(name) for name in names))
+
+
 @dataclass(frozen=True)
-class SweepRequest:
+class GridOptions:
+    """The grid of a sweep, as the command line states it."""
+
+    lambda_: Annotated[str | None, Option("The grid of λ: V1,V2,… or LO:HI:N.")] = None
+    epsilon: Annotated[str | None, Option("The grid of ε in nats, instead of --lambda.")] = None
+
+    def value(self) -> "Grid":
+        """Return the grid.
+
+        Raises
+        ------
+        InputError
+            If there is none or there are two.
+        """
+        from ldpaudit.commands.sweep.grid import parse_grid
+
+        if (self.lambda_ is None) == (self.epsilon is None):
+            raise InputError("A sweep must be given one grid: --lambda or --epsilon.")
+        if self.lambda_ is None:
+            return parse_grid("epsilon", self.epsilon or "")
+        return parse_grid("lambda", self.lambda_)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepRequest(PlanOptions):
     """The options of ``ldpaudit sweep``.
 
     Attributes
     ----------
-    data : str
-        The table with the true labels.
-    label : str
-        Its column.
     mechanisms : tuple of str
         Names of the contract.
-    grid : Grid
     labels, prior, synthetic, generator, generator_data, drop
         As for ``ldpaudit privatize``.
-    test : str or None
-        A table of rows that are not released, on which learners are tested.
-    test_share : float
-        Without it, the share of the data that is held out.
     learner : {"linear", "network"}
         What learns from each release: logistic or ridge regression, or a dense network.
-    policy : Path or None
-    only, skip : tuples of audit ids
-    budget : float or None
-        Seconds for the attacks of each point.
-    repeats : int
-        Draws of every point.
     seed : int or None
         None: derived from the data.
-    threads, processes : int or None
-        Threads of each process (1), and processes at most (as many as processors).
+    processes : int or None
+        None: as many as processors.
     memory : float or None
         GiB for all processes together (three quarters of what is free).
-    device : {"auto", "cpu", "cuda"}
     out : Path or None
         Where every point is kept.
     resume : bool
         Whether ``out`` is continued.
     """
 
-    data: str
-    label: str
-    mechanisms: tuple[str, ...]
-    grid: Grid
-    labels: str | None = None
-    prior: Path | None = None
-    synthetic: str | None = None
-    generator: str | None = None
-    generator_data: str | None = None
-    drop: tuple[str, ...] = ()
-    test: str | None = None
-    test_share: float = 0.2
-    learner: Literal["linear", "network"] = "linear"
-    policy: Path | None = None
-    only: tuple[str, ...] = ()
-    skip: tuple[str, ...] = ()
-    budget: float | None = None
-    repeats: int = 1
-    seed: int | None = None
-    threads: int | None = None
-    processes: int | None = None
-    memory: float | None = None
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    out: Path | None = None
-    resume: bool = False
+    data: Annotated[str, Argument("The table with the true labels: Parquet or CSV.", file=True)]
+    mechanisms: Annotated[
+        tuple[str, ...],
+        Option(
+            "A mechanism, such as rr or double-rr (repeatable).", "--mechanism", read=_full_names
+        ),
+    ]
+    label: Annotated[str, Option("The true label's column.")] = "label"
+    grid: Annotated["Grid", GridOptions]
+    repeats: Annotated[int, Option("Draws of every setting.")] = 1
+    labels: Annotated[str | None, Option("The range of numeric labels, LO:HI or LO:HI:STEP.")] = (
+        None
+    )
+    prior: Annotated[Path | None, Option("A public prior: CSV label,probability.", file=True)] = (
+        None
+    )
+    drop: Annotated[tuple[str, ...], Option("A column that is not released (repeatable).")] = ()
+    synthetic: Annotated[str | None, Option("Synthetic rows with a label column.", file=True)] = (
+        None
+    )
+    generator: Annotated[
+        Literal["gan", "mixture"] | None, Option("What makes synthetic rows instead.")
+    ] = None
+    generator_data: Annotated[
+        str | None,
+        Option("A public labelled table to train it on (default: the private rows).", file=True),
+    ] = None
+    test: Annotated[str | None, Option("Rows with true labels to test learners on.", file=True)] = (
+        None
+    )
+    test_share: Annotated[float, Option("Without --test, the share of the data held out.")] = 0.2
+    learner: Annotated[Literal["linear", "network"], Option("What learns from each release.")] = (
+        "linear"
+    )
+    seed: Annotated[int | None, Option("The seed (default: derived from the data).")] = None
+    processes: Annotated[int | None, Option("Processes at most (default: processors).")] = None
+    threads: Annotated[int | None, Option("Threads of each (default: 1).")] = None
+    memory: Annotated[
+        float | None, Option("GiB for all processes (default: ¾ of what is free).")
+    ] = None
+    out: Annotated[Path | None, Option("The folder that keeps every draw.")] = None
+    resume: Annotated[bool, Option("Go on with the sweep in --out.")] = False
 
     @property
     def numeric(self) -> bool:
         """Whether labels are numbers: learners are then regressors."""
+        from ldpaudit.mechanisms.numeric.view import NUMERIC_NAMES
+
         return self.mechanisms[0] in NUMERIC_NAMES
 
-    def points(self) -> list[Point]:
+    def points(self) -> "list[Point]":
         """Return every simulated release."""
+        from ldpaudit.commands.sweep.grid import all_points
+
         return all_points(self.mechanisms, self.grid, self.repeats)
 
-    def privatized(self, point: Point, seed: int) -> PrivatizeRequest:
+    def privatized(self, point: "Point", seed: int) -> PrivatizeRequest:
         """Return what ``ldpaudit privatize`` would be asked for at a point, as a simulation."""
         takes = TAKES[point.mechanism]
         shared = ("labels", "prior", "synthetic", "generator", "generator_data")
@@ -107,16 +144,6 @@ class SweepRequest:
             seed=seed,
             **options,
         )
-
-    def paths(self) -> tuple[Path | str | None, ...]:
-        """Return every file that is read, so that none of them is written to."""
-        own = (self.data, self.prior, self.synthetic, self.generator_data, self.test, self.policy)
-        return tuple(path for path in own if path is not None)
-
-
-def full_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the contract, each once, in order."""
-    return tuple(dict.fromkeys(full_name(name) for name in names))
 
 
 def check_sweep(request: SweepRequest) -> None:
@@ -137,6 +164,8 @@ def check_sweep(request: SweepRequest) -> None:
 
 
 def _check_mechanisms(request: SweepRequest) -> None:
+    from ldpaudit.mechanisms.numeric.view import NUMERIC_NAMES
+
     if not request.mechanisms:
         raise InputError("A sweep must be given at least one mechanism: --mechanism NAME.")
     able = sorted(set(TAKES) - set(UNSWEPT))
@@ -164,7 +193,9 @@ def _check_options(request: SweepRequest) -> None:
         if getattr(request, field) is not None and not any(
             field in TAKES[name] for name in request.mechanisms
         ):
-            raise InputError(f"{option_name(field)} does not belong to any of the mechanisms.")
+            raise InputError(
+                f"{option_name(request, field)} does not belong to any of the mechanisms."
+            )
     given = request.synthetic is not None or request.generator is not None
     if _NEEDS_ROWS in request.mechanisms and not given:
         raise InputError(
@@ -180,15 +211,12 @@ def _check_options(request: SweepRequest) -> None:
 def _check_numbers(request: SweepRequest) -> None:
     if not 0 < request.test_share < 1:
         raise InputError(f"--test-share must lie in (0, 1). Got {request.test_share:g} instead.")
-    for name in ("repeats", "threads", "processes"):
+    request.check()
+    for name in ("repeats", "processes"):
         value = getattr(request, name)
         if value is not None and value < 1:
             raise InputError(f"--{name} must be at least 1. Got {value} instead.")
     if request.seed is not None and request.seed < 0:
         raise InputError("--seed must not be negative.")
-    for name in ("memory", "budget"):
-        value = getattr(request, name)
-        if value is not None and not value >= 0:
-            raise InputError(f"--{name} must not be negative. Got {value:g} instead.")
-    if request.memory == 0:
-        raise InputError("--memory must be above 0 GiB.")
+    if request.memory is not None and not request.memory > 0:
+        raise InputError(f"--memory must be above 0 GiB. Got {request.memory:g} instead.")

@@ -4,15 +4,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldpaudit.api import available_threads
+from ldpaudit.commands.processes import Answer, Processes, default_cap
 from ldpaudit.commands.sweep.folder import SweepFolder
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.least_noise import least_noise
 from ldpaudit.commands.sweep.outcome import Sweep
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.summary import Setting, setting_of
-from ldpaudit.commands.sweep.workers.memory import default_cap
-from ldpaudit.commands.sweep.workers.pool import Pool, pool
-from ldpaudit.commands.sweep.workers.tasks import Answer, Setup, Task
+from ldpaudit.commands.sweep.workbench import PREPARE, Setup, Task
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.progress import Progress
 
@@ -58,14 +57,23 @@ class SweepRun:
         """Do what is left."""
         if not self._left() and "reference" in self.shared:
             return
-        processes = self.request.processes or available_threads()
-        cap = self.request.memory or default_cap()
+        processes = Processes(
+            PREPARE,
+            setup,
+            most=self.request.processes or available_threads(),
+            threads=self.request.threads or 1,
+            gib=self.request.memory or default_cap(),
+        )
         try:
-            with pool(setup, processes, cap) as workers:
-                self._fit_generator(workers)
-                workers.run(self._tasks(), self._listen)
+            with processes:
+                self._fit_generator(processes)
+                self._do(processes, self._tasks())
         except KeyboardInterrupt:
             raise LdpAuditError(self._interrupted()) from None
+
+    def _do(self, processes: Processes, tasks: list[Task]) -> None:
+        for number, answer in processes.run(tasks):
+            self._listen(tasks[number], answer)
 
     def _tasks(self) -> list[Task]:
         """Return what is left, a point first: its memory tells how many processes there may be."""
@@ -78,13 +86,13 @@ class SweepRun:
         points = self.request.points()
         return [p for p in points if p not in self.done and p not in self.failed]
 
-    def _fit_generator(self, workers: Pool) -> None:
+    def _fit_generator(self, processes: Processes) -> None:
         needing = [p for p in self._left() if self.request.privatized(p, 0).generator is not None]
         ready = "generator" in self.shared and self.folder.generator.is_file()
         if not needing or ready:
             return
         self.progress.step(f"fitting the generator {self.request.generator}")
-        workers.run(["generator"], self._listen)
+        self._do(processes, ["generator"])
         if "generator" not in self.shared:
             self.failed |= dict.fromkeys(needing, self._generator_failure)
 

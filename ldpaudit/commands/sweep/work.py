@@ -6,6 +6,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
+from ldpaudit.api import policy_of
 from ldpaudit.commands.privatize.labels.hidden_copies import HiddenCopies
 from ldpaudit.commands.sweep.folder import SweepFolder, manifest
 from ldpaudit.commands.sweep.outcome import Sweep
@@ -13,10 +14,10 @@ from ldpaudit.commands.sweep.request import SweepRequest, check_sweep
 from ldpaudit.commands.sweep.run import SweepRun
 from ldpaudit.commands.sweep.simulation import mechanism_at
 from ldpaudit.commands.sweep.tables import SweepTables, read_tables
-from ldpaudit.commands.sweep.workers.tasks import Setup
-from ldpaudit.errors import InputError, PolicyError
-from ldpaudit.pipeline import available_audits
-from ldpaudit.policy import Policy, default_policy, load_policy
+from ldpaudit.commands.sweep.workbench import Setup
+from ldpaudit.errors import PolicyError
+from ldpaudit.pipeline import chosen_audits
+from ldpaudit.policy import Policy, default_policy
 from ldpaudit.progress import NoProgress, Progress
 
 _NOTHING_UNCHANGED: Final = "dummy-features-rr"
@@ -54,14 +55,9 @@ def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
 
 
 def _policy(request: SweepRequest) -> Policy | None:
-    known = available_audits()
-    for name in (*request.only, *request.skip):
-        if name not in known:
-            raise InputError(f"There is no audit {name!r}; choose from {', '.join(known)}.")
-    if request.policy is None:
-        return None
-    policy = load_policy(request.policy)
-    claimed = None if policy.claim is None else policy.claim.mechanism
+    chosen_audits(request.only, request.skip)
+    policy = policy_of(request)
+    claimed = None if policy is None or policy.claim is None else policy.claim.mechanism
     if claimed is not None and set(request.mechanisms) != {claimed}:
         raise PolicyError(
             f"The policy claims the mechanism {claimed!r}; leave it out of [claim] to compare "

@@ -16,8 +16,8 @@ from ldpaudit.estimators.epsilon.bounds import (
     EpsilonBound,
     accuracy_bound,
     epsilon_of_accuracy,
-    mean_lower,
 )
+from ldpaudit.estimators.intervals.binomial import trials_lower
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 # Nine equally likely values of a standard normal variable: a bound that collapses when the
@@ -92,7 +92,7 @@ def expected_bound(correct: FloatArray, sizes: FloatArray, alpha: float) -> Floa
     outcome = np.clip(
         np.floor(correct[..., None] + spread[..., None] * _NODES + 0.5), 0, n[..., None]
     )
-    level = mean_lower(outcome, n[..., None], alpha)
+    level = trials_lower(outcome, n[..., None], alpha)
     shape = (*level.shape, np.shape(sizes)[-1])
     wide = np.broadcast_to(np.asarray(sizes, dtype=np.float64)[..., None, :], shape)
     return np.asarray(epsilon_of_accuracy(level, wide).mean(axis=-1))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.stats import binom
 
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, trials_lower, trials_upper
 from ldpaudit.release import FloatArray, IndexArray
 
 _ROUNDING = 1e-12
@@ -55,27 +55,6 @@ def smallest_positive(*counts: Any) -> int:
     flat = np.concatenate([np.ravel(np.asarray(c)) for c in counts])
     positive = flat[flat > 0]
     return int(positive.min()) if positive.size else 0
-
-
-def mean_lower(count: Any, n: Any, alpha: float) -> FloatArray:
-    """Return the lower bound of a mean success probability over rows that may differ.
-
-    Clopper–Pearson's bound ℓ at level 1 − alpha, one-sided, and 0 where count < nℓ + 1. From there
-    on a sum of independent Bernoulli variables with mean n·ℓ has a lighter upper tail than the
-    binomial, so the bound holds for the mean of unequal probabilities.
-
-    References
-    ----------
-    Hoeffding (1956), On the distribution of the number of successes in independent trials,
-    Theorem 4.
-    """
-    level = clopper_pearson_lower(count, n, alpha)
-    return np.where(np.asarray(count) >= np.asarray(n) * level + 1, level, 0.0)
-
-
-def mean_upper(count: Any, n: Any, alpha: float) -> FloatArray:
-    """Return the upper bound of a mean success probability, as :func:`mean_lower`."""
-    return 1.0 - mean_lower(np.asarray(n) - np.asarray(count), n, alpha)
 
 
 def epsilon_of_accuracy(accuracy: FloatArray, sizes: npt.NDArray[Any]) -> FloatArray:
@@ -131,7 +110,7 @@ def accuracy_bound(
     The guess is any function of the released label that was fixed beforehand. Given the true
     labels the number of right guesses is a sum of independent Bernoulli variables whose mean is at
     most the optimum of :func:`epsilon_of_accuracy`; its upper tail is at most a binomial's
-    (:func:`mean_lower`). For equal class sizes it is the one-run bound log((k − 1)ℓ/(1 − ℓ)), for
+    (:func:`trials_lower`). For equal class sizes it is the one-run bound log((k − 1)ℓ/(1 − ℓ)), for
     unequal ones it is what remains true of it: nothing follows from an accuracy that a constant
     guess reaches.
 
@@ -147,7 +126,7 @@ def accuracy_bound(
     n = int(np.sum(sizes))
     if n == 0:
         return EpsilonBound(0.0, alpha, 0, method, 0)
-    level = mean_lower(correct, n, alpha)
+    level = trials_lower(correct, n, alpha)
     epsilon = float(epsilon_of_accuracy(level, np.asarray(sizes)))
     return EpsilonBound(epsilon, alpha, n, method, smallest_positive(correct, n - correct))
 
@@ -190,7 +169,7 @@ def one_run_bound(
         return EpsilonBound(0.0, alpha, guesses, "one-run", cell)
     if delta == 0:
         # A float is let through so that expected counts can be tabulated.
-        level = float(clopper_pearson_lower(correct, guesses, alpha))  # type: ignore[arg-type]
+        level = float(clopper_pearson_lower(correct, guesses, alpha))
         epsilon = math.log((k - 1) * level / (1 - level)) if level > 0 else 0.0
         return EpsilonBound(max(epsilon, 0.0), alpha, guesses, "one-run", cell)
     if k != 2 or candidates is None:
@@ -276,7 +255,7 @@ def _one_versus_rest_ratios(table: CountTable, alpha: float) -> float:
 
 def _entry_bounds(table: CountTable, tail: float) -> tuple[FloatArray, FloatArray]:
     totals = table.sum(axis=1, keepdims=True)
-    return mean_lower(table, totals, tail), mean_upper(table, totals, tail)
+    return trials_lower(table, totals, tail), trials_upper(table, totals, tail)
 
 
 def _log_ratio(low: FloatArray, high: FloatArray) -> float:

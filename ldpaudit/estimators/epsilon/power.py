@@ -16,9 +16,10 @@ from scipy.signal import fftconvolve
 from scipy.stats import binom
 
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.epsilon.bounds import largest_accuracy, mean_upper
+from ldpaudit.estimators.epsilon.bounds import largest_accuracy
 from ldpaudit.estimators.epsilon.release_only.bound import GroupTest
 from ldpaudit.estimators.epsilon.strongest import BoundDesign
+from ldpaudit.estimators.intervals.binomial import trials_upper
 from ldpaudit.estimators.intervals.odds_ratio import upper_tail_probability
 from ldpaudit.mechanisms import RandomizedResponse, lambda_of_epsilon
 from ldpaudit.mechanisms.channel import Channel
@@ -156,7 +157,7 @@ def _two_sided_power(
         SumOfBinomials(sizes[plan.groups == g], success[plan.groups == g]) for g in (0, 1)
     )
     found, weights = negative.window(_NODES)
-    high = mean_upper(found, int(negative.trials.sum()), alpha / 2)
+    high = trials_upper(found, int(negative.trials.sum()), alpha / 2)
     needed = np.minimum(math.exp(limit) * high, 1 - math.exp(-limit) * (1 - high))
     n = int(positive.trials.sum())
     least = np.where(needed < 1, least_count(n, needed, alpha / 2), n + 1)

@@ -197,17 +197,6 @@ def epsilon_evidence(
     return None if design is None else gather_evidence(counts, design, rng)
 
 
-def strongest_bound(
-    counts: CountTable, alpha: float, channel: FloatArray | None, rng: np.random.Generator
-) -> BestBound:
-    """Return the strongest lower bound of ε at level 1 − alpha; as :func:`epsilon_evidence`."""
-    evidence = epsilon_evidence(counts, channel, rng)
-    if evidence is None:
-        nothing = EpsilonBound(0.0, alpha, int(np.sum(counts)), "none", 0)
-        return BestBound(nothing, {}, {})
-    return evidence.report(alpha)
-
-
 def _split_pilot(counts: CountTable, rng: np.random.Generator) -> tuple[IndexArray, FloatArray]:
     sizes = class_counts(counts)
     pilot = np.stack(

@@ -7,13 +7,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from ldpaudit.estimators.epsilon.accuracy_design import collapses
-from ldpaudit.estimators.epsilon.bounds import (
-    CountTable,
-    EpsilonBound,
-    mean_lower,
-    mean_upper,
-    smallest_positive,
-)
+from ldpaudit.estimators.epsilon.bounds import CountTable, EpsilonBound, smallest_positive
+from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 _NODES = ndtri((np.arange(7) + 0.5) / 7)
@@ -48,8 +43,8 @@ class TwoSidedPlan:
         sizes = np.asarray(counts).sum(axis=1)
         found = [int(hits[self.groups == g].sum()) for g in (0, 1)]
         total = [int(sizes[self.groups == g].sum()) for g in (0, 1)]
-        low = float(mean_lower(found[1], total[1], alpha / 2))
-        high = float(mean_upper(found[0], total[0], alpha / 2))
+        low = float(trials_lower(found[1], total[1], alpha / 2))
+        high = float(trials_upper(found[0], total[0], alpha / 2))
         cell = smallest_positive(found, np.subtract(total, found))
         epsilon = max(_log_ratio(low, high), _log_ratio(1 - high, 1 - low), 0.0)
         return EpsilonBound(epsilon, alpha, sum(total), "two-sided", cell)
@@ -83,8 +78,8 @@ def _expected_bound(
         spread = math.sqrt(max(mean * (1 - mean / n), 0.0)) * _NODES
         counts.append((np.clip(np.floor(mean + spread + 0.5), 0, n), n))
     (negative, n0), (positive, n1) = counts
-    low = mean_lower(positive, n1, alpha / 2)[:, None]
-    high = mean_upper(negative, n0, alpha / 2)[None, :]
+    low = trials_lower(positive, n1, alpha / 2)[:, None]
+    high = trials_upper(negative, n0, alpha / 2)[None, :]
     with np.errstate(divide="ignore"):
         ratio = np.maximum(np.log(low) - np.log(high), np.log1p(-high) - np.log1p(-low))
     return float(np.maximum(ratio, 0.0).mean())

@@ -1,14 +1,16 @@
 """Clopper–Pearson bounds: the counts are the primary datum, an interval is a function of them."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
 from ldpaudit.release import FloatArray
 
-Counts = int | npt.NDArray[np.integer[Any]]
+_EVERY_COUNT = 0.25
+"""Up to this level Hoeffding's theorem covers every count of two or more."""
+
+Counts = npt.ArrayLike
+"""Whole numbers, of any type."""
 
 
 def clopper_pearson_lower(count: Counts, n: Counts, alpha: float) -> FloatArray:
@@ -56,23 +58,26 @@ def trials_lower(count: Counts, n: Counts, alpha: float) -> FloatArray:
     The trials may have chances of their own, as guesses have given what is released. A sum of such
     trials is less dispersed than a binomial one of the same mean (Hoeffding 1956, Theorem 5), so
     Clopper–Pearson's bound holds but for one success: a single trial may hold the whole mean, and
-    P(a success) ≤ n·mean gives α/n there, less by a share of α/2.
+    P(a success) ≤ n·mean gives α/n there, less by a share of α/2. Above a level of 1/4 the bound ℓ
+    holds where count ≥ nℓ + 1 (Theorem 4), and is 0 elsewhere.
 
     Parameters
     ----------
     count, n
         As for :func:`clopper_pearson_lower`.
     alpha : float
-        One-sided error probability in (0, 1/4].
+        One-sided error probability in (0, 1).
 
     References
     ----------
     Hoeffding (1956), On the distribution of the number of successes in independent trials,
     Annals of Mathematical Statistics 27(3).
     """
+    successes, trials = np.asarray(count), np.asarray(n)
     bound = clopper_pearson_lower(count, n, alpha)
-    one = np.asarray(count) == 1
-    return np.asarray(np.where(one, alpha / np.maximum(np.asarray(n), 1), bound))
+    if alpha > _EVERY_COUNT:
+        bound = np.where(successes >= trials * bound + 1, bound, 0.0)
+    return np.asarray(np.where(successes == 1, alpha / np.maximum(trials, 1), bound))
 
 
 def trials_upper(count: Counts, n: Counts, alpha: float) -> FloatArray:

@@ -26,25 +26,6 @@ _BLOCK: Final = 1 << 21
 _FARTHEST: Final = 64.0
 
 
-def poisson_binomial_pmf(probabilities: FloatArray) -> FloatArray:
-    """Return P(S = s) of a sum S of independent coins.
-
-    Parameters
-    ----------
-    probabilities : float64 array of shape (n,)
-        In [0, 1].
-
-    Returns
-    -------
-    float64 array of shape (n + 1,)
-    """
-    pmf = np.ones(1)
-    for p in np.asarray(probabilities, dtype=np.float64):
-        padded = np.pad(pmf, 1)
-        pmf = (1 - p) * padded[1:] + p * padded[:-1]
-    return pmf
-
-
 @dataclass(frozen=True)
 class ShiftedCoins:
     """Coins by the log-odds of their priors, all shifted by one number.

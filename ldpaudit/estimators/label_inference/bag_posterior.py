@@ -133,12 +133,3 @@ def log_odds_shift(priors: FloatArray, posterior: FloatArray) -> FloatArray:
     """
     with np.errstate(divide="ignore"):
         return np.asarray(np.abs(logit(posterior) - logit(np.clip(priors, _FLOOR, 1 - _FLOOR))))
-
-
-def certain_probability(priors: FloatArray) -> float:
-    """Return the probability that a bag's labels are all alike: ∏p_i + ∏(1 − p_i).
-
-    Without noise the released sum then states every label, and the multiplicative advantage is
-    infinite.
-    """
-    return float(np.prod(priors) + np.prod(1 - np.asarray(priors)))

@@ -8,8 +8,8 @@ References
 ----------
 Busa-Fekete, Muñoz Medina, Syed, Vassilvitskii (2023), "Label differential privacy and private
 training data release", section 6 and appendix D. Two statements are corrected here: the first
-denominator of Eq. (2) is P(z | 1 − y), and H is symmetric around 1/2 only when p₊ = 1/2, so its
-branches meet at :attr:`BinaryLoss.minimizer`, not at 1/2.
+denominator of Eq. (2) is P(z | 1 − y), and H is symmetric around 1/2 only when p₊ = 1/2, so it is
+least at :attr:`BinaryLoss.minimizer`, not at 1/2.
 """
 
 import math
@@ -24,8 +24,6 @@ from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray, IntArray
 
 _BATCH_CELLS = 4_000_000
-_FARTHEST = 700.0
-"""Log-odds beyond which a double is 0 or 1."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +70,6 @@ class BinaryLoss:
         features = (2 * z - 1) * (logit(z) - logit(self.prior))
         return np.where(inner, features + z * self.forward + (1 - z) * self.backward, np.inf)
 
-    def curvature(self, posterior: FloatArray) -> FloatArray:
-        """Return H″(z) = 1/(z(1 − z))², which is positive: H is convex whatever the channel."""
-        z = np.asarray(posterior, dtype=np.float64)
-        return np.asarray(1 / (z * (1 - z)) ** 2)
-
     @cached_property
     def minimizer(self) -> float:
         """z*, where H is least: between 1/2 and p₊ when a = b.
@@ -92,37 +85,6 @@ class BinaryLoss:
 
         reach = math.asinh(abs(tilt) / 2) + 1
         return float(expit(brentq(slope, -reach, reach, xtol=1e-14)))
-
-    @cached_property
-    def minimum(self) -> float:
-        """The least averaged loss, H(z*)."""
-        return float(self.value(np.array(self.minimizer)))
-
-    def lower_branch(self, loss: float) -> float:
-        """Return H₀⁻¹(τ): the largest z ≤ z* with H(z) ≥ τ; z* where τ ≤ H(z*)."""
-        return self._branch(loss, -1)
-
-    def upper_branch(self, loss: float) -> float:
-        """Return H₁⁻¹(τ): the least z ≥ z* with H(z) ≥ τ; z* where τ ≤ H(z*)."""
-        return self._branch(loss, 1)
-
-    def _branch(self, loss: float, side: int) -> float:
-        if loss <= self.minimum:
-            return self.minimizer
-        t = float(logit(self.minimizer))
-
-        def excess(distance: float) -> float:
-            return float(self._at_log_odds(t + side * distance)) - loss
-
-        far = 1.0
-        while excess(far) < 0 and far < _FARTHEST:
-            far *= 2
-        return float(expit(t + side * brentq(excess, 0.0, far, xtol=1e-13)))
-
-    def _at_log_odds(self, t: float) -> float:
-        z = float(expit(t))
-        features = math.tanh(t / 2) * (t - float(logit(self.prior)))
-        return features + z * self.forward + (1 - z) * self.backward
 
 
 def mean_loss(posterior: FloatArray, prior: FloatArray, channel: FloatArray | None) -> FloatArray:

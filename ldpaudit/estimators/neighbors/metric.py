@@ -10,14 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ldpaudit.encoding import DesignMatrix, LevelsInAll, Limits
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.neighbors.columns import (
-    STANDARD_DEVIATIONS,
-    CategoricalCoder,
-    NumericCoder,
-    fit_categorical,
-    fit_numeric,
-)
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray
 
@@ -28,6 +22,18 @@ LEARNED_DESCRIPTION = (
     "index rows nor queries"
 )
 
+STANDARD_DEVIATIONS = 5.0
+"""Standardised values are cut at ± this, so that one odd value does not outweigh all columns."""
+MAX_LEVELS = 256
+"""More levels than these, over all categorical columns, are merged, the rarest first."""
+LEAST_SHARE = 0.0005
+"""Where levels are merged at all, those on a smaller share of the rows are among them."""
+
+_LEVELS = LevelsInAll(MAX_LEVELS, LEAST_SHARE)
+_LIMITS = {
+    "l2": Limits(_LEVELS, STANDARD_DEVIATIONS, single=True),
+    "raw": Limits(_LEVELS, single=True, standardise=False),
+}
 _FIT_ROWS = 200_000
 _CELLS_AT_ONCE = 16_000_000
 _LEAST_PROBABILITY = 1e-6
@@ -39,16 +45,15 @@ class ColumnMetric:
 
     Attributes
     ----------
-    numeric, categorical : NumericCoder, CategoricalCoder
-        Turn columns into coordinates.
+    design : DesignMatrix
+        Turns columns into coordinates.
     components : fitted sklearn.decomposition.PCA or None
         The projection, None where the coordinates are few.
     description : str
         What was done to the columns, in words for the report.
     """
 
-    numeric: NumericCoder
-    categorical: CategoricalCoder
+    design: DesignMatrix
     components: Any
     description: str
 
@@ -56,7 +61,7 @@ class ColumnMetric:
     def dimensions(self) -> int:
         """The width of the points."""
         if self.components is None:
-            return self.numeric.width + self.categorical.width
+            return self.design.width
         return int(self.components.n_components_)
 
     def transform(self, table: FeatureTable) -> Float32Array:
@@ -65,10 +70,10 @@ class ColumnMetric:
         Works in batches of rows: no further copy of the whole table is made.
         """
         points = np.empty((len(table), self.dimensions), dtype=np.float32)
-        batch = _batch_rows(self.numeric.width + self.categorical.width)
+        batch = _batch_rows(self.design.width)
         for start in range(0, len(table), batch):
             rows = np.arange(start, min(start + batch, len(table)))
-            coded = _coded(table.take(rows), self.numeric, self.categorical)
+            coded = self.design.transform(table.take(rows))
             points[rows] = coded if self.components is None else self.components.transform(coded)
         return points
 
@@ -118,20 +123,19 @@ def fit_metric(
     """
     chosen = np.arange(len(table)) if rows is None else np.asarray(rows)
     sample = table.take(_thinned(chosen, _FIT_ROWS, rng))
-    numeric = fit_numeric(sample.numeric, standardise=name == "l2")
-    categorical = fit_categorical(sample.categorical, sample.cardinalities)
-    if numeric.width + categorical.width == 0:
+    design = DesignMatrix.fit(sample, _LIMITS[name])
+    if design.width == 0:
         raise InputError(f"No feature column tells rows apart in the metric '{name}'.")
-    words = _described(name, numeric, categorical)
-    if numeric.width + categorical.width <= max_dimensions:
-        return ColumnMetric(numeric, categorical, None, words)
-    components = _fitted_components(sample, numeric, categorical, max_dimensions, rng)
+    words = _described(name, design)
+    if design.width <= max_dimensions:
+        return ColumnMetric(design, None, words)
+    components = _fitted_components(sample, design, max_dimensions, rng)
     share = float(components.explained_variance_ratio_.sum())
     words += (
         f", projected on the first {components.n_components_} principal components "
         f"({100 * share:.0f} % of the variance)"
     )
-    return ColumnMetric(numeric, categorical, components, words)
+    return ColumnMetric(design, components, words)
 
 
 def score_space(posterior: FloatArray) -> Float32Array:
@@ -163,16 +167,6 @@ def score_space(posterior: FloatArray) -> Float32Array:
     return np.asarray(logs @ helmert(posterior.shape[1]).T, dtype=np.float32)
 
 
-def one_versus_rest_score(posterior: FloatArray, label: int) -> Float32Array:
-    """Return the log-odds of one class against all others, float32 of shape (n, 1).
-
-    In one coordinate the search is exact, and nothing but this class's probability decides who
-    is near. The same split of rows as for :func:`score_space`.
-    """
-    yes = np.clip(posterior[:, label], _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
-    return np.asarray(np.log(yes) - np.log1p(-yes), dtype=np.float32)[:, None]
-
-
 def _batch_rows(width: int) -> int:
     return max(1, _CELLS_AT_ONCE // max(1, width))
 
@@ -184,42 +178,29 @@ def _thinned(rows: IndexArray, most: int, rng: np.random.Generator) -> IndexArra
     return np.sort(rng.choice(rows, most, replace=False))
 
 
-def _coded(
-    table: FeatureTable, numeric: NumericCoder, categorical: CategoricalCoder
-) -> Float32Array:
-    points = np.empty((len(table), numeric.width + categorical.width), dtype=np.float32)
-    numeric.write(table.numeric, points[:, : numeric.width])
-    categorical.write(table.categorical, points[:, numeric.width :])
-    return points
-
-
 def _fitted_components(
-    sample: FeatureTable,
-    numeric: NumericCoder,
-    categorical: CategoricalCoder,
-    dimensions: int,
-    rng: np.random.Generator,
+    sample: FeatureTable, design: DesignMatrix, dimensions: int, rng: np.random.Generator
 ) -> Any:
     """Return principal components fitted on as many rows as fit into one batch."""
     from sklearn.decomposition import PCA
 
-    most = _batch_rows(numeric.width + categorical.width)
-    coded = _coded(sample.take(_thinned(np.arange(len(sample)), most, rng)), numeric, categorical)
+    rows = _thinned(np.arange(len(sample)), _batch_rows(design.width), rng)
+    coded = design.transform(sample.take(rows))
     return PCA(min(dimensions, *coded.shape), random_state=integer_seed(rng)).fit(coded)
 
 
-def _described(name: MetricName, numeric: NumericCoder, categorical: CategoricalCoder) -> str:
-    """Return what the coders do, in words."""
+def _described(name: MetricName, design: DesignMatrix) -> str:
+    """Return what the metric makes of the columns, in words."""
     words = "L2 distance"
-    if len(numeric.columns):
+    if len(design.columns):
         scaled = f"in standard deviations (cut at ± {STANDARD_DEVIATIONS:g})"
         words += (
-            f", {len(numeric.columns)} numeric columns {'as they are' if name == 'raw' else scaled}"
+            f", {len(design.columns)} numeric columns {'as they are' if name == 'raw' else scaled}"
         )
-    if len(numeric.flagged):
-        words += f", {len(numeric.flagged)} of them with a mark for missing values"
-    if categorical.width:
-        words += f", categorical columns as {categorical.width} 0/1 coordinates"
-    if categorical.merged:
-        words += f" ({categorical.merged} rare levels merged within their columns)"
+    if len(design.marked):
+        words += f", {len(design.marked)} of them with a mark for missing values"
+    if design.indicators:
+        words += f", categorical columns as {design.indicators} 0/1 coordinates"
+    if design.merged:
+        words += f" ({design.merged} rare levels merged within their columns)"
     return words

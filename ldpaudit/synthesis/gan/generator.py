@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import pyarrow as pa
 
+from ldpaudit.device import DeviceName, torch_device
 from ldpaudit.errors import InputError
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import integer_seed
@@ -17,7 +18,6 @@ from ldpaudit.synthesis.codecs.table import TableCodec
 from ldpaudit.synthesis.gan.batches import check_class_sizes, held_out_rows, small_class_warning
 from ldpaudit.synthesis.interface import (
     VERSION,
-    DeviceName,
     TrainedOn,
     check_labels,
     check_training_set,
@@ -106,7 +106,7 @@ class ConditionalGan:
         """
         from ldpaudit.synthesis.closeness import SlicedDistance
         from ldpaudit.synthesis.gan.adversarial import train
-        from ldpaudit.synthesis.gan.building import build_networks, torch_device
+        from ldpaudit.synthesis.gan.building import build_networks
 
         codes = check_training_set(table, labels, classes)
         check_class_sizes(codes, classes)

@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 import ldpaudit
-from ldpaudit.commands.run.work import Request, audit_release, report_paths
+from ldpaudit.commands.outputs import Outputs
+from ldpaudit.commands.run.request import RunRequest
+from ldpaudit.commands.run.work import audit_release
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 
@@ -29,10 +31,10 @@ def test_slices_and_the_public_model_reach_the_report(tmp_path):
     frame.to_parquet(release)
     pd.DataFrame({"label": truth}).to_parquet(secret)
     pd.DataFrame(public, columns=["no", "yes"]).to_parquet(model)
-    request = Request(
-        str(release),
+    request = RunRequest(
+        release=str(release),
         truth=str(secret),
-        claim=ldpaudit.release.Declaration(
+        mechanism=ldpaudit.release.Declaration(
             "model-based-rr", {"classes": ["no", "yes"], "lambda": 0.5, "floor": 0.0}, "options"
         ),
         only=("label-inference",),
@@ -40,7 +42,7 @@ def test_slices_and_the_public_model_reach_the_report(tmp_path):
         budget=1.0,
         public_posterior=str(model),
     )
-    paths = report_paths(str(release), None, None)
+    paths = Outputs.beside(str(release), "audit", None, None)
     audit_release(request, paths, quiet=True)
     found = {e["id"]: e for e in json.loads(paths.json.read_text())["estimates"]}
     assert "attack.bayes.accuracy" in found

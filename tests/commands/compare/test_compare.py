@@ -56,7 +56,7 @@ def done(files: Files, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, C
     from ldpaudit.reports.pages.comparison import comparison_json, render_comparison
 
     request = CompareRequest(
-        (str(files.rr), str(files.double)),
+        inputs=(str(files.rr), str(files.double)),
         truth=str(files.truth),
         test=str(files.test),
         synthetic=(str(files.synthetic),),

@@ -48,7 +48,7 @@ def test_less_noise_is_learnt_from_better_and_attacked_better(tmp_path: Path) ->
         released(frame, 40.0, tmp_path / "forty.parquet", rng),
     )
     request = CompareRequest(
-        names,
+        inputs=names,
         truth=str(tmp_path / "truth.parquet"),
         test=str(tmp_path / "test.parquet"),
         only=("mechanism", "numeric-inference"),

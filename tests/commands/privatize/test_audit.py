@@ -12,7 +12,8 @@ from commands.privatize.conftest import frame
 
 import ldpaudit
 from ldpaudit import cli
-from ldpaudit.commands.privatize import PrivatizeRequest, privatize
+from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.release import Declaration

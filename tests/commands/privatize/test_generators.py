@@ -12,8 +12,9 @@ import pytest
 from commands.privatize.conftest import Command, declared_json, frame
 from commands.privatize.test_bad_input import refused
 
-from ldpaudit.commands.privatize import PrivatizeRequest, privatize
 from ldpaudit.commands.privatize.features.generated_rows import GeneratedRows
+from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.errors import GeneratorDivergedError
 from ldpaudit.mechanisms.exact_sampling import bit_source
 from ldpaudit.mechanisms.response.double_rr import DoubleRR

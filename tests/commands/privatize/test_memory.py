@@ -12,7 +12,8 @@ import pytest
 PEAK = """
 import re, sys
 from pathlib import Path
-from ldpaudit.commands.privatize import PrivatizeRequest, privatize
+from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.work import privatize
 output = Path(sys.argv[1]).with_suffix(".released.parquet")
 privatize(PrivatizeRequest(sys.argv[1], output, "randomized-response", epsilon=1.0))
 status = Path("/proc/self/status").read_text()

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from commands.privatize.conftest import ROWS, Command, declared, frame
 
-from ldpaudit.commands.privatize import PrivatizeRequest, privatize
-from ldpaudit.commands.privatize.request import TAKES
+from ldpaudit.commands.privatize.request import TAKES, PrivatizeRequest
+from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.mechanisms import from_declaration
 
 GRID = ("--labels", "0:10:1")

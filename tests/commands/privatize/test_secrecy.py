@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from commands.privatize.conftest import Command, declared_json, frame
 
-from ldpaudit.commands.privatize import PrivatizeRequest, privatize
+from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.datasets import read_release
 
 RR: dict[str, Any] = {"mechanism": "randomized-response", "epsilon": 1.0}

@@ -13,7 +13,8 @@ from commands.privatize.test_bad_input import refused
 
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.work import compare
-from ldpaudit.commands.privatize import PrivatizeRequest, privatize
+from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.errors import OutputError
 
 DOUBLE: dict[str, Any] = {"mechanism": "double-rr", "noise": 0.4, "generator": "mixture"}
@@ -138,7 +139,7 @@ def test_compare_trains_with_the_sample(suffix: str, data: Path) -> None:
     privatize(PrivatizeRequest(str(data), plain, "randomized-response", **options))
     comparison = compare(
         CompareRequest(
-            (str(plain), str(double)),
+            inputs=(str(plain), str(double)),
             truth=str(data),
             test=str(test),
             synthetic=(str(data.with_name(f"sample.{suffix}")),),

@@ -12,8 +12,7 @@ import pytest
 from ldpaudit import cli
 from ldpaudit.commands.sweep.grid import parse_grid
 from ldpaudit.commands.sweep.request import SweepRequest
-from ldpaudit.commands.sweep.workers.tasks import Setup
-from ldpaudit.commands.sweep.workers.worker import Workbench
+from ldpaudit.commands.sweep.workbench import Setup, Workbench
 
 Command = Callable[..., tuple[int, str]]
 ROWS = 1000
@@ -55,7 +54,7 @@ def asked(data: Path, *mechanisms: str, **options: Any) -> SweepRequest:
     parameter, text = options.pop("grid", ("lambda", "0.3"))
     defaults: dict[str, Any] = {"label": "label", "only": FAST, "budget": 0.1, "seed": 7}
     return SweepRequest(
-        str(data),
+        data=str(data),
         mechanisms=mechanisms,
         grid=parse_grid(parameter, text),
         **defaults | options,

@@ -123,15 +123,16 @@ def test_a_generator_that_diverges_fails_its_points_only(
     data: Path, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Played in this process: the pool is a workbench, the generator's training always fails."""
-    from ldpaudit.commands.sweep import under_way
-    from ldpaudit.commands.sweep.workers.worker import Workbench, answer
+    from ldpaudit.commands.processes import attempt
+    from ldpaudit.commands.sweep import run as under_way
+    from ldpaudit.commands.sweep.workbench import Workbench
     from ldpaudit.synthesis.mixture import ClassMixtures
 
     def diverge(*_args: Any, **_options: Any) -> None:
         raise GeneratorDivergedError("Training the generator failed after 3 steps.")
 
     class Here:
-        def __init__(self, setup: Any, _processes: int, _cap: float) -> None:
+        def __init__(self, _prepare: str, setup: Any, **_limits: Any) -> None:
             self.bench = Workbench(setup)
 
         def __enter__(self) -> "Here":
@@ -140,12 +141,12 @@ def test_a_generator_that_diverges_fails_its_points_only(
         def __exit__(self, *_error: object) -> None:
             pass
 
-        def run(self, tasks: Any, listen: Any) -> None:
-            for task in tasks:
-                listen(task, answer(self.bench, task))
+        def run(self, tasks: Any) -> Any:
+            for number, task in enumerate(tasks):
+                yield number, attempt(self.bench.run, task)
 
     monkeypatch.setattr(ClassMixtures, "fit", diverge)
-    monkeypatch.setattr(under_way, "pool", Here)
+    monkeypatch.setattr(under_way, "Processes", Here)
     out = tmp_path / "out"
     names = ("--mechanism", "rr", "--mechanism", "double-rr", "--generator", "mixture")
     status, printed = command(data, *names, "--lambda", "0.5", *FAST, "--out", out)

@@ -1,66 +1,18 @@
-"""Processes below a cap, and folders that go on."""
+"""Folders that go on, and points that fail alone."""
 
 import json
 import os
 import signal
-from collections import deque
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from commands.sweep.conftest import asked
 
+from ldpaudit.commands.processes import Answer, Processes
 from ldpaudit.commands.sweep.folder import SweepFolder, manifest
-from ldpaudit.commands.sweep.workers import memory
-from ldpaudit.commands.sweep.workers.pool import Pool
-from ldpaudit.commands.sweep.workers.tasks import Answer, Setup
+from ldpaudit.commands.sweep.workbench import PREPARE, Setup
 from ldpaudit.errors import InputError
-
-
-def test_how_many_processes_fit() -> None:
-    assert memory.workers_within(8.0, 3.0, 16) == 2
-    assert memory.workers_within(8.0, 0.1, 4) == 4
-    assert memory.workers_within(1.0, 3.0, 4) == 1
-    assert memory.workers_within(1.0, 0.0, 4) == 1
-    assert 0 < memory.peak() < 64
-    assert memory.default_cap() > 0
-    if os.path.exists("/proc/self/status"):  # noqa: PTH110
-        assert 0 < memory.resident(os.getpid()) <= memory.peak()
-    assert memory.resident(2**22 + 1) == 0
-
-
-class _Silent:
-    """A worker that holds some memory and answers nothing."""
-
-    def __init__(self, task: Any, gib: float) -> None:
-        self.task, self.memory, self.ready = task, gib, True
-        self.process = SimpleNamespace(pid=2**22 + 1, wait=lambda: 0)
-        self.connection = SimpleNamespace(close=lambda: None)
-
-
-def watched(data: Path, cap: float, *sizes: float) -> tuple[Pool, deque[Any], list[Any]]:
-    request = asked(data, "randomized-response", grid=("lambda", "0.1:0.3:3"))
-    pool = Pool(Setup(request, 7, None, Path("none")), 3, cap)
-    workers: Any = [_Silent(p, s) for p, s in zip(request.points(), sizes, strict=False)]
-    pool._workers, queue, told = workers, deque(), []
-    pool._watch(queue, lambda task, answer: told.append((task, answer)))
-    return pool, queue, told
-
-
-def test_above_the_cap_the_largest_gives_way_and_is_tried_again(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "killpg", lambda *_: None)
-    assert watched(data, 6.0, 2.0, 3.0)[1:] == (deque(), [])
-    pool, queue, told = watched(data, 4.0, 2.0, 3.0)
-    assert [point.value for point in queue] == [0.2]
-    assert not told
-    assert pool._limit == 1
-    # Alone it cannot give way.
-    _, queue, told = watched(data, 2.0, 3.0)
-    assert not queue
-    assert "2 GiB that --memory allows" in told[0][1].reason
 
 
 def started(request: Any, folder: SweepFolder, policy: str | None = None) -> None:
@@ -111,27 +63,19 @@ def test_half_a_file_is_no_point(data: Path, tmp_path: Path) -> None:
 
 def test_a_process_that_is_killed_is_a_failed_point(data: Path) -> None:
     request = asked(data, "randomized-response", grid=("lambda", "0.2,0.4"))
-    pool = Pool(Setup(request, 7, None, Path("none")), 1, 8.0)
-    told: dict[Any, Answer] = {}
+    answers: dict[int, Answer] = {}
+    with Processes(PREPARE, Setup(request, 7, None, Path("none")), 1, gib=8.0) as pool:
+        begin = pool._started
 
-    def kill(worker: Any) -> None:
-        os.kill(worker.process.pid, signal.SIGKILL)
+        def doomed() -> Any:
+            child = begin()
+            if not answers:
+                os.kill(child.process.pid, signal.SIGKILL)
+            return child
 
-    begin = pool._started
-
-    def doomed(task: Any) -> Any:
-        worker = begin(task)
-        if len(told) == 0:
-            kill(worker)
-        return worker
-
-    pool._started = doomed  # type: ignore[method-assign]
-    try:
-        pool.run(list(request.points()), lambda task, answer: told.update({task: answer}))
-    finally:
-        pool.stop()
-    first, second = request.points()
-    assert told[first].content is None
-    assert "killed" in told[first].reason
-    assert told[second].content is not None  # The other points go on.
-    assert 0 < told[second].peak < 16
+        pool._started = doomed  # type: ignore[method-assign]
+        for number, answer in pool.run(list(request.points())):
+            answers[number] = answer
+    assert answers[0].content is None
+    assert "killed" in answers[0].reason
+    assert answers[1].content is not None  # The other points go on.

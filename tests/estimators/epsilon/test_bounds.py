@@ -13,11 +13,10 @@ from ldpaudit.estimators.epsilon.bounds import (
     counts_bound,
     epsilon_of_accuracy,
     largest_accuracy,
-    mean_lower,
-    mean_upper,
     one_run_bound,
     smallest_positive,
 )
+from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 
 # Expected 95 % bounds for binary randomized response with as many rows of either label.
 EXPECTED = {
@@ -85,8 +84,8 @@ def test_mean_bounds_hold_for_unequal_probabilities(n: int, data: st.DataObject)
     sure, mean = n // 2, (n // 2 + (n - n // 2) * p) / n
     counts = np.arange(n + 1)
     chance = binom.pmf(counts - sure, n - sure, p)
-    assert chance[mean_lower(counts, n, 0.1) > mean + 1e-12].sum() <= 0.1 + 1e-9
-    assert chance[mean_upper(counts, n, 0.1) < mean - 1e-12].sum() <= 0.1 + 1e-9
+    assert chance[trials_lower(counts, n, 0.1) > mean + 1e-12].sum() <= 0.1 + 1e-9
+    assert chance[trials_upper(counts, n, 0.1) < mean - 1e-12].sum() <= 0.1 + 1e-9
 
 
 def test_one_run_with_delta_is_steinkes_p_value() -> None:

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 from ldpaudit.arrays import FloatArray
 from ldpaudit.estimators.intervals.binomial import (
@@ -52,6 +53,16 @@ def test_it_works_at_a_hundred_million_rows() -> None:
     assert 0.3139 < low < 0.31415926 < high < 0.3144
 
 
+def test_intervals_are_those_of_statsmodels() -> None:
+    rng = np.random.default_rng(0)
+    n = rng.integers(1, 10**6, 500)
+    count = rng.integers(0, n + 1)
+    count[:9], count[-9:] = 0, n[-9:]
+    low, high = proportion_confint(count, n, 0.05, method="beta")
+    ours = clopper_pearson(count, n, 0.05)
+    np.testing.assert_allclose(ours, (low, high), rtol=1e-12, atol=1e-15)
+
+
 def missed(limits: FloatArray, mean: float) -> float:
     """The most often that n trials of this mean end above: some certain, some never, some alike."""
     n = len(limits) - 1
@@ -66,7 +77,7 @@ def missed(limits: FloatArray, mean: float) -> float:
 def test_bounds_for_trials_that_are_not_alike_hold_in_the_worst_cases() -> None:
     """Hoeffding (1956): the extremes have trials that are certain, impossible, or alike."""
     for n in (4, 20, 60):
-        for alpha in (0.25, 0.025, 0.001):
+        for alpha in (0.6, 0.25, 0.025, 0.001):
             limits = trials_lower(np.arange(n + 1), n, alpha)
             # Just below each possible value of the bound it is missed most often.
             means = limits[1:] * (1 - 1e-9)

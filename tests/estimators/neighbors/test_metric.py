@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.neighbors.columns import MAX_LEVELS
 from ldpaudit.estimators.neighbors.counts import count_labels
 from ldpaudit.estimators.neighbors.metric import (
+    MAX_LEVELS,
     MetricName,
     fit_metric,
-    one_versus_rest_score,
     score_space,
 )
 from ldpaudit.release import FeatureTable, Float32Array, IntArray
@@ -151,7 +150,6 @@ def test_binary_scores_are_log_odds() -> None:
     posterior = np.array([[0.75, 0.25], [0.5, 0.5], [1.0, 0.0]])
     expected = np.array([[-np.log(3)], [0.0], [np.log(1e-6)]])
     np.testing.assert_allclose(score_space(posterior), expected, rtol=1e-6)
-    np.testing.assert_allclose(one_versus_rest_score(posterior, 1)[:2], expected[:2], rtol=1e-6)
 
 
 def test_learned_neighbours_are_calibrated_where_raw_ones_are_biased() -> None:

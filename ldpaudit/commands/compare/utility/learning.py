@@ -5,11 +5,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.attacks.models.design_matrix import BoostingMatrix, DesignMatrix
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.commands.compare.reading import ReleaseInput
 from ldpaudit.commands.compare.request import Model
+from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.errors import InputError
 from ldpaudit.learners.noise_model import Noise
 from ldpaudit.mechanisms import from_declaration

@@ -16,7 +16,7 @@ from ldpaudit.commands.privatize.labels.release import CodedRelease, coded_relea
 from ldpaudit.commands.privatize.labels.survey import Survey
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.datasets.names import quoted
-from ldpaudit.datasets.writing.streamed import is_csv
+from ldpaudit.datasets.writing import is_csv
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.release import IntArray, Label
 

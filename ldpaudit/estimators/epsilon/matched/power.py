@@ -13,10 +13,11 @@ import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import binom
 
-from ldpaudit.estimators.epsilon.bounds import largest_accuracy, mean_lower, mean_upper
+from ldpaudit.estimators.epsilon.bounds import largest_accuracy
 from ldpaudit.estimators.epsilon.matched.bound import MatchedTest
 from ldpaudit.estimators.epsilon.matched.rows import MatchedCounts
 from ldpaudit.estimators.epsilon.power import SumOfBinomials, least_count
+from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.intervals.poisson_binomial import ShiftedCoins, shift_lower, shift_upper
 from ldpaudit.release import FloatArray
 
@@ -70,10 +71,10 @@ def target_chance(counts: MatchedCounts, alpha: float) -> float:
         nearest to one half, at which the bounds of ε find least.
     """
     tail = alpha / 2
-    hits = mean_lower(counts.case_hits, counts.cases, tail)
-    most_hits = mean_upper(counts.case_hits, counts.cases, tail)
-    false = mean_lower(counts.control_hits, counts.controls, tail)
-    most_false = mean_upper(counts.control_hits, counts.controls, tail)
+    hits = trials_lower(counts.case_hits, counts.cases, tail)
+    most_hits = trials_upper(counts.case_hits, counts.cases, tail)
+    false = trials_lower(counts.control_hits, counts.controls, tail)
+    most_false = trials_upper(counts.control_hits, counts.controls, tail)
     low = _drawn(float(hits), float(false))
     high = _drawn(float(most_hits), float(most_false))
     if counts.chance is not None and low <= counts.chance <= high:
@@ -134,7 +135,7 @@ def _two_sided_power(
 ) -> float:
     n = counts.cases
     found, weights = SumOfBinomials(np.array([counts.controls]), np.array([false])).window(_NODES)
-    high = mean_upper(found, counts.controls, alpha / 2)
+    high = trials_upper(found, counts.controls, alpha / 2)
     needed = np.minimum(math.exp(limit) * high, 1 - math.exp(-limit) * (1 - high))
     least = np.where(needed < 1, least_count(n, needed, alpha / 2), n + 1)
     return float(weights @ np.where(least <= n, binom.sf(least - 1, n, hit), 0.0))

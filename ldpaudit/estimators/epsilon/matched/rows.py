@@ -24,13 +24,8 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.estimators.epsilon.bounds import (
-    EpsilonBound,
-    accuracy_bound,
-    mean_lower,
-    mean_upper,
-    smallest_positive,
-)
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound, accuracy_bound, smallest_positive
+from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.release import BoolArray, IndexArray, IntArray
 
 RATIOS: Final = (1, 4, 16)
@@ -190,8 +185,8 @@ class MatchedCounts:
         The larger of log(TPR_lo/FPR_hi) and log(TNR_lo/FNR_hi), in nats, from two tails of
         alpha/2 each.
         """
-        low = float(mean_lower(self.case_hits, self.cases, alpha / 2))
-        high = float(mean_upper(self.control_hits, self.controls, alpha / 2))
+        low = float(trials_lower(self.case_hits, self.cases, alpha / 2))
+        high = float(trials_upper(self.control_hits, self.controls, alpha / 2))
         epsilon = max(_log_ratio(low, high), _log_ratio(1 - high, 1 - low), 0.0)
         n = self.cases + self.controls
         return EpsilonBound(epsilon, alpha, n, "two-sided", self.smallest_cell)

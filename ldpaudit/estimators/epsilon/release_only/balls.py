@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ldpaudit.estimators.epsilon.bounds import mean_lower
 from ldpaudit.estimators.epsilon.release_only.score_groups import SMALLEST_GROUP, Ladder
+from ldpaudit.estimators.intervals.binomial import trials_lower
 from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray
 
 ANCHORS = 256
@@ -53,7 +53,7 @@ class AnchorBalls:
         a lower bound that holds for all anchors at once, so that a lucky ball is not preferred.
         """
         tail = 0.05 / (counts.shape[0] * counts.shape[1])
-        low = mean_lower(counts, self.sizes[None, :, None], tail)
+        low = trials_lower(counts, self.sizes[None, :, None], tail)
         best = low.argmax(axis=0)
         purity = low.max(axis=0)
         sizes = np.append(np.floor(self.sizes * scale), 0.0)

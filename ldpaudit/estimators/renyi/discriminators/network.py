@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpaudit.errors import InsufficientDataError, MissingDependencyError
 from ldpaudit.estimators.renyi.discriminators.inputs import Inputs
-from ldpaudit.estimators.torch_threads import torch_threads
+from ldpaudit.networks import in_blocks, torch_threads, train
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import BoolArray, Float32Array, FloatArray
 
@@ -21,7 +21,6 @@ _STEPS = 2_500
 _PATIENCE = 3
 _RATE = 2e-3
 _DECAY = 1e-4
-_BLOCK = 8192
 
 
 @dataclass(frozen=True)
@@ -38,12 +37,12 @@ class Network:
         """Return the log-odds of P, block by block."""
         import torch
 
-        parts = []
-        with torch_threads(self.threads), torch.no_grad():
-            for start in range(0, len(rows), _BLOCK):
-                block = _prepared(rows[start : start + _BLOCK], self.inputs, self.side)
-                parts.append(self.module(torch.from_numpy(block).to(self.device)).cpu().numpy())
-        return np.concatenate(parts).astype(np.float64)
+        def outputs(block: Float32Array) -> Any:
+            prepared = _prepared(block, self.inputs, self.side)
+            return self.module(torch.from_numpy(prepared).to(self.device))
+
+        with torch_threads(self.threads):
+            return in_blocks(outputs, rows)
 
 
 def fit_network(
@@ -86,7 +85,8 @@ def _prepared(rows: Float32Array, inputs: Inputs, side: int) -> Float32Array:
     """Return standardised columns, or images standardised as a whole."""
     if not side:
         return inputs.transform(rows)
-    centre, spread = float(inputs.means.mean()), float(np.sqrt(np.square(inputs.scales).mean()))
+    scaling = inputs.design.scaling
+    centre, spread = float(scaling.center.mean()), float(np.sqrt(np.square(scaling.scale).mean()))
     pixels = np.nan_to_num((rows - centre) / max(spread, 1e-12), nan=0.0)
     return np.asarray(pixels.reshape(-1, 1, side, side), dtype=np.float32)
 
@@ -141,27 +141,23 @@ def _train(module: Any, matrix: Float32Array, is_p: BoolArray, generator: Any, d
     held = max(len(matrix) // 10, 1)
     balance = float((1 - is_p.mean()) / max(float(is_p.mean()), 1e-12))
     loss_of = torch.nn.BCEWithLogitsLoss(pos_weight=torch.tensor(balance, device=device))
-    optimiser = torch.optim.AdamW(module.parameters(), lr=_RATE, weight_decay=_DECAY)
-    best, kept, worse = math.inf, None, 0
     per_pass = max((len(matrix) - held) // _BATCH, 1)
-    for _ in range(max(min(_PASSES, _STEPS // per_pass), 1)):
-        for rows in _batches(len(matrix) - held, generator):
-            optimiser.zero_grad()
-            loss_of(module(x[held:][rows]), y[held:][rows]).backward()
-            optimiser.step()
-        with torch.no_grad():
-            loss = float(loss_of(module(x[:held]), y[:held]))
-        worse = 0 if loss < best else worse + 1
-        if loss < best:
-            best, kept = loss, {k: v.clone() for k, v in module.state_dict().items()}
-        if worse >= _PATIENCE:
-            break
-    if kept is not None:
-        module.load_state_dict(kept)
+    train(
+        module,
+        lambda rows: loss_of(module(x[rows]), y[rows]),
+        (
+            _batches(held, len(matrix), generator)
+            for _ in range(max(min(_PASSES, _STEPS // per_pass), 1))
+        ),
+        slice(0, held),
+        rate=_RATE,
+        decay=_DECAY,
+        patience=_PATIENCE,
+    )
 
 
-def _batches(n: int, generator: Any) -> Iterator[Any]:
+def _batches(first: int, end: int, generator: Any) -> Iterator[Any]:
     import torch
 
-    order = torch.randperm(n, generator=generator)
-    return (order[start : start + _BATCH] for start in range(0, n, _BATCH))
+    order = first + torch.randperm(end - first, generator=generator)
+    return (order[start : start + _BATCH] for start in range(0, len(order), _BATCH))

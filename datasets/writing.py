@@ -1,0 +1,99 @@
+"""Writing tables as Parquet or CSV files: each file whole or not at all."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
+from ldpaudit.datasets.names import quoted
+from ldpaudit.errors import OutputError
+from ldpaudit.writing import PartFile, WholeFiles, check_place
+
+
+def write_release(
+    table: pa.Table, path: str | os.PathLike[str], *, overwrite: bool = False
+) -> Path:
+    """Write a table as a Parquet file, with the declaration that :func:`declare` put into it.
+
+    The file appears under its name only when all of it is on the disk.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    path : str or os.PathLike
+        A local path in a folder that exists.
+    overwrite : bool
+        Whether a file that is there already is replaced.
+
+    Raises
+    ------
+    OutputError
+        If the file is there already, or cannot be written.
+    """
+    target = Path(path)
+    with WholeFiles(overwrite) as files:
+        part = files.add(target)
+        with part.writing():
+            pq.write_table(table, part.stream, write_page_checksum=True)
+    return target
+
+
+class TableFile:
+    """A file that is written batch by batch.
+
+    Parameters
+    ----------
+    part : PartFile
+    schema : pyarrow.Schema
+        With the metadata that the file gets.
+    text : bool
+        Whether it is CSV, and not Parquet.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+
+    def __init__(self, part: PartFile, schema: pa.Schema, *, text: bool = False) -> None:
+        self._part = part
+        with part.writing():
+            self._writer = _writer(part.stream, schema, text=text)
+        part.finish = self._writer.close
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows, as a row group."""
+        with self._part.writing():
+            self._writer.write_batch(batch)
+
+
+def _writer(stream: Any, schema: pa.Schema, *, text: bool) -> Any:
+    if text:
+        return pyarrow.csv.CSVWriter(stream, schema)
+    return pq.ParquetWriter(stream, schema, write_page_checksum=True)
+
+
+def is_csv(target: Path) -> bool:
+    """Return whether a file's name is one of a CSV file."""
+    return target.name.lower().endswith(".csv")
+
+
+def check_table_place(target: Path, *, overwrite: bool, text: bool = False) -> None:
+    """Check that a Parquet file, or with ``text`` also a CSV file, may be written there.
+
+    Raises
+    ------
+    OutputError
+        If it exists already, is a folder, has no folder to lie in, or has a name of a CSV file.
+    """
+    shown = quoted(target.name)
+    if target.name.lower().endswith(CSV_SUFFIXES) and not (text and is_csv(target)):
+        ends = ".parquet or .csv" if text else ".parquet"
+        raise OutputError(f"{shown} is written as Parquet; give it a name that ends in {ends}.")
+    check_place(target)
+    if os.path.lexists(target) and not overwrite:
+        raise OutputError(f"{shown} exists already and is left as it is; --overwrite replaces it.")

@@ -1,0 +1,165 @@
+"""From declared options to typer's: a command's dataclasses are spread into its parameters."""
+
+import inspect
+import types
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import MISSING, dataclass, fields
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+
+from ldpaudit.options import Argument, Option, declared, group
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a command: a field of a dataclass, or an argument of its function."""
+
+    name: str
+    annotation: Any
+    default: Any
+
+    @property
+    def declared(self) -> Option | Argument:
+        """How it is declared."""
+        found = declared(self.annotation)
+        assert found is not None
+        return found
+
+    @property
+    def long(self) -> str:
+        """The option's name on the command line."""
+        own = self.declared
+        return own.long(self.name) if isinstance(own, Option) else self.name
+
+    @property
+    def type(self) -> Any:
+        """What a Python caller gives, without None."""
+        own = getattr(self.declared, "type", None) or get_args(self.annotation)[0]
+        parts = [p for p in get_args(own) if p is not types.NoneType]
+        return parts[0] if get_origin(own) in (Union, types.UnionType) else own
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it takes several values."""
+        return get_origin(self.type) in (tuple, Collection)
+
+    @property
+    def flag(self) -> bool:
+        """Whether it takes no value."""
+        return self.type is bool
+
+    def for_typer(self) -> inspect.Parameter:
+        """Return the parameter that typer reads."""
+        kind, default = self.type, self.default
+        if self.repeatable:
+            kind, default = list[str], MISSING if default is MISSING else None
+        elif get_origin(kind) is Literal:
+            named: Any = StrEnum
+            kind = named("Choice", {choice: choice for choice in get_args(kind)})
+            default = default if default in (None, MISSING) else kind(default)
+        return inspect.Parameter(
+            self.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if default is MISSING else default,
+            annotation=Annotated[kind | None if default is None else kind, self._information()],
+        )
+
+    def _information(self) -> Any:
+        own = self.declared
+        if isinstance(own, Argument):
+            return typer.Argument(help=own.help, metavar=own.metavar)
+        long = self.long
+        return typer.Option(
+            *(long, own.short) if own.short else (long,),
+            help=own.help,
+            envvar="LDPAUDIT_" + long.removeprefix("--").replace("-", "_").upper(),
+            show_envvar=False,
+        )
+
+    def recorded(self, text: str) -> str:
+        """Return what a stored result repeats of a value."""
+        return text if getattr(self.declared, "shown", False) else "…"
+
+    def value(self, given: Any) -> Any:
+        """Return what the command is called with for what typer read."""
+        if not given and (self.repeatable or given is None):
+            return self.default
+        read = getattr(self.declared, "read", None)
+        value = given.value if isinstance(given, StrEnum) else given
+        value = tuple(value) if self.repeatable else value
+        return read(value) if read else value
+
+
+def spread(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that typer can read: its dataclasses stand for the options they declare."""
+
+    def call(**given: Any) -> Any:
+        asked = inspect.signature(command).parameters
+        values = {n: _value(n, p.annotation, p.default, given) for n, p in asked.items()}
+        return command(**values)
+
+    call.__name__, call.__doc__ = command.__name__, command.__doc__
+    listed = [parameter.for_typer() for parameter in parameters_of(command)]
+    call.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+    return call
+
+
+def parameters_of(command: Callable[..., Any]) -> Iterator[Parameter]:
+    """Give the parameters of a command in the order in which ``--help`` lists them."""
+    for parameter in inspect.signature(command).parameters.values():
+        default = MISSING if parameter.default is parameter.empty else parameter.default
+        yield from _leaves(parameter.name, parameter.annotation, default)
+
+
+def _leaves(name: str, annotation: Any, default: Any) -> Iterator[Parameter]:
+    members = group(annotation)
+    if members is not None:
+        for field in fields(members):
+            yield from _leaves(field.name, field.type, field.default)
+    elif declared(annotation) is not None:
+        yield Parameter(name, annotation, default)
+
+
+def _value(name: str, annotation: Any, default: Any, given: dict[str, Any]) -> Any:
+    """Return what a parameter is called with: a dataclass is made of its own parameters.
+
+    Where it has a method ``value``, what that returns is meant.
+    """
+    members = group(annotation)
+    if members is None:
+        return Parameter(name, annotation, default).value(given[name])
+    asked = [field for field in fields(members) if group(field.type) or declared(field.type)]
+    values = {field.name: _value(field.name, field.type, field.default, given) for field in asked}
+    made = members(**values)
+    return made.value() if hasattr(made, "value") else made
+
+
+def recorded_command(words: Sequence[str], command: Callable[..., Any]) -> str:
+    """Return a command line with its option names; a value only where its option is shown.
+
+    A value could name a path or a column, and a word that is no declared option could be one.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The program, the command's name, then what it was given.
+    command : callable
+        With the options as its declared parameters.
+    """
+    options = {p.long: p for p in parameters_of(command) if isinstance(p.declared, Option)}
+    recorded, rest = ["ldpaudit", command.__name__], iter(words[2:])
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if word == "--":  # All that follows is no option.
+            options = {}
+        if name not in options:
+            recorded.append("…")
+        elif options[name].flag:
+            recorded.append(name)
+        elif equals:
+            recorded.append(f"{name}={options[name].recorded(value)}")
+        else:
+            recorded += [name, options[name].recorded(next(rest, ""))]
+    return " ".join(recorded)

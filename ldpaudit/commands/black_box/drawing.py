@@ -1,0 +1,107 @@
+"""Drawing a randomizer's outputs in processes of their own, and perhaps counting them there."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ldpaudit.commands.black_box.estimators.events import Event
+from ldpaudit.commands.black_box.estimators.forms import OutputForm
+from ldpaudit.commands.black_box.loading import Randomizer, load_function
+from ldpaudit.commands.processes import Answer, Processes
+from ldpaudit.errors import InputError
+from ldpaudit.progress import Progress
+from ldpaudit.randomness import child_generator
+
+PREPARE: Final = "ldpaudit.commands.black_box.drawing:prepare"
+
+
+@dataclass(frozen=True)
+class RandomizerPlace:
+    """Where a randomizer is found.
+
+    Attributes
+    ----------
+    function, features : str
+        ``MODULE:FUNCTION``; no features where the name is empty.
+    inputs : tuple
+    path : tuple of str
+        Where modules are looked for.
+    """
+
+    function: str
+    features: str
+    inputs: tuple[Any, ...]
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DrawTask:
+    """Outputs to be drawn, and perhaps counted.
+
+    Attributes
+    ----------
+    chosen : int
+        Which input.
+    n : int
+        How many outputs.
+    seed : int
+    key : tuple of str
+        The name of the generator's child.
+    events : tuple of Event
+        What to count; empty: return the outputs themselves.
+    used : tuple of int or None
+        The inputs whose features the events need.
+    form : OutputForm or None
+        The form of the outputs that the events were chosen on.
+    """
+
+    chosen: int
+    n: int
+    seed: int
+    key: tuple[str, ...]
+    events: tuple[Event, ...] = ()
+    used: tuple[int, ...] | None = None
+    form: OutputForm | None = None
+
+    def run(self, randomizer: Randomizer) -> Any:
+        """Return the outputs, or each event's counts of guesses."""
+        rng = child_generator(self.seed, "black-box", *self.key)
+        table = randomizer.draw(self.chosen, self.n, rng, self.used, self.form)
+        return [event.counts(table) for event in self.events] if self.events else table
+
+
+def prepare(place: RandomizerPlace) -> Callable[[DrawTask], Any]:
+    """Import a randomizer, and return what does a task with it."""
+    function = load_function(place.function, place.path)
+    features = load_function(place.features, ()) if place.features else None
+    randomizer = Randomizer(function, features, place.inputs)
+    return lambda task: task.run(randomizer)
+
+
+def drawn(pool: Processes, tasks: Sequence[DrawTask], progress: Progress) -> list[Any]:
+    """Run tasks and return their results in order.
+
+    Raises
+    ------
+    InputError
+        If the randomizer raises, returns what cannot be read, ends its process or takes longer
+        than the time limit.
+    """
+    results: list[Any] = [None] * len(tasks)
+    for done, (number, answer) in enumerate(pool.run(tasks), 1):
+        if answer.reason:
+            raise InputError(_in_words(answer, pool.seconds))
+        results[number] = answer.content
+        progress.advance(done, len(tasks))
+    return results
+
+
+def _in_words(answer: Answer, seconds: float) -> str:
+    if answer.late:
+        return (
+            f"The function must return within {seconds:g} s; a call did not and was ended. Raise "
+            f"--timeout if it is only slow."
+        )
+    if answer.status is not None:
+        return f"The function must return outputs; it ended its process (status {answer.status})."
+    return answer.reason

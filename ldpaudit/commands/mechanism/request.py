@@ -1,0 +1,99 @@
+"""What ``ldpaudit mechanism describe``, ``channel``, ``design`` and ``compose`` are asked for."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from ldpaudit.commands.outputs import Outputs
+from ldpaudit.options import Argument, Option
+
+if TYPE_CHECKING:
+    from ldpaudit.commands.mechanism.specification import Specification
+
+Prior = Annotated[
+    Path | None, Option("The labels' prior: a CSV file label,probability.", file=True)
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelOptions:
+    """The labels that a mechanism is analysed for, and what it may be designed for."""
+
+    classes: Annotated[str | None, Option("The true labels: A,B,…")] = None
+    labels: Annotated[str | None, Option("Numeric labels on a range: LO:HI or LO:HI:STEP.")] = None
+    prior: Prior = None
+    loss: Annotated[
+        Literal["squared", "absolute", "poisson"],
+        Option("What a mechanism made for a prior minimises."),
+    ] = "squared"
+    outputs: Outputs = field(default_factory=Outputs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribeRequest(LabelOptions):
+    """The options of ``ldpaudit mechanism describe``."""
+
+    name: Annotated[str, Argument("The mechanism, for instance randomized-response.")]
+    epsilon: Annotated[float | None, Option("ε, in nats.")] = None
+    noise: Annotated[
+        float | None, Option("λ: the chance of a label drawn anew from all.", "--lambda")
+    ] = None
+    more: Annotated[
+        tuple[str, ...], Option("A further parameter as KEY=VALUE, such as clipped=true.", "--set")
+    ] = ()
+
+    @property
+    def wanted(self) -> "Specification":
+        """The mechanism that is asked for."""
+        from ldpaudit.commands.mechanism.specification import Specification, settings
+        from ldpaudit.mechanisms import full_name
+
+        name, more = full_name(self.name), settings(self.more)
+        return Specification(name, self.epsilon, self.noise, more, self.loss)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelRequest:
+    """The options of ``ldpaudit mechanism channel``."""
+
+    file: Annotated[
+        Path, Argument("A channel as CSV: rows labels, columns outputs, with names.", file=True)
+    ]
+    prior: Prior = None
+    outputs: Outputs = field(default_factory=Outputs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignRequest:
+    """The options of ``ldpaudit mechanism design``."""
+
+    labels: Annotated[str, Option("The labels: LO:HI or LO:HI:STEP.")]
+    epsilon: Annotated[float, Option("The total ε, in nats.")]
+    prior: Prior = None
+    loss: Annotated[
+        Literal["squared", "absolute", "poisson"], Option("What is minimised in expectation.")
+    ] = "squared"
+    private_epsilon: Annotated[
+        float | None,
+        Option("ε₁ to spend on a prior estimated from --data.", "--private-prior"),
+    ] = None
+    data: Annotated[
+        Path | None, Option("The file that a private prior is estimated from.", file=True)
+    ] = None
+    column: Annotated[str | None, Option("The column of true labels in --data.", "--label")] = None
+    reference: Annotated[bool, Option("Solve the mesh linear program too (slow).")] = False
+    outputs: Outputs = field(default_factory=Outputs)
+    quiet: Annotated[bool, Option("Show no progress.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComposeRequest(LabelOptions):
+    """The options of ``ldpaudit mechanism compose``."""
+
+    releases: Annotated[
+        tuple[str, ...],
+        Argument(
+            "Release files with a declaration, or NAME:KEY=VALUE,… such as "
+            "randomized-response:epsilon=1,times=3."
+        ),
+    ]

@@ -1,0 +1,106 @@
+"""Where the result (JSON) and the page (HTML) of a command go."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Final
+
+from ldpaudit.errors import OutputError, quoted
+from ldpaudit.options import Option
+from ldpaudit.terminal import say
+from ldpaudit.writing import check_place, write_all
+
+_SUFFIXES: Final = (".gz", ".parquet", ".pq", ".csv", ".tsv", ".json")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where the result and the page go: checked before any work, written whole or not at all.
+
+    Parameters
+    ----------
+    json, html : Path or None
+        None: not written.
+    """
+
+    json: Annotated[Path | None, Option("Where to write the result.")] = None
+    html: Annotated[Path | None, Option("Where to write the page.")] = None
+
+    @classmethod
+    def beside(cls, source: str, kind: str, json: Path | None, html: Path | None) -> "Outputs":
+        """Return the places asked for, else two files beside an input.
+
+        Parameters
+        ----------
+        source : str
+            The input; beside a URL or a pattern is the current folder.
+        kind : str
+            The files are ``<name of the input>.<kind>.json`` and ``.html``.
+        json, html : Path or None
+            As asked for.
+        """
+        if json is not None or html is not None:
+            return cls(json, html)
+        local = "://" not in source and not any(mark in source for mark in "*?[")
+        folder, stem = Path(source).parent if local else Path(), _stem(source)
+        return cls(folder / f"{stem}.{kind}.json", folder / f"{stem}.{kind}.html")
+
+    def given(self) -> tuple[Path, ...]:
+        """Return the files that are written: the page first."""
+        return tuple(path for path in (self.html, self.json) if path is not None)
+
+    def check(self, inputs: Iterable[Path | str | None] = ()) -> None:
+        """Refuse places that cannot be written to, and places of inputs.
+
+        Raises
+        ------
+        OutputError
+            With what is wrong with which file.
+        """
+        check_apart(self.given(), inputs)
+        for path in self.given():
+            check_place(path)
+
+    def write(self, json: Callable[[], str], html: Callable[[], str] | None = None) -> None:
+        """Write what is asked for; only that is made. A command may have no page."""
+        wanted = ((self.html, html), (self.json, json))
+        write_all({path: make() for path, make in wanted if path is not None and make})
+
+    def announce(self) -> None:
+        """Print where the files are."""
+        for path in self.given():
+            say(f"  {'written':<12} {path}")
+
+
+def check_apart(targets: Sequence[Path], inputs: Iterable[Path | str | None]) -> None:
+    """Check that no two files go to one place, and none to the place of an input.
+
+    Raises
+    ------
+    OutputError
+        With which file is which.
+    """
+    for one, other in combinations(targets, 2):
+        if _same(one, other):
+            raise OutputError(
+                f"{quoted(one.name)} is asked for twice; the outputs must be two files."
+            )
+    read = [Path(path) for path in inputs if path is not None]
+    for target in targets:
+        if any(_same(target, path) for path in read):
+            raise OutputError(f"{quoted(target.name)} is an input and is not overwritten.")
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.resolve() == other.resolve() or one.samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
+def _stem(source: str) -> str:
+    name = source.rstrip("/").rsplit("/", 1)[-1]
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return "".join(letter for letter in name if letter not in "*?[]") or "data"

@@ -1,0 +1,283 @@
+"""Child processes that do tasks, each within a time limit, all together below a cap of memory.
+
+A process of its own can hang, crash or outgrow the memory without harm to the command. Each leads a
+group, so that whatever it starts ends with it, and it ends with its parent, also where that is
+killed.
+"""
+
+import importlib
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from types import TracebackType
+from typing import Any, Final, Self
+
+import psutil
+
+from ldpaudit.errors import LdpAuditError
+
+_GIB: Final = 1 << 30
+_TICK: Final = 0.5
+"""Seconds between two looks at the clock and the memory."""
+_SHARE: Final = 0.75
+_CHILD: Final = "from ldpaudit.commands.processes import serve; serve()"
+_THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a task.
+
+    Attributes
+    ----------
+    content : object
+        What the task returned.
+    reason : str
+        Why there is nothing, in one line without data; empty where there is something.
+    late : bool
+        Whether it took longer than the time limit.
+    status : int or None
+        The exit status, where the process ended before it answered.
+    """
+
+    content: Any = None
+    reason: str = ""
+    late: bool = False
+    status: int | None = None
+
+
+@dataclass
+class _Child:
+    process: subprocess.Popen[bytes]
+    connection: Any
+    number: int
+    """Of the task that it works on."""
+    since: float
+    ready: bool = False
+    """Whether it is prepared for tasks."""
+
+    def size(self) -> float:
+        """Return the memory that it holds now in GiB; 0 where it has ended."""
+        with suppress(psutil.Error):
+            return float(psutil.Process(self.process.pid).memory_info().rss / _GIB)
+        return 0.0
+
+
+@dataclass
+class Processes:
+    """Processes that do tasks; a context manager, after which all of them have ended.
+
+    Below a cap of memory there is one process until its first task is done, then as many as fit if
+    each needs as much as the largest so far.
+
+    Attributes
+    ----------
+    prepare : str
+        ``MODULE:FUNCTION``: called with ``setup`` in each process, it returns what does a task.
+    setup : object
+        Has to be fit for pickling, like the tasks and what they return.
+    most : int
+        Processes at most.
+    threads : int
+        Of each process.
+    seconds : float
+        Time limit of each task and of the preparation.
+    gib : float
+        Cap of memory for all of them together.
+    """
+
+    prepare: str
+    setup: Any
+    most: int
+    threads: int = 1
+    seconds: float = math.inf
+    gib: float = math.inf
+    _room: int = field(default=0, init=False)
+    _largest: float = field(default=0.0, init=False)
+    _busy: list[_Child] = field(default_factory=list, init=False)
+    _idle: list[_Child] = field(default_factory=list, init=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        for child in [*self._busy, *self._idle]:
+            self._end(child)
+
+    def run(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Answer]]:
+        """Do every task; yield the number and the answer of each as it is done, in any order."""
+        queue = deque(range(len(tasks)))
+        self._room = 1 if self.gib < math.inf else self.most
+        while queue or self._busy:
+            while queue and len(self._busy) < self._room:
+                self._give(queue.popleft(), tasks)
+            yield from self._answered(tasks)
+            yield from self._late()
+            yield from self._too_large(queue)
+
+    def _give(self, number: int, tasks: Sequence[Any]) -> None:
+        child = self._idle.pop() if self._idle else self._started()
+        child.number = number
+        self._busy.append(child)
+        if child.ready:
+            self._send(child, tasks)
+
+    def _started(self) -> _Child:
+        mine, theirs = Pipe()
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _CHILD, str(theirs.fileno()), str(os.getpid())],
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,  # A group of its own: what it starts ends with it.
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | dict.fromkeys(_THREADS, str(self.threads)),
+        )
+        theirs.close()
+        with suppress(OSError):  # Its end is noticed when it is read.
+            mine.send((self.prepare, self.setup))
+        return _Child(process, mine, -1, time.monotonic())
+
+    def _send(self, child: _Child, tasks: Sequence[Any]) -> None:
+        child.since = time.monotonic()
+        with suppress(OSError):
+            child.connection.send(tasks[child.number])
+
+    def _answered(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Answer]]:
+        connections: list[Connection[Any, Any]] = [child.connection for child in self._busy]
+        ready = wait(connections, min(_TICK, self.seconds))
+        for child in [child for child in self._busy if child.connection in ready]:
+            try:
+                answer: Answer = child.connection.recv()
+            except (EOFError, OSError):
+                yield self._failed(child, _ended(child.process.wait()))
+                continue
+            if child.ready:
+                self._release(child)
+                yield child.number, answer
+            elif answer.reason:
+                yield self._failed(child, answer)
+            else:
+                child.ready = True
+                self._send(child, tasks)
+
+    def _release(self, child: _Child) -> None:
+        """Let a child wait for another task, and see how many fit under the cap by now."""
+        self._busy.remove(child)
+        self._idle.append(child)
+        if self.gib < math.inf:
+            self._largest = max(self._largest, child.size())
+            self._room = processes_within(self.gib, self._largest, self.most)
+        while self._idle and len(self._idle) + len(self._busy) > self._room:
+            self._end(self._idle.pop())
+
+    def _late(self) -> Iterator[tuple[int, Answer]]:
+        now = time.monotonic()
+        for child in [child for child in self._busy if now - child.since > self.seconds]:
+            reason = f"It took longer than {self.seconds:g} s and was ended."
+            yield self._failed(child, Answer(reason=reason, late=True))
+
+    def _too_large(self, queue: deque[int]) -> Iterator[tuple[int, Answer]]:
+        """Keep below the cap: the largest gives way, or fails where it is alone."""
+        if self.gib == math.inf or not self._busy:
+            return
+        sizes = {id(child): child.size() for child in self._busy}
+        if sum(sizes.values()) <= self.gib:
+            return
+        while self._idle:
+            self._end(self._idle.pop())
+        child = max(self._busy, key=lambda child: sizes[id(child)])
+        if len(self._busy) == 1:
+            reason = f"It needs more than the {self.gib:.3g} GiB that --memory allows."
+            yield self._failed(child, Answer(reason=reason))
+            return
+        self._largest = max(self._largest, sizes[id(child)])
+        self._room = len(self._busy) - 1
+        queue.appendleft(child.number)
+        self._busy.remove(child)
+        self._end(child)
+
+    def _failed(self, child: _Child, answer: Answer) -> tuple[int, Answer]:
+        self._busy.remove(child)
+        self._end(child)
+        return child.number, answer
+
+    def _end(self, child: _Child) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.process.pid, signal.SIGKILL)
+        child.process.wait()
+        child.connection.close()
+
+
+def default_cap() -> float:
+    """Return three quarters of the memory that is free, in GiB."""
+    return float(_SHARE * psutil.virtual_memory().available / _GIB)
+
+
+def processes_within(gib: float, largest: float, most: int) -> int:
+    """Return how many processes of a size fit under the cap: 1 at least, ``most`` at most."""
+    return max(1, min(most, int(gib / largest))) if largest > 0 else 1
+
+
+def _ended(status: int) -> Answer:
+    if status == -signal.SIGKILL:
+        reason = (
+            "Its process was killed, as the system does when memory runs out; try --processes 1."
+        )
+    else:
+        reason = f"Its process ended (status {status})."
+    return Answer(reason=reason, status=status)
+
+
+def attempt(work: Callable[[Any], Any], task: Any) -> Answer:
+    """Do a task; whatever goes wrong becomes one line without data."""
+    try:
+        return Answer(work(task))
+    except LdpAuditError as error:
+        reason = " ".join(str(error).split())
+    except MemoryError:
+        reason = "It needs more memory than there is."
+    except Exception as error:
+        # The text of a foreign exception may hold data, so only its type is shown.
+        reason = f"Internal fault ({type(error).__name__})."
+    return Answer(reason=reason)
+
+
+def serve() -> None:
+    """Do tasks until the pipe closes: what a child runs, given a descriptor and its parent."""
+    descriptor, parent = map(int, sys.argv[1:3])
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    connection: Any = Connection(descriptor)
+    with suppress(EOFError, BrokenPipeError):
+        place, setup = connection.recv()
+        prepared = attempt(_imported(place), setup)
+        connection.send(Answer(reason=prepared.reason))
+        while not prepared.reason:
+            connection.send(attempt(prepared.content, connection.recv()))
+
+
+def _imported(place: str) -> Callable[[Any], Callable[[Any], Any]]:
+    module, _, name = place.partition(":")
+    function: Callable[[Any], Callable[[Any], Any]] = getattr(importlib.import_module(module), name)
+    return function
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_TICK)
+    os._exit(1)

@@ -1,0 +1,14 @@
+"""What ``ldpaudit run`` is asked for."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from ldpaudit.options import Argument, AuditOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest(AuditOptions):
+    """The options of ``ldpaudit run``: those of an audit, of one released file."""
+
+    release: Annotated[str, Argument("The released file: Parquet, CSV or CSV.gz.", file=True)]
+    command: str = "ldpaudit run …"

@@ -1,0 +1,91 @@
+"""What the processes of a sweep do: fit the generator, score a learner, measure a point.
+
+Each reads the data itself, so that one that needs too much memory ends alone.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator, fit_generator
+from ldpaudit.commands.sweep.grid import Point
+from ldpaudit.commands.sweep.measuring import measure, reference
+from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.commands.sweep.tables import MemoryBatches, SweepTables, read_tables
+from ldpaudit.policy import Policy
+from ldpaudit.progress import NoProgress
+
+Task = Literal["generator", "reference"] | Point
+"""Fit the generator, score a learner on the true labels, or measure a point."""
+PREPARE: Final = "ldpaudit.commands.sweep.workbench:prepare"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What each process is given.
+
+    Attributes
+    ----------
+    request : SweepRequest
+    seed : int
+    policy : Policy or None
+    generator : Path
+        Where the fitted generator is written, and read.
+    """
+
+    request: SweepRequest
+    seed: int
+    policy: Policy | None
+    generator: Path
+
+
+def prepare(setup: Setup) -> Callable[[Task], dict[str, Any]]:
+    """Read the data, and return what does a task with them."""
+    return Workbench(setup).run
+
+
+class Workbench:
+    """The data and the generator, as tasks use them."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._tables: SweepTables = read_tables(setup.request, setup.seed)
+
+    def run(self, task: Task) -> dict[str, Any]:
+        """Return what came of a task.
+
+        Raises
+        ------
+        LdpAuditError
+            One line about why it cannot be done.
+        """
+        if task == "generator":
+            return {"warnings": list(self._fit())}
+        if task == "reference":
+            first = self._setup.request.points()[0]
+            return reference(self._tables, first, self._setup.policy).model_dump()
+        needed = self._setup.request.privatized(task, 0).generator is not None
+        fitted = self._fitted if needed else None
+        return measure(self._tables, task, self._setup.policy, fitted).stored()
+
+    def _fit(self) -> tuple[str, ...]:
+        from ldpaudit.synthesis import save_generator
+
+        request, tables = self._setup.request, self._tables
+        users = (request.privatized(point, self._setup.seed) for point in request.points())
+        asked = next(user for user in users if user.generator is not None)
+        rows = MemoryBatches(tables.training, tables.everything.location)
+        _, survey = tables.survey(asked)
+        fitted = fit_generator(asked, rows, survey, tables.features, NoProgress())
+        assert fitted is not None
+        made: Any = fitted.generator
+        save_generator(made, self._setup.generator, overwrite=True)
+        return fitted.warnings
+
+    @cached_property
+    def _fitted(self) -> FittedGenerator:
+        from ldpaudit.synthesis import load_generator
+
+        return FittedGenerator(load_generator(self._setup.generator), ())

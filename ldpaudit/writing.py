@@ -1,0 +1,273 @@
+"""Writing files whole or not at all."""
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import IO, Self
+
+from ldpaudit.errors import OutputError, quoted
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write one text file (UTF-8) whole or not at all.
+
+    Raises
+    ------
+    ldpaudit.errors.OutputError
+        If it cannot be written there; the place is then as it was before.
+    """
+    write_all({path: text})
+
+
+def write_all(texts: Mapping[Path, str]) -> None:
+    """Write several text files (UTF-8), all of them or none.
+
+    Raises
+    ------
+    ldpaudit.errors.OutputError
+        If one of them cannot be written; every place is then as it was before.
+    """
+    with WholeFiles() as files:
+        for path, text in texts.items():
+            files.add(path).write(text.encode("utf-8", "replace"))
+
+
+def check_place(path: Path) -> None:
+    """Check that a file can be written there, as far as that can be seen beforehand.
+
+    Raises
+    ------
+    ldpaudit.errors.OutputError
+        If the place is a folder, or its folder does not exist or cannot be written to.
+    """
+    shown = quoted(path.name)
+    try:
+        if path.is_dir():
+            raise OutputError(f"{shown} is a folder; give the name of a file.")
+        if not path.parent.is_dir():
+            raise OutputError(f"The folder for {shown} does not exist.")
+        if not os.access(path.parent, os.W_OK):
+            raise OutputError(f"The folder for {shown} cannot be written to.")
+    except OutputError:
+        raise
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from None
+
+
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Treat a request to terminate like an interruption, so that no draft is left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@dataclass
+class WholeFiles:
+    """Files that are written together; a context manager.
+
+    Each grows under a temporary name beside its target. When the block ends well, all are forced
+    to the disk and then take their names. When anything goes wrong, an interruption included, what
+    was there before is there again, and nothing else.
+
+    Parameters
+    ----------
+    overwrite : bool
+        Whether files that are there already are replaced.
+    """
+
+    overwrite: bool = True
+    _parts: list["PartFile"] = field(default_factory=list)
+
+    def add(self, path: Path, *, private: bool = False) -> "PartFile":
+        """Start a file.
+
+        Parameters
+        ----------
+        path : Path
+            In a folder that exists. A symbolic link stays one; the file that it names is replaced.
+        private : bool
+            Whether nobody but its owner may read it (mode 0600), from the first byte on.
+
+        Raises
+        ------
+        OutputError
+            If the file is there already and may not be replaced, or cannot be written.
+        """
+        part = PartFile(path, private=private, overwrite=self.overwrite)
+        self._parts.append(part)  # Before the file is there: an interruption comes any time.
+        part.open()
+        return part
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self._publish()
+        except BaseException:
+            for part in reversed(self._parts):
+                with contextlib.suppress(OSError):
+                    part.undo()
+            raise
+        finally:
+            for part in self._parts:
+                part.clean()
+
+    def _publish(self) -> None:
+        for part in self._parts:
+            part.complete()
+        for part in self._parts:
+            part.check_free()  # Another program may have written there meanwhile.
+        for part in self._parts:
+            part.commit()
+
+
+@dataclass
+class PartFile:
+    """A file that is being written: open, write, complete, commit, clean; undo at any time."""
+
+    path: Path
+    private: bool = False
+    overwrite: bool = True
+    finish: Callable[[], None] | None = None
+    """Writes the end of the file, where its format has one; called once, at the latest by clean."""
+    stream: IO[bytes] = field(init=False)
+    _target: Path = field(init=False)
+    _fresh: Path | None = None
+    """The new content beside the target, until it takes its place."""
+    _former: Path | None = None
+    """What was at the target, until the new content is safe."""
+    _committed: bool = False
+
+    def open(self) -> None:
+        """Start a new file in the target's folder."""
+        self.check_free()
+        with self.writing():
+            self._target = Path(os.path.realpath(self.path))
+            if self._target.exists() and not self._target.is_file():
+                raise OSError(errno.EINVAL, "there is something that is not a file")
+            self._fresh = self._beside()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+            mode = 0o600 if self.private else 0o666
+            self.stream = os.fdopen(os.open(self._fresh, flags, mode), "wb")
+
+    def write(self, content: bytes) -> None:
+        """Append bytes."""
+        with self.writing():
+            self.stream.write(content)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Turn whatever fails in the block into one line that names this file."""
+        try:
+            yield
+        except OutputError:
+            raise
+        except Exception as error:
+            raise _unwritable(self.path, error) from None
+
+    def check_free(self) -> None:
+        """Check that nothing is there that may not be replaced."""
+        with self.writing():
+            if not self.overwrite and os.path.lexists(self.path):
+                shown = quoted(self.path.name)
+                raise OutputError(f"{shown} exists already and is left as it is.")
+
+    def complete(self) -> None:
+        """Write the end of the file and force it to the disk."""
+        with self.writing():
+            self._finish()
+            self.stream.flush()
+            os.fsync(self.stream.fileno())
+            self.stream.close()
+
+    def commit(self) -> None:
+        """Put the new file in the target's place."""
+        assert self._fresh is not None
+        with self.writing():
+            if self._target.exists():
+                self._former = self._beside()
+                _duplicate(self._target, self._former)
+                if not self.private:
+                    self._fresh.chmod(self._target.stat().st_mode & 0o7777)
+            self._committed = True
+            self._fresh.replace(self._target)
+            self._fresh = None
+            _sync_folder(self._target.parent)
+
+    def undo(self) -> None:
+        """Restore what was there before."""
+        if self._committed and self._former is not None:
+            self._former.replace(self._target)
+        elif self._committed and self._fresh is None:
+            self._target.unlink(missing_ok=True)
+
+    def clean(self) -> None:
+        """Remove what is left over."""
+        with contextlib.suppress(Exception):
+            self._finish()
+        with contextlib.suppress(OSError, AttributeError):
+            self.stream.close()
+        for leftover in (self._fresh, self._former):
+            if leftover is not None:
+                with contextlib.suppress(OSError):
+                    leftover.unlink(missing_ok=True)
+
+    def _finish(self) -> None:
+        finish, self.finish = self.finish, None
+        if finish is not None:
+            finish()
+
+    def _beside(self) -> Path:
+        return self._target.parent / f".ldpaudit-{secrets.token_hex(8)}.tmp"
+
+
+def _unwritable(path: Path, error: Exception) -> OutputError:
+    shown = quoted(path.name)
+    if not isinstance(error, OSError):
+        # The text of a library's error may hold a cell.
+        return OutputError(f"The file {shown} cannot be written ({type(error).__name__}).")
+    why = (error.strerror or "the system gives no reason").lower()
+    return OutputError(f"The file {shown} cannot be written: {why}.")
+
+
+def _duplicate(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        # Some file systems have no hard links.
+        shutil.copy2(source, target)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Force a rename to the disk, where the system can do that for a folder."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

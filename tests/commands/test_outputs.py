@@ -1,0 +1,60 @@
+"""Where the result and the page of a command go."""
+
+from pathlib import Path
+
+import pytest
+
+from ldpaudit.commands.outputs import Outputs
+from ldpaudit.errors import OutputError
+
+
+@pytest.mark.parametrize(
+    ("source", "folder", "stem"),
+    [
+        ("data/r.parquet", "data", "r"),
+        ("r.csv.gz", ".", "r"),
+        ("data/parts/", "data", "parts"),
+        ("data/*.parquet", ".", "data"),
+        ("data/part-*.csv", ".", "part-"),
+        ("https://host/r.tsv", ".", "r"),
+        ("stored.audit.json", ".", "stored.audit"),
+    ],
+)
+def test_the_default_places(source: str, folder: str, stem: str) -> None:
+    outputs = Outputs.beside(source, "audit", None, None)
+    assert outputs.json == Path(folder) / f"{stem}.audit.json"
+    assert outputs.html == Path(folder) / f"{stem}.audit.html"
+
+
+def test_one_place_asked_for_is_the_only_one() -> None:
+    outputs = Outputs.beside("r.parquet", "audit", Path("x.json"), None)
+    assert outputs.given() == (Path("x.json"),)
+
+
+def test_what_is_wrong_with_a_place(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.write_text("1")
+    (tmp_path / "hard").hardlink_to(data)
+    (tmp_path / "soft").symlink_to(data)
+    wrong = {
+        "data": "is an input and is not overwritten",
+        "hard": "is an input and is not overwritten",
+        "soft": "is an input and is not overwritten",
+        ".": "is a folder",
+        "nowhere/x.json": "does not exist",
+    }
+    for place, word in wrong.items():
+        with pytest.raises(OutputError, match=word) as caught:
+            Outputs(json=tmp_path / place).check([data, None])
+        assert str(tmp_path) not in str(caught.value)
+    with pytest.raises(OutputError, match="two files"):
+        Outputs(tmp_path / "x", tmp_path / "." / "x").check()
+    Outputs(tmp_path / "x", tmp_path / "y").check([data])
+
+
+def test_only_what_is_asked_for_is_made(tmp_path: Path) -> None:
+    def page() -> str:
+        raise AssertionError
+
+    Outputs(json=tmp_path / "x").write(lambda: "{}", page)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("x", "{}")]
