@@ -296,7 +296,7 @@ def test_numbers_in_the_page_are_those_of_the_result(build: Build) -> None:
     result: AuditResult = build("pass")
     ceiling = result.estimate("attack.ceiling.accuracy")
     assert ceiling is not None
-    assert f"Ceiling of the claim: {number(ceiling.value)}" in words(render(result, "html"))
+    assert f"Ceiling: {number(ceiling.value)}" in words(render(result, "html"))
 
 
 def test_any_id_is_rendered(build: Build) -> None:
@@ -357,7 +357,9 @@ def test_the_page_says_what_an_attack_learns_from(build: Build) -> None:
     known = result.estimate("attack.knn.accuracy")
     assert known is not None
     assert "from the whole release" not in words(render(result, "html"))
-    whole = known.model_copy(update={"id": "attack.bayes-whole-release.accuracy"})
+    assert known.score is not None
+    score = known.score.model_copy(update={"subject": "bayes-whole-release"})
+    whole = known.model_copy(update={"id": "attack.bayes-whole-release.accuracy", "score": score})
     more = result.model_copy(update={"estimates": (*result.estimates, whole)})
     text = words(render(more, "html"))
     assert "learns from all but the eighth that it guesses" in text
