@@ -193,16 +193,18 @@ def _sample(release: Release, k: int, kind: Kind, rng: np.random.Generator) -> A
 def _matrix(features: FeatureTable, kind: Kind) -> Callable[[FeatureTable], Float32Array]:
     if kind == "boosting":
         return BoostingMatrix.fit(features).transform
-    if kind == "network" and _is_image(features):
-        return _pixels
+    if kind == "network" and is_image_table(features):
+        return pixels
     return DesignMatrix.fit(features).transform
 
 
-def _pixels(features: FeatureTable) -> Float32Array:
+def pixels(features: FeatureTable) -> Float32Array:
+    """Return the pixels of square images as they are, float32 of shape (n, width)."""
     return np.nan_to_num(features.numeric)
 
 
-def _is_image(features: FeatureTable) -> bool:
+def is_image_table(features: FeatureTable) -> bool:
+    """Return whether rows are square images: as many numeric columns as pixels, and no other."""
     return is_image(features.width, np.arange(features.width) >= features.numeric.shape[1])
 
 
@@ -211,7 +213,7 @@ def _network(features: FeatureTable, rows: int, device: str) -> Any:
 
     epochs = int(np.clip(_STEPS * _BATCH // rows, 3, 30))
     options = NetworkOptions(epochs=epochs, batch_size=_BATCH, device=device)
-    return replace(options, architecture="convolutional") if _is_image(features) else options
+    return replace(options, architecture="convolutional") if is_image_table(features) else options
 
 
 def _may_be_image(width: int) -> bool:

@@ -13,7 +13,7 @@ def privatize(
     _debug: Debug = False,
 ) -> None:
     """Apply a mechanism to a table and write the release with its declaration inside."""
-    from ldpaudit.commands.privatize.summary import summary_lines
+    from ldpaudit.commands.privatize.text import summary_lines
     from ldpaudit.commands.privatize.work import privatize as apply
     from ldpaudit.terminal import progress_on_terminal, say
 

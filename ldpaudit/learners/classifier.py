@@ -1,31 +1,32 @@
 """A scikit-learn classifier of the true label, learnt from released labels."""
 
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ldpaudit.errors import InputError
-from ldpaudit.learners.fitting import MODELS, Rows, fit_model
+from ldpaudit.learners.estimator import ReleaseEstimator
+from ldpaudit.learners.fitting import MODELS, Fitted, Rows, fit_model
 from ldpaudit.learners.logistic import Stopping
 from ldpaudit.learners.network import NetworkOptions
 from ldpaudit.learners.noise_model import (
     Correction,
     LabelNoise,
-    Noise,
     check_correction,
     label_noise,
     plain_channel,
 )
-from ldpaudit.learners.seeds import Seed, generator
 from ldpaudit.learners.validation import check_weights, checked_pair, checked_rows
 from ldpaudit.release import FloatArray
 
 
-class ReleaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(kw_only=True, eq=False, repr=False)
+class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc]
     """Learns P(true label | features) from features and released labels.
 
     Parameters
@@ -71,28 +72,12 @@ class ReleaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Patrini et al. (2017), Theorems 1 and 2; Busa-Fekete et al. (2023), appendix G (corrected).
     """
 
-    def __init__(
-        self,
-        noise: Noise | None = None,
-        *,
-        model: Literal["logistic", "boosting", "network"] = "logistic",
-        correction: Correction | None = "forward",
-        labels: Literal["values", "codes"] = "values",
-        penalty: float = 1.0,
-        stopping: Stopping | None = None,
-        rounds: int = 100,
-        network: NetworkOptions | None = None,
-        random_state: Seed = 0,
-    ) -> None:
-        self.noise = noise
-        self.model = model
-        self.correction = correction
-        self.labels = labels
-        self.penalty = penalty
-        self.stopping = stopping
-        self.rounds = rounds
-        self.network = network
-        self.random_state = random_state
+    model: Literal["logistic", "boosting", "network"] = "logistic"
+    correction: Correction | None = "forward"
+    labels: Literal["values", "codes"] = "values"
+    stopping: Stopping | None = None
+    classes_: npt.NDArray[Any] = field(init=False)
+    model_: Fitted = field(init=False)
 
     def fit(
         self,
@@ -139,7 +124,7 @@ class ReleaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             extra = checked_rows(self, synthetic, nan=self._nan())
             extra_codes = noise.codes(np.asarray(synthetic_labels), self.labels)
             corrected = corrected.with_synthetic(extra, extra_codes, noise.double)
-        rng = generator(self.random_state)
+        rng = np.random.default_rng(self.random_state)
         network = self.network or NetworkOptions()
         self.model_ = fit_model(
             corrected, self.model, self.penalty, self.stopping, self.rounds, network, rng
@@ -172,11 +157,3 @@ class ReleaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the likeliest true label of each row, shape (n,)."""
         answers: npt.NDArray[Any] = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[answers])
-
-    def _nan(self) -> bool:
-        return self.model == "boosting"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._nan()
-        return tags

@@ -1,18 +1,18 @@
 """A scikit-learn regressor of the true numeric label, learnt from released labels."""
 
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ldpaudit.encoding import Scaling
 from ldpaudit.errors import InputError
+from ldpaudit.learners.estimator import ReleaseEstimator
 from ldpaudit.learners.network import NetworkOptions, fit_network
-from ldpaudit.learners.noise_model import Noise
 from ldpaudit.learners.numeric_labels import debiased_labels
-from ldpaudit.learners.seeds import Seed, generator
 from ldpaudit.learners.validation import check_weights, checked_pair, checked_rows
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray
@@ -20,7 +20,8 @@ from ldpaudit.release import FloatArray
 _MODELS = ("linear", "boosting", "network")
 
 
-class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(kw_only=True, eq=False, repr=False)
+class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
     """Learns E[true label | features] from features and released numeric labels.
 
     The squared loss of a label with unbiased noise is, up to a constant, an unbiased loss of the
@@ -49,24 +50,8 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Badanidiyuru et al. (2023), section 3 (unbiased noise and the squared loss).
     """
 
-    def __init__(
-        self,
-        noise: Noise | None = None,
-        *,
-        model: Literal["linear", "boosting", "network"] = "linear",
-        correction: Literal["unbiased"] | None = "unbiased",
-        penalty: float = 1.0,
-        rounds: int = 100,
-        network: NetworkOptions | None = None,
-        random_state: Seed = 0,
-    ) -> None:
-        self.noise = noise
-        self.model = model
-        self.correction = correction
-        self.penalty = penalty
-        self.rounds = rounds
-        self.network = network
-        self.random_state = random_state
+    model: Literal["linear", "boosting", "network"] = "linear"
+    correction: Literal["unbiased"] | None = "unbiased"
 
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
@@ -105,7 +90,7 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _fit(self, X: FloatArray, target: FloatArray, weights: FloatArray) -> None:
-        rng = generator(self.random_state)
+        rng = np.random.default_rng(self.random_state)
         self.scaling_: Scaling | None = None
         if self.model == "network":
             shape = self.network or NetworkOptions()
@@ -129,11 +114,3 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         matrix = rows if self.scaling_ is None else self.scaling_.transform(rows)
         answers = np.asarray(self.model_.predict(matrix), dtype=np.float64)
         return answers.reshape(len(matrix)) * self.scale_ + self.shift_
-
-    def _nan(self) -> bool:
-        return self.model == "boosting"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._nan()
-        return tags

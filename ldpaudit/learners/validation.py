@@ -9,6 +9,9 @@ from sklearn.utils.validation import validate_data
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray
 
+Seed = int | np.random.Generator | None
+"""scikit-learn's ``random_state``; a generator is used as it is, None draws a seed."""
+
 
 def check_weights(weights: npt.ArrayLike | None, n: int) -> FloatArray:
     """Return n weights, float64 of shape (n,); ones where none are given.

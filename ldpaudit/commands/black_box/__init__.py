@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
-    from ldpaudit.commands.black_box.auditing import audit_black_box
     from ldpaudit.commands.black_box.command import run_and_write
-    from ldpaudit.commands.black_box.outcome import BlackBoxAudit, Claim
     from ldpaudit.commands.black_box.request import Request, parse_inputs
+    from ldpaudit.commands.black_box.result import BlackBoxAudit, Claim
+    from ldpaudit.commands.black_box.work import audit_black_box
 
 __all__ = [
     "BlackBoxAudit",
@@ -26,9 +26,9 @@ __all__ = [
 __getattr__ = exported(
     __name__,
     {
-        "outcome": ("BlackBoxAudit", "Claim"),
+        "result": ("BlackBoxAudit", "Claim"),
         "request": ("Request", "parse_inputs"),
-        "auditing": ("audit_black_box",),
+        "work": ("audit_black_box",),
         "command": ("run_and_write",),
     },
 )

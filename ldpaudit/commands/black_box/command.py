@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from ldpaudit.commands.black_box.auditing import audit_black_box
-from ldpaudit.commands.black_box.outcome import BlackBoxAudit
 from ldpaudit.commands.black_box.request import Request
+from ldpaudit.commands.black_box.result import BlackBoxAudit
+from ldpaudit.commands.black_box.work import audit_black_box
 from ldpaudit.commands.outputs import Outputs
 from ldpaudit.terminal import progress_on_terminal, say
 

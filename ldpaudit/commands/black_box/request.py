@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
-from ldpaudit.commands.black_box.outcome import Claim
+from ldpaudit.commands.black_box.result import Claim
 from ldpaudit.errors import InputError
 from ldpaudit.options import Argument, Option
 

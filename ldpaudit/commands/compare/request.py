@@ -1,12 +1,11 @@
 """What a comparison is asked for."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
+from ldpaudit.commands.utility.learner import ModelKind
 from ldpaudit.errors import InputError
 from ldpaudit.options import Argument, AuditOptions, ClaimOptions, Option
-
-Model = Literal["logistic", "boosting", "network"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +50,7 @@ class CompareRequest(AuditOptions):
         Option("Rows outside of the releases with true labels: trains and scores.", file=True),
     ] = None
     model: Annotated[
-        Model,
+        ModelKind,
         Option("What is trained on each release for --test.", shown=True),
     ] = "logistic"
     force: Annotated[bool, Option("Compare although the data are not the same.")] = False

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from ldpaudit.commands.compare.differences.outside import ADVANTAGE, BEST, NUMBERS
 from ldpaudit.commands.compare.titles import setting, titles
 from ldpaudit.commands.compare.wording import Intervals, apart, points
+from ldpaudit.commands.utility.scores import ACCURACY, SQUARED_ERROR
 from ldpaudit.comparison import Difference
 from ldpaudit.result import AuditResult
-
-_TEST, _ERROR = "test_accuracy", "test_squared_error"
 
 Own = dict[str, Difference]
 """By id the differences of one release."""
@@ -51,7 +50,7 @@ def _named(first: AuditResult, own: Own) -> Own:
     ids = [NUMBERS] if first.estimate(NUMBERS) is not None else [BEST]
     if ids == [BEST] and _apart(own):
         ids.append(ADVANTAGE)
-    ids.append(_TEST if _TEST in own else _ERROR)
+    ids.append(ACCURACY if ACCURACY in own else SQUARED_ERROR)
     return {identifier: own[identifier] for identifier in ids if identifier in own}
 
 
@@ -119,20 +118,20 @@ def _numeric_attack(first: AuditResult, other: AuditResult, own: Own, intervals:
 
 
 def _test(first: AuditResult, other: AuditResult, own: Own, intervals: Intervals) -> str:
-    found = own.get(_TEST)
+    found = own.get(ACCURACY)
     if found is not None:
         interval = intervals.points(found)
         if not found.decided:
             return f"shows no change of test accuracy {interval}"
         verb = "costs" if found.high < 0 else "gains"
         return f"{verb} {points(abs(found.value))} points of test accuracy {interval}"
-    error = own.get(_ERROR)
+    error = own.get(SQUARED_ERROR)
     if error is None:
         return ""
     interval = intervals.plain(error)
     if not error.decided:
         return f"shows no change of the squared error on test rows {interval}"
     verb = "raises" if error.low > 0 else "lowers"
-    scores = [r.estimate(_ERROR) for r in (first, other)]
+    scores = [r.estimate(SQUARED_ERROR) for r in (first, other)]
     values = " to ".join(f"{e.value:.4g}" for e in scores if e is not None)
     return f"{verb} the squared error on test rows from {values} {interval}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ldpaudit.attacks.numeric.guesses import ATTACKS
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.commands.compare.auditing import Audited
-from ldpaudit.commands.compare.utility.scores import Utility
+from ldpaudit.commands.utility.scores import Utility
 from ldpaudit.result import AuditResult, Estimate
 
 

@@ -16,12 +16,14 @@ from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.same_data.check import fingerprints, pairable
 from ldpaudit.commands.compare.sentence import sentence
 from ldpaudit.commands.compare.side import Side, attack_scores
-from ldpaudit.commands.compare.utility.scores import Utility, utility
+from ldpaudit.commands.utility.learner import Learner
+from ldpaudit.commands.utility.scores import Utility, utility
 from ldpaudit.comparison import Comparison, Fingerprint
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.pipeline import run_info
 from ldpaudit.policy import Policy, default_policy
 from ldpaudit.progress import NoProgress, Progress
+from ldpaudit.randomness import child_generator
 from ldpaudit.result import AuditResult, Note
 
 _AUDIT = "comparison"
@@ -99,7 +101,9 @@ def _side(
     if isinstance(item, ReleaseInput) and item.test is not None:
         progress.step(f"{item.letter}: training a model")
         try:
-            score = utility(item, request.model, plan.seed, confidence)
+            learner = Learner(request.model, request.device)
+            rng = child_generator(plan.seed, "compare", "utility")
+            score = utility(item.release, item.test, learner, confidence, rng)
         except (InputError, InsufficientDataError) as error:
             text = f"No model was trained on {item.letter}: {error}"
             notes.append(Note.warning(_AUDIT, text))

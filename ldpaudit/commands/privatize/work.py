@@ -21,7 +21,7 @@ from ldpaudit.commands.privatize.mechanism import DeclaredLabels, build, declare
 from ldpaudit.commands.privatize.provenance import provenance, released_schema
 from ldpaudit.commands.privatize.request import PrivatizeRequest, check_request
 from ldpaudit.commands.privatize.row_release import RowRelease, row_release
-from ldpaudit.commands.privatize.summary import PrivatizeSummary
+from ldpaudit.commands.privatize.text import PrivatizeSummary
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.formats.batches import BatchSource, open_batches
 from ldpaudit.datasets.formats.locations import locate

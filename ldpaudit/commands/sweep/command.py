@@ -1,16 +1,15 @@
 """What the command does with a sweep: files, and a table on standard output."""
 
-from ldpaudit.commands.mechanism.tables import show
 from ldpaudit.commands.outputs import Outputs
-from ldpaudit.commands.sweep.outcome import Sweep
 from ldpaudit.commands.sweep.page import sweep_page
 from ldpaudit.commands.sweep.request import SweepRequest
-from ldpaudit.commands.sweep.text import headers, setting_row
+from ldpaudit.commands.sweep.result import Sweep
+from ldpaudit.commands.sweep.text import print_summary
 from ldpaudit.commands.sweep.work import sweep
 from ldpaudit.errors import OutputError
 from ldpaudit.options import input_files
 from ldpaudit.reports.json_report import as_json
-from ldpaudit.terminal import progress_on_terminal, say
+from ldpaudit.terminal import progress_on_terminal
 
 
 def run_sweep(request: SweepRequest, outputs: Outputs, *, quiet: bool = False) -> Sweep:
@@ -18,10 +17,7 @@ def run_sweep(request: SweepRequest, outputs: Outputs, *, quiet: bool = False) -
     _check(request, outputs)
     with progress_on_terminal(quiet) as progress:
         found = sweep(request, progress)
-    for least in found.least:
-        say(least.sentence())
-    if not quiet:
-        _print(found)
+    print_summary(found, quiet=quiet)
     outputs.write(lambda: as_json(found.stored()), lambda: sweep_page(found))
     if not quiet:
         outputs.announce()
@@ -35,15 +31,3 @@ def _check(request: SweepRequest, outputs: Outputs) -> None:
         raise OutputError(f"{own.name} is a file; --out needs a folder.")
     if not inside:
         outputs.check(input_files(request))
-
-
-def _print(found: Sweep) -> None:
-    show("Every setting", headers(found), [setting_row(s) for s in found.settings])
-    for setting in found.settings:
-        if setting.failed:
-            say(f"  {'not measured':<12} {setting.mechanism}: {setting.failed[0]}")
-    if found.reference is not None:
-        say(f"\n  learnt from the true labels: {float(found.reference['value']):.4g}")
-    for text in found.warnings:
-        say(f"  {'warning':<12} {text}")
-    say("Simulated draws; nothing was released.")

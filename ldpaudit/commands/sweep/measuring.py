@@ -6,9 +6,10 @@ from typing import Any, Final
 from ldpaudit.api import plan_of
 from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator
 from ldpaudit.commands.sweep.grid import Point
-from ldpaudit.commands.sweep.learning import Learner, score_classifier, score_regressor
 from ldpaudit.commands.sweep.simulation import mechanism_at, simulate, synthetic_pool, true_table
 from ldpaudit.commands.sweep.tables import SweepTables
+from ldpaudit.commands.utility.learner import Learner, ModelKind
+from ldpaudit.commands.utility.scores import Utility, utility
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.reading import ReadReport
 from ldpaudit.mechanisms.interface import Mechanism
@@ -100,8 +101,7 @@ def measure(
         command="ldpaudit sweep …",
         notes=tuple(Note(audit="reading", text=text) for text in reading.warnings),
     )
-    learner = _learner(tables, policy, made.seed)
-    test, correction = _score(tables, reading, made.mechanism, point, learner)
+    learnt = _score(tables, reading, policy, made.seed)
     return Measured(
         point,
         made.mechanism.epsilon,
@@ -109,8 +109,8 @@ def measure(
         "fail" if beyond else result.verdict,
         f"Violation found: {_DECLARED_ONLY}." if beyond else result.sentence,
         result.estimates,
-        test,
-        correction,
+        learnt.estimate,
+        learnt.correction.name or "none",
         result,
     )
 
@@ -130,12 +130,7 @@ def reference(tables: SweepTables, point: Point, policy: Policy | None) -> Estim
     claim = Declaration(mechanism.name, dict(mechanism.declaration()), "api")
     table = declare(true_table(tables), claim, tables.request.label)
     reading = _reading(tables, table, mechanism, None, true=True)
-    return _score(tables, reading, None, point, _learner(tables, policy, tables.seed))[0]
-
-
-def _learner(tables: SweepTables, policy: Policy | None, seed: int) -> Learner:
-    level = (policy or default_policy()).audit.confidence
-    return Learner(tables.request.learner, tables.request.device, level, seed)
+    return _score(tables, reading, policy, tables.seed, true=True).estimate
 
 
 def _reading(
@@ -178,21 +173,15 @@ def _policy_for(policy: Policy | None, mechanism: Mechanism) -> tuple[Policy | N
 def _score(
     tables: SweepTables,
     reading: ReadReport,
-    mechanism: Mechanism | None,
-    point: Point,
-    learner: Learner,
-) -> tuple[Estimate, str]:
+    policy: Policy | None,
+    seed: int,
+    *,
+    true: bool = False,
+) -> Utility:
     assert reading.test is not None
-    if not tables.request.numeric:
-        return score_classifier(reading.release, mechanism, reading.test, learner)
-    bounds = _bounds(tables, point)
-    return score_regressor(reading.release, reading.test, bounds, learner)
-
-
-def _bounds(tables: SweepTables, point: Point) -> tuple[float, float]:
-    """Return the smallest and the largest label that was declared."""
-    stated, survey = tables.survey(tables.request.privatized(point, 0))
-    if stated.range is not None:
-        return stated.range.low, stated.range.high
-    numbers = [float(label) for label in survey.domain.classes]
-    return min(numbers), max(numbers)
+    request = tables.request
+    kind: ModelKind = "network" if request.learner == "network" else "logistic"
+    learner = Learner(kind, request.device, true)
+    level = (policy or default_policy()).audit.confidence
+    rng = child_generator(seed, "sweep", "learner")
+    return utility(reading.release, reading.test, learner, level, rng)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from ldpaudit.commands.sweep.outcome import SIMULATED, Sweep
+from ldpaudit.commands.sweep.result import SIMULATED, Sweep
 from ldpaudit.commands.sweep.summary import Mean, Setting
 from ldpaudit.commands.sweep.text import (
     cell,

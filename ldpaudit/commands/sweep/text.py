@@ -2,10 +2,12 @@
 
 from typing import Final
 
-from ldpaudit.commands.sweep.learning import ERROR
-from ldpaudit.commands.sweep.outcome import Sweep
+from ldpaudit.commands.mechanism.tables import show
+from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Mean, Setting
+from ldpaudit.commands.utility.scores import SQUARED_ERROR
 from ldpaudit.reports.text.numbers import number
+from ldpaudit.terminal import say
 
 _LEAKAGE: Final = ("attack.best.accuracy", "numeric.best.within_5")
 
@@ -16,7 +18,7 @@ def leakage_of(setting: Setting) -> Mean | None:
     Groups of numeric labels differ from mechanism to mechanism, so guesses of numbers are compared
     by how many lie within 5 % of the declared range.
     """
-    numeric = setting.test is not None and setting.test.id == ERROR
+    numeric = setting.test is not None and setting.test.id == SQUARED_ERROR
     return setting.mean(_LEAKAGE[numeric])
 
 
@@ -68,3 +70,20 @@ def setting_row(setting: Setting) -> tuple[str, ...]:
         cell(leakage_of(setting)),
         cell(setting.test),
     )
+
+
+def print_summary(found: Sweep, *, quiet: bool) -> None:
+    """Print the least noise of each mechanism, then every setting."""
+    for least in found.least:
+        say(least.sentence())
+    if quiet:
+        return
+    show("Every setting", headers(found), [setting_row(s) for s in found.settings])
+    for setting in found.settings:
+        if setting.failed:
+            say(f"  {'not measured':<12} {setting.mechanism}: {setting.failed[0]}")
+    if found.reference is not None:
+        say(f"\n  learnt from the true labels: {float(found.reference['value']):.4g}")
+    for text in found.warnings:
+        say(f"  {'warning':<12} {text}")
+    say("Simulated draws; nothing was released.")

@@ -9,8 +9,8 @@ from typing import Any, Final
 from ldpaudit.api import policy_of
 from ldpaudit.commands.privatize.labels.hidden_copies import HiddenCopies
 from ldpaudit.commands.sweep.folder import SweepFolder, manifest
-from ldpaudit.commands.sweep.outcome import Sweep
 from ldpaudit.commands.sweep.request import SweepRequest, check_sweep
+from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.run import SweepRun
 from ldpaudit.commands.sweep.simulation import mechanism_at
 from ldpaudit.commands.sweep.tables import SweepTables, read_tables

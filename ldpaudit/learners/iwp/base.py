@@ -1,39 +1,109 @@
 """What the two IWP-SGD estimators share: parameters, passes over the rows, the step size."""
 
 import math
-from typing import Any, Literal
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.utils.validation import check_is_fitted
 
 from ldpaudit.errors import InputError
 from ldpaudit.learners.iwp.sgd import Problem, Progress, StepSize, descend
 from ldpaudit.learners.iwp.step_size import theorem_rule
-from ldpaudit.learners.seeds import Seed, generator
+from ldpaudit.learners.noise_model import Noise
+from ldpaudit.learners.validation import Seed, checked_pair, checked_rows
 from ldpaudit.release import FloatArray
 
 Step = float | Literal["theorem"]
 
 
-class IWPEstimator(BaseEstimator):  # type: ignore[misc]
+@dataclass(kw_only=True, eq=False, repr=False)
+class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """The base of :class:`IWPClassifier` and :class:`IWPRegressor`."""
 
-    noise: Any
-    sigma: float | None
-    ridge: float
-    radius: float
-    step: Step
-    batch_size: int
-    epochs: int
-    shuffle: bool
-    average: bool
-    fit_intercept: bool
-    feature_radius: float | None
-    expected_rows: int | None
-    random_state: Seed
-    theta_: FloatArray
-    mean_: FloatArray
-    n_steps_: int
+    noise: Noise | None = field(default=None, kw_only=False)
+    sigma: float | None = None
+    ridge: float = 0.01
+    radius: float = 10.0
+    step: Step = "theorem"
+    batch_size: int = 128
+    epochs: int = 1
+    shuffle: bool = True
+    average: bool = False
+    fit_intercept: bool = True
+    feature_radius: float | None = None
+    expected_rows: int | None = None
+    random_state: Seed = 0
+    theta_: FloatArray = field(init=False)
+    mean_: FloatArray = field(init=False)
+    n_steps_: int = field(init=False)
+
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn from released rows.
+
+        Parameters
+        ----------
+        X : float array of shape (n, d)
+            Released features.
+        y : array of shape (n,)
+            Released labels.
+        sample_weight : float array of shape (n,), optional
+            Weights, not negative.
+
+        Raises
+        ------
+        InputError
+            If a label lies outside the channel or cannot be corrected; for a classifier also if
+            there are not two labels, or the noise is too large for the loss (σ²·radius² beyond its
+            limit).
+        """
+        matrix, released = checked_pair(self, X, y, numeric=is_regressor(self))
+        self._begin(released)
+        problem = self._problem()
+        self._start(matrix.shape[1])
+        rows = self._prepared(matrix, released, sample_weight)
+        self._run(problem, rows, self.epochs, whole=True)
+        return self
+
+    def _go_on(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None,
+        classes: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Pass once over more rows."""
+        first = not hasattr(self, "theta_")
+        matrix, released = checked_pair(self, X, y, numeric=is_regressor(self), reset=first)
+        if first:
+            self._begin(released if classes is None else np.asarray(classes))
+            self._start(matrix.shape[1])
+        rows = self._prepared(matrix, released, sample_weight)
+        self._run(self._problem(), rows, 1, whole=False)
+        return self
+
+    def _begin(self, labels: npt.NDArray[Any]) -> None:
+        """Look at the labels before the first row is learnt from."""
+
+    @abstractmethod
+    def _problem(self) -> Problem:
+        """Return what is minimised, after a check of the parameters."""
+
+    @abstractmethod
+    def _prepared(
+        self, X: FloatArray, y: npt.NDArray[Any], weights: npt.ArrayLike | None
+    ) -> "Prepared":
+        """Return the rows with corrected labels."""
+
+    def _scores(self, X: npt.ArrayLike) -> FloatArray:
+        """Return θᵀx plus the intercept of each row, float64 of shape (n,)."""
+        check_is_fitted(self)
+        return np.asarray(checked_rows(self, X) @ self.coef_ + self.intercept_)
 
     def _sigma(self) -> float:
         declared = getattr(self.noise, "sigma", None)
@@ -70,7 +140,7 @@ class IWPEstimator(BaseEstimator):  # type: ignore[misc]
         """Pass over the rows, on from the parameters there are; ``whole``: nothing will follow."""
         expected = self.expected_rows or (epochs * len(rows.matrix) if whole else None)
         step_size = self._step_size(problem, rows, expected)
-        rng = generator(self.random_state)
+        rng = np.random.default_rng(self.random_state)
         progress = Progress(self.theta_, self.mean_, self.n_steps_)
         for _ in range(epochs):
             order = rng.permutation(len(rows.matrix)) if self.shuffle else None

@@ -1,6 +1,7 @@
 """IWP-SGD: a linear classifier learnt from features with Gaussian noise and noisy labels."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ldpaudit.errors import InputError
 from ldpaudit.learners.corrections import label_targets
-from ldpaudit.learners.iwp.base import IWPEstimator, Prepared, Step
+from ldpaudit.learners.iwp.base import IWPEstimator, Prepared
 from ldpaudit.learners.iwp.margin_losses import (
     ExponentialLoss,
     MarginLoss,
@@ -20,9 +21,8 @@ from ldpaudit.learners.iwp.margin_losses import (
 from ldpaudit.learners.iwp.series_loss import SeriesLoss, log_loss
 from ldpaudit.learners.iwp.sgd import ClassificationLoss, Problem
 from ldpaudit.learners.iwp.truncation import truncation_bias
-from ldpaudit.learners.noise_model import LabelNoise, Noise, label_noise, plain_channel
-from ldpaudit.learners.seeds import Seed
-from ldpaudit.learners.validation import check_weights, checked_pair, checked_rows
+from ldpaudit.learners.noise_model import LabelNoise, label_noise, plain_channel
+from ldpaudit.learners.validation import check_weights
 from ldpaudit.release import FloatArray
 
 _LOSSES: Mapping[str, Callable[[], MarginLoss]] = {
@@ -32,6 +32,7 @@ _LOSSES: Mapping[str, Callable[[], MarginLoss]] = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
     """A linear classifier of two labels by inverse-Weierstrass private SGD.
 
@@ -91,67 +92,10 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
     Dufraiche et al., Algorithm 1, Theorems 5.2 and 5.5, section 5.2.
     """
 
-    def __init__(
-        self,
-        noise: Noise | None = None,
-        *,
-        loss: Literal["quadratic", "exponential", "log"] | MarginLoss = "quadratic",
-        sigma: float | None = None,
-        ridge: float = 0.01,
-        radius: float = 5.0,
-        step: Step = "theorem",
-        batch_size: int = 128,
-        epochs: int = 1,
-        shuffle: bool = True,
-        average: bool = False,
-        fit_intercept: bool = True,
-        feature_radius: float | None = None,
-        expected_rows: int | None = None,
-        labels: Literal["values", "codes"] = "values",
-        random_state: Seed = 0,
-    ) -> None:
-        self.noise = noise
-        self.loss = loss
-        self.sigma = sigma
-        self.ridge = ridge
-        self.radius = radius
-        self.step = step
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.shuffle = shuffle
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.feature_radius = feature_radius
-        self.expected_rows = expected_rows
-        self.labels = labels
-        self.random_state = random_state
-
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Learn from released rows.
-
-        Parameters
-        ----------
-        X : float array of shape (n, d)
-            Released features.
-        y : array of shape (n,)
-            Released labels.
-        sample_weight : float array of shape (n,), optional
-            Weights, not negative.
-
-        Raises
-        ------
-        InputError
-            If there are not two labels, a label lies outside the channel, the channel cannot be
-            inverted, or the noise is too large for the loss (σ²·radius² beyond its limit).
-        """
-        matrix, released = checked_pair(self, X, y)
-        noise, problem = self._begin(released), self._problem()
-        self._start(matrix.shape[1])
-        rows = self._prepared(matrix, released, noise, sample_weight)
-        self._run(problem, rows, self.epochs, whole=True)
-        return self
+    loss: Literal["quadratic", "exponential", "log"] | MarginLoss = "quadratic"
+    radius: float = 5.0
+    labels: Literal["values", "codes"] = "values"
+    classes_: npt.NDArray[Any] = field(init=False)
 
     def partial_fit(
         self,
@@ -169,18 +113,11 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         classes : array of shape (2,), optional
             The labels; needed in the first call where ``noise`` is None.
         """
-        first = not hasattr(self, "theta_")
-        matrix, released = checked_pair(self, X, y, reset=first)
-        if first:
-            if classes is None and self.noise is None:
-                raise InputError("The first call of partial_fit needs 'classes' or a 'noise'.")
-            self._begin(released if classes is None else np.asarray(classes))
-            self._start(matrix.shape[1])
-        rows = self._prepared(matrix, released, self._label_noise, sample_weight)
-        self._run(self._problem(), rows, 1, whole=False)
-        return self
+        if classes is None and self.noise is None and not hasattr(self, "theta_"):
+            raise InputError("The first call of partial_fit needs 'classes' or a 'noise'.")
+        return self._go_on(X, y, sample_weight, classes)
 
-    def _begin(self, labels: npt.NDArray[Any]) -> LabelNoise:
+    def _begin(self, labels: npt.NDArray[Any]) -> None:
         check_classification_targets(labels)
         if self.noise is None:
             found = len(np.unique(labels))
@@ -202,7 +139,6 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         coded = self.noise is not None and self.labels == "codes"
         self.classes_ = np.arange(2) if coded else np.asarray(noise.channel.classes)
         self._label_noise = noise
-        return noise
 
     def _problem(self) -> Problem:
         self._check_parameters()
@@ -220,18 +156,19 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         return Problem(ClassificationLoss(loss), sigma, self.ridge, self.radius, self.fit_intercept)
 
     def _prepared(
-        self, X: FloatArray, y: npt.ArrayLike, noise: LabelNoise, weights: npt.ArrayLike | None
+        self, X: FloatArray, y: npt.NDArray[Any], weights: npt.ArrayLike | None
     ) -> Prepared:
-        kind = "values" if self.noise is None else self.labels
-        targets = label_targets(noise.codes(np.asarray(y), kind), noise.channel)
+        noise = self._label_noise
+        targets = label_targets(
+            noise.codes(y, "values" if self.noise is None else self.labels), noise.channel
+        )
         # S̃(S̃ − 1) for randomized response; the larger of two labels' for another channel.
         factor = float((noise.channel.matrix @ noise.channel.inverse**2)[:, 1].max()) - 1.0
         return Prepared(X, targets, check_weights(weights, len(X)), max(factor, 0.0))
 
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
         """Return the score θᵀx plus the intercept of each row, float64 of shape (n,)."""
-        check_is_fitted(self)
-        return np.asarray(checked_rows(self, X) @ self.coef_ + self.intercept_)
+        return self._scores(X)
 
     def predict_proba(self, X: npt.ArrayLike) -> FloatArray:
         """Return P(true label | x) by the loss's link, float64 of shape (n, 2)."""

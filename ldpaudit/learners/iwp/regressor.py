@@ -5,14 +5,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
-from ldpaudit.learners.iwp.base import IWPEstimator, Prepared, Step
+from ldpaudit.learners.iwp.base import IWPEstimator, Prepared
 from ldpaudit.learners.iwp.sgd import Problem, RegressionLoss
-from ldpaudit.learners.noise_model import Noise
 from ldpaudit.learners.numeric_labels import debiased_labels
-from ldpaudit.learners.seeds import Seed
-from ldpaudit.learners.validation import check_weights, checked_pair, checked_rows
+from ldpaudit.learners.validation import check_weights
 from ldpaudit.release import FloatArray
 
 
@@ -45,79 +42,27 @@ class IWPRegressor(RegressorMixin, IWPEstimator):  # type: ignore[misc]
     Dufraiche et al., Algorithm 1 and appendix E.2.
     """
 
-    def __init__(
-        self,
-        noise: Noise | None = None,
-        *,
-        sigma: float | None = None,
-        ridge: float = 0.01,
-        radius: float = 10.0,
-        step: Step = "theorem",
-        batch_size: int = 128,
-        epochs: int = 1,
-        shuffle: bool = True,
-        average: bool = False,
-        fit_intercept: bool = True,
-        feature_radius: float | None = None,
-        expected_rows: int | None = None,
-        random_state: Seed = 0,
-    ) -> None:
-        self.noise = noise
-        self.sigma = sigma
-        self.ridge = ridge
-        self.radius = radius
-        self.step = step
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.shuffle = shuffle
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.feature_radius = feature_radius
-        self.expected_rows = expected_rows
-        self.random_state = random_state
-
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Learn from released features (n, d) and released labels (n,).
-
-        Raises
-        ------
-        InputError
-            If a label lies outside the channel or cannot be debiased.
-        """
-        matrix, released = checked_pair(self, X, y, numeric=True)
-        self._start(matrix.shape[1])
-        rows = self._prepared(matrix, released, sample_weight)
-        self._run(self._problem(), rows, self.epochs, whole=True)
-        return self
-
     def partial_fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
         """Go on with more rows: one pass over them."""
-        first = not hasattr(self, "theta_")
-        matrix, released = checked_pair(self, X, y, numeric=True, reset=first)
-        if first:
-            self._start(matrix.shape[1])
-        rows = self._prepared(matrix, released, sample_weight)
-        self._run(self._problem(), rows, 1, whole=False)
-        return self
+        return self._go_on(X, y, sample_weight)
 
     def _problem(self) -> Problem:
         self._check_parameters()
         loss = RegressionLoss()
         return Problem(loss, self._sigma(), self.ridge, self.radius, self.fit_intercept)
 
-    def _prepared(self, X: FloatArray, y: npt.ArrayLike, weights: npt.ArrayLike | None) -> Prepared:
+    def _prepared(
+        self, X: FloatArray, y: npt.NDArray[Any], weights: npt.ArrayLike | None
+    ) -> Prepared:
         released = np.asarray(y, dtype=np.float64)
         target = released if self.noise is None else debiased_labels(y, self.noise)
         return Prepared(X, target, check_weights(weights, len(X)), float(np.var(target)))
 
     def predict(self, X: npt.ArrayLike) -> FloatArray:
         """Return θᵀx plus the intercept for clean features, float64 of shape (n,)."""
-        check_is_fitted(self)
-        return np.asarray(checked_rows(self, X) @ self.coef_ + self.intercept_)
+        return self._scores(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -119,6 +119,22 @@ def test_a_sweep_and_the_same_one_resumed(data: Path, command: Command) -> None:
     assert (out / "sweep.json").read_text() == content
 
 
+def test_the_neighbour_search_is_an_option_of_a_sweep(data: Path, command: Command) -> None:
+    """It reaches the audit of each draw, and a folder holds to it."""
+    out = data.with_name("neighbours")
+    fast = ("--only", "instance-loss", "--processes", "1", "--out", out)
+    words = (data, "--mechanism", "rr", "--lambda", "0.5", *fast, "--neighbors", "10")
+    status, printed = command(*words, "--queries", "40", "--metric", "raw")
+    assert status == 0, printed
+    point = json.loads((out / "points" / "randomized-response-lambda-0.5-1.json").read_text())
+    estimates = {e["id"]: e for e in point["result"]["estimates"]}
+    assert estimates["instance_loss.mean"]["n"] == 40
+    assert command(*words, "--queries", "40", "--metric", "raw", "--resume")[0] == 0
+    status, printed = command(*words, "--queries", "40", "--resume")
+    assert status == 2
+    assert "another --metric" in printed
+
+
 def test_a_generator_that_diverges_fails_its_points_only(
     data: Path, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

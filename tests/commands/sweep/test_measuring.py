@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from commands.sweep.conftest import asked, bench, frame, numbers
 
-from ldpaudit.commands.sweep.learning import ACCURACY, ERROR
 from ldpaudit.commands.sweep.simulation import point_seed, simulate
 from ldpaudit.commands.sweep.summary import setting_of
 from ldpaudit.commands.sweep.tables import read_tables
 from ldpaudit.commands.sweep.text import leakage_of
+from ldpaudit.commands.utility.scores import ACCURACY, SQUARED_ERROR
 from ldpaudit.policy import parse_policy
 
 REST = ("laplace", "debiased-rr", "rr-on-bins", "optimal-unbiased", "discrete-staircase")
@@ -92,7 +92,7 @@ def test_numbers(mechanism: str, tmp_path: Path) -> None:
     request = asked(path, mechanism, grid=("epsilon", "0.5,8"), budget=0.1, **own)
     at = bench(request, tmp_path)
     clean = at.run("reference")
-    assert clean["id"] == ERROR
+    assert clean["id"] == SQUARED_ERROR
     found = [at.run(point) for point in request.points()]
     leaks = []
     for content in found:

@@ -19,8 +19,8 @@ from ldpaudit.commands.black_box.estimators.events import (
 )
 from ldpaudit.commands.black_box.estimators.forms import OutputForm
 from ldpaudit.commands.black_box.estimators.outputs import NUMERIC, OutputTable, joined
-from ldpaudit.commands.black_box.outcome import BlackBoxAudit, Claim, PairFound
 from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, Request
+from ldpaudit.commands.black_box.result import BlackBoxAudit, Claim, PairFound
 from ldpaudit.commands.processes import Processes
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import (

@@ -1,26 +1,21 @@
 """What can still be learnt from a release: scores on test rows that no release holds."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from ldpaudit.commands.compare.reading import ReleaseInput
-from ldpaudit.commands.compare.request import Model
-from ldpaudit.commands.compare.utility.learning import (
-    correction_for,
-    predicted_classes,
-    predicted_numbers,
-)
+from ldpaudit.commands.utility.learner import Learner, LossCorrection
+from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.numeric_labels import NumericCoding
-from ldpaudit.randomness import child_generator
-from ldpaudit.release import FloatArray
+from ldpaudit.release import FloatArray, Release
 from ldpaudit.result import Estimate
 
-ACCURACY = "test_accuracy"
-SQUARED_ERROR = "test_squared_error"
+ACCURACY: Final = "test_accuracy"
+SQUARED_ERROR: Final = "test_squared_error"
 _ASSUMPTIONS = (
     "the test rows are independent draws, and none of them is in a release or was used to make one",
 )
@@ -33,45 +28,54 @@ class Utility:
     Attributes
     ----------
     estimate : Estimate
-        ``test_accuracy`` or ``test_squared_error``, certified.
+        ``test_accuracy`` or ``test_squared_error``, certified for this one model.
     scores : float64 array of shape (t,)
         Right (1) or wrong (0), or squared errors, row by row; stays in memory.
     reach : float
         No difference of two scores can exceed it.
+    correction : LossCorrection
     """
 
     estimate: Estimate
     scores: FloatArray
     reach: float
+    correction: LossCorrection
 
 
-def utility(item: ReleaseInput, model: Model, seed: int, confidence: float) -> Utility:
+def utility(
+    release: Release,
+    test: LabelledRows,
+    learner: Learner,
+    confidence: float,
+    rng: np.random.Generator,
+) -> Utility:
     """Train a model on a release and score it on the test rows.
 
     Parameters
     ----------
-    item : ReleaseInput
-        With test rows.
-    model : {"logistic", "boosting", "network"}
-    seed : int
-        The root of the model's randomness, the same for all releases.
+    release : Release
+    test : LabelledRows
+        t rows with true labels, coded like the release.
+    learner : Learner
     confidence : float
         Of the interval.
+    rng : numpy.random.Generator
 
     Raises
     ------
     InputError
         If the model cannot be trained under the mechanism, or a test label is outside of the
         declared range.
+    InsufficientDataError
+        If the test rows have fewer than two different labels.
     """
-    rng = child_generator(seed, "compare", "utility")
-    if item.release.numeric is not None:
-        return _numeric(item, model, rng, confidence)
-    assert item.test is not None
-    assert item.test.labels is not None
-    if len(np.unique(item.test.labels)) < 2:
+    if release.numeric is not None:
+        return _of_numbers(release, test, learner, confidence, rng)
+    assert test.labels is not None
+    if len(np.unique(test.labels)) < 2:
         raise InsufficientDataError("The test rows must have at least two different labels.")
-    right = predicted_classes(item, model, rng) == item.test.labels
+    predicted, correction = learner.classes(release, test.features, rng)
+    right = predicted == test.labels
     count, n = int(right.sum()), len(right)
     low, high = clopper_pearson(count, n, 1 - confidence)
     estimate = Estimate.interval(
@@ -84,44 +88,47 @@ def utility(item: ReleaseInput, model: Model, seed: int, confidence: float) -> U
         unit="proportion",
         n=n,
         count=count,
-        method=f"{model} model trained on the release, {correction_for(item).words}; test rows, "
+        method=f"{learner.model} model trained on the release, {correction.words}; test rows, "
         "Clopper–Pearson",
         assumptions=_ASSUMPTIONS,
     )
-    return Utility(estimate, right.astype(np.float64), 1.0)
+    return Utility(estimate, right.astype(np.float64), 1.0, correction)
 
 
-def _numeric(
-    item: ReleaseInput, model: Model, rng: np.random.Generator, confidence: float
+def _of_numbers(
+    release: Release,
+    test: LabelledRows,
+    learner: Learner,
+    confidence: float,
+    rng: np.random.Generator,
 ) -> Utility:
-    assert item.test is not None
-    assert item.test.numbers is not None
-    assert item.release.numeric is not None
-    low, high = _range(item.release.numeric.view.classes)
-    outside = int(((item.test.numbers < low) | (item.test.numbers > high)).sum())
+    assert test.numbers is not None
+    assert release.numeric is not None
+    low, high = _range(release.numeric.view.classes)
+    outside = int(((test.numbers < low) | (test.numbers > high)).sum())
     if outside:
         raise InputError(
-            f"Every test label must lie in the declared range; {outside} of "
-            f"{len(item.test.numbers)} rows do not."
+            f"Every test label must lie in the declared range; {outside} of {len(test.numbers)} "
+            f"rows do not."
         )
-    predicted, words = predicted_numbers(item, model, rng)
-    errors = (np.clip(predicted, low, high) - item.test.numbers) ** 2
-    reach, tail = (high - low) ** 2, (1 - confidence) / 2
+    predicted, correction = learner.numbers(release, test.features, rng)
+    errors = (np.clip(predicted, low, high) - test.numbers) ** 2
+    reach, tail, value = (high - low) ** 2, (1 - confidence) / 2, float(errors.mean())
     ends = [end(errors, tail, 0.0, reach, rng=rng) for end in (mean_lower, mean_upper)]
     estimate = Estimate.interval(
         SQUARED_ERROR,
         "Squared error on test rows",
-        float(errors.mean()),
-        (ends[0], ends[1]),
+        value,
+        (min(ends[0], value), max(ends[1], value)),
         confidence,
         section="utility",
         unit="squared label units",
         n=len(errors),
-        method=f"{'linear' if model == 'logistic' else model} model trained on the release, "
-        f"{words}; clipped to the declared range; test rows, betting bounds",
+        method=f"{'linear' if learner.model == 'logistic' else learner.model} model trained on the "
+        f"release, {correction.words}; clipped to the declared range; test rows, betting bounds",
         assumptions=_ASSUMPTIONS,
     )
-    return Utility(estimate, np.asarray(errors), reach)
+    return Utility(estimate, np.asarray(errors), reach, correction)
 
 
 def _range(coding: NumericCoding) -> tuple[float, float]:

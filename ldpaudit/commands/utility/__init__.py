@@ -1,0 +1,4 @@
+"""How useful a release still is: a model trained on it, scored on test rows.
+
+In: a release and test rows. Out: a certified score, and one number for each test row.
+"""

@@ -1,0 +1,255 @@
+"""Options are declared once: each is in ``--help``, in the environment, and in the Python call."""
+
+import inspect
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields, make_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+import typer
+from releases import written
+
+import ldpaudit
+from ldpaudit import cli
+from ldpaudit.api import plan_of
+from ldpaudit.audits.interface import Plan
+from ldpaudit.cli.compare import compare
+from ldpaudit.cli.parameters import parameters_of, recorded_command, spread
+from ldpaudit.cli.run import run
+from ldpaudit.cli.sweep import sweep
+from ldpaudit.datasets import read_release
+from ldpaudit.errors import InputError
+from ldpaudit.options import (
+    AuditOptions,
+    ClaimOptions,
+    Option,
+    PlanOptions,
+    declared,
+    group,
+    input_files,
+    option_name,
+)
+
+NOT_SWEPT = {
+    # A simulated release holds its declaration, its truth and its original rows.
+    *("--truth", "--truth-column", "--original", "--held-out", "--id", "--features"),
+    "--channel",
+    # A mechanism that needs the first is not swept; the others are about one given release.
+    *("--public-posterior", "--public", "--canaries", "--slice", "--show-class-names"),
+}
+"""The options of an audit that a sweep lacks, and why."""
+
+
+def names(command: Callable[..., Any]) -> set[str]:
+    """Return the names of a command's options."""
+    return {p.long for p in parameters_of(command) if isinstance(p.declared, Option)}
+
+
+def leaves(options: type) -> list[tuple[str, Option]]:
+    """Return the options of a dataclass with those of the groups in it."""
+    found = []
+    for field in fields(options):
+        option = declared(field.type)
+        if isinstance(option, Option):
+            found.append((option.long(field.name), option))
+        elif group(field.type) is not None:
+            found += leaves(group(field.type))
+    return found
+
+
+def test_every_shared_option_is_an_option_of_every_command() -> None:
+    shared = {name for name, _ in leaves(AuditOptions)}
+    assert shared <= names(run)
+    assert shared <= names(compare)
+    assert shared - names(sweep) == NOT_SWEPT
+    assert {name for name, _ in leaves(PlanOptions)} <= names(sweep)
+
+
+def test_the_python_call_takes_every_option() -> None:
+    taken = inspect.signature(ldpaudit.audit).parameters
+    for field in fields(AuditOptions):
+        assert taken[field.name].default == field.default
+    assert list(taken)[:4] == ["release", "truth", "mechanism", "rng"]
+    positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert [n for n, p in taken.items() if p.kind is positional] == list(taken)[:4]
+    described = ldpaudit.audit.__doc__ or ""
+    for name in taken:
+        assert f"\n{name} : " in described or f"{name}" in described.split("Returns\n")[0]
+    with pytest.raises(TypeError, match="labell"):
+        ldpaudit.audit("x.parquet", labell="y")  # type: ignore[call-arg]
+
+
+def test_what_is_read_and_what_is_planned_are_options() -> None:
+    options = {field.name for field in fields(AuditOptions)}
+    reading = {*inspect.signature(read_release).parameters} & options
+    planned = {field.name for field in fields(Plan)} & options
+    assert {"label", "truth", "id_column", "held_out", "public"} <= reading
+    assert {"queries", "neighbors", "metric", "device", "budget", "slices"} <= planned
+    plan = plan_of(AuditOptions(neighbors=7, budget=0.0, threads=3, slices=("ignored",)), 5)
+    assert (plan.seed, plan.neighbors, plan.budget, plan.threads) == (5, 7, 0.0, 3)
+    assert plan.slices == ()
+    assert plan_of(AuditOptions(), 1).budget == Plan(1).budget
+    assert plan_of(AuditOptions(), 1, threads=2).threads == 2
+
+
+def test_an_option_that_is_added_is_everywhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A field more is an option more: in --help, in the environment, in the value."""
+    more = Annotated[Literal["some", "all"], Option("How much more of it.", shown=True)]
+    grown = make_dataclass(
+        "Grown", [("how_much", more, "some")], bases=(AuditOptions,), frozen=True, kw_only=True
+    )
+    given = []
+
+    def grow(options: AuditOptions) -> None:
+        given.append(options)
+
+    grow.__annotations__["options"] = grown
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command()(spread(grow))
+
+    monkeypatch.setattr(sys, "argv", ["ldpaudit", "--help"])
+    app(standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert "--how-much <some|all>" in shown or "--how-much [some|all]" in shown
+    assert "How much more of it." in shown
+    for words, twin, value in (
+        ([], "some", "some"),
+        (["--how-much", "all"], "some", "all"),
+        ([], "all", "all"),
+    ):
+        monkeypatch.setenv("LDPAUDIT_HOW_MUCH", twin)
+        monkeypatch.setattr(sys, "argv", ["ldpaudit", *words])
+        app(standalone_mode=False)
+        assert given[-1].how_much == value
+    assert given[-1].truth is None
+    assert given[-1].mechanism == ClaimOptions()
+    assert "how_much" in inspect.signature(grown).parameters
+    assert recorded_command(["", "grow", "--how-much", "all"], grow) == (
+        "ldpaudit grow --how-much all"
+    )
+
+
+RECORDED = {
+    "values of shown options": (
+        ["r.parquet", "--truth", "t.csv", "--epsilon", "1", "--seed=3", "--metric", "raw"],
+        "ldpaudit run … --truth … --epsilon 1 --seed=3 --metric raw",
+    ),
+    "hidden values after an equals sign": (
+        ["--label=income", "r.parquet"],
+        "ldpaudit run --label=… …",
+    ),
+    "a flag takes no value": (
+        ["--quiet", "r.parquet", "--exit-zero"],
+        "ldpaudit run --quiet … --exit-zero",
+    ),
+    "a column that is called like an option": (
+        ["--label", "--seed", "r.parquet", "--id", "--who"],
+        "ldpaudit run --label … … --id …",
+    ),
+    "negative values": (["--seed", "-5", "r.parquet"], "ldpaudit run --seed -5 …"),
+    "files that are called like options": (
+        ["--only", "power", "--", "--secret.parquet"],
+        "ldpaudit run --only power … …",
+    ),
+    "an option that there is not": (["r", "--salary", "x"], "ldpaudit run … … …"),
+}
+
+
+@pytest.mark.parametrize("case", RECORDED)
+def test_the_recorded_command_repeats_no_path_and_no_column(case: str) -> None:
+    words, recorded = RECORDED[case]
+    assert recorded_command(["ldpaudit", "run", *words], run) == recorded
+
+
+def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
+    shown = {
+        command: {p.long for p in parameters_of(command) if getattr(p.declared, "shown", False)}
+        for command in (run, compare)
+    }
+    audit = {"--seed", "--queries", "--neighbors", "--metric", "--only", "--skip", "--threads"}
+    claim = {"--epsilon", "--lambda", "--mechanism"}
+    assert shown[run] == audit | claim | {"--device", "--budget"}
+    assert shown[compare] == shown[run] | {"--model"}
+
+
+def test_the_files_that_options_name() -> None:
+    claim = ClaimOptions(channel=Path("c.csv"))
+    options = AuditOptions("t.csv", claim, synthetic=("a", "b"), label="l")
+    assert list(input_files(options)) == ["t.csv", Path("c.csv"), "a", "b"]
+    assert option_name(options, "id_column") == "--id"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Two options that make one value."""
+
+    low: Annotated[int, Option("The low end.")] = 0
+    high: Annotated[int, Option("The high end.")] = 1
+
+    def value(self) -> tuple[int, int]:
+        """Return the ends."""
+        return self.low, self.high
+
+
+def test_a_group_of_options_makes_one_value() -> None:
+    def command(ends: Annotated[tuple[int, int], Group]) -> Any:
+        return ends
+
+    assert spread(command)(low=1, high=4) == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"queries": 0}, "'queries'"),
+        ({"neighbors": 0}, "'neighbors'"),
+        ({"threads": 0}, "'threads'"),
+        ({"budget": -1.0}, "at least 0 seconds"),
+        ({"rng": -1}, "must not be negative"),
+    ],
+)
+def test_numbers_out_of_range(options: dict[str, Any], word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        AuditOptions(**options).check()
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *words: Any) -> int:
+    monkeypatch.setattr(sys, "argv", ["ldpaudit", *map(str, words)])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    return int(stopped.value.code or 0)
+
+
+def test_compare_takes_a_claim_where_none_is_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claim is that of the release that declares none; the other one has its own."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    declared_one, truth = written(tmp_path / "a", rows=600)
+    bare, _ = written(tmp_path / "b", rows=600, claimed=None)
+    result = tmp_path / "c.json"
+    common = ("--truth", truth, "--only", "mechanism", "--metric", "raw", "--json", result)
+    assert call(monkeypatch, "compare", declared_one, bare, "--epsilon", "2", *common) == 0
+    content = json.loads(result.read_text())
+    epsilons = [release["mechanism"]["epsilon"] for release in content["releases"]]
+    assert epsilons == pytest.approx([1.0, 2.0])
+    command = "ldpaudit compare … … --epsilon 2 --truth … --only mechanism --metric raw --json …"
+    assert content["run"]["command"] == command
+
+
+def test_compare_has_no_use_for_a_claim_about_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text("{}")
+    words = ("compare", tmp_path / "a.json", tmp_path / "b.json")
+    assert call(monkeypatch, *words, "--epsilon", "1") == 2
+    assert "--mechanism" in capsys.readouterr().err
+    assert call(monkeypatch, *words, "--held-out", "x.csv") == 2
+    assert "--held-out" in capsys.readouterr().err
