@@ -7,10 +7,9 @@ from typing import Any, Final, Literal, Protocol, Self, TypeVar
 import numpy as np
 
 from ldpaudit.device import DeviceName
+from ldpaudit.mechanisms.capabilities import PublicModelLabel, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
-from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import FeatureTable, FloatArray, Release
@@ -100,7 +99,7 @@ class Knowledge:
     threads: int = 1
     seed: int = 0
     progress: Progress = field(default_factory=NoProgress)
-    claim: Mechanism | DoubleRR | None = None
+    claim: Mechanism | None = None
     device: DeviceName = "cpu"
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -127,27 +126,18 @@ class Knowledge:
 
     def knows_channel(self, release: Release) -> bool:
         """Return whether P(ỹ | y, x) is known for every row, by one channel or one a row."""
-        return self.channel is not None or self._row_mechanism(release) is not None
+        by_row = isinstance(self.claim, PublicModelLabel) and release.public_posterior is not None
+        return self.channel is not None or by_row
 
     def likelihood(self, release: Release) -> FloatArray:
         """Return P(ỹ | y, x) at each row's released label ỹ for every y, float64 of shape (n, k).
 
         The indicator of y = ỹ where labels are taken at their word.
         """
-        own = self._row_mechanism(release)
-        if own is None:
+        posterior = release.public_posterior
+        if posterior is None or not isinstance(self.claim, PublicModelLabel):
             return np.asarray(self.transition(release).T[release.released])
-        assert release.public_posterior is not None
-        k = len(release.classes)
-        drawn = own.floor + (1 - k * own.floor) * release.public_posterior
-        mine = drawn[np.arange(len(release)), release.released]
-        kept = np.eye(k)[release.released]
-        # T_x[y, ỹ] = (1 − λ)·1[y = ỹ] + λ P̂(ỹ | x): Busa-Fekete et al. (2023), Mechanism 1.
-        return np.asarray((1 - own.noise) * kept + own.noise * mine[:, None])
-
-    def _row_mechanism(self, release: Release) -> ModelBasedRR | None:
-        known = isinstance(self.claim, ModelBasedRR) and release.public_posterior is not None
-        return self.claim if known and isinstance(self.claim, ModelBasedRR) else None
+        return self.claim.row_likelihood(posterior, release.released)
 
 
 class Attack(Protocol):
@@ -182,7 +172,7 @@ class Attack(Protocol):
 def missing_need(attack: Attack, release: Release, knowledge: Knowledge) -> str | None:
     """Return why the attack cannot run on this release, None where it can."""
     named = release.outputs == release.classes
-    double = isinstance(knowledge.claim, DoubleRR) and knowledge.channel is not None
+    double = isinstance(knowledge.claim, SyntheticFeatures) and knowledge.channel is not None
     lacking: dict[Need, bool] = {
         "truth": release.truth is None,
         "channel": knowledge.channel is None,
@@ -194,7 +184,7 @@ def missing_need(attack: Attack, release: Release, knowledge: Knowledge) -> str 
     }
     for need, lacks in lacking.items():
         if need in attack.needs and lacks:
-            own_channels = isinstance(knowledge.claim, ModelBasedRR)
+            own_channels = isinstance(knowledge.claim, PublicModelLabel)
             return _NO_PUBLIC_MODEL if own_channels and need in _CHANNELS else NEEDS[need]
     return None
 

@@ -10,7 +10,7 @@ from ldpaudit.attacks.model_attack import ModelAttack
 from ldpaudit.attacks.models.counts import clean_prior
 from ldpaudit.attacks.models.row_channel import fit_row_channels
 from ldpaudit.attacks.models.synthetic_rows import OriginalShare, original_share
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.release import FeatureTable, FloatArray, Release
 
 
@@ -30,7 +30,7 @@ class SyntheticAwareAttack(ModelAttack):
     def learn(self, release: Release, rng: np.random.Generator) -> Model:
         """Learn which rows are original, then P(y | x) through each row's own channel."""
         claim = self.knowledge.claim
-        assert isinstance(claim, DoubleRR)
+        assert isinstance(claim, SyntheticFeatures)
         assert release.synthetic is not None
         k, transition = len(release.classes), self.knowledge.transition(release)
         share = original_share(

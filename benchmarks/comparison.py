@@ -10,8 +10,6 @@ beside it what two runs of `ldpaudit run` take, which compare nothing and train 
 """
 
 import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -20,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from measuring import ran
 
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.response.double_rr import DoubleRR
@@ -93,18 +92,10 @@ def write(
 
 def measured(command: list[str]) -> tuple[float, float, float, str]:
     """Run a command; return processor and wall seconds, peak GiB, and its first line."""
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    assert process.stdout is not None
-    sentence = process.stdout.readline().strip()
-    process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    if os.waitstatus_to_exitcode(status) == 2:
+    done = ran(command)
+    if done.status == 2:
         raise SystemExit(f"{command[1]} could not run")
-    used = usage.ru_utime + usage.ru_stime
-    return used, time.perf_counter() - start, usage.ru_maxrss / 2**20, sentence
+    return done.used, done.wall, done.peak, done.sentence
 
 
 def compare(folder: Path, names: list[str]) -> None:

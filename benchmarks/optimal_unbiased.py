@@ -16,7 +16,6 @@ import os
 import platform
 import queue as queue_module
 import time
-from collections.abc import Callable
 from decimal import Decimal, getcontext
 from typing import Any
 
@@ -27,6 +26,7 @@ import numpy.typing as npt
 import scipy
 import scipy.optimize
 import scipy.sparse as sp
+from measuring import timed
 
 from ldpaudit.mechanisms.numeric.interval.columns import lowered_growth
 from ldpaudit.mechanisms.numeric.mesh_program import design_on_outputs, feasible_outputs
@@ -48,15 +48,6 @@ def price_like() -> tuple[Floats, Floats]:
     labels = np.arange(401.0)
     prior = np.exp(-0.5 * (np.log(labels + 1) - 3.5) ** 2) / (labels + 1)
     return labels, prior / prior.sum()
-
-
-def timed(work: Callable[[], Any], repeats: int) -> tuple[Any, float]:
-    best = math.inf
-    for _ in range(repeats):
-        start = time.process_time()
-        result = work()
-        best = min(best, time.process_time() - start)
-    return result, best
 
 
 def exact_closed_form(labels: Floats, prior: Floats, epsilon: float) -> Decimal:

@@ -8,11 +8,8 @@ fertility.parquet and mnist.npz. Prints a Markdown table of verdicts, seconds an
 """
 
 import json
-import os
 import resource
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from measuring import ran
 
 from ldpaudit.mechanisms import RandomizedResponse
 
@@ -123,16 +121,8 @@ FORMATS = ("html", "json")
 
 def audited(command: list[str]) -> tuple[int, float, float, str]:
     """Run a command; return its status, seconds, peak memory in GiB and the verdict."""
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    assert process.stdout is not None
-    sentence = process.stdout.readline().strip()
-    process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    peak = usage.ru_maxrss / 2**20
-    return os.waitstatus_to_exitcode(status), time.perf_counter() - start, peak, sentence
+    done = ran(command)
+    return done.status, done.wall, done.peak, done.sentence
 
 
 def main(arguments: list[str]) -> None:

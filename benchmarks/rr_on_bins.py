@@ -11,14 +11,12 @@ import argparse
 import math
 import os
 import platform
-import time
-from collections.abc import Callable
-from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import numpy.typing as npt
+from measuring import timed
 
 from ldpaudit.mechanisms.numeric.bin_costs import SquaredBinCosts
 from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
@@ -35,15 +33,6 @@ def problem(k: int) -> tuple[Floats, Floats]:
         prior *= 0.55 / prior.sum()
         prior[-1] = 0.45
     return labels, prior / prior.sum()
-
-
-def timed(work: Callable[[], Any], repeats: int) -> tuple[Any, float]:
-    best = math.inf
-    for _ in range(repeats):
-        start = time.process_time()
-        result = work()
-        best = min(best, time.process_time() - start)
-    return result, best
 
 
 def published(labels: Floats, prior: Floats, epsilon: float) -> float:

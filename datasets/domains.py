@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.datasets.beside.local_reports import ReportReading, Reports
+from ldpaudit.datasets.coding import LabelCoding, PlainCoding, ReportReading, Reports
 from ldpaudit.datasets.labels import (
     LabelColumn,
     check_not_continuous,
@@ -22,16 +22,8 @@ from ldpaudit.numeric_labels import NumericLabels, NumericView
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Declaration, FloatArray, IntArray, Label
 
-SAME_OUTPUTS = (
-    "randomized-response",
-    "model-based-rr",
-    "double-rr",
-    "dummy-features-rr",
-    "rr-top-k",
-    "gaussian-rr",
-    "channel",
-)
-"""Mechanisms whose outputs are their classes, unless they declare others."""
+_TIES: Final = "frequency-oracle"
+"""Part of the key by which ties between most likely labels are drawn."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +66,10 @@ class EncodedLabels:
 
 
 def encode_labels(
-    declaration: Declaration | None, released: LabelColumn, truth: LabelColumn | None
+    declaration: Declaration | None,
+    released: LabelColumn,
+    truth: LabelColumn | None,
+    coding: LabelCoding | None = None,
 ) -> EncodedLabels:
     """Find the classes and outputs, and code the labels by them.
 
@@ -84,6 +79,8 @@ def encode_labels(
         Its ``classes`` and ``outputs`` are used in their order where it names them.
     released : LabelColumn
     truth : LabelColumn or None
+    coding : LabelCoding, optional
+        What the declared mechanism releases; default: labels.
 
     Raises
     ------
@@ -94,7 +91,7 @@ def encode_labels(
     for column, role in ((released, "released"), (truth, "true")):
         if column is not None and len(column.values) < 2:
             raise InputError(f"The {role} label must take at least two values; it takes one only.")
-    domains = find_domains(declaration, released, truth)
+    domains = find_domains(declaration, released, truth, coding)
     _check_size(domains, len(released.codes))
     codes, outside = released.recoded(domains.outputs)
     if outside:
@@ -140,7 +137,7 @@ def encode_reported(
         If a true label is not one of the declared classes.
     """
     domains = Domains(oracle.classes, oracle.classes)
-    released = oracle.labels(reports, child_generator(0, "frequency-oracle", "ties"))
+    released = oracle.labels(reports, child_generator(0, _TIES, "ties"))
     if truth is None:
         return EncodedLabels(domains, released, None)
     assert isinstance(truth, LabelColumn)
@@ -151,7 +148,10 @@ def encode_reported(
 
 
 def find_domains(
-    declaration: Declaration | None, released: LabelColumn, truth: LabelColumn | None
+    declaration: Declaration | None,
+    released: LabelColumn,
+    truth: LabelColumn | None,
+    coding: LabelCoding | None = None,
 ) -> Domains:
     """Return the declared classes and outputs, or the sorted union of the labels that occur.
 
@@ -160,19 +160,19 @@ def find_domains(
     """
     classes = declared_labels(declaration, "classes")
     outputs = declared_labels(declaration, "outputs")
-    name = "unknown" if declaration is None else declaration.name
-    if name == "channel" and classes is None:
+    coding = PlainCoding(declaration) if coding is None else coding
+    if coding.order_of_classes_matters and classes is None:
         raise InputError("A declared channel must name its classes, in the order of its rows.")
     apart = False
     if classes is None:
         classes, apart = _occurring(outputs, released, truth)
-        if apart and name in SAME_OUTPUTS:
+        if apart and coding.outputs_are_labels:
             raise InputError(
                 "No true label has the value of any released label; write both in the same way, "
                 "or declare the classes."
             )
     if outputs is None:
-        outputs = classes if name in SAME_OUTPUTS else _outputs(classes, released)
+        outputs = classes if coding.outputs_are_labels else _outputs(classes, released)
     return Domains(classes, outputs, apart)
 
 

@@ -1,7 +1,7 @@
 """From a file or a table to a release that can be audited."""
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,8 +11,9 @@ from ldpaudit.datasets.beside.bags import bag_column, read_bags
 from ldpaudit.datasets.beside.companions import encode_together, open_beside
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.leak_warnings import warnings_about
-from ldpaudit.datasets.beside.local_reports import ReportReading, read_reports
+from ldpaudit.datasets.beside.local_reports import read_reports
 from ldpaudit.datasets.beside.truth import Truth, read_truth, true_labels
+from ldpaudit.datasets.coding import BagReading, Coding, LabelCoding, PlainCoding
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.domains import (
     EncodedLabels,
@@ -62,8 +63,7 @@ def read_release(
     drop: Collection[str] = (),
     features: Collection[str] | None = None,
     declaration: Declaration | None = None,
-    numeric: Callable[[Declaration, int], NumericView | None] | None = None,
-    reports: Callable[[Declaration], ReportReading | None] | None = None,
+    coding: Coding = PlainCoding,
     original: Any = None,
     synthetic: Any = None,
     held_out: Any = None,
@@ -90,12 +90,8 @@ def read_release(
         Columns to leave out; the only columns to use.
     declaration : Declaration, optional
         The claim; it must agree with the file's, where it has one.
-    numeric : callable, optional
-        Gives, for a claim and a number of rows, how labels that are numbers are coded; None for a
-        mechanism that is not one on numbers.
-    reports : callable, optional
-        Gives, for a claim, how reports are read that are no labels; None for a mechanism that
-        releases labels.
+    coding : callable, optional
+        Gives, for a claim, how the labels of its mechanism are coded; default: as labels.
     original : path or table, optional
         The original features, in the same row order or joined on ``id_column``.
     synthetic : path or table, optional
@@ -119,7 +115,8 @@ def read_release(
     table = open_table(source)
     declared = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed(None if declared is None else declared.mechanism, declaration)
-    bag = bag_column(claim, table.names)
+    codes = coding(claim)
+    bag = bag_column(codes.bags, table.names)
     roles = assign_roles(
         table.names,
         label=label,
@@ -133,29 +130,30 @@ def read_release(
     special = {name: next(cells)[1] for name in roles.special}
     rows = _rows(special[roles.label], table)
     _check_same_index(source, truth, id_column)
-    view = None if numeric is None or claim is None else numeric(claim, rows)
+    view = codes.view(rows)
     known = _truth(table, special, roles, truth, truth_column, view is not None)
-    oracle = None if reports is None or claim is None else reports(claim)
-    recorded = None
-    bags = None
-    if bag is not None and claim is not None:
-        labels, bags = _of_bags(table, claim, special[roles.label], bag, known)
-    elif oracle is None:
-        labels = _labels(view, claim, special[roles.label], known, table)
+    column = special[roles.label]
+    recorded, summed = None, None
+    if codes.bags is not None:
+        labels, summed = _of_bags(table, codes.bags, column, known)
+    elif codes.reports is not None:
+        recorded = read_reports(column, codes.reports, from_text=table.text)
+        labels = encode_reported(codes.reports, recorded, None if known is None else known.labels)
+    elif view is not None:
+        labels = _numbers(view, column, known)
     else:
-        recorded = read_reports(special[roles.label], oracle, from_text=table.text)
-        labels = encode_reported(oracle, recorded, None if known is None else known.labels)
+        labels = _labels(codes, claim, column, known, table)
     beside = open_beside(original, synthetic, rows, roles, special, test, public, held_out)
     encoded, tables = encode_together(cells, rows, beside)
     warnings = _warnings(table, known, labels, encoded, roles)
     warnings += [] if declared is None else declared.remarks()
-    made = replace(_release(table, roles, claim, labels, encoded), reports=recorded, bags=bags)
+    made = replace(_release(table, roles, claim, labels, encoded), reports=recorded, bags=summed)
     release = tables.beside(made)
     return ReadReport(release, tuple(warnings), tables.test_rows(release))
 
 
-def read_channel(path: str | os.PathLike[str]) -> Declaration:
-    """Read a channel as a claim from a CSV file.
+def read_channel(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a channel from a CSV file, as a declaration states it.
 
     Parameters
     ----------
@@ -165,8 +163,8 @@ def read_channel(path: str | os.PathLike[str]) -> Declaration:
 
     Returns
     -------
-    Declaration
-        The mechanism ``channel`` with ``classes``, ``outputs`` and ``matrix`` as lists.
+    dict
+        ``classes``, ``outputs`` and ``matrix`` as lists.
 
     Raises
     ------
@@ -189,7 +187,7 @@ def read_channel(path: str | os.PathLike[str]) -> Declaration:
             )
     matrix = [_probabilities(row[1:], number) for number, row in enumerate(rows, start=1)]
     names = {"classes": [row[0] for row in rows], "outputs": list(file.names[1:])}
-    return Declaration("channel", {**names, "matrix": matrix}, "options")
+    return {**names, "matrix": matrix}
 
 
 def _probabilities(cells: list[str], number: int) -> list[float]:
@@ -205,28 +203,34 @@ def _rows(column: pa.ChunkedArray, table: TableSource) -> int:
     return len(column)
 
 
+def _numbers(view: NumericView, column: pa.ChunkedArray, truth: Truth | None) -> EncodedLabels:
+    known = None if truth is None else truth.labels
+    assert not isinstance(known, LabelColumn)
+    return encode_numeric_labels(view, read_numbers(column, "released"), known)
+
+
 def _labels(
-    view: NumericView | None,
+    coding: LabelCoding,
     claim: Declaration | None,
     column: pa.ChunkedArray,
     truth: Truth | None,
     table: TableSource,
 ) -> EncodedLabels:
-    known = None if truth is None else truth.labels
-    if view is not None:
-        assert not isinstance(known, LabelColumn)
-        return encode_numeric_labels(view, read_numbers(column, "released"), known)
-    assert known is None or isinstance(known, LabelColumn)
-    return encode_labels(claim, read_labels(column, "released", from_text=table.text), known)
+    labels = read_labels(column, "released", from_text=table.text)
+    return encode_labels(claim, labels, _classes(truth), coding)
 
 
 def _of_bags(
-    table: TableSource, claim: Declaration, label: pa.ChunkedArray, bag: str, truth: Truth | None
+    table: TableSource, reading: BagReading, label: pa.ChunkedArray, truth: Truth | None
 ) -> tuple[EncodedLabels, Bags]:
+    members = next(iter(table.columns((reading.bag,), as_text=(reading.bag,))))[1]
+    return read_bags(reading, label, members, _classes(truth))
+
+
+def _classes(truth: Truth | None) -> LabelColumn | None:
     known = None if truth is None else truth.labels
     assert known is None or isinstance(known, LabelColumn)
-    members = next(iter(table.columns((bag,), as_text=(bag,))))[1]
-    return read_bags(claim, label, members, known)
+    return known
 
 
 def _truth(

@@ -11,7 +11,6 @@ import numpy as np
 from ldpaudit.claim import declaration_of
 from ldpaudit.options import AuditOptions, PlanOptions, keywords_for
 from ldpaudit.randomness import seed_from
-from ldpaudit.release import Declaration
 from ldpaudit.result import AuditResult, Note
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from ldpaudit.audits.interface import Plan
     from ldpaudit.datasets.beside.slices import Slices
     from ldpaudit.datasets.reading import ReadReport
-    from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
     from ldpaudit.policy import Policy
 
 P = ParamSpec("P")
@@ -119,13 +117,12 @@ def read_with(release: Any, options: AuditOptions) -> "ReadReport":
         One line about what is wrong.
     """
     from ldpaudit.datasets import read_release
-    from ldpaudit.mechanisms.numeric.view import declared_view
+    from ldpaudit.mechanisms.coding import DeclaredCoding
 
     return read_release(
         release,
         declaration=declaration_of(options.mechanism),
-        numeric=declared_view,
-        reports=_report_reading,
+        coding=DeclaredCoding,
         **keywords_for(read_release, options),
     )
 
@@ -185,15 +182,6 @@ def seed_of(options: AuditOptions, sha256: str | None) -> int:
     if options.rng is not None:
         return int(options.rng)
     return int(sha256[:12], 16) if sha256 else 0
-
-
-def _report_reading(declaration: Declaration) -> "FrequencyOracle | None":
-    """Return the declared frequency oracle, None for a mechanism that releases labels."""
-    from ldpaudit.mechanisms.frequency_oracles import NAME, FrequencyOracle
-
-    if declaration.name != NAME:
-        return None
-    return FrequencyOracle.from_parameters(declaration.parameters, ())
 
 
 def available_threads() -> int:

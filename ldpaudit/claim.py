@@ -6,6 +6,9 @@ from typing import Any
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.options import MechanismOptions
+from ldpaudit.mechanisms.registry import DEFAULT, EXPLICIT, UNKNOWN, full_name, names, traits_of
 from ldpaudit.options import ClaimOptions
 from ldpaudit.release import Declaration
 
@@ -26,39 +29,34 @@ def claim_from_options(
     """
     if channel is not None:
         others = (epsilon, noise, labels)
-        if mechanism not in (None, "channel") or any(value is not None for value in others):
+        if mechanism not in (None, EXPLICIT) or any(value is not None for value in others):
             raise InputError("--channel is a whole claim; give no other mechanism, ε or λ with it.")
         from ldpaudit.datasets import read_channel
 
-        return read_channel(channel)
-    stated = {"epsilon": epsilon, "lambda": noise}
-    parameters = {key: value for key, value in stated.items() if value is not None}
-    if labels is not None:
-        parameters |= _numeric_labels(mechanism, labels)
+        return Declaration(EXPLICIT, read_channel(channel), "options")
+    options = MechanismOptions(epsilon=epsilon, noise=noise, **_stated_labels(mechanism, labels))
     if mechanism is None:
-        return Declaration("randomized-response", parameters, "options") if parameters else None
-    if mechanism == "channel":
-        raise InputError("--mechanism channel needs its matrix: --channel FILE.")
-    if mechanism == "unknown" and parameters:
-        raise InputError("--mechanism unknown claims nothing; give no ε or λ with it.")
-    from ldpaudit.mechanisms import full_name
+        return Declaration(DEFAULT, options.stated(), "options") if options.stated() else None
+    name = full_name(mechanism)
+    if mechanism == EXPLICIT:
+        raise InputError(f"--mechanism {EXPLICIT} needs its matrix: --channel FILE.")
+    if mechanism == UNKNOWN and options.stated():
+        raise InputError(f"--mechanism {UNKNOWN} claims nothing; give no ε or λ with it.")
+    stated = options.stated() | options.stated_range() | options.stated_classes()
+    return Declaration(name, stated, "options")
 
-    return Declaration(full_name(mechanism), parameters, "options")
 
-
-def _numeric_labels(mechanism: str | None, labels: str) -> dict[str, Any]:
-    """Return how a mechanism on numbers declares its labels."""
-    from ldpaudit.mechanisms.label_range import LabelRange
-    from ldpaudit.mechanisms.numeric.view import NUMERIC_NAMES
-
-    if mechanism not in NUMERIC_NAMES:
-        raise InputError(
-            "--labels must come with a --mechanism on numbers: " + ", ".join(sorted(NUMERIC_NAMES))
-        )
-    found = LabelRange.parse(labels)
-    if mechanism in ("debiased-rr", "rr-on-bins", "optimal-unbiased"):
-        return {"classes": list(found.classes)}
-    return found.declaration()
+def _stated_labels(mechanism: str | None, labels: str | None) -> dict[str, Any]:
+    """Return how ``--labels`` states the labels of a mechanism on numbers."""
+    if labels is None:
+        return {}
+    numeric = sorted(name for name in names() if traits_of(name).numeric)
+    if mechanism not in numeric:
+        raise InputError("--labels must come with a --mechanism on numbers: " + ", ".join(numeric))
+    stated = LabelRange.parse(labels)
+    if "range" in traits_of(mechanism).needs:
+        return {"labels": stated}
+    return {"classes": stated.classes}
 
 
 def declaration_of(

@@ -16,7 +16,7 @@ from ldpaudit.audits.interface import Audit, AuditContext, Plan
 from ldpaudit.checks import Evidence
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, PolicyError
-from ldpaudit.mechanisms import Mechanism, from_declaration
+from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
 from ldpaudit.policy import Policy, default_policy
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.release import Declaration, Release
@@ -44,8 +44,6 @@ AUDITS = {
 }
 """The built-in audits in the order in which they run; imported when they do."""
 
-_BY_EPSILON = ("randomized-response", "double-rr", "dummy-features-rr", "unknown")
-"""Mechanisms that their classes and ε (or λ) describe: a policy can claim another ε of them."""
 _OF_BAGS = ("mechanism", "aggregates")
 """The audits of a release of bags: the others count rows as if they were released one by one."""
 _VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
@@ -150,7 +148,8 @@ def _claim(release: Release, policy: Policy) -> tuple[Release, Mechanism]:
     if policy.claim is None:
         return release, from_declaration(declared, release.classes)
     claimed = policy.claim.declaration(None if declared is None else declared.name)
-    if declared is not None and claimed.name == declared.name and claimed.name not in _BY_EPSILON:
+    same = declared is not None and claimed.name == declared.name
+    if same and not traits_of(claimed.name).whole:
         return release, _within(from_declaration(declared, release.classes), claimed)
     if declared is not None and "classes" in declared.parameters:
         classes = declared.parameters["classes"]

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ldpaudit.errors import PolicyError, did_you_mean
+from ldpaudit.mechanisms.registry import DEFAULT
 from ldpaudit.release import Declaration
 
 Correction = Literal["holm", "bonferroni", "none"]
@@ -36,7 +37,7 @@ class ClaimSection(_Section):
         """Return the claim as a declaration; ``declared`` is the file's mechanism."""
         stated = {"epsilon": self.epsilon, "lambda": self.lambda_}
         parameters = {key: value for key, value in stated.items() if value is not None}
-        name = self.mechanism or declared or "randomized-response"
+        name = self.mechanism or declared or DEFAULT
         return Declaration(name, parameters, "policy")
 
 

@@ -1,7 +1,12 @@
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from ldpaudit import cli
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -23,3 +28,19 @@ def shared_data() -> Path:
 def _few_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the commands under test run the cheap attacks only, unless they ask for more."""
     monkeypatch.setenv("LDPAUDIT_BUDGET", "2")
+
+
+@pytest.fixture
+def command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Run the command line in this process; return its status and both outputs."""
+
+    def call(*words: Any) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["ldpaudit", *map(str, words)])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        out, err = capsys.readouterr()
+        return int(stopped.value.code or 0), out, err
+
+    return call

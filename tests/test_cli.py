@@ -18,26 +18,11 @@ import pytest
 from processes import heed_interrupts
 from releases import table, written
 
-from ldpaudit import cli
 from ldpaudit.policy import STARTER
 from ldpaudit.result import AuditResult
 
 Ran = tuple[int, str, str]
 Command = Callable[..., Ran]
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run the command line in this process; return its status and both outputs."""
-
-    def call(*words: Any) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["ldpaudit", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        out, err = capsys.readouterr()
-        return int(stopped.value.code or 0), out, err
-
-    return call
 
 
 @pytest.fixture(scope="module")

@@ -115,7 +115,8 @@ def test_an_option_that_is_added_is_everywhere(
     monkeypatch.setattr(sys, "argv", ["ldpaudit", "--help"])
     app(standalone_mode=False)
     shown = capsys.readouterr().out
-    assert "--how-much <some|all>" in shown or "--how-much [some|all]" in shown
+    assert "--how-much" in shown
+    assert "some|all" in shown
     assert "How much more of it." in shown
     for words, twin, value in (
         ([], "some", "some"),

@@ -6,14 +6,14 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.numeric.likelihood import nearest
 from ldpaudit.attacks.numeric.posterior import (
     LabelGrid,
     best_window,
     posterior_mean,
     posterior_median,
 )
-from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.interface import NumericMechanism
+from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.numeric_labels import NumericCoding
 from ldpaudit.release import FloatArray, IntArray
 
@@ -59,14 +59,14 @@ class NumericAttacker:
 
     Attributes
     ----------
-    claim : Mechanism
+    claim : NumericMechanism
         The declared mechanism on numbers.
     grid : LabelGrid
     coding : NumericCoding
         The groups of true labels.
     """
 
-    claim: Mechanism
+    claim: NumericMechanism
     grid: LabelGrid
     coding: NumericCoding
 

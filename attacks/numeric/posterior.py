@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.numeric.likelihood import label_bounds, label_values, likelihood, nearest
-from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.interface import NumericMechanism
+from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.numeric_labels import NumericCoding
 from ldpaudit.release import BoolArray, FloatArray, IntArray
 
@@ -49,20 +49,20 @@ class LabelGrid:
     complete: bool
 
     @classmethod
-    def fit(cls, claim: Mechanism, coding: NumericCoding, truth: FloatArray) -> "LabelGrid":
+    def fit(cls, claim: NumericMechanism, coding: NumericCoding, truth: FloatArray) -> "LabelGrid":
         """Count the true labels of other people.
 
         Parameters
         ----------
-        claim : Mechanism
-            A mechanism on numbers.
+        claim : NumericMechanism
         coding : NumericCoding
             The coding of true labels.
         truth : float64 array of shape (m,)
             True labels of other people.
         """
-        low, high = label_bounds(claim)
-        known = label_values(claim, MOST_LABELS)
+        low, high = claim.label_bounds
+        every = claim.label_values
+        known = every if every is not None and len(every) <= MOST_LABELS else None
         points = int(np.clip(len(truth) // _ROWS_PER_POINT, _FEWEST_POINTS, MOST_LABELS))
         values = np.linspace(low, high, points) if known is None else known
         groups = coding.codes(values)
@@ -93,12 +93,14 @@ class LabelGrid:
         joint = group_posterior[:, self.groups] * self.within
         return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
-    def posterior(self, prior: FloatArray, claim: Mechanism, released: FloatArray) -> FloatArray:
+    def posterior(
+        self, prior: FloatArray, claim: NumericMechanism, released: FloatArray
+    ) -> FloatArray:
         """Return P(value | x, released), float64 of shape (n, g).
 
         Where no label could have given the released number the prior stays as it is.
         """
-        joint = prior * likelihood(claim, released, self.values)
+        joint = prior * claim.likelihood(released, self.values)
         total = joint.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, joint / np.where(total > 0, total, 1.0), prior))
 

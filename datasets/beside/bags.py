@@ -5,47 +5,44 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.datasets.domains import Domains, EncodedLabels, declared_labels
+from ldpaudit.datasets.coding import BagReading
+from ldpaudit.datasets.domains import Domains, EncodedLabels
 from ldpaudit.datasets.labels import LabelColumn
 from ldpaudit.datasets.names import missing_column
 from ldpaudit.datasets.numbers import read_numbers
 from ldpaudit.errors import InputError
-from ldpaudit.release import Bags, Declaration, FloatArray, IndexArray
+from ldpaudit.release import Bags, FloatArray, IndexArray
 
-NAME: Final = "label-proportions"
 _ROUNDING: Final = 0.05
 """How far from a whole number a sum may be that was written as a proportion."""
 _SAME: Final = 1e-6
 _OUTPUTS: Final = ("at most half of the bag", "more than half of the bag")
 
 
-def bag_column(claim: Declaration | None, names: tuple[str, ...]) -> str | None:
-    """Return the column that says which rows belong together, None for other mechanisms.
+def bag_column(bags: BagReading | None, names: tuple[str, ...]) -> str | None:
+    """Return the column that says which rows belong together; None where each row is by itself.
 
     Raises
     ------
     InputError
-        If the declaration names no column, or one that is not there.
+        If the release has no such column.
     """
-    if claim is None or claim.name != NAME:
+    if bags is None:
         return None
-    name = claim.parameters.get("bag")
-    if not isinstance(name, str):
-        raise InputError("A release of label proportions must declare 'bag', a column's name.")
-    if name not in names:
-        raise missing_column(name, "bag", names)
-    return name
+    if bags.bag not in names:
+        raise missing_column(bags.bag, "bag", names)
+    return bags.bag
 
 
 def read_bags(
-    claim: Declaration, label: pa.ChunkedArray, bag: pa.ChunkedArray, truth: LabelColumn | None
+    reading: BagReading, label: pa.ChunkedArray, bag: pa.ChunkedArray, truth: LabelColumn | None
 ) -> tuple[EncodedLabels, Bags]:
     """Read the labels of a release of bags.
 
     Parameters
     ----------
-    claim : Declaration
-        Of label proportions, with two classes.
+    reading : BagReading
+        What the declared mechanism says about its sums; of two classes the second is counted.
     label : pyarrow.ChunkedArray of n numbers
         The released proportion or sum, the same in every row of a bag.
     bag : pyarrow.ChunkedArray of n values
@@ -67,17 +64,14 @@ def read_bags(
     members, sizes = _members(bag)
     values = read_numbers(label, "released")
     sums = _one_per_bag(values, members, sizes)
-    if claim.parameters.get("statistic", "proportion") == "proportion":
+    if reading.statistic == "proportion":
         sums = sums * sizes
-    if claim.parameters.get("noise", "none") != "laplace":
-        _check_sums(sums, sizes, claim)
+    if reading.sums_are_whole:
+        _check_sums(sums, sizes, reading)
         sums = np.rint(sums)
-    classes = declared_labels(claim, "classes")
-    if classes is None or len(classes) != 2:
-        raise InputError("A release of label proportions must declare its two classes.")
-    codes = None if truth is None else _true_codes(truth, classes)
+    codes = None if truth is None else _true_codes(truth, reading.classes)
     released = (sums > sizes / 2).astype(np.int32)[members]
-    labels = EncodedLabels(Domains(classes, _OUTPUTS), released, codes)
+    labels = EncodedLabels(Domains(reading.classes, _OUTPUTS), released, codes)
     return labels, Bags(members, sums)
 
 
@@ -114,10 +108,10 @@ def _one_per_bag(values: FloatArray, members: IndexArray, sizes: IndexArray) -> 
     return low
 
 
-def _check_sums(sums: FloatArray, sizes: IndexArray, claim: Declaration) -> None:
+def _check_sums(sums: FloatArray, sizes: IndexArray, reading: BagReading) -> None:
     off = np.abs(sums - np.rint(sums)) > _ROUNDING
     words = "a whole number of rows"
-    if claim.parameters.get("noise", "none") == "none":
+    if reading.sums_fit_the_bag:
         off |= (np.rint(sums) < 0) | (np.rint(sums) > sizes)
         words += " between 0 and the bag's size"
     if off.any():

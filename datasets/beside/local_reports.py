@@ -1,35 +1,13 @@
 """Columns of recorded local reports: labels, lists of labels, lists of numbers, or structs."""
 
-from typing import Any, Literal, Protocol
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ldpaudit.datasets.coding import ReportReading, Reports
 from ldpaudit.datasets.labels import positions, read_labels
 from ldpaudit.errors import InputError
 from ldpaudit.release import IntArray, Label
-
-Reports = npt.NDArray[Any]
-
-
-class ReportReading(Protocol):
-    """What the declared protocol says about its reports."""
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """The labels."""
-
-    @property
-    def report_kind(self) -> Literal["label", "labels", "numbers"]:
-        """How the column holds a report."""
-
-    def check(self, reports: Reports) -> Reports:
-        """Return reports of shape (n, d), or raise where some are not the protocol's."""
-
-    def labels(self, reports: Reports, rng: np.random.Generator) -> IntArray:
-        """Return a most likely label's code for each report, ties broken at random."""
 
 
 def read_reports(column: pa.ChunkedArray, reading: ReportReading, *, from_text: bool) -> Reports:

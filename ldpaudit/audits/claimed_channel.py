@@ -4,31 +4,21 @@ import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.numeric.view import group_channel, view_channel
-from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 from ldpaudit.numeric_labels import NumericLabels
 from ldpaudit.release import IndexArray
 
 
-def model_claim(context: AuditContext) -> ModelBasedRR | None:
+def model_claim(context: AuditContext) -> PublicModelLabel | None:
     """Return the claim if it is model-based, with noise, on the labels as released; else None."""
     release, claim = context.release, context.claim
-    if not isinstance(claim, ModelBasedRR) or claim.noise == 0:
+    if not isinstance(claim, PublicModelLabel) or claim.noise == 0:
         return None
     same = release.outputs == release.classes and claim.classes == release.classes
     return claim if same else None
-
-
-def label_channel(claim: Mechanism) -> Channel | None:
-    """Return the channel of the label alone; None where it is unknown or uses the features.
-
-    For double randomized response it is that of its label: label and features are replaced
-    independently of each other.
-    """
-    found: Channel | None = getattr(claim, "label_channel", claim.channel)
-    return found
 
 
 def aligned_channel(context: AuditContext) -> Channel | None:
@@ -50,7 +40,7 @@ def _aligned(context: AuditContext) -> Channel | None:
     release = context.release
     if release.numeric is not None:
         return _numeric(context.claim, release.numeric, None)
-    channel = label_channel(context.claim)
+    channel = context.claim.label_channel
     if channel is None:
         return None
     if set(channel.classes) != set(release.classes) or not set(channel.outputs) <= set(
@@ -88,6 +78,15 @@ def _numeric(claim: Mechanism, labels: NumericLabels, rows: IndexArray | None) -
     if labels.truth is None:
         return None
     return group_channel(claim, labels.view, labels.truth if rows is None else labels.truth[rows])
+
+
+def why_unscored(context: AuditContext, purpose: str) -> str | None:
+    """Return why nothing can be held against the true labels, known or implied; else None.
+
+    ``purpose`` says what cannot be done, as in "an attack cannot be scored".
+    """
+    reason = why_no_channel(context) if context.release.truth is None else None
+    return None if reason is None else f"without true labels {purpose}: {reason}"
 
 
 def why_no_channel(context: AuditContext) -> str | None:

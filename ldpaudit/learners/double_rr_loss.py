@@ -15,8 +15,8 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.learners.corrections import label_targets
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.finite import check_codes
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.release import FloatArray, IntArray
 
 
@@ -39,9 +39,8 @@ class DoubleTargets:
 def double_targets(
     codes: IntArray,
     synthetic_codes: IntArray,
-    mechanism: DoubleRR,
+    mechanism: SyntheticFeatures,
     weights: FloatArray | None = None,
-    prior: FloatArray | None = None,
 ) -> DoubleTargets:
     """Return the soft labels under which a loss is unbiased for double randomized response.
 
@@ -51,13 +50,15 @@ def double_targets(
         Released labels.
     synthetic_codes : int array of shape (s,)
         Labels of a sample of the synthetic features; every label must occur.
-    mechanism : DoubleRR
+    mechanism : SyntheticFeatures
         With λ < 1.
     weights : float64 array of shape (n,), optional
         Weights of the released rows.
-    prior : float64 array of shape (k,), optional
-        P_Y; default: its unbiased estimate from the released labels, which leaves the loss
-        unbiased because it enters linearly and the synthetic sample is independent of it.
+
+    Notes
+    -----
+    P_Y is estimated from the released labels, which leaves the loss unbiased: it enters linearly,
+    and the synthetic sample is independent of it.
 
     Raises
     ------
@@ -72,8 +73,7 @@ def double_targets(
     targets = label_targets(codes, mechanism.label_channel)
     share = np.ones(len(targets)) if weights is None else np.asarray(weights, dtype=np.float64)
     share = share / share.sum()
-    if prior is None:
-        prior = share @ targets
+    prior = share @ targets
     counts = np.bincount(check_codes(synthetic_codes, k), minlength=k)
     if (counts == 0).any():
         raise InputError(

@@ -19,8 +19,8 @@ from ldpaudit.learners.logistic import (
     fit_logistic,
 )
 from ldpaudit.learners.network import NetworkOptions, RowLoss, fit_network
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray, IntArray
 
@@ -85,7 +85,7 @@ class Rows:
         return cls(matrix, np.ones((len(matrix), 1)), weights, True, codes, np.ones((1, 1)))
 
     def with_synthetic(
-        self, synthetic: FloatArray, synthetic_codes: IntArray, mechanism: DoubleRR
+        self, synthetic: FloatArray, synthetic_codes: IntArray, mechanism: SyntheticFeatures
     ) -> "Rows":
         """Return these rows and the synthetic ones with the soft labels of double RR."""
         targets = double_targets(self.codes, synthetic_codes, mechanism, self.weights)

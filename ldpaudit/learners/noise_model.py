@@ -7,17 +7,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import NoisyFeatures, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import check_codes, codes_of
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
-from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
 from ldpaudit.release import IntArray, Label
 
 Correction = Literal["forward", "backward", "unbiased"]
 CORRECTIONS: tuple[str, ...] = get_args(Correction)
 
-Noise = Channel | Mechanism | DoubleRR
+Noise = Channel | Mechanism
 """What released the labels; with nothing declared about it the labels are taken at their word."""
 
 
@@ -29,14 +28,14 @@ class LabelNoise:
     ----------
     channel : Channel
         The label's channel.
-    double : DoubleRR or None
+    double : SyntheticFeatures or None
         The whole mechanism where some released features are synthetic.
     gaussian : bool
         Whether the released features carry Gaussian noise.
     """
 
     channel: Channel
-    double: DoubleRR | None = None
+    double: SyntheticFeatures | None = None
     gaussian: bool = False
 
     def codes(self, labels: npt.ArrayLike, kind: str) -> IntArray:
@@ -57,15 +56,15 @@ def label_noise(noise: Noise) -> LabelNoise:
     """
     if isinstance(noise, Channel):
         return LabelNoise(noise)
-    if isinstance(noise, DoubleRR):
+    if isinstance(noise, SyntheticFeatures):
         return LabelNoise(noise.label_channel, double=noise)
-    channel = getattr(noise, "channel", None)
-    if not isinstance(channel, Channel):
+    channel = noise.channel if isinstance(noise, Mechanism) else None
+    if channel is None:
         raise InputError(
             f"The 'noise' parameter must be a Channel or a mechanism with finitely many outputs "
             f"and one label channel for all rows. Got {type(noise).__name__} instead."
         )
-    return LabelNoise(channel, gaussian=isinstance(noise, GaussianRR))
+    return LabelNoise(channel, gaussian=isinstance(noise, NoisyFeatures))
 
 
 def check_correction(

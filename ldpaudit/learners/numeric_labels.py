@@ -1,6 +1,5 @@
 """Numbers whose mean over the mechanism is the true numeric label."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,9 +7,10 @@ import numpy.typing as npt
 
 from ldpaudit.errors import InputError
 from ldpaudit.learners.noise_model import Noise
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import as_array, codes_of
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.release import FloatArray
 
 _TOLERANCE = 1e-8
@@ -64,17 +64,16 @@ def debiased_labels(released: npt.ArrayLike, noise: Noise) -> FloatArray:
     InputError
         If a label is none of the channel's outputs, or nothing unbiased can be made of it.
     """
-    if isinstance(noise, DoubleRR):
+    if isinstance(noise, SyntheticFeatures):
         raise InputError(
             "A regressor does not correct for the synthetic features of double randomized "
             "response; to take them for real ones pass its label_channel."
         )
-    channel = noise if isinstance(noise, Channel) else getattr(noise, "channel", None)
+    channel = noise if isinstance(noise, Channel) else noise.channel
     if isinstance(channel, Channel):
         # Codes first: a label outside the channel must not pass because nothing is biased.
         return unbiased_values(channel)[codes_of(np.asarray(released), channel.outputs)]
-    bias: Callable[[], FloatArray] | None = getattr(noise, "bias", None)
-    if bias is None or np.abs(bias()).max() > _TOLERANCE:
+    if not isinstance(noise, NumericMechanism) or np.abs(noise.bias()).max() > _TOLERANCE:
         raise InputError(
             f"A regressor needs a finite channel or a mechanism without bias. "
             f"Got {type(noise).__name__} instead; its noise must not be clipped."

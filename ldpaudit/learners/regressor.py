@@ -38,12 +38,8 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
         None regresses on the released label as it is.
     penalty : float
         The ridge penalty of the linear model, for standardised features.
-    rounds : int
-        Boosting rounds.
-    network : NetworkOptions, optional
-        Shape and training of the network.
-    random_state : int, numpy.random.Generator or None
-        Seed of boosting and network.
+    rounds, network, random_state
+        As in :class:`~ldpaudit.learners.ReleaseClassifier`.
 
     References
     ----------
@@ -60,12 +56,10 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : float array of shape (n, d)
-            Released features; boosting takes NaN for missing ones.
+        X, sample_weight
+            As in :class:`~ldpaudit.learners.ReleaseClassifier`.
         y : float array of shape (n,)
             Released labels.
-        sample_weight : float array of shape (n,), optional
-            Weights, not negative.
 
         Raises
         ------

@@ -1,14 +1,16 @@
 """A mechanism given by its channel matrix, and one of which nothing is known."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.design import Candidate, Problem, Proposal
 from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.interface import Mechanism, Traits
 from ldpaudit.mechanisms.parameters import only_known
 from ldpaudit.release import FloatArray, Label
 
@@ -17,12 +19,21 @@ from ldpaudit.release import FloatArray, Label
 class ExplicitChannel(FiniteMechanism):
     """A label channel declared entry by entry."""
 
-    channel: Channel
+    traits = Traits(
+        name="channel",
+        title="the declared channel",
+        labels="classes",
+        outputs="labels",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=("channel",),
+        stated_by=(),
+        whole=False,
+        needs=frozenset({"matrix"}),
+    )
 
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "channel"
+    channel: Channel
 
     @property
     def description(self) -> str:
@@ -39,11 +50,26 @@ class ExplicitChannel(FiniteMechanism):
         }
 
     @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> "ExplicitChannel":
+    def candidates(cls) -> Iterator[Candidate]:
+        """Yield the linear program over a mesh of outputs, which is slow: a reference."""
+
+        def build(problem: Problem) -> Proposal:
+            # The program's result is an explicit channel itself.
+            from ldpaudit.mechanisms.numeric.mesh_program import mesh_randomizer
+
+            return Proposal(mesh_randomizer(problem))
+
+        yield Candidate("mesh linear program, unbiased", build, reference=True)
+
+    @property
+    def error_tolerance(self) -> float:
+        """Up to which |bias| is rounding: of a matrix nothing else is known."""
+        return 1e-12
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
         """Build it from a declaration; ``classes`` stands in where none are declared."""
-        only_known(parameters, {"classes", "outputs", "matrix"}, "channel")
+        only_known(parameters, {"classes", "outputs", "matrix"}, cls.traits.name)
         if "matrix" not in parameters:
             raise InputError("A declared channel must give its matrix.")
         rows = tuple(parameters.get("classes") or classes)
@@ -59,13 +85,22 @@ def _matrix(value: Any) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class UnknownMechanism:
+class UnknownMechanism(Mechanism):
     """Nothing is claimed: no ε, no channel."""
 
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "unknown"
+    traits = Traits(
+        name="unknown",
+        title="an unknown mechanism",
+        labels="classes",
+        outputs="unknown",
+        label_depends_on_features=False,
+        features="unknown",
+        rows="independent",
+        options=(),
+        stated_by=(),
+        whole=True,
+        needs=frozenset(),
+    )
 
     @property
     def description(self) -> str:
@@ -91,6 +126,6 @@ class UnknownMechanism:
         cls,
         parameters: Mapping[str, Any],  # noqa: ARG003
         classes: tuple[Label, ...],  # noqa: ARG003
-    ) -> "UnknownMechanism":
+    ) -> Self:
         """Build it; nothing is declared."""
         return cls()

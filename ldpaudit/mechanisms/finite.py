@@ -1,11 +1,11 @@
 """The base of every mechanism with finitely many labels and finitely many outputs.
 
-A family subclasses :class:`FiniteMechanism` as a frozen dataclass and gives its name, its words,
+A family subclasses :class:`FiniteMechanism` as a frozen dataclass and gives its traits, its words,
 its channel and its declaration; everything else follows from the channel, exactly.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,27 +15,19 @@ import numpy.typing as npt
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness, WeightTable
+from ldpaudit.mechanisms.interface import NumericMechanism
+from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.mechanisms.losses import Loss, loss
 from ldpaudit.mechanisms.parameters import check_numeric_classes, check_prior
-from ldpaudit.release import FloatArray, IntArray, Label
+from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
 
 
-class FiniteMechanism(ABC):
+class FiniteMechanism(NumericMechanism):
     """A label mechanism that is its channel T[y, z] = P(released z | true y).
 
     Labels and outputs may be of any type; the methods that need numbers (``bias``, ``variance``,
     ``expected_loss``) raise an :class:`InputError` where labels or outputs are not numbers.
     """
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The name in the contract."""
-
-    @property
-    @abstractmethod
-    def description(self) -> str:
-        """One phrase with every parametrisation; holds no label value."""
 
     if TYPE_CHECKING:  # Nothing at run time: a dataclass may have it as a field.
 
@@ -43,9 +35,9 @@ class FiniteMechanism(ABC):
         def channel(self) -> Channel:
             """The channel of shape (k, m)."""
 
-    @abstractmethod
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters that rebuild the mechanism (without its name)."""
+    def worst_rows(self) -> Sequence[int] | None:
+        """Return labels among which the worst pairs are, by symmetry; None to look at all."""
+        return None
 
     @property
     def epsilon(self) -> float:
@@ -113,17 +105,42 @@ class FiniteMechanism(ABC):
             raise InputError("The outputs of this mechanism are not numbers.")
         return np.asarray(self.channel.outputs, dtype=np.float64)
 
-    def bias(self) -> FloatArray:
-        """Return E[ŷ | y] − y for each label, float64 of shape (k,)."""
+    @property
+    def label_bounds(self) -> tuple[float, float]:
+        """The lowest and the highest label."""
+        return float(self.label_values[0]), float(self.label_values[-1])
+
+    def _rows(self, labels: FloatArray | None) -> slice | IndexArray:
+        return slice(None) if labels is None else nearest(self.label_values, labels)
+
+    def bias(self, labels: FloatArray | None = None) -> FloatArray:
+        """Return E[ŷ | y] − y for all labels, or the given ones, float64 of shape (k,)."""
         # Deviations first, so that large labels do not cancel.
         deviation = self.output_values[None, :] - self.label_values[:, None]
-        return np.asarray((self.channel.matrix * deviation).sum(axis=1))
+        return np.asarray((self.channel.matrix * deviation).sum(axis=1)[self._rows(labels)])
 
-    def variance(self) -> FloatArray:
-        """Return Var[ŷ | y] for each label, float64 of shape (k,)."""
+    def variance(self, labels: FloatArray | None = None) -> FloatArray:
+        """Return Var[ŷ | y] for all labels, or the given ones, float64 of shape (k,)."""
         deviation = self.output_values[None, :] - self.label_values[:, None]
         centred = deviation - self.bias()[:, None]
-        return np.asarray((self.channel.matrix * centred**2).sum(axis=1))
+        return np.asarray((self.channel.matrix * centred**2).sum(axis=1)[self._rows(labels)])
+
+    def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
+        """Return the channel from labels to bins of the output: post-processing, never above ε."""
+        codes = np.searchsorted(np.asarray(edges), self.output_values, side="left")
+        rows = self._rows(labels)
+        matrix = (self.channel.matrix @ np.eye(len(edges) + 1)[codes])[rows]
+        return Channel(
+            matrix, tuple(self.label_values[rows].tolist()), tuple(range(len(edges) + 1))
+        )
+
+    def likelihood(self, released: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return P(released | label) at the nearest output, float64 of shape (n, g)."""
+        order = np.argsort(self.output_values, kind="stable")
+        columns = order[nearest(self.output_values[order], released)]
+        return np.asarray(
+            self.channel.matrix[np.ix_(nearest(self.label_values, labels), columns)].T
+        )
 
     def expected_loss(self, prior: Sequence[float] | FloatArray, name: Loss = "squared") -> float:
         """Return E[ℓ(ŷ, y)] for y drawn from a prior.
@@ -146,6 +163,11 @@ class FiniteMechanism(ABC):
         position = {output: z for z, output in enumerate(self.channel.outputs)}
         kept = [(y, position[c]) for y, c in enumerate(self.channel.classes) if c in position]
         return float(sum(weights[y] * self.channel.matrix[y, z] for y, z in kept))
+
+
+def noise_on(outputs: int, epsilon: float) -> float:
+    """Return λ = d/(d − 1 + e^ε) of randomized response on d outputs at ε in nats."""
+    return outputs / (outputs + math.expm1(epsilon))
 
 
 def as_array(labels: tuple[Label, ...]) -> npt.NDArray[Any]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.parameters import check_finite, check_positive
-from ldpaudit.release import FloatArray, IntArray, Label
+from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
 
 _ON_GRID: Final = 1e-6
 _LARGEST_GRID: Final = 1 << 22
@@ -135,3 +135,15 @@ class LabelRange:
         if missing:
             raise InputError(f"A mechanism on numeric labels must state {' and '.join(missing)!r}.")
         return cls(parameters["low"], parameters["high"], parameters.get("step"))
+
+
+def between(values: FloatArray, edges: FloatArray) -> FloatArray:
+    """Move edges halfway between two neighbouring values, so that rounding moves no value."""
+    places = np.unique(np.clip(np.searchsorted(values, edges), 1, len(values) - 1))
+    return np.asarray((values[places - 1] + values[places]) / 2)
+
+
+def nearest(points: FloatArray, numbers: FloatArray) -> IndexArray:
+    """Return the position of the nearest of some increasing points, int64 of shape (n,)."""
+    middles = (points[1:] + points[:-1]) / 2
+    return np.asarray(np.searchsorted(middles, numbers, side="right"), dtype=np.int64)

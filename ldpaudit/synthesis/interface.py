@@ -1,14 +1,16 @@
 """What every conditional feature generator offers, at the level of tables."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Protocol, Self, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 import pyarrow as pa
 
 from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
-from ldpaudit.progress import Progress
+from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.release import IntArray
 
 VERSION: Final = 2
@@ -19,9 +21,43 @@ TrainedOn = Literal["public", "private"]
 rows, or a generator with a privacy budget of its own."""
 
 
-@runtime_checkable
-class Generator(Protocol):
+@dataclass(frozen=True)
+class Training:
+    """What a generator learns from.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        Feature columns only, n rows.
+    codes : int32 array of shape (n,)
+        Class codes, 0 … k − 1.
+    classes : int
+        k.
+    rng : numpy.random.Generator
+        The source of all randomness.
+    progress : Progress
+    device : {"auto", "cpu", "cuda"}
+    """
+
+    table: pa.Table
+    codes: IntArray
+    classes: int
+    rng: np.random.Generator
+    progress: Progress
+    device: DeviceName
+
+
+class Generator(ABC):
     """Draws feature rows given a label: P̂(x | y).
+
+    Attributes
+    ----------
+    name : str
+        The name in the declaration: ``"gan"``, ``"mixture"`` or ``"table"``.
+    trained_on : {"public", "private"}
+        Whose rows it is fitted on.
+    warnings : tuple of str
+        What the user should know about the fit, one sentence each; empty before fitting.
 
     References
     ----------
@@ -29,13 +65,13 @@ class Generator(Protocol):
     Mechanism 2.
     """
 
-    @property
-    def name(self) -> str:
-        """The name in the declaration: ``"gan"``, ``"mixture"`` or ``"table"``."""
+    name: ClassVar[str]
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the user should know about the fit, one sentence each; empty before fitting."""
+    def __init__(self, trained_on: TrainedOn) -> None:
+        self.trained_on = trained_on
+        self.warnings: tuple[str, ...] = ()
+        self._seed: int | None = None
+        self._rows = 0
 
     def fit(
         self,
@@ -48,6 +84,8 @@ class Generator(Protocol):
         device: DeviceName = "auto",
     ) -> Self:
         """Learn the features of each class.
+
+        The same ``rng`` gives the same generator on one machine, unless the time ran out.
 
         Parameters
         ----------
@@ -76,7 +114,15 @@ class Generator(Protocol):
         ldpaudit.errors.GeneratorDivergedError
             If training failed; nothing is kept then.
         """
+        codes = check_training_set(table, labels, classes)
+        self._learn(Training(table, codes, classes, rng, progress or NoProgress(), device))
+        return self
 
+    @abstractmethod
+    def _learn(self, training: Training) -> None:
+        """Learn from a checked training set."""
+
+    @abstractmethod
     def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
         """Draw one feature row for each label.
 
@@ -99,6 +145,24 @@ class Generator(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Return what a declaration says of the generator; nothing in it depends on one row."""
+        return {
+            "name": self.name,
+            "version": VERSION,
+            **self._kind(),
+            "seed": self._seed,
+            "rows": self._rows,
+            "trained_on": self.trained_on,
+        }
+
+    def _kind(self) -> Mapping[str, Any]:
+        """Return what else a declaration says of the generator.
+
+        Raises
+        ------
+        InputError
+            If the generator must be fitted first.
+        """
+        return {}
 
 
 def check_labels(labels: IntArray, classes: int, rows: int | None = None) -> IntArray:

@@ -1,30 +1,22 @@
 """A mixture for each class: Gaussian numbers and independent categories within each component."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
-from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import IntArray
 from ldpaudit.synthesis.class_mixture import ROWS_PER_COMPONENT, ClassMixture
 from ldpaudit.synthesis.codecs.encoded import EncodedRows
 from ldpaudit.synthesis.codecs.table import TableCodec
 from ldpaudit.synthesis.gan.batches import check_class_sizes
-from ldpaudit.synthesis.interface import (
-    VERSION,
-    TrainedOn,
-    check_labels,
-    check_training_set,
-    not_fitted,
-)
+from ldpaudit.synthesis.interface import Generator, TrainedOn, Training, check_labels, not_fitted
 
 
-class ClassMixtures:
+class ClassMixtures(Generator):
     """A mixture model for each class; fast, without a GPU, and steady.
 
     Parameters
@@ -40,37 +32,18 @@ class ClassMixtures:
     def __init__(self, *, trained_on: TrainedOn = "private", components: int = 40) -> None:
         if components < 1:
             raise InputError(f"There must be at least one component. Got {components} instead.")
-        self.trained_on = trained_on
+        super().__init__(trained_on)
         self.components = components
-        self._warnings: tuple[str, ...] = ()
-        self._seed: int | None = None
-        self._rows = 0
         self._codec: TableCodec | None = None
         self._mixtures: tuple[ClassMixture, ...] = ()
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the user should know about the fit, one sentence each."""
-        return self._warnings
-
-    def fit(
-        self,
-        table: pa.Table,
-        labels: IntArray,
-        classes: int,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None = None,
-        device: DeviceName = "auto",
-    ) -> Self:
-        """Fit it; see :meth:`ldpaudit.synthesis.interface.Generator.fit`. It needs no device."""
-        del device
-        codes = check_training_set(table, labels, classes)
+    def _learn(self, training: Training) -> None:
+        table, codes, classes = training.table, training.codes, training.classes
         check_class_sizes(codes, classes)
         counts = np.bincount(codes, minlength=classes)
-        said = progress or NoProgress()
+        said = training.progress
         said.step(f"generator: {table.num_rows} rows, a mixture for each of {classes} classes")
-        seed = integer_seed(rng)
+        seed = integer_seed(training.rng)
         draws = np.random.default_rng(seed)
         codec = TableCodec.fit(table)
         rows = codec.encode(table, draws)
@@ -82,12 +55,11 @@ class ClassMixtures:
             )
             said.advance(y + 1, classes)
         few = int((counts < ROWS_PER_COMPONENT * self.components).sum())
-        self._warnings = (
+        self.warnings = (
             (f"{few} of {classes} classes have too few rows for all components.",) if few else ()
         )
         self._seed, self._rows = seed, table.num_rows
         self._codec, self._mixtures = codec, tuple(mixtures)
-        return self
 
     def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
         """Draw one row for each label; see :class:`ldpaudit.synthesis.interface.Generator`."""
@@ -101,18 +73,10 @@ class ClassMixtures:
             numbers[rows], cells[rows] = mixture.sample(len(rows), rng)
         return self._codec.decode(EncodedRows(numbers, cells, self._codec.cardinalities), rng)
 
-    def describe(self) -> Mapping[str, Any]:
-        """Return name, version, seed, number of training rows and whose rows they were."""
+    def _kind(self) -> Mapping[str, Any]:
         if self._codec is None:
             raise not_fitted()
-        return {
-            "name": self.name,
-            "version": VERSION,
-            "components": self.components,
-            "seed": self._seed,
-            "rows": self._rows,
-            "trained_on": self.trained_on,
-        }
+        return {"components": self.components}
 
     def state(self) -> dict[str, Any]:
         """Return everything that :meth:`from_state` needs, as tensors and plain values."""

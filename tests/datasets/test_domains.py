@@ -6,6 +6,7 @@ import pytest
 from ldpaudit.datasets.domains import encode_labels, find_domains
 from ldpaudit.datasets.labels import LabelColumn
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.release import Declaration
 
 
@@ -62,8 +63,9 @@ def test_labels_with_nothing_in_common() -> None:
 
 def test_outputs_of_a_mechanism_that_is_not_a_channel_on_the_classes() -> None:
     binned = Declaration("rr-on-bins", {"classes": [0, 1, 2, 3]})
-    assert find_domains(binned, labels(1.5, 0.5), None).outputs == (0.5, 1.5)
-    assert find_domains(binned, labels(3, 1), None).outputs == (0, 1, 2, 3)
+    coding = DeclaredCoding(binned)
+    assert find_domains(binned, labels(1.5, 0.5), None, coding).outputs == (0.5, 1.5)
+    assert find_domains(binned, labels(3, 1), None, coding).outputs == (0, 1, 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_labels_that_do_not_fit(
     claim: Declaration | None, released: LabelColumn, truth: LabelColumn | None, message: str
 ) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        encode_labels(claim, released, truth)
+        encode_labels(claim, released, truth, DeclaredCoding(claim))
     assert "zzz" not in str(caught.value)
 
 

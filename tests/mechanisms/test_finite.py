@@ -132,16 +132,21 @@ def test_randomized_response_agrees_with_its_channel():
 
 
 def test_a_family_needs_no_more_than_a_channel():
+    from ldpaudit.mechanisms.explicit import ExplicitChannel
     from ldpaudit.mechanisms.finite import FiniteMechanism
 
     @dataclass(frozen=True)
     class Family(FiniteMechanism):
         channel: Channel
-        name = "channel"
+        traits = ExplicitChannel.traits
         description = "a test"
 
         def declaration(self):
             return {}
+
+        @classmethod
+        def from_parameters(cls, parameters, classes):
+            return cls(parameters["channel"])
 
     family = Family(Channel(np.array([[0.75, 0.25], [0.25, 0.75]]), (0, 1), (-0.5, 1.5)))
     assert family.epsilon == pytest.approx(math.log(3))

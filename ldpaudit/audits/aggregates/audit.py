@@ -16,7 +16,7 @@ from ldpaudit.audits.aggregates.noise import bag_bound, noise_estimates, unclipp
 from ldpaudit.audits.aggregates.runs import run_attacks, shared_priors
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
+from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.result import Finding, Note
 
 AUDIT_ID: Final = "aggregates"
@@ -31,7 +31,7 @@ class AggregatesAudit:
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why it does not apply, None where it does."""
-        if context.release.bags is None or not isinstance(context.claim, LabelProportions):
+        if context.release.bags is None or not isinstance(context.claim, BagSums):
             return "the release is not one of aggregates of labels"
         return None
 
@@ -47,7 +47,7 @@ class AggregatesAudit:
         """
         bags, claim = context.release.bags, context.claim
         assert bags is not None
-        assert isinstance(claim, LabelProportions)
+        assert isinstance(claim, BagSums)
         if len(bags.released) < MIN_BAGS:
             raise InsufficientDataError(
                 f"Attacks on bags need at least {MIN_BAGS} bags; there are {len(bags.released)}."
@@ -60,7 +60,7 @@ class AggregatesAudit:
         return _insider(context, claim)
 
 
-def _insider(context: AuditContext, claim: LabelProportions) -> Finding:
+def _insider(context: AuditContext, claim: BagSums) -> Finding:
     runs, priors = run_attacks(context, claim)
     estimates, bounds = attack_estimates(runs, context.plan.confidence)
     curves, expected = expectation_findings(context, claim, priors, "a model of other bags")
@@ -71,7 +71,7 @@ def _insider(context: AuditContext, claim: LabelProportions) -> Finding:
     return Finding(estimates=every, curves=curves, notes=_limits(claim), bounds=bounds)
 
 
-def _limits(claim: LabelProportions) -> tuple[Note, ...]:
+def _limits(claim: BagSums) -> tuple[Note, ...]:
     if claim.noise != "none":
         return ()
     text = (

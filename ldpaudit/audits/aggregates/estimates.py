@@ -14,7 +14,7 @@ from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.label_inference.advantage import randomized_response_advantage
 from ldpaudit.estimators.label_inference.bag_posterior import bag_posterior, log_odds_shift
-from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
+from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Curve, Estimate, Score, Unit
 
@@ -113,14 +113,14 @@ def _best(attacks: Sequence[BagRun], confidence: float) -> Estimate:
 
 
 def expectation_findings(
-    context: AuditContext, claim: LabelProportions, priors: FloatArray, source: str
+    context: AuditContext, claim: BagSums, priors: FloatArray, source: str
 ) -> tuple[tuple[Curve, ...], list[Estimate]]:
     """Return what the exact posterior expects of itself, given P(label | features).
 
     Parameters
     ----------
     context : AuditContext
-    claim : LabelProportions
+    claim : BagSums
     priors : float64 array of shape (n,)
         P(second class | features) before the release.
     source : str
@@ -128,7 +128,9 @@ def expectation_findings(
     """
     bags = context.release.bags
     assert bags is not None
-    posterior = bag_posterior(priors, bags.members, bags.released, claim.likelihood, claim.epsilon)
+    posterior = bag_posterior(
+        priors, bags.members, bags.released, claim.log_likelihood, claim.epsilon
+    )
     told = float(np.maximum(posterior, 1 - posterior).mean())
     untold = float(np.maximum(priors, 1 - priors).mean())
     given = (_INDEPENDENT_LABELS, f"P(label | features) is that of {source}", "the claim holds")
@@ -207,7 +209,7 @@ def equivalent_epsilon(priors: FloatArray, advantage: float) -> float:
 
 
 def _certainty(
-    context: AuditContext, claim: LabelProportions, priors: FloatArray, given: tuple[str, ...]
+    context: AuditContext, claim: BagSums, priors: FloatArray, given: tuple[str, ...]
 ) -> Iterator[Estimate]:
     """Yield the share of bags whose labels are all alike, where the sum tells so."""
     bags = context.release.bags

@@ -9,7 +9,7 @@ import numpy as np
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
-from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
+from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate
 
@@ -67,7 +67,7 @@ def _tail_bound(residuals: FloatArray, alpha: float) -> float:
     return math.log(low / high) if low > 0 else 0.0
 
 
-def noise_estimates(context: AuditContext, claim: LabelProportions) -> Iterator[Estimate]:
+def noise_estimates(context: AuditContext, claim: BagSums) -> Iterator[Estimate]:
     """Yield how the noise of the released sums agrees with the claim, where some is claimed."""
     if claim.noise == "none":
         return
@@ -102,7 +102,7 @@ def noise_estimates(context: AuditContext, claim: LabelProportions) -> Iterator[
     )
 
 
-def _noise_p_value(residuals: FloatArray, claim: LabelProportions) -> float:
+def _noise_p_value(residuals: FloatArray, claim: BagSums) -> float:
     """Return the p-value of the two-sided Kolmogorov–Smirnov test.
 
     With a discrete law the test compares at the jumps only, and its continuous null distribution

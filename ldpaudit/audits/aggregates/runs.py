@@ -9,7 +9,7 @@ import numpy as np
 from ldpaudit.attacks.models.posterior import fit_posterior
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.label_inference.bag_posterior import bag_posterior
-from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
+from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.release import Bags, BoolArray, FloatArray
 
 REFERENCES: Final[Mapping[str, str]] = {
@@ -42,14 +42,14 @@ class BagRun:
     gained: tuple[FloatArray, ...]
 
 
-def run_attacks(context: AuditContext, claim: LabelProportions) -> tuple[list[BagRun], FloatArray]:
+def run_attacks(context: AuditContext, claim: BagSums) -> tuple[list[BagRun], FloatArray]:
     """Fit and score every attack on both halves of the bags.
 
     Parameters
     ----------
     context : AuditContext
         Its release has bags and true labels.
-    claim : LabelProportions
+    claim : BagSums
 
     Returns
     -------
@@ -116,8 +116,8 @@ def shared_priors(bags: Bags) -> FloatArray:
     return np.full(rows, share)
 
 
-def _posterior(priors: FloatArray, bags: Bags, claim: LabelProportions) -> FloatArray:
-    return bag_posterior(priors, bags.members, bags.released, claim.likelihood, claim.epsilon)
+def _posterior(priors: FloatArray, bags: Bags, claim: BagSums) -> FloatArray:
+    return bag_posterior(priors, bags.members, bags.released, claim.log_likelihood, claim.epsilon)
 
 
 def _per_bag(right: BoolArray, bags: Bags) -> FloatArray:

@@ -276,7 +276,7 @@ def _notes(
         yield Note(audit="mechanism", text=text, level="warning")
     if isinstance(outsider, str):
         yield Note(audit="mechanism", text=f"No bound of ε from the release alone: {outsider}.")
-    if context.claim.name == "unknown":
+    if context.claim.traits.outputs == "unknown":
         text = (
             "No mechanism is declared. The bounds of ε assume that the released label was drawn "
             "from the true label alone; for a mechanism that uses the features they do not hold."

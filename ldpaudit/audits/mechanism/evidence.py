@@ -18,10 +18,6 @@ from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidenc
 from ldpaudit.estimators.neighbors.metric import fit_metric
 from ldpaudit.release import Float32Array, IndexArray, label_table
 
-FEATURE_DEPENDENT = frozenset({"model-based-rr", "label-proportions"})
-"""Mechanisms of which the label channel depends on the features. Those of double randomized
-response and of Gaussian features do not: given the true label, the released label is drawn
-independently of what is released of the features."""
 FEATURE_BLIND = "the released label depends on the true label alone, not on the features"
 INDEPENDENT = "rows were released independently of each other"
 _MOST_POINTS = 400_000
@@ -40,14 +36,14 @@ def label_counts(context: AuditContext) -> npt.NDArray[np.int64]:
 
 def feature_dependence(context: AuditContext) -> str | None:
     """Return why bounds for feature-blind channels do not apply to the claim, None if they do."""
-    name = context.claim.name
-    if name not in FEATURE_DEPENDENT:
-        return None
-    if name == "label-proportions":
+    claim = context.claim
+    if claim.traits.rows == "bags":
         return "labels were released as the sums of bags, so rows are not independent"
+    if not claim.traits.label_depends_on_features:
+        return None
     return (
-        f"the mechanism {name!r} uses the features, so a released label that follows them says "
-        "nothing about the true label"
+        f"the mechanism {claim.name!r} uses the features, so a released label that follows them "
+        "says nothing about the true label"
     )
 
 

@@ -22,6 +22,7 @@ from ldpaudit.audits.numeric_inference.estimates import (
     run_estimates,
 )
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.result import Finding
 
 MIN_ROWS: Final = 40
@@ -71,8 +72,9 @@ def _finding(
 
 def _fold(context: AuditContext, half: int) -> tuple[dict[str, Values], LabelGrid]:
     """Fit the attacker on ``half`` and score it on the other."""
-    labels = context.release.numeric
+    labels, claim = context.release.numeric, context.claim
     assert labels is not None
+    assert isinstance(claim, NumericMechanism)
     assert labels.truth is not None
     fitting = np.flatnonzero(context.halves() == half)
     others = np.flatnonzero(context.halves() != half)
@@ -81,10 +83,10 @@ def _fold(context: AuditContext, half: int) -> tuple[dict[str, Values], LabelGri
         others = np.sort(rng.choice(others, size=_MOST_ROWS, replace=False))
     context.progress.step("attacking numeric labels")
     coding = labels.view.classes
-    grid = LabelGrid.fit(context.claim, coding, labels.truth[fitting])
+    grid = LabelGrid.fit(claim, coding, labels.truth[fitting])
     features = context.release.features.take(others)
     posterior = half_model(context, "truth", half).predict(features)
-    guesses = NumericAttacker(context.claim, grid, coding).guess(labels.released[others], posterior)
+    guesses = NumericAttacker(claim, grid, coding).guess(labels.released[others], posterior)
     truth = labels.truth[others]
     values = row_values(guesses, truth, coding.codes(truth), grid.width, grid.rounding)
     if context.guesses is not None:

@@ -28,7 +28,7 @@ from ldpaudit.estimators.epsilon.matched.power import (
 )
 from ldpaudit.estimators.epsilon.power import smallest_detectable
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
-from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
+from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate, Finding, Note
 
@@ -66,7 +66,7 @@ def observational_power(context: AuditContext) -> Finding:
         If there is no certified bound for the mechanism.
     """
     claim, release = context.claim, context.release
-    assert isinstance(claim, ModelBasedRR)
+    assert isinstance(claim, PublicModelLabel)
     if release.outputs != release.classes:
         raise InsufficientDataError("the released values are not the classes")
     evidence = [e for e in (matched_evidence(context), canary_evidence(context)) if e]

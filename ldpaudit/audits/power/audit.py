@@ -37,8 +37,8 @@ from ldpaudit.estimators.epsilon.power import (
 from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import PILOT_SHARE, design_bounds
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 from ldpaudit.release import IndexArray
 from ldpaudit.result import Estimate, Finding, Note
 
@@ -55,7 +55,7 @@ class PowerAudit:
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why nothing can be said, None where something can."""
         dependent = feature_dependence(context)
-        if dependent is not None and not isinstance(context.claim, ModelBasedRR):
+        if dependent is not None and not isinstance(context.claim, PublicModelLabel):
             return f"no bound of ε applies: {dependent}"
         epsilon = context.claim.epsilon
         if epsilon is not None and math.isinf(epsilon):
@@ -72,7 +72,7 @@ class PowerAudit:
         ldpaudit.errors.InsufficientDataError
             If no bound of ε could be computed at all.
         """
-        if isinstance(context.claim, ModelBasedRR):
+        if isinstance(context.claim, PublicModelLabel):
             return observational_power(context)
         channel = aligned_channel(context)
         if context.release.truth is None:

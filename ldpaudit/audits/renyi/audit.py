@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from ldpaudit.audits.instance_loss.queries import has_features
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.mechanism.evidence import FEATURE_DEPENDENT
 from ldpaudit.audits.renyi.curves import AUDIT_ID
 from ldpaudit.audits.renyi.double_rr import double_rr_finding
 from ldpaudit.audits.renyi.release import release_finding
@@ -64,22 +63,21 @@ def _merged(findings: list[Finding]) -> Finding:
 
 
 def _notes(context: AuditContext, compared: bool) -> Iterator[Note]:
-    name = context.claim.name
-    as_they_are = context.claim.channel is not None or name == "model-based-rr"
-    if as_they_are and has_features(context):
+    traits = context.claim.traits
+    if traits.features == "unchanged" and has_features(context):
         yield Note.info(
             AUDIT_ID,
             "The features are released as they are, so the claim bounds no Rényi divergence "
             "between released rows of two labels (Theorems 6.1 and 6.4 of Busa-Fekete et al. "
             "2023): where features settle the label it is infinite, however small ε is.",
         )
-    if name == "double-rr" and not compared:
+    if traits.features == "partly synthetic" and not compared:
         yield Note.info(
             AUDIT_ID,
             "How far synthetic features are from true ones was not measured: that needs the "
             "original features (--original) or the synthetic table (--synthetic).",
         )
-    if name in FEATURE_DEPENDENT and name != "double-rr":
+    if traits.label_depends_on_features:
         yield Note.info(
             AUDIT_ID,
             "The model behind the bounds takes the released label to depend on the true label "

@@ -8,8 +8,7 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.renyi.curves import DELTA, LEAST_TOP_ORDER, X_LABEL, at_or_above, dp_epsilon
 from ldpaudit.estimators.label_inference.advantage import utility_bound
 from ldpaudit.estimators.renyi.divergence import ORDERS
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
-from ldpaudit.mechanisms.response.dummy_features_rr import DummyFeaturesRR
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.result import Curve, Estimate, Finding
 
 DOUBLE_RR = "renyi.double_rr_epsilon"
@@ -23,7 +22,7 @@ def double_rr_finding(context: AuditContext, divergence: Curve | None, labelled:
     Parameters
     ----------
     context : AuditContext
-        Its claim is a :class:`~ldpaudit.mechanisms.response.double_rr.DoubleRR` with λ in (0, 1].
+        Its claim replaces the features of some rows, with λ in (0, 1].
     divergence : Curve or None
         Estimated Δ̂(α); without it only the floor is known.
     labelled : bool
@@ -31,7 +30,7 @@ def double_rr_finding(context: AuditContext, divergence: Curve | None, labelled:
         all synthetic ones.
     """
     claim = context.claim
-    if not isinstance(claim, DoubleRR) or claim.noise == 0:
+    if not isinstance(claim, SyntheticFeatures) or claim.noise == 0:
         return Finding()
     floor = _floor(claim)
     if divergence is None:
@@ -70,7 +69,7 @@ def mixture_epsilon(alpha: float, divergence: float, noise: float, label_rdp: fl
     return label_rdp + math.log(1 / noise) + divergence + inner / power
 
 
-def _curve(claim: DoubleRR, divergence: Curve, labelled: bool) -> Curve:
+def _curve(claim: SyntheticFeatures, divergence: Curve, labelled: bool) -> Curve:
     values = []
     for alpha, delta in zip(divergence.x, divergence.value, strict=True):
         if labelled:
@@ -102,15 +101,14 @@ def _curve(claim: DoubleRR, divergence: Curve, labelled: bool) -> Curve:
     )
 
 
-def _floor(claim: DoubleRR) -> Curve:
-    dummy = DummyFeaturesRR(claim.classes, claim.noise)
+def _floor(claim: SyntheticFeatures) -> Curve:
     return Curve(
         id=FLOOR,
         title="Floor: the label alone, dummy features",
         kind="exact",
         axis="divergence",
         x=ORDERS,
-        value=tuple(dummy.conditional_rdp_floor(alpha) for alpha in ORDERS),
+        value=tuple(claim.conditional_rdp_floor(alpha) for alpha in ORDERS),
         x_label=X_LABEL,
         unit="nats",
         method="the label alone, with dummy features, gives away at least this at the declared "

@@ -63,7 +63,7 @@ def true_and_synthetic(context: AuditContext) -> Sides | None:
     if truth is None or release.features.width == 0:
         return None
     given = release.synthetic
-    untouched = context.claim.channel is not None
+    untouched = context.claim.traits.features == "unchanged"
     original = release.original
     if original is None and given is not None and untouched:
         original = release.features
@@ -74,7 +74,7 @@ def true_and_synthetic(context: AuditContext) -> Sides | None:
         made = {y: np.flatnonzero(given.labels == y) for y in range(k)}
         seen = _are_copies(given.features, original)
         return Sides(true, made, original, given.features, True, _UNTRUE if seen else None, seen)
-    if context.claim.name not in ("double-rr", "unknown"):
+    if not context.claim.traits.features_replaced:
         return None
     rows = np.flatnonzero(replaced_rows(original, release.features))
     distinct = _distinct_share(original)

@@ -14,12 +14,10 @@ from ldpaudit.audits.synthetic.memorisation import held_out_estimates, own_row_e
 from ldpaudit.audits.synthetic.realism import realism_estimates
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.result import Estimate, Finding, Note
 
 AUDIT_ID = "synthetic"
-REPLACING = ("double-rr", "unknown")
-"""Mechanisms that replace whole feature rows by synthetic ones, or may do so."""
 FEWEST = 100
 """With fewer synthetic rows nothing is said."""
 
@@ -36,7 +34,7 @@ class SyntheticAudit:
             return "the release has no features"
         if release.original is None:
             return "synthetic rows are known only beside the original features (--original)"
-        if context.claim.name not in REPLACING:
+        if not context.claim.traits.features_replaced:
             return f"the claimed mechanism {context.claim.name} replaces no features"
         if release.original.is_constant():
             return "the original features tell no rows apart"
@@ -91,14 +89,14 @@ def replaced_share(replaced: int, rows: int, confidence: float) -> Estimate:
 def _notes(context: AuditContext, found: tuple[Estimate, ...]) -> Iterator[Note]:
     values = {estimate.id: estimate for estimate in found}
     claim, share = context.claim, values["synthetic.replaced_share"]
-    if isinstance(claim, DoubleRR) and share.high is not None and share.high < claim.noise:
+    if isinstance(claim, SyntheticFeatures) and share.high is not None and share.high < claim.noise:
         yield Note.warning(
             AUDIT_ID,
             "Fewer rows have other features than the declared λ says. Synthetic rows that equal "
             "the true row by chance count as kept, which happens often where all columns have few "
             "values.",
         )
-    if isinstance(claim, DoubleRR) and share.low is not None and share.low > claim.noise:
+    if isinstance(claim, SyntheticFeatures) and share.low is not None and share.low > claim.noise:
         yield Note.warning(
             AUDIT_ID,
             "More rows have other features than the declared λ says: more were replaced, or kept "
@@ -127,7 +125,7 @@ def _notes(context: AuditContext, found: tuple[Estimate, ...]) -> Iterator[Note]
             "Whether the generator has seen the audited rows was not tested: that needs held-out "
             "rows of the same population. Exact copies alone prove nothing where rows repeat.",
         )
-    if claim.name == "unknown":
+    if claim.traits.features == "unknown":
         yield Note.info(
             AUDIT_ID,
             "No mechanism is declared; rows whose features differ were taken as synthetic ones.",

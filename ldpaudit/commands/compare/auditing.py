@@ -1,6 +1,6 @@
 """Auditing each release of a comparison in the same way, its guesses kept for pairing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ldpaudit.api import plan_of, seed_of
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
@@ -13,18 +13,6 @@ from ldpaudit.pipeline import run_audit
 from ldpaudit.policy import Policy
 from ldpaudit.progress import Progress
 from ldpaudit.result import AuditResult
-
-
-@dataclass(frozen=True)
-class Audited:
-    """A release's result, and while the comparison lasts, which guesses were right.
-
-    ``guesses`` is None for a stored result.
-    """
-
-    letter: str
-    result: AuditResult
-    guesses: HeldOutGuesses | None = None
 
 
 def shared_plan(request: CompareRequest, inputs: tuple[Input, ...]) -> Plan:
@@ -47,12 +35,12 @@ def _plan_for(item: ReleaseInput, request: CompareRequest, plan: Plan) -> Plan:
     return replace(plan, slices=read_slices(item.path, request.slices))
 
 
-def audit_input(
+def audited(
     item: Input, request: CompareRequest, plan: Plan, policy: Policy | None, progress: Progress
-) -> Audited:
-    """Return the result of an input, audited here where it is a release."""
+) -> tuple[AuditResult, HeldOutGuesses | None]:
+    """Return the result of an input, audited here where it is a release, and its guesses then."""
     if not isinstance(item, ReleaseInput):
-        return Audited(item.letter, item.result)
+        return item.result, None
     guesses = HeldOutGuesses()
     try:
         result = run_audit(
@@ -68,7 +56,7 @@ def audit_input(
         )
     except InputError as error:
         raise InputError(f"{item.letter}: {error}") from None
-    return Audited(item.letter, result, guesses)
+    return result, guesses
 
 
 class _Lettered:

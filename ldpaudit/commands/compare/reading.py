@@ -13,11 +13,10 @@ from ldpaudit.datasets.beside.public_posterior import with_public_posterior
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms import UNKNOWN, traits_of
 from ldpaudit.progress import Progress
 from ldpaudit.release import Release
 from ldpaudit.result import AuditResult, Note
-
-_DOUBLE = "double-rr"
 
 
 @dataclass(frozen=True)
@@ -100,10 +99,10 @@ def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
 
 def _is_double(request: CompareRequest, name: str) -> bool:
     declared = open_table(name).declaration
-    if declared is not None:
-        return parse_declaration(declared).mechanism.name == _DOUBLE
     claim = declaration_of(request.mechanism)
-    return claim is not None and claim.name == _DOUBLE
+    if declared is not None:
+        claim = parse_declaration(declared).mechanism
+    return traits_of(UNKNOWN if claim is None else claim.name).features == "partly synthetic"
 
 
 def _stored(name: str) -> AuditResult:

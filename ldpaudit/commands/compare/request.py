@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from ldpaudit.commands.utility.learner import ModelKind
+from ldpaudit.commands.utility import ModelKind
 from ldpaudit.errors import InputError
 from ldpaudit.options import Argument, AuditOptions, ClaimOptions, Option
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from ldpaudit.attacks.numeric.guesses import ATTACKS
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
-from ldpaudit.commands.compare.auditing import Audited
 from ldpaudit.commands.utility.scores import Utility
 from ldpaudit.result import AuditResult, Estimate
 
@@ -13,22 +12,23 @@ from ldpaudit.result import AuditResult, Estimate
 class Side:
     """One release of a comparison with all that is known of it.
 
-    ``paired`` says whether its rows can be paired with those of the first release.
+    Attributes
+    ----------
+    letter : str
+    result : AuditResult
+    guesses : HeldOutGuesses or None
+        Which held-out guesses were right, while the comparison lasts; None for a stored result.
+    utility : Utility or None
+        How a model trained on it does on the test rows.
+    paired : bool
+        Whether its rows can be paired with those of the first release.
     """
 
-    audited: Audited
+    letter: str
+    result: AuditResult
+    guesses: HeldOutGuesses | None
     utility: Utility | None
     paired: bool
-
-    @property
-    def result(self) -> AuditResult:
-        """Its result."""
-        return self.audited.result
-
-    @property
-    def guesses(self) -> HeldOutGuesses | None:
-        """Its held-out guesses, None for a stored result."""
-        return self.audited.guesses
 
 
 def attack_scores(result: AuditResult, measure: str = "accuracy") -> dict[str, float]:

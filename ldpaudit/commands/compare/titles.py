@@ -1,27 +1,9 @@
 """What the compared releases are called: by their mechanism, with more where that is not enough."""
 
 from collections.abc import Sequence
-from typing import Final
 
+from ldpaudit.mechanisms import traits_of
 from ldpaudit.result import AuditResult
-
-_NAMES: Final = {
-    "randomized-response": "randomized response",
-    "double-rr": "double randomized response",
-    "dummy-features-rr": "randomized response with dummy features",
-    "model-based-rr": "model-based randomized response",
-    "rr-top-k": "RR-Top-k",
-    "rr-on-bins": "RR-on-Bins",
-    "optimal-unbiased": "the optimal unbiased randomizer",
-    "debiased-rr": "debiased randomized response",
-    "laplace": "Laplace noise",
-    "discrete-laplace": "discrete Laplace noise",
-    "staircase": "staircase noise",
-    "discrete-staircase": "discrete staircase noise",
-    "exponential": "the exponential mechanism",
-    "gaussian-rr": "randomized response with Gaussian features",
-    "channel": "the declared channel",
-}
 
 
 def setting(releases: Sequence[AuditResult]) -> str:
@@ -40,7 +22,7 @@ def _noise(result: AuditResult) -> float | None:
 
 def titles(releases: Sequence[AuditResult]) -> list[str]:
     """Return what each release is called: its mechanism, with more where that is not enough."""
-    names = [_NAMES.get(r.mechanism.name, "an unknown mechanism") for r in releases]
+    names = [traits_of(r.mechanism.name).title for r in releases]
     if len(set(names)) == len(names):
         shared = len({_noise(r) for r in releases}) == 1
         return names if shared else [_detailed(n, r) for n, r in zip(names, releases, strict=True)]

@@ -9,11 +9,11 @@ import time
 import ldpaudit
 from ldpaudit.api import policy_of
 from ldpaudit.audits.interface import Plan
-from ldpaudit.commands.compare.auditing import Audited, audit_input, shared_plan
+from ldpaudit.commands.compare.auditing import audited, shared_plan
 from ldpaudit.commands.compare.differences.differences import all_differences
 from ldpaudit.commands.compare.reading import Input, ReleaseInput, read_inputs
 from ldpaudit.commands.compare.request import CompareRequest
-from ldpaudit.commands.compare.same_data.check import fingerprints, pairable
+from ldpaudit.commands.compare.same_data import fingerprints, pairable
 from ldpaudit.commands.compare.sentence import sentence
 from ldpaudit.commands.compare.side import Side, attack_scores
 from ldpaudit.commands.utility.learner import Learner
@@ -96,7 +96,7 @@ def _side(
     progress: Progress,
     confidence: float,
 ) -> tuple[Side, list[Note]]:
-    audited = audit_input(item, request, plan, policy, progress)
+    result, guesses = audited(item, request, plan, policy, progress)
     score, notes = None, []
     if isinstance(item, ReleaseInput) and item.test is not None:
         progress.step(f"{item.letter}: training a model")
@@ -107,9 +107,8 @@ def _side(
         except (InputError, InsufficientDataError) as error:
             text = f"No model was trained on {item.letter}: {error}"
             notes.append(Note.warning(_AUDIT, text))
-    result = _with_utility(audited.result, score)
-    audited = Audited(audited.letter, result, audited.guesses)
-    return Side(audited, score, pairable(print_)), notes
+    result = _with_utility(result, score)
+    return Side(item.letter, result, guesses, score, pairable(print_)), notes
 
 
 def _with_utility(result: AuditResult, score: Utility | None) -> AuditResult:

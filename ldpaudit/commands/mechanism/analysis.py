@@ -7,14 +7,18 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from ldpaudit.commands.mechanism.curves import delta_curve, privacy_of, rdp_curve
-from ldpaudit.commands.mechanism.label_errors import LabelErrors, label_errors
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.analysis import (
+    LabelErrors,
+    delta_curve,
+    label_errors,
+    privacy_of,
+    rdp_curve,
+)
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
 from ldpaudit.release import FloatArray, Label
 
 Kind = Literal["exact", "upper bound"]
@@ -95,11 +99,11 @@ def analyse(
         If its privacy curve is not known.
     """
     privacy = privacy_of(mechanism)
-    remarks = [*notes, *_remarks(mechanism)]
+    remarks = [*notes, *mechanism.remarks()]
     delta, rdp = delta_curve(privacy), rdp_curve(privacy)
     if not delta:
         remarks.append("Its labels and outputs are too many for δ(ε) and the Rényi curve.")
-    channel = _shown(getattr(mechanism, "channel", None))
+    channel = _shown(mechanism.channel)
     return Analysis(
         mechanism=mechanism.name,
         description=mechanism.description,
@@ -108,7 +112,7 @@ def analyse(
         total_variation=delta[0][1] if delta else math.nan,
         delta=delta,
         rdp=rdp,
-        parametrisations=parametrisations(mechanism),
+        parametrisations=mechanism.parametrisations(),
         parameters=dict(mechanism.declaration()),
         channel=channel,
         errors=label_errors(mechanism),
@@ -116,59 +120,6 @@ def analyse(
         accuracy=_accuracy(mechanism, prior),
         notes=tuple(remarks),
     )
-
-
-def parametrisations(mechanism: Mechanism) -> dict[str, float]:
-    """Return the ways to state the mechanism: ``epsilon``, ``lambda``, ``scale`` and others.
-
-    λ = d/(d − 1 + e^ε) on d outputs, for every mechanism that is randomized response on them.
-    """
-    epsilon = mechanism.epsilon
-    assert epsilon is not None
-    found = {"epsilon": float(epsilon)}
-    noise = getattr(mechanism, "noise", None)
-    if noise is not None:
-        found["lambda"] = float(noise)
-    elif mechanism.name in ("rr-on-bins", "rr-top-k", "debiased-rr"):
-        assert isinstance(mechanism, FiniteMechanism)
-        outputs = len(mechanism.channel.outputs)
-        found["lambda"] = outputs / (outputs + math.expm1(epsilon))
-    for key in ("scale", "gamma", "width", "floor", "sigma", "radius"):
-        value = getattr(mechanism, key, None)
-        if value is not None:
-            found[key] = float(value)
-    return found
-
-
-def _remarks(mechanism: Mechanism) -> list[str]:
-    """Say what ε means for the mechanisms that release features too."""
-    name = mechanism.name
-    if name == "double-rr":
-        return [
-            "ε, δ(ε) and the Rényi curve hold for features taken as known. For features drawn from "
-            "their label the Rényi parameter is at most 2ε plus the divergence of the synthetic "
-            "features from the true ones, which an audit of the release estimates."
-        ]
-    if name == "model-based-rr":
-        return ["ε, δ(ε) and the Rényi curve are those of the worst row that the floor allows."]
-    if name in ("gaussian-rr", "dummy-features-rr"):
-        known = ["ε, δ(ε) and the Rényi curve are the label's, with its features taken as known."]
-        return [*known, *_example(mechanism)]
-    return []
-
-
-def _example(mechanism: Mechanism) -> list[str]:
-    """Say what holds for the whole example, features and label, where the features are noisy."""
-    if not isinstance(mechanism, GaussianRR):
-        return []
-    held = "holds" if mechanism.claim_holds() else "does NOT hold"
-    return [
-        f"The features' claim, ε = {mechanism.feature_epsilon:.6g} at δ = "
-        f"{mechanism.feature_delta:.3g}, {held}: exactly ε = "
-        f"{mechanism.exact_feature_epsilon:.6g}. The whole example is (ε, δ)-DP at ε = "
-        f"{mechanism.example_epsilon:.6g} by adding the two, and δ = "
-        f"{mechanism.example_delta(mechanism.example_epsilon):.3g} exactly at that ε."
-    ]
 
 
 def _shown(channel: Channel | None) -> Channel | None:

@@ -7,17 +7,12 @@ from time import perf_counter
 from typing import Any, Final
 
 from ldpaudit.commands.mechanism.analysis import expected_loss
-from ldpaudit.commands.mechanism.candidates import (
-    Candidate,
-    Problem,
-    Proposal,
-    candidates,
-    outputs_of,
-)
-from ldpaudit.commands.mechanism.label_errors import LabelErrors, label_errors
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.analysis import LabelErrors, label_errors
+from ldpaudit.mechanisms.design import Candidate, Problem, Proposal
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.parameters import check_epsilon, check_prior
+from ldpaudit.mechanisms.registry import candidates
 from ldpaudit.progress import NoProgress, Progress
 
 _ROUNDING: Final = 1e-9
@@ -130,9 +125,9 @@ def compare_mechanisms(
     if problem.loss == "poisson" and problem.labels.low < 0:
         raise InputError("The Poisson log loss must be used with labels that are not negative.")
     told, scored = progress or NoProgress(), []
-    for candidate in candidates(reference):
-        told.step(f"{candidate.name} {candidate.variant}".strip())
-        scored.append(_score(candidate, problem))
+    for name, candidate in candidates(reference):
+        told.step(f"{name} {candidate.variant}".strip())
+        scored.append(_score(name, candidate, problem))
     return _in_order(scored)
 
 
@@ -153,38 +148,44 @@ def _rank(scored: Scored) -> tuple[float, int]:
     return place, (0 if scored.optimal_among else 1) + 2 * (scored.loss is None)
 
 
+def _outputs_of(mechanism: Mechanism) -> float:
+    """Return how many outputs there are, ∞ where they are not finitely many."""
+    channel = mechanism.channel
+    return math.inf if channel is None else len(channel.outputs)
+
+
 def best(scored: tuple[Scored, ...], *, unbiased: bool = False) -> Scored | None:
     """Return the best usable candidate, or the best unbiased one; None where there is none."""
     able = (s for s in scored if s.usable and (s.unbiased or not unbiased))
     return next(able, None)
 
 
-def _score(candidate: Candidate, problem: Problem) -> Scored:
+def _score(name: str, candidate: Candidate, problem: Problem) -> Scored:
     start = perf_counter()
     try:
         proposal = candidate.build(problem)
         loss = expected_loss(proposal.mechanism, problem.prior, problem.loss)
     except InputError as reason:
         taken = perf_counter() - start
-        return Scored(
-            candidate.name, candidate.variant, None, None, None, None, None, taken, "", str(reason)
-        )
-    return _scored(candidate, proposal, loss, perf_counter() - start)
+        return Scored(name, candidate.variant, None, None, None, None, None, taken, "", str(reason))
+    return _scored(name, candidate, proposal, loss, perf_counter() - start)
 
 
-def _scored(candidate: Candidate, proposal: Proposal, loss: float, seconds: float) -> Scored:
+def _scored(
+    name: str, candidate: Candidate, proposal: Proposal, loss: float, seconds: float
+) -> Scored:
     mechanism = proposal.mechanism
     epsilon = mechanism.epsilon
     assert epsilon is not None
     infinite = math.isinf(loss)
     return Scored(
-        candidate.name,
+        name,
         candidate.variant,
         mechanism,
         float(epsilon),
         loss,
         label_errors(mechanism),
-        outputs_of(mechanism),
+        _outputs_of(mechanism),
         seconds,
         "" if infinite else proposal.optimal_among,
         "Outputs at or below 0 are possible, where this loss is infinite." if infinite else "",

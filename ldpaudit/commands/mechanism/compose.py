@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from ldpaudit.commands.mechanism.analysis import LARGEST_SHOWN, Analysis, Kind
-from ldpaudit.commands.mechanism.curves import Privacy, delta_curve, privacy_of, rdp_curve
 from ldpaudit.commands.mechanism.describe import hand_out
 from ldpaudit.commands.mechanism.domain import Domain, read_domain
 from ldpaudit.commands.mechanism.joint import UpperBound
@@ -17,17 +16,19 @@ from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.datasets.labels import positions
 from ldpaudit.errors import InputError, did_you_mean
-from ldpaudit.mechanisms import from_declaration, full_name, names
+from ldpaudit.mechanisms import UNKNOWN, from_declaration, full_name, names
+from ldpaudit.mechanisms.analysis import Privacy, delta_curve, privacy_of, rdp_curve
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.composition import compose
 from ldpaudit.mechanisms.explicit import ExplicitChannel
-from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.release import Label
 
 _MOST: Final = 1000
 _MOST_CELLS: Final = 1 << 22
 """Above this many entries the product channel gives way to the upper bound."""
+_RELEASED: Final = ("partly synthetic", "noisy")
 _KNOWN: Final = "Features are taken as known: the joint release speaks of the labels alone."
 
 
@@ -82,7 +83,7 @@ def _declared(file: str, domain: Domain | None) -> Mechanism:
     if content is None:
         raise InputError(f"The file {Path(file).name!r} declares no mechanism.")
     declaration = parse_declaration(content).mechanism
-    if declaration.name == "unknown":
+    if declaration.name == UNKNOWN:
         raise InputError("A release with an unknown mechanism cannot be composed.")
     classes = () if domain is None or domain.classes is None else domain.classes
     return from_declaration(declaration, classes)
@@ -107,7 +108,7 @@ def analyse_jointly(mechanisms: Sequence[Mechanism]) -> Analysis:
     """
     channels = [_label_channel(mechanism) for mechanism in mechanisms]
     _check_same_labels(mechanisms)
-    notes = [_KNOWN] if any(m.name in ("double-rr", "gaussian-rr") for m in mechanisms) else []
+    notes = [_KNOWN] if any(m.traits.features in _RELEASED for m in mechanisms) else []
     finite = [channel for channel in channels if channel is not None]
     if len(finite) == len(channels):
         product = _product(finite)
@@ -120,8 +121,7 @@ def analyse_jointly(mechanisms: Sequence[Mechanism]) -> Analysis:
 def _label_channel(mechanism: Mechanism) -> Channel | None:
     if not isinstance(mechanism, AnalysedMechanism) or mechanism.epsilon is None:
         raise InputError(f"The mechanism {mechanism.name!r} cannot be composed: it is not known.")
-    channel = getattr(mechanism, "label_channel", mechanism.channel)
-    return channel if isinstance(channel, Channel) else None
+    return mechanism.label_channel
 
 
 def _check_same_labels(mechanisms: Sequence[Mechanism]) -> None:
@@ -133,13 +133,12 @@ def _check_same_labels(mechanisms: Sequence[Mechanism]) -> None:
 
 
 def _labels(mechanism: Mechanism) -> tuple[Label, ...] | tuple[float, float]:
-    channel = getattr(mechanism, "label_channel", mechanism.channel)
-    if isinstance(channel, Channel):
-        return channel.classes
-    span = getattr(mechanism, "labels", None)
-    if span is not None:
-        return tuple(span.classes) if span.step is not None else (span.low, span.high)
-    return tuple(mechanism.classes)  # type: ignore[attr-defined]
+    if mechanism.label_channel is not None:
+        return mechanism.label_channel.classes
+    if isinstance(mechanism, NumericMechanism):
+        values = mechanism.label_values
+        return mechanism.label_bounds if values is None else tuple(values.tolist())
+    return tuple(mechanism.declaration()["classes"])
 
 
 def _agree(one: tuple[Label, ...], other: tuple[Label, ...]) -> bool:

@@ -50,7 +50,7 @@ def describe_channel(request: ChannelRequest) -> Analysis:
         Where the matrix is no channel, or the request cannot be met; nothing is written then.
     """
     request.outputs.check(input_files(request))
-    stated = read_channel(request.file).parameters
+    stated = read_channel(request.file)
     rows, columns = read_texts(stated["classes"]), read_texts(stated["outputs"])
     mechanism = ExplicitChannel(Channel(stated["matrix"], rows, columns))
     known = None

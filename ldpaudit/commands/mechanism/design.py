@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from ldpaudit.commands.mechanism.candidates import Problem
 from ldpaudit.commands.mechanism.comparison import Design, Scored, best, compare_mechanisms
 from ldpaudit.commands.mechanism.design_page import design_page
 from ldpaudit.commands.mechanism.design_text import print_design
@@ -12,6 +11,7 @@ from ldpaudit.commands.mechanism.domain import MOST_LABELS, grid, prior_over
 from ldpaudit.commands.mechanism.request import DesignRequest
 from ldpaudit.datasets.beside.priors import numeric_column, read_prior
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.design import Problem
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.numeric.private_prior import private_prior
 from ldpaudit.mechanisms.parameters import check_epsilon

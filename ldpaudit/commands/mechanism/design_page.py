@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.commands.mechanism.comparison import Design, Scored, best
-from ldpaudit.commands.mechanism.curves import delta_curve, privacy_of, rdp_curve
 from ldpaudit.commands.mechanism.design_text import UNITS, design_row, sentences
+from ldpaudit.mechanisms.analysis import delta_curve, privacy_of, rdp_curve
 from ldpaudit.reports.charts.intervals import Figure, Table
 from ldpaudit.reports.charts.matrix import Bar
 from ldpaudit.reports.charts.mechanism import bars_figure, line_figure

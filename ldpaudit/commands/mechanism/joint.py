@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.commands.mechanism.curves import Privacy
 from ldpaudit.errors import InputError, MissingDependencyError
+from ldpaudit.mechanisms.analysis import Privacy
 
 _GRID: Final = 4000
 """Points of the privacy loss grid for the sum of all ε."""

@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from ldpaudit.commands.mechanism.analysis import Analysis
-from ldpaudit.commands.mechanism.label_errors import LabelErrors
+from ldpaudit.mechanisms.analysis import LabelErrors
 from ldpaudit.reports.charts.intervals import Figure
 from ldpaudit.reports.charts.mechanism import channel_figure, line_figure
 from ldpaudit.reports.pages.page import Sheet, Tile, render_sheet

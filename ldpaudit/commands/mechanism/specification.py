@@ -1,35 +1,16 @@
 """From a name and its parameters to a mechanism, prior-based ones included."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from ldpaudit.commands.mechanism.domain import Domain, grid
 from ldpaudit.errors import InputError, did_you_mean
-from ldpaudit.mechanisms import from_declaration, names
+from ldpaudit.mechanisms import MechanismOptions, family, names, traits_of
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.parameters import (
-    check_epsilon,
-    check_numeric_classes,
-    check_positive,
-    check_proportion,
-)
-from ldpaudit.release import Declaration, FloatArray, Label
-
-_LAMBDA: Final = frozenset(
-    {"randomized-response", "model-based-rr", "double-rr", "dummy-features-rr", "gaussian-rr"}
-)
-_PRIOR: Final = frozenset({"rr-top-k", "rr-on-bins", "optimal-unbiased"})
-_RANGE: Final = frozenset(
-    {"laplace", "discrete-laplace", "staircase", "discrete-staircase", "exponential"}
-)
-_ELSEWHERE: Final = {
-    "channel": "A channel matrix is analysed by 'ldpaudit mechanism channel FILE'.",
-    "label-proportions": "Label proportions are declared in the file, with their bags.",
-    "unknown": "Nothing is known of the mechanism 'unknown'.",
-}
+from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion
+from ldpaudit.release import Label
 
 
 @dataclass(frozen=True)
@@ -91,24 +72,47 @@ def build(wanted: Specification, domain: Domain) -> Mechanism:
         If the name is not known, a parameter is missing, unknown or out of range, or the mechanism
         needs a prior or numeric labels and there are none.
     """
-    if wanted.name in _ELSEWHERE:
-        raise InputError(_ELSEWHERE[wanted.name])
     if wanted.name not in names():
-        choices = sorted(set(names()) - set(_ELSEWHERE))
+        choices = sorted(name for name in names() if not _elsewhere(name))
         near = did_you_mean(wanted.name, choices)
         raise InputError(f"There is no such mechanism; choose one of {', '.join(choices)}{near}")
-    if (wanted.epsilon is None) == (wanted.noise is None) and "scale" not in wanted.more:
+    if reason := _elsewhere(wanted.name):
+        raise InputError(reason)
+    mechanism, by_scale = family(wanted.name), "scale" in wanted.more
+    if (wanted.epsilon is None) == (wanted.noise is None) and not by_scale:
         raise InputError(f"State one of --epsilon and --lambda{_misspelt(wanted.more)}")
-    if wanted.noise is not None and wanted.name not in _LAMBDA:
+    if wanted.noise is not None and "lambda" not in mechanism.traits.stated_by:
         raise InputError(f"The mechanism {wanted.name!r} is stated by --epsilon; it has no λ.")
     if wanted.epsilon is not None:
         check_epsilon(wanted.epsilon)
     if wanted.noise is not None:
         check_proportion("lambda", wanted.noise)
-    if wanted.name in _PRIOR:
-        return _from_prior(wanted, domain)
-    parameters = _parameters(wanted, domain)
-    return from_declaration(Declaration(wanted.name, parameters, "options"), domain.classes or ())
+    in_range = "range" in mechanism.traits.needs
+    if in_range and domain.range is None:
+        raise InputError(
+            f"The mechanism {wanted.name!r} must have labels on a range: --labels LO:HI:STEP."
+        )
+    return mechanism.from_options(
+        MechanismOptions(
+            epsilon=wanted.epsilon,
+            noise=wanted.noise,
+            classes=None if in_range else _classes(domain),
+            labels=domain.range,
+            prior=domain.prior,
+            loss=wanted.loss,
+            settings=wanted.more,
+        )
+    )
+
+
+def _elsewhere(name: str) -> str:
+    """Return why a mechanism is not made from options, "" where it is."""
+    traits = traits_of(name)
+    if "matrix" in traits.needs:
+        return "A channel matrix is analysed by 'ldpaudit mechanism channel FILE'."
+    if traits.rows == "bags":
+        return f"{traits.title.capitalize()} are declared in the file, with their bags."
+    return "" if traits.stated_by else f"Nothing is known of the mechanism {name!r}."
 
 
 def _misspelt(more: Mapping[str, Any]) -> str:
@@ -117,83 +121,8 @@ def _misspelt(more: Mapping[str, Any]) -> str:
     return next((end for end in ends if end != "."), ".")
 
 
-def _parameters(wanted: Specification, domain: Domain) -> dict[str, Any]:
-    stated: dict[str, Any] = {**wanted.more}
-    if wanted.epsilon is not None:
-        stated["epsilon"] = wanted.epsilon
-    if wanted.noise is not None:
-        stated["lambda"] = wanted.noise
-    if wanted.name in _RANGE:
-        return stated | _bounds(wanted.name, domain)
-    stated["classes"] = list(_classes(domain))
-    if wanted.name == "model-based-rr" and "epsilon" in stated:
-        stated["lambda"] = _model_noise(stated.pop("epsilon"), stated.get("floor", 0.0))
-    if wanted.name == "gaussian-rr":
-        return _gaussian(stated)
-    return stated
-
-
-def _bounds(name: str, domain: Domain) -> dict[str, Any]:
-    if domain.range is None:
-        raise InputError(
-            f"The mechanism {name!r} must have labels on a range: --labels LO:HI:STEP."
-        )
-    return domain.range.declaration()
-
-
 def _classes(domain: Domain) -> tuple[Label, ...]:
     if domain.classes is not None:
         return domain.classes
     assert domain.range is not None
     return grid(domain.range).classes
-
-
-def _model_noise(epsilon: float, floor: Any) -> float:
-    """Return the λ at which no row's ε exceeds the one asked for: 1/(1 + f(e^ε − 1))."""
-    if isinstance(floor, bool | str) or not floor > 0:
-        raise InputError(
-            "Model-based randomized response has a finite ε with a floor above 0 only: state "
-            "--set floor=F, or --lambda."
-        )
-    return 1 / (1 + float(floor) * math.expm1(epsilon))
-
-
-def _gaussian(stated: dict[str, Any]) -> dict[str, Any]:
-    """Find σ where only the features' (ε, δ) is stated."""
-    missing = [k for k in ("radius", "feature_epsilon", "feature_delta") if k not in stated]
-    if missing:
-        raise InputError(
-            "Gaussian features need --set radius=R, feature_epsilon=E and feature_delta=D "
-            "(and sigma=S, else the least σ is used)."
-        )
-    if "sigma" not in stated:
-        from ldpaudit.mechanisms.response.gaussian import gaussian_sigma
-
-        width = 2 * check_positive("radius", stated["radius"])
-        stated["sigma"] = gaussian_sigma(stated["feature_epsilon"], stated["feature_delta"], width)
-    return stated
-
-
-def _from_prior(wanted: Specification, domain: Domain) -> Mechanism:
-    classes, epsilon = _classes(domain), wanted.epsilon
-    if wanted.more:
-        raise InputError(f"The mechanism {wanted.name!r} takes no further parameter here.")
-    if domain.prior is None or epsilon is None:
-        raise InputError(f"The mechanism {wanted.name!r} is made for a prior: state --prior FILE.")
-    if wanted.name == "rr-top-k":
-        from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
-
-        return RandomizedResponseTopK.from_prior(classes, domain.prior, epsilon)
-    return _numeric_from_prior(wanted, check_numeric_classes(classes), domain.prior, epsilon)
-
-
-def _numeric_from_prior(
-    wanted: Specification, classes: tuple[Label, ...], prior: FloatArray, epsilon: float
-) -> Mechanism:
-    if wanted.name == "rr-on-bins":
-        from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
-
-        return optimal_bins(classes, prior, epsilon, wanted.loss).mechanism
-    from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
-
-    return optimal_unbiased(classes, prior, epsilon, wanted.loss).mechanism

@@ -1,9 +1,8 @@
 """What ``ldpaudit privatize`` was asked for, and which options go with which mechanism."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ldpaudit.commands.privatize.features.generator_options import check_generator
 from ldpaudit.device import check_device
@@ -14,33 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ldpaudit.release import Label
-
-_CLASSES: Final = ("classes", "labels")
-_PRIOR: Final = ("prior", "private_prior")
-_DESIGN: Final = ("epsilon", *_CLASSES, *_PRIOR, "loss")
-_NOISE: Final = ("epsilon", "labels", "clipped")
-_RESPONSE: Final = ("epsilon", "noise", *_CLASSES)
-_SAMPLE: Final = ("synthetic_out", "synthetic_rows")
-_SYNTHETIC: Final = ("synthetic", "generator", "generator_data", *_SAMPLE)
-
-TAKES: Final[Mapping[str, tuple[str, ...]]] = {
-    "randomized-response": _RESPONSE,
-    "rr-top-k": ("epsilon", *_CLASSES, *_PRIOR),
-    "model-based-rr": (*_RESPONSE, "public", "floor"),
-    "double-rr": (*_RESPONSE, *_SYNTHETIC),
-    "dummy-features-rr": (*_RESPONSE, *_SYNTHETIC),
-    "rr-on-bins": _DESIGN,
-    "optimal-unbiased": _DESIGN,
-    "debiased-rr": ("epsilon", *_CLASSES),
-    "laplace": _NOISE,
-    "discrete-laplace": _NOISE,
-    "staircase": _NOISE,
-    "discrete-staircase": _NOISE,
-    "exponential": ("epsilon", "labels"),
-    "gaussian-rr": (*_RESPONSE, "radius", "sigma", "feature_epsilon", "delta", "project"),
-    "channel": ("channel",),
-}
-"""The fields of :class:`PrivatizeRequest` that each mechanism uses, besides the common ones."""
 
 
 def _full_name(name: str) -> str:
@@ -177,7 +149,6 @@ def check_request(request: PrivatizeRequest) -> None:
         If the mechanism is not one that can be applied, an option does not belong to it, is
         missing, or is out of range.
     """
-    _check_mechanism(request.mechanism)
     _check_belonging(request)
     _check_amount(request)
     check_generator(request)
@@ -196,25 +167,39 @@ def check_request(request: PrivatizeRequest) -> None:
         raise InputError("The label's column must not be dropped.")
 
 
-def _check_mechanism(name: str) -> None:
-    from ldpaudit.mechanisms import names
+def options_of(name: str) -> tuple[str, ...]:
+    """Return the fields of :class:`PrivatizeRequest` that a mechanism uses.
 
-    if name in TAKES:
-        return
-    if name in names():
-        raise InputError(f"The mechanism {name!r} cannot be applied; it stands for no mechanism.")
-    raise InputError(
-        f"The mechanism {name!r} is not known; choose one of {', '.join(sorted(TAKES))}"
-        f"{did_you_mean(name, TAKES)}"
-    )
+    Raises
+    ------
+    InputError
+        If there is no such mechanism, or none that can be applied to a table.
+    """
+    from ldpaudit.mechanisms.registry import applicable, names, traits_of
+
+    if name not in names():
+        choices = applicable()
+        raise InputError(
+            f"The mechanism {name!r} is not known; choose one of {', '.join(choices)}"
+            f"{did_you_mean(name, choices)}"
+        )
+    options = traits_of(name).options
+    if not options:
+        raise InputError(
+            f"The mechanism {name!r} cannot be applied to a table; choose one of "
+            f"{', '.join(applicable())}."
+        )
+    return options
 
 
 def _check_belonging(request: PrivatizeRequest) -> None:
-    own = {option for options in TAKES.values() for option in options}
+    from ldpaudit.mechanisms.registry import families
+
+    own = {option for family in families() for option in family.traits.options}
+    foreign = own - set(options_of(request.mechanism))
     for field in fields(request):
         given: Any = getattr(request, field.name)
-        foreign = field.name in own and field.name not in TAKES[request.mechanism]
-        if foreign and given is not None and given is not False:
+        if field.name in foreign and given is not None and given is not False:
             raise InputError(
                 f"{option_name(request, field.name)} does not belong to the mechanism "
                 f"{request.mechanism!r}."
@@ -225,7 +210,7 @@ def _check_amount(request: PrivatizeRequest) -> None:
     """Check ε or λ: one of them, in range, and not without any effect."""
     from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion
 
-    takes = TAKES[request.mechanism]
+    takes = options_of(request.mechanism)
     if "epsilon" not in takes:
         return
     if request.epsilon is not None and request.noise is not None:
@@ -239,7 +224,10 @@ def _check_amount(request: PrivatizeRequest) -> None:
         raise InputError(f"The mechanism {request.mechanism!r} must be given {choice}.")
     if request.noise == 0:
         raise InputError("With lambda = 0 every true label would be released; give a larger one.")
-    if request.mechanism == "double-rr" and request.noise == 1:
+    from ldpaudit.mechanisms import traits_of
+
+    replaced = traits_of(request.mechanism).features == "partly synthetic"
+    if replaced and request.noise == 1:
         raise InputError("With lambda = 1 nothing of the data would be released.")
     _check_split(request)
 

@@ -1,13 +1,18 @@
-"""A mechanism ready to be applied to rows: label and features together, batch by batch."""
+"""A mechanism ready to be applied to rows: label and features together, batch by batch.
 
+How labels are released is registered by what a mechanism is (:func:`released_by`); a package with
+a mechanism of another kind registers its own.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import singledispatch
+from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 
 from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator
-from ldpaudit.commands.privatize.features.public_model import PublicModel, fit_public_model
+from ldpaudit.commands.privatize.features.public_model import fit_public_model
 from ldpaudit.commands.privatize.features.release import (
     AsTheyAre,
     FeatureRelease,
@@ -27,14 +32,16 @@ from ldpaudit.commands.privatize.labels.release import (
 from ldpaudit.commands.privatize.labels.survey import Survey
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import (
+    FeatureDependentLabel,
+    NoisyFeatures,
+    PublicModelLabel,
+    SyntheticFeatures,
+)
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
-from ldpaudit.mechanisms.response.dummy_features_rr import DummyFeaturesRR
-from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
-from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 from ldpaudit.release import IntArray, Label
 
 Released = tuple[pa.RecordBatch, pa.Array]
@@ -85,22 +92,27 @@ class SeparateRelease:
 
 
 @dataclass(frozen=True, eq=False)
-class DoubleRelease:
-    """Double randomized response: some rows get all features of a synthetic row."""
+class JointRelease:
+    """Label and features are released with a look at each other.
 
-    mechanism: DoubleRR
+    Parameters
+    ----------
+    outputs : CodedRelease
+        How released codes become labels.
+    draw : callable
+        From n rows of features and codes to released ones.
+    schema : callable
+        From the features' columns and types to the released ones'.
+    """
+
     outputs: CodedRelease
-    synthetic: RowSource
-    rng: np.random.Generator | None
+    draw: Callable[[pa.RecordBatch, IntArray], tuple[pa.RecordBatch, IntArray]]
+    schema: Callable[[pa.Schema], pa.Schema] = AsTheyAre().schema
 
     @property
     def label_type(self) -> pa.DataType:
         """The released label's type."""
         return self.outputs.type
-
-    def schema(self, features: pa.Schema) -> pa.Schema:
-        """Return the features' columns and types, dictionaries unordered."""
-        return unordered(features)
 
     def release(
         self,
@@ -109,38 +121,50 @@ class DoubleRelease:
         codes: IntArray,
     ) -> Released:
         """Return released features and labels of n rows."""
-        drawn = self.mechanism.sample(codes, self.synthetic.labels, self.rng)
-        mixed = replaced(features, self.synthetic, drawn.synthetic_rows)
-        return mixed, self.outputs.write(drawn.labels)
+        released, drawn = self.draw(features, codes)
+        return released, self.outputs.write(drawn)
 
 
 @dataclass(frozen=True, eq=False)
-class ModelRelease:
-    """Model-based randomized response: the features are released, and say what a label may be."""
+class Application:
+    """What a mechanism is applied to.
 
-    mechanism: ModelBasedRR
-    outputs: CodedRelease
-    model: PublicModel
-    rng: np.random.Generator | None
+    Attributes
+    ----------
+    request : PrivatizeRequest
+    survey : Survey
+    label : pyarrow.Field
+        The true label's column.
+    features : pyarrow.Schema
+        The features that are released.
+    fitted : FittedGenerator or None
+        What makes synthetic rows, where no table of them was given.
+    """
+
+    request: PrivatizeRequest
+    survey: Survey
+    label: pa.Field
+    features: pa.Schema
+    fitted: FittedGenerator | None = None
 
     @property
-    def label_type(self) -> pa.DataType:
-        """The released label's type."""
-        return self.outputs.type
+    def rng(self) -> Any:
+        """Where the labels' draws come from; None stands for the operating system."""
+        return self.request.randomness("release")
 
-    def schema(self, features: pa.Schema) -> pa.Schema:
-        """Return the features' columns and types."""
-        return features
+    def coded(self, mechanism: Any, outputs: tuple[Label, ...]) -> CodedRelease:
+        """Return how codes of outputs become released labels."""
+        return coded_release(mechanism, outputs, self.label.type, self.survey.found, self.rng)
 
-    def release(
-        self,
-        features: pa.RecordBatch,
-        label: pa.Array,  # noqa: ARG002
-        codes: IntArray,
-    ) -> Released:
-        """Return released features and labels of n rows."""
-        probabilities = self.mechanism.synthetic(self.model, features)
-        return features, self.outputs.write(self.mechanism.sample(codes, probabilities, self.rng))
+    def synthetic(self, classes: tuple[Label, ...]) -> RowSource | None:
+        """Return where synthetic rows come from; None where nothing was given."""
+        request = self.request
+        if self.fitted is not None:
+            return self.fitted.rows(len(classes), request.randomness("synthetic"))
+        if request.synthetic is None:
+            return None
+        name = self.label.name
+        return read_synthetic(request.synthetic, self.features, name, classes, request.drop)
 
 
 def row_release(
@@ -151,97 +175,93 @@ def row_release(
     features: pa.Schema,
     fitted: FittedGenerator | None = None,
 ) -> RowRelease:
-    """Make a mechanism ready.
-
-    Parameters
-    ----------
-    request : PrivatizeRequest
-    mechanism : Mechanism
-    survey : Survey
-    label : pyarrow.Field
-        The true label's column.
-    features : pyarrow.Schema
-        The features that are released.
-    fitted : FittedGenerator, optional
-        What makes synthetic rows, where no table of them was given.
+    """Make a mechanism ready; the parameters are those of :class:`Application`.
 
     Raises
     ------
     InputError, MissingDependencyError
         If a table that it needs is missing or does not fit, or its noise cannot be drawn exactly.
     """
-    rng = request.randomness("release")
-    if isinstance(mechanism, AdditiveNoise):
-        continuous = ContinuousRelease(mechanism, rng)
-        continuous.check()
-        return SeparateRelease(continuous, AsTheyAre())
-    if isinstance(mechanism, DiscreteNoise):
-        return SeparateRelease(step_noise_release(mechanism, label.type, rng), AsTheyAre())
-    if isinstance(mechanism, DoubleRR | ModelBasedRR):
-        coded = coded_release(mechanism, mechanism.classes, label.type, survey.found, rng)
-        return _with_table(request, mechanism, coded, label.name, features, fitted)
-    assert isinstance(mechanism, FiniteMechanism)
-    outputs = mechanism.channel.outputs
-    coded = coded_release(mechanism, outputs, label.type, survey.found, rng)
-    return SeparateRelease(coded, _features(request, mechanism, label.name, features, fitted))
+    return released_by(mechanism, Application(request, survey, label, features, fitted))
 
 
-def _with_table(
-    request: PrivatizeRequest,
-    mechanism: DoubleRR | ModelBasedRR,
-    coded: CodedRelease,
-    label: str,
-    features: pa.Schema,
-    fitted: FittedGenerator | None,
-) -> RowRelease:
-    classes = mechanism.classes
-    if isinstance(mechanism, DoubleRR):
-        rows = _synthetic(request, classes, label, features, fitted)
-        if rows is None:
-            raise InputError(
-                "The mechanism 'double-rr' must be given synthetic rows: --synthetic FILE, or "
-                "--generator NAME."
-            )
-        return DoubleRelease(mechanism, coded, rows, coded.rng)
-    path = _needed(request.public, mechanism, "--public")
-    model = fit_public_model(path, features, label, classes, request.drop)
-    return ModelRelease(mechanism, coded, model, coded.rng)
+@singledispatch
+def released_by(mechanism: Mechanism, to: Application) -> RowRelease:  # noqa: ARG001
+    """Return how a mechanism releases rows; registered by the mechanism's type."""
+    raise InputError(f"The mechanism {mechanism.name!r} cannot be applied to a table.")
 
 
-def _needed(path: str | None, mechanism: Mechanism, option: str) -> str:
+@released_by.register
+def _(mechanism: FiniteMechanism, to: Application) -> RowRelease:
+    coded = to.coded(mechanism, mechanism.channel.outputs)
+    return SeparateRelease(coded, _features(mechanism, to))
+
+
+@released_by.register
+def _(mechanism: AdditiveNoise, to: Application) -> RowRelease:
+    continuous = ContinuousRelease(mechanism, to.rng)
+    continuous.check()
+    return SeparateRelease(continuous, _features(mechanism, to))
+
+
+@released_by.register
+def _(mechanism: DiscreteNoise, to: Application) -> RowRelease:
+    stepped = step_noise_release(mechanism, to.label.type, to.rng)
+    return SeparateRelease(stepped, _features(mechanism, to))
+
+
+@released_by.register
+def _(mechanism: SyntheticFeatures, to: Application) -> RowRelease:
+    coded = to.coded(mechanism, mechanism.classes)
+    rows = to.synthetic(mechanism.classes)
+    if rows is None:
+        raise InputError(
+            f"The mechanism {mechanism.name!r} must be given synthetic rows: --synthetic FILE, or "
+            "--generator NAME."
+        )
+
+    def draw(features: pa.RecordBatch, codes: IntArray) -> tuple[pa.RecordBatch, IntArray]:
+        drawn = mechanism.sample(codes, rows.labels, coded.rng)
+        return replaced(features, rows, drawn.synthetic_rows), drawn.labels
+
+    return JointRelease(coded, draw, unordered)
+
+
+@released_by.register
+def _(mechanism: PublicModelLabel, to: Application) -> RowRelease:
+    coded, path = to.coded(mechanism, mechanism.classes), to.request.public
     if path is None:
-        raise InputError(f"The mechanism {mechanism.name!r} must be given a table with {option}.")
-    return path
+        raise InputError(f"The mechanism {mechanism.name!r} must be given a table with --public.")
+    name, drop = to.label.name, to.request.drop
+    model = fit_public_model(path, to.features, name, mechanism.classes, drop)
+
+    def draw(features: pa.RecordBatch, codes: IntArray) -> tuple[pa.RecordBatch, IntArray]:
+        probabilities = mechanism.synthetic(model, features)
+        return features, mechanism.sample(codes, probabilities, coded.rng)
+
+    return JointRelease(coded, draw)
 
 
-def _synthetic(
-    request: PrivatizeRequest,
-    classes: tuple[Label, ...],
-    label: str,
-    features: pa.Schema,
-    fitted: FittedGenerator | None,
-) -> RowSource | None:
-    """Return where synthetic rows come from; None where nothing was given."""
-    if fitted is not None:
-        return fitted.rows(len(classes), request.randomness("synthetic"))
-    if request.synthetic is None:
-        return None
-    return read_synthetic(request.synthetic, features, label, classes, request.drop)
+@released_by.register
+def _(mechanism: FeatureDependentLabel, to: Application) -> RowRelease:
+    coded = to.coded(mechanism, mechanism.classes)
+
+    def draw(features: pa.RecordBatch, codes: IntArray) -> tuple[pa.RecordBatch, IntArray]:
+        return features, mechanism.sample_rows(codes, features, coded.rng)
+
+    return JointRelease(coded, draw)
 
 
-def _features(
-    request: PrivatizeRequest,
-    mechanism: FiniteMechanism,
-    label: str,
-    features: pa.Schema,
-    fitted: FittedGenerator | None,
-) -> FeatureRelease:
-    rng = request.randomness("features")
-    if isinstance(mechanism, GaussianRR):
-        noise = GaussianNoise(mechanism, request.project, rng)
-        noise.schema(features)
+def _features(mechanism: Mechanism, to: Application) -> FeatureRelease:
+    """Return how features are released that have no say in the label."""
+    rng = to.request.randomness("features")
+    if isinstance(mechanism, NoisyFeatures):
+        noise = GaussianNoise(mechanism, to.request.project, rng)
+        noise.schema(to.features)
         noise.check()
         return noise
-    if not isinstance(mechanism, DummyFeaturesRR):
+    if mechanism.traits.features != "withheld":
         return AsTheyAre()
-    return Withheld(_synthetic(request, mechanism.classes, label, features, fitted), rng)
+    channel = mechanism.label_channel
+    classes = () if channel is None else channel.classes
+    return Withheld(to.synthetic(classes), rng)

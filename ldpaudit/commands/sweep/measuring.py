@@ -8,13 +8,13 @@ from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.simulation import mechanism_at, simulate, synthetic_pool, true_table
 from ldpaudit.commands.sweep.tables import SweepTables
-from ldpaudit.commands.utility.learner import Learner, ModelKind
+from ldpaudit.commands.utility import ModelKind
+from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import Utility, utility
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.reading import ReadReport
+from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.numeric.view import numeric_view
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.pipeline import run_audit
 from ldpaudit.policy import Policy, default_policy
@@ -105,7 +105,7 @@ def measure(
     return Measured(
         point,
         made.mechanism.epsilon,
-        getattr(made.mechanism, "noise", None),
+        _noise(made.mechanism),
         "fail" if beyond else result.verdict,
         f"Violation found: {_DECLARED_ONLY}." if beyond else result.sentence,
         result.estimates,
@@ -113,6 +113,12 @@ def measure(
         learnt.correction.name or "none",
         result,
     )
+
+
+def _noise(mechanism: Mechanism) -> float | None:
+    """Return λ of a mechanism that can be stated by it."""
+    stated = "lambda" in mechanism.traits.stated_by
+    return mechanism.parametrisations().get("lambda") if stated else None
 
 
 def reference(tables: SweepTables, point: Point, policy: Policy | None) -> Estimate:
@@ -133,18 +139,21 @@ def reference(tables: SweepTables, point: Point, policy: Policy | None) -> Estim
     return _score(tables, reading, policy, tables.seed, true=True).estimate
 
 
+class _TrueCoding(DeclaredCoding):
+    """The coding of true numbers, which need not be among the mechanism's outputs."""
+
+    def view(self, rows: int) -> NumericView | None:
+        """Return the coding of true labels for both."""
+        view = super().view(rows)
+        return None if view is None else NumericView(view.classes, view.classes)
+
+
 def _reading(
     tables: SweepTables, released: Any, mechanism: Mechanism, synthetic: Any, *, true: bool = False
 ) -> ReadReport:
     """Return a simulated release as an insider reads it; a ``true`` one holds the true labels."""
     label = tables.request.label
-
-    def view(_claim: Declaration, rows: int) -> NumericView | None:
-        own = numeric_view(mechanism, rows)
-        # True numbers need not be among the mechanism's outputs.
-        return NumericView(own.classes, own.classes) if own is not None and true else own
-
-    double = isinstance(mechanism, DoubleRR) and synthetic is not None
+    double = mechanism.traits.features == "partly synthetic" and synthetic is not None
     return read_release(
         released,
         label=label,
@@ -152,7 +161,7 @@ def _reading(
         original=tables.training if double else None,
         synthetic=synthetic if double else None,
         test=tables.test,
-        numeric=view,
+        coding=_TrueCoding if true else DeclaredCoding,
     )
 
 

@@ -15,6 +15,7 @@ from ldpaudit.commands.sweep.text import (
     utility_words,
     value_text,
 )
+from ldpaudit.mechanisms import traits_of
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.frontier import (
     MOST_LINES,
@@ -31,7 +32,6 @@ from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.numbers import number, percent, rows
 
 _OUTCOMES: Final[dict[str, Outcome]] = {"pass": "pass", "fail": "fail"}
-_OTHER_FEATURES: Final = ("double-rr", "dummy-features-rr")
 _AUDIT: Final = (
     "attack.best.advantage",
     "mechanism.epsilon_lower",
@@ -216,7 +216,7 @@ def _ends(mean: Mean) -> tuple[float, float]:
 def _references(found: Sweep) -> tuple[charts.Rule | None, charts.Rule | None]:
     """Return what an attacker reaches by the features alone, and a learner by the true labels."""
     name = "attack.features-only.accuracy"
-    own = (s for s in found.settings if s.mechanism not in _OTHER_FEATURES)
+    own = (s for s in found.settings if traits_of(s.mechanism).features == "unchanged")
     alone = [m.value for s in own if (m := s.mean(name)) is not None]
     upright = level = None
     if alone and not found.request.numeric:

@@ -2,18 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ldpaudit.commands.privatize.request import TAKES, PrivatizeRequest, check_request
+from ldpaudit.commands.privatize.request import PrivatizeRequest, check_request, options_of
 from ldpaudit.errors import InputError
 from ldpaudit.options import Argument, Option, PlanOptions, option_name
 
 if TYPE_CHECKING:
     from ldpaudit.commands.sweep.grid import Grid, Point
-
-UNSWEPT: Final = ("model-based-rr", "gaussian-rr", "channel")
-"""Mechanisms that need more than a parameter, labels, a prior or synthetic rows."""
-_NEEDS_ROWS: Final = "double-rr"
 
 
 def _full_names(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -117,9 +113,9 @@ class SweepRequest(PlanOptions):
     @property
     def numeric(self) -> bool:
         """Whether labels are numbers: learners are then regressors."""
-        from ldpaudit.mechanisms.numeric.view import NUMERIC_NAMES
+        from ldpaudit.mechanisms import traits_of
 
-        return self.mechanisms[0] in NUMERIC_NAMES
+        return traits_of(self.mechanisms[0]).numeric
 
     def points(self) -> "list[Point]":
         """Return every simulated release."""
@@ -129,7 +125,7 @@ class SweepRequest(PlanOptions):
 
     def privatized(self, point: "Point", seed: int) -> PrivatizeRequest:
         """Return what ``ldpaudit privatize`` would be asked for at a point, as a simulation."""
-        takes = TAKES[point.mechanism]
+        takes = options_of(point.mechanism)
         shared = ("labels", "prior", "synthetic", "generator", "generator_data")
         options: dict[str, Any] = {n: getattr(self, n) for n in shared if n in takes}
         options["noise" if point.parameter == "lambda" else "epsilon"] = point.value
@@ -164,23 +160,22 @@ def check_sweep(request: SweepRequest) -> None:
 
 
 def _check_mechanisms(request: SweepRequest) -> None:
-    from ldpaudit.mechanisms.numeric.view import NUMERIC_NAMES
+    from ldpaudit.mechanisms.registry import applicable, traits_of
 
     if not request.mechanisms:
         raise InputError("A sweep must be given at least one mechanism: --mechanism NAME.")
-    able = sorted(set(TAKES) - set(UNSWEPT))
+    able = ", ".join(name for name in applicable() if traits_of(name).swept)
     for name in request.mechanisms:
-        if name in UNSWEPT:
+        if name not in applicable():
+            raise InputError(f"The mechanism {name!r} is not known; choose from {able}.")
+        if not traits_of(name).swept:
             raise InputError(
                 f"The mechanism {name!r} needs options of its own and cannot be swept; choose from "
-                f"{', '.join(able)}."
+                f"{able}."
             )
-        if name not in TAKES:
-            raise InputError(f"The mechanism {name!r} is not known; choose from {', '.join(able)}.")
-        field = "noise" if request.grid.parameter == "lambda" else "epsilon"
-        if field not in TAKES[name]:
+        if request.grid.parameter not in traits_of(name).stated_by:
             raise InputError(f"The mechanism {name!r} is swept by --epsilon.")
-    numeric = {name in NUMERIC_NAMES for name in request.mechanisms}
+    numeric = {traits_of(name).numeric for name in request.mechanisms}
     if len(numeric) > 1:
         raise InputError(
             "Mechanisms on numbers and mechanisms on classes are judged by different attacks: "
@@ -191,15 +186,18 @@ def _check_mechanisms(request: SweepRequest) -> None:
 def _check_options(request: SweepRequest) -> None:
     for field in ("labels", "prior", "synthetic", "generator"):
         if getattr(request, field) is not None and not any(
-            field in TAKES[name] for name in request.mechanisms
+            field in options_of(name) for name in request.mechanisms
         ):
             raise InputError(
                 f"{option_name(request, field)} does not belong to any of the mechanisms."
             )
     given = request.synthetic is not None or request.generator is not None
-    if _NEEDS_ROWS in request.mechanisms and not given:
+    from ldpaudit.mechanisms import traits_of
+
+    hungry = [n for n in request.mechanisms if "synthetic rows" in traits_of(n).needs]
+    if hungry and not given:
         raise InputError(
-            f"The mechanism {_NEEDS_ROWS!r} must be given synthetic rows: --synthetic FILE or "
+            f"The mechanism {hungry[0]!r} must be given synthetic rows: --synthetic FILE or "
             f"--generator NAME."
         )
     if request.generator_data is not None and request.generator is None:

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from ldpaudit.api import policy_of
 from ldpaudit.commands.privatize.labels.hidden_copies import HiddenCopies
@@ -16,11 +16,10 @@ from ldpaudit.commands.sweep.simulation import mechanism_at
 from ldpaudit.commands.sweep.tables import SweepTables, read_tables
 from ldpaudit.commands.sweep.workbench import Setup
 from ldpaudit.errors import PolicyError
+from ldpaudit.mechanisms import traits_of
 from ldpaudit.pipeline import chosen_audits
 from ldpaudit.policy import Policy, default_policy
 from ldpaudit.progress import NoProgress, Progress
-
-_NOTHING_UNCHANGED: Final = "dummy-features-rr"
 
 
 def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
@@ -72,7 +71,7 @@ def _check_data(tables: SweepTables) -> None:
     for point in request.points():
         if point.repeat == 1:
             mechanism_at(tables, point)
-    if set(request.mechanisms) != {_NOTHING_UNCHANGED}:
+    if any(traits_of(name).feature_values_kept for name in request.mechanisms):
         copies = HiddenCopies(tables.features.names)
         for batch in tables.everything.table.to_batches():
             copies.watch(batch.select(tables.features.names), batch.column(request.label))

@@ -2,3 +2,8 @@
 
 In: a release and test rows. Out: a certified score, and one number for each test row.
 """
+
+from typing import Literal
+
+ModelKind = Literal["logistic", "boosting", "network"]
+"""Of numbers, ``logistic`` stands for ridge regression."""

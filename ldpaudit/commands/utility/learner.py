@@ -2,24 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
 from ldpaudit.attacks.corrected_classifiers import is_image_table, pixels
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.commands.utility import ModelKind
 from ldpaudit.device import DeviceName, torch_device
 from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.errors import InputError
 from ldpaudit.learners.noise_model import Noise
 from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray, Release
 
-ModelKind = Literal["logistic", "boosting", "network"]
-"""Of numbers, ``logistic`` stands for ridge regression."""
 Matrix = Callable[[FeatureTable], Float32Array]
 """What makes a matrix of rows."""
 
@@ -44,7 +43,7 @@ class LossCorrection:
 
     Attributes
     ----------
-    noise : Channel, DoubleRR or None
+    noise : Channel, SyntheticFeatures or None
     name : {"forward", "unbiased"} or None
     words : str
         For people.
@@ -196,12 +195,14 @@ def correction_for(release: Release) -> LossCorrection:
         If the claim's labels are not those of the release.
     """
     claim = from_declaration(release.declaration, release.classes)
-    if isinstance(claim, DoubleRR) and release.synthetic is not None:
-        return LossCorrection(DoubleRR(release.classes, claim.noise), "unbiased", _UNBIASED)
+    if isinstance(claim, SyntheticFeatures) and release.synthetic is not None:
+        stated = {**claim.declaration(), "classes": list(release.classes)}
+        ordered = type(claim).from_parameters(stated, ())
+        return LossCorrection(ordered, "unbiased", _UNBIASED)
     channel = aligned_channel(AuditContext(release, claim, Plan(seed=0)))
     if channel is None:
         return LossCorrection(None, None, _RAW)
-    words = _LABEL_ONLY if isinstance(claim, DoubleRR) else _FORWARD
+    words = _LABEL_ONLY if isinstance(claim, SyntheticFeatures) else _FORWARD
     return LossCorrection(channel, "forward", words)
 
 
@@ -223,10 +224,12 @@ def _logistic(release: Release, rows: FeatureTable, correction: LossCorrection) 
     matrix, noise = _filled(DesignMatrix.fit(release.features)), correction.noise
     channel = Channel(np.eye(len(release.outputs)), release.outputs, release.outputs)
     if noise is not None:
-        channel = noise.label_channel if isinstance(noise, DoubleRR) else cast(Channel, noise)
+        channel = (
+            noise.label_channel if isinstance(noise, SyntheticFeatures) else cast(Channel, noise)
+        )
     made: Any = matrix(release.features)
     known = Rows.labelled(made, release.released, np.ones(len(made)), channel, correction.name)
-    if isinstance(noise, DoubleRR) and release.synthetic is not None:
+    if isinstance(noise, SyntheticFeatures) and release.synthetic is not None:
         more: Any = matrix(release.synthetic.features)
         known = known.with_synthetic(more, release.synthetic.labels, noise)
     answers = known.answers.astype(np.float32)

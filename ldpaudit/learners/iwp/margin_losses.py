@@ -57,8 +57,8 @@ class MarginLoss(Protocol):
 
 
 @dataclass(frozen=True)
-class QuadraticLoss:
-    """f(u) = ½(u − 1)², with W_s⁻¹[f](u) = ½(u − 1)² − s/2 (Dufraiche et al., Example 2)."""
+class ClosedForm:
+    """A loss whose inverse transform has a closed form, whatever the variance."""
 
     growth: float = 0.0
 
@@ -71,6 +71,15 @@ class QuadraticLoss:
     def value(self, margin: FloatArray) -> FloatArray:
         """Return f(u)."""
         return self.corrected(margin, 0.0)
+
+    def corrected(self, margin: FloatArray, variance: float) -> FloatArray:
+        """Return W_s⁻¹[f](u)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class QuadraticLoss(ClosedForm):
+    """f(u) = ½(u − 1)², with W_s⁻¹[f](u) = ½(u − 1)² − s/2 (Dufraiche et al., Example 2)."""
 
     def corrected(self, margin: FloatArray, variance: float) -> FloatArray:
         """Return W_s⁻¹[f](u)."""
@@ -102,23 +111,11 @@ class QuadraticLoss:
 
 
 @dataclass(frozen=True)
-class ExponentialLoss:
+class ExponentialLoss(ClosedForm):
     """f(u) = e^{−u}, with W_s⁻¹[f](u) = e^{−u − s/2} (Dufraiche et al., Example 3).
 
     Any σ is allowed, but the variance of the corrected loss grows like e^{s}.
     """
-
-    growth: float = 0.0
-
-    def check(self, largest: float) -> None:
-        """Accept any variance."""
-
-    def order(self, variance: float) -> None:
-        """Return None: the form is closed."""
-
-    def value(self, margin: FloatArray) -> FloatArray:
-        """Return f(u)."""
-        return self.corrected(margin, 0.0)
 
     def corrected(self, margin: FloatArray, variance: float) -> FloatArray:
         """Return W_s⁻¹[f](u)."""

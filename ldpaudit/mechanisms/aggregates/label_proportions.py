@@ -4,13 +4,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import check_codes
+from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release, simulation_generator
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
@@ -25,7 +27,7 @@ _WORDS: Final = {"laplace": "Laplace noise of scale 1/ε", "geometric": "two-sid
 
 
 @dataclass(frozen=True)
-class LabelProportions:
+class LabelProportions(BagSums):
     """Every row of a bag carries the bag's sum of labels, or its proportion, noisy or not.
 
     One label changes the sum by at most 1, so noise of density ∝ e^{−ε|x|} gives exactly ε. Without
@@ -49,6 +51,20 @@ class LabelProportions:
     Busa-Fekete et al. (2024), Auditing Privacy Mechanisms via Label Inference Attacks; Brahmbhatt
     et al. (2023), Label Differential Privacy via Aggregation: bags alone are not label-DP.
     """
+
+    traits = Traits(
+        name="label-proportions",
+        title="label proportions",
+        labels="classes",
+        outputs="sums",
+        label_depends_on_features=True,
+        features="unchanged",
+        rows="bags",
+        options=(),
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({"bags"}),
+    )
 
     bag: str
     classes: tuple[Label, ...]
@@ -76,11 +92,6 @@ class LabelProportions:
             raise InputError("Label proportions must state 'epsilon' where there is noise, only.")
         if self.target_epsilon is not None:
             check_epsilon(self.target_epsilon)
-
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return _NAME
 
     @property
     def epsilon(self) -> float:
@@ -117,7 +128,17 @@ class LabelProportions:
         """Return its Rényi label-DP parameter at order α > 0, in nats; ∞ without noise."""
         return math.inf if self._neighbours is None else self._neighbours.rdp(alpha)
 
-    def likelihood(self, released: FloatArray, size: int) -> FloatArray:
+    @property
+    def sums_are_whole(self) -> bool:
+        """Whether every released sum is a whole number: without Laplace noise."""
+        return self.noise != "laplace"
+
+    @property
+    def sums_fit_the_bag(self) -> bool:
+        """Whether every released sum lies between 0 and the bag's size: without noise."""
+        return self.noise == "none"
+
+    def log_likelihood(self, released: FloatArray, size: int) -> FloatArray:
         """Return log P(released | true sum) up to a constant.
 
         Parameters
@@ -197,9 +218,7 @@ class LabelProportions:
         return stated if self.target_epsilon is None else stated | {"epsilon": self.target_epsilon}
 
     @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> "LabelProportions":
+    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
         """Build it from a declaration."""
         only_known(parameters, {"bag", "classes", "noise", "epsilon", "statistic"}, _NAME)
         return cls(

@@ -12,7 +12,6 @@ from ldpaudit.mechanisms.exact_sampling import Randomness, bit_source
 from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.frequency_oracles.interface import (
     FrequencyOracle,
-    ReportKind,
     Reports,
     check_reports,
     check_width,
@@ -37,10 +36,7 @@ class BitReports(FrequencyOracle):
     def q(self) -> float:
         """P(bit of another label is 1), below p."""
 
-    @property
-    def report_kind(self) -> ReportKind:
-        """A list of 0 and 1."""
-        return "numbers"
+    report_kind = "numbers"
 
     @property
     def width(self) -> int:

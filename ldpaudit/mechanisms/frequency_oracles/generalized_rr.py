@@ -1,27 +1,22 @@
 """Generalized randomized response (GRR, also direct encoding): the report is a label."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.frequency_oracles.interface import (
-    NAME,
     FrequencyOracle,
-    ReportKind,
     Reports,
     check_reports,
     check_width,
     two_rows,
 )
-from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, required
 from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
-from ldpaudit.release import BoolArray, FloatArray, IntArray, Label
+from ldpaudit.release import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -33,17 +28,7 @@ class GeneralizedRR(FrequencyOracle):
     Kairouz, Bonawitz & Ramage (2016); Wang et al. (2017), section 4.1.
     """
 
-    classes: tuple[Label, ...]
-    stated_epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", check_classes(self.classes))
-        object.__setattr__(self, "stated_epsilon", check_epsilon(self.stated_epsilon))
-
-    @property
-    def protocol(self) -> str:
-        """``GRR``."""
-        return "GRR"
+    protocol = "GRR"
 
     @property
     def keep_probability(self) -> float:
@@ -58,10 +43,7 @@ class GeneralizedRR(FrequencyOracle):
             f"ε = {self.epsilon:.6g} nats"
         )
 
-    @property
-    def report_kind(self) -> ReportKind:
-        """A label."""
-        return "label"
+    report_kind = "label"
 
     @property
     def width(self) -> int:
@@ -94,12 +76,3 @@ class GeneralizedRR(FrequencyOracle):
     def most_likely(self, reports: Reports) -> BoolArray:
         """Return the reported label."""
         return np.asarray(reports == np.arange(self.k))
-
-    @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> "GeneralizedRR":
-        """Build it from a declaration without its protocol."""
-        only_known(parameters, {"classes", "epsilon"}, NAME)
-        named = tuple(parameters.get("classes") or classes)
-        return cls(named, required(parameters, "epsilon", NAME))

@@ -1,11 +1,12 @@
 """What every frequency-oracle protocol offers: law, reports, and what a report says of a label."""
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,8 @@ import numpy.typing as npt
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness
-from ldpaudit.mechanisms.parameters import required
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Traits
+from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, required
 from ldpaudit.release import BoolArray, FloatArray, IntArray, Label
 
 Reports = npt.NDArray[Any]
@@ -36,7 +38,8 @@ PROTOCOLS: Final[Mapping[str, tuple[str, str]]] = {
 _BATCH = 1 << 16
 
 
-class FrequencyOracle(ABC):
+@dataclass(frozen=True)
+class FrequencyOracle(AnalysedMechanism):
     """A protocol by which each person reports a label under ε-LDP.
 
     Two labels' reports differ through a small statistic only; ``pair_channel`` is its law given
@@ -48,14 +51,33 @@ class FrequencyOracle(ABC):
     estimation, USENIX Security.
     """
 
+    traits = Traits(
+        name=NAME,
+        title="a frequency oracle",
+        labels="classes",
+        outputs="reports",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=(),
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({"protocol"}),
+    )
+
     classes: tuple[Label, ...]
     stated_epsilon: float
-    """The ε in nats that the protocol's parameters are computed from."""
 
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return NAME
+    protocol: ClassVar[str]
+    """The protocol's usual abbreviation."""
+    report_kind: ClassVar[ReportKind]
+    """How a released column holds a report."""
+    parameters: ClassVar[frozenset[str]] = frozenset()
+    """The declared parameters that it has besides ``classes`` and ``epsilon``."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", check_classes(self.classes))
+        object.__setattr__(self, "stated_epsilon", check_epsilon(self.stated_epsilon))
 
     @property
     def channel(self) -> None:
@@ -71,21 +93,6 @@ class FrequencyOracle(ABC):
     def epsilon(self) -> float:
         """The exact ε in nats."""
         return self.stated_epsilon
-
-    @property
-    @abstractmethod
-    def protocol(self) -> str:
-        """The protocol's usual abbreviation."""
-
-    @property
-    @abstractmethod
-    def description(self) -> str:
-        """One phrase with every parameter; holds no label value."""
-
-    @property
-    @abstractmethod
-    def report_kind(self) -> ReportKind:
-        """How a released column holds a report."""
 
     @property
     @abstractmethod
@@ -170,14 +177,27 @@ class FrequencyOracle(ABC):
         cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
     ) -> "FrequencyOracle":
         """Build the declared protocol; ``classes`` stands in where none are declared."""
-        protocol = required(parameters, "protocol", NAME)
+        protocol = required(parameters, "protocol", cls.traits.name)
         if protocol not in PROTOCOLS:
             raise InputError(f"The 'protocol' must be one of {', '.join(PROTOCOLS)}.")
-        module, family = PROTOCOLS[protocol]
+        module, name = PROTOCOLS[protocol]
+        place = import_module(f"ldpaudit.mechanisms.frequency_oracles.{module}")
+        family: type[FrequencyOracle] = getattr(place, name)
         rest = {key: value for key, value in parameters.items() if key != "protocol"}
-        found = getattr(import_module(f"ldpaudit.mechanisms.frequency_oracles.{module}"), family)
-        built: FrequencyOracle = found.from_parameters(rest, classes)
-        return built
+        only_known(rest, {"classes", "epsilon", *family.parameters}, cls.traits.name)
+        named = check_classes(rest.get("classes") or classes)
+        epsilon = check_epsilon(required(rest, "epsilon", cls.traits.name))
+        return family.built(named, epsilon, rest)
+
+    @classmethod
+    def built(
+        cls,
+        classes: tuple[Label, ...],
+        epsilon: float,
+        parameters: Mapping[str, Any],  # noqa: ARG003
+    ) -> Self:
+        """Build the protocol, with the best value for each parameter that is not declared."""
+        return cls(classes, epsilon)
 
 
 def two_rows(matrix: list[list[float]]) -> Channel:

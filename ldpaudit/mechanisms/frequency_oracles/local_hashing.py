@@ -20,15 +20,12 @@ from ldpaudit.mechanisms.exact_sampling import Randomness, bit_source, randomize
 from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.frequency_oracles.hashing import xxh32
 from ldpaudit.mechanisms.frequency_oracles.interface import (
-    NAME,
     FrequencyOracle,
-    ReportKind,
     Reports,
     check_reports,
     check_width,
     two_rows,
 )
-from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, required
 from ldpaudit.mechanisms.response.randomized_response import lambda_of_epsilon
 from ldpaudit.release import BoolArray, FloatArray, IntArray, Label
 
@@ -38,13 +35,6 @@ HASH: Final = "xxhash32"
 
 @dataclass(frozen=True)
 class _LocalHashing(FrequencyOracle):
-    classes: tuple[Label, ...]
-    stated_epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", check_classes(self.classes))
-        object.__setattr__(self, "stated_epsilon", check_epsilon(self.stated_epsilon))
-
     @property
     def buckets(self) -> int:
         """g, the number of hash values."""
@@ -63,10 +53,7 @@ class _LocalHashing(FrequencyOracle):
             f"label's with probability {self.p:.6g}; ε = {self.epsilon:.6g} nats"
         )
 
-    @property
-    def report_kind(self) -> ReportKind:
-        """A pair of numbers."""
-        return "numbers"
+    report_kind = "numbers"
 
     @property
     def width(self) -> int:
@@ -154,10 +141,8 @@ class BinaryLocalHashing(_LocalHashing):
     Bassily & Smith (2015); Wang et al. (2017), section 4.4.
     """
 
-    @property
-    def protocol(self) -> str:
-        """``BLH``."""
-        return "BLH"
+    protocol = "BLH"
+    parameters = frozenset({"hash"})
 
     @property
     def buckets(self) -> int:
@@ -165,12 +150,12 @@ class BinaryLocalHashing(_LocalHashing):
         return 2
 
     @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
-        """Build it from a declaration without its protocol."""
-        only_known(parameters, {"classes", "epsilon", "hash"}, NAME)
+    def built(
+        cls, classes: tuple[Label, ...], epsilon: float, parameters: Mapping[str, Any]
+    ) -> Self:
+        """Build it; only the one hash family may be declared."""
         _only_this_hash(parameters)
-        named = tuple(parameters.get("classes") or classes)
-        return cls(named, required(parameters, "epsilon", NAME))
+        return cls(classes, epsilon)
 
 
 @dataclass(frozen=True)
@@ -189,10 +174,8 @@ class OptimizedLocalHashing(_LocalHashing):
         if isinstance(self.values, bool) or not isinstance(self.values, int) or self.values < 2:
             raise InputError("The 'buckets' of local hashing must be a whole number from 2.")
 
-    @property
-    def protocol(self) -> str:
-        """``OLH``."""
-        return "OLH"
+    protocol = "OLH"
+    parameters = frozenset({"hash", "buckets"})
 
     @property
     def buckets(self) -> int:
@@ -204,13 +187,10 @@ class OptimizedLocalHashing(_LocalHashing):
         return {**super().declaration(), "buckets": self.values}
 
     @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
-        """Build it from a declaration; without ``buckets`` with e^ε + 1 rounded."""
-        only_known(parameters, {"classes", "epsilon", "hash", "buckets"}, NAME)
+    def built(
+        cls, classes: tuple[Label, ...], epsilon: float, parameters: Mapping[str, Any]
+    ) -> Self:
+        """Build it, without declared ``buckets`` with e^ε + 1 rounded."""
         _only_this_hash(parameters)
-        named = tuple(parameters.get("classes") or classes)
-        epsilon = check_epsilon(required(parameters, "epsilon", NAME))
-        given = parameters.get("buckets")
-        return cls(
-            named, epsilon, round(math.exp(min(epsilon, 20.0))) + 1 if given is None else given
-        )
+        best, stated = round(math.exp(min(epsilon, 20.0))) + 1, parameters.get("buckets")
+        return cls(classes, epsilon, best if stated is None else stated)

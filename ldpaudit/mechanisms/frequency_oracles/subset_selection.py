@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,15 +13,12 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness, bit_source
 from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.frequency_oracles.interface import (
-    NAME,
     FrequencyOracle,
-    ReportKind,
     Reports,
     check_reports,
     check_width,
     two_rows,
 )
-from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, required
 from ldpaudit.release import BoolArray, FloatArray, IntArray, Label
 
 _ROWS = 1 << 14
@@ -46,22 +43,17 @@ class SubsetSelection(FrequencyOracle):
     distribution estimation.
     """
 
-    classes: tuple[Label, ...]
-    stated_epsilon: float
     size: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", check_classes(self.classes))
-        object.__setattr__(self, "stated_epsilon", check_epsilon(self.stated_epsilon))
+        super().__post_init__()
         if isinstance(self.size, bool) or not isinstance(self.size, int):
             raise InputError("The 'size' of the subset must be a whole number.")
         if not 1 <= self.size < self.k:
             raise InputError(f"The 'size' of the subset must lie in 1 … k − 1. Got {self.size}.")
 
-    @property
-    def protocol(self) -> str:
-        """``SS``."""
-        return "SS"
+    protocol = "SS"
+    parameters = frozenset({"size"})
 
     @property
     def p(self) -> float:
@@ -77,10 +69,7 @@ class SubsetSelection(FrequencyOracle):
             f"probability {self.p:.6g}; ε = {self.epsilon:.6g} nats"
         )
 
-    @property
-    def report_kind(self) -> ReportKind:
-        """A list of labels."""
-        return "labels"
+    report_kind = "labels"
 
     @property
     def width(self) -> int:
@@ -142,12 +131,9 @@ class SubsetSelection(FrequencyOracle):
         return {**super().declaration(), "size": self.size}
 
     @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> "SubsetSelection":
-        """Build it from a declaration; without a size with the best one, k/(e^ε + 1) rounded."""
-        only_known(parameters, {"classes", "epsilon", "size"}, NAME)
-        named = check_classes(parameters.get("classes") or classes)
-        epsilon = check_epsilon(required(parameters, "epsilon", NAME))
-        best = min(max(1, round(len(named) / (math.exp(epsilon) + 1))), len(named) - 1)
-        return cls(named, epsilon, best if parameters.get("size") is None else parameters["size"])
+    def built(
+        cls, classes: tuple[Label, ...], epsilon: float, parameters: Mapping[str, Any]
+    ) -> Self:
+        """Build it, without a declared size with the best one, k/(e^ε + 1) rounded."""
+        best = min(max(1, round(len(classes) / (math.exp(epsilon) + 1))), len(classes) - 1)
+        return cls(classes, epsilon, best if parameters.get("size") is None else parameters["size"])

@@ -1,11 +1,9 @@
 """Summation with histogram encoding (SHE): the report is a one-hot vector with Laplace noise."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -13,9 +11,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.frequency_oracles.interface import (
-    NAME,
     FrequencyOracle,
-    ReportKind,
     Reports,
     check_reports,
     check_width,
@@ -23,8 +19,7 @@ from ldpaudit.mechanisms.frequency_oracles.interface import (
 )
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release
 from ldpaudit.mechanisms.noise.laplace import laplace_rdp
-from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, required
-from ldpaudit.release import BoolArray, FloatArray, IntArray, Label
+from ldpaudit.release import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -36,17 +31,7 @@ class SummedHistogram(FrequencyOracle):
     Dwork et al. (2006); Wang et al. (2017), section 4.2.
     """
 
-    classes: tuple[Label, ...]
-    stated_epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", check_classes(self.classes))
-        object.__setattr__(self, "stated_epsilon", check_epsilon(self.stated_epsilon))
-
-    @property
-    def protocol(self) -> str:
-        """``SHE``."""
-        return "SHE"
+    protocol = "SHE"
 
     @property
     def scale(self) -> float:
@@ -61,10 +46,7 @@ class SummedHistogram(FrequencyOracle):
             f"ε = {self.epsilon:.6g} nats"
         )
 
-    @property
-    def report_kind(self) -> ReportKind:
-        """A list of numbers."""
-        return "numbers"
+    report_kind = "numbers"
 
     @property
     def width(self) -> int:
@@ -159,12 +141,3 @@ class SummedHistogram(FrequencyOracle):
         Above 1 all entries are equally likely to be the true one; the largest is one of them.
         """
         return np.asarray(reports == reports.max(axis=1, keepdims=True))
-
-    @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> "SummedHistogram":
-        """Build it from a declaration without its protocol."""
-        only_known(parameters, {"classes", "epsilon"}, NAME)
-        named = tuple(parameters.get("classes") or classes)
-        return cls(named, required(parameters, "epsilon", NAME))

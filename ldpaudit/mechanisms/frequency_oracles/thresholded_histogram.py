@@ -4,18 +4,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.frequency_oracles.bits import BitReports
-from ldpaudit.mechanisms.frequency_oracles.interface import NAME, logit
+from ldpaudit.mechanisms.frequency_oracles.interface import logit
 from ldpaudit.mechanisms.parameters import (
-    check_classes,
-    check_epsilon,
     check_finite,
-    only_known,
     real,
-    required,
 )
 from ldpaudit.release import Label
 
@@ -38,20 +34,15 @@ class ThresholdedHistogram(BitReports):
     Wang et al. (2017), section 4.2.
     """
 
-    classes: tuple[Label, ...]
-    stated_epsilon: float
     threshold: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", check_classes(self.classes))
-        object.__setattr__(self, "stated_epsilon", check_epsilon(self.stated_epsilon))
+        super().__post_init__()
         if not 0.5 < check_finite("threshold", self.threshold) <= 1:
             raise InputError(f"The 'threshold' must lie in (1/2, 1]. Got {self.threshold:g}.")
 
-    @property
-    def protocol(self) -> str:
-        """``THE``."""
-        return "THE"
+    protocol = "THE"
+    parameters = frozenset({"threshold"})
 
     @property
     def p(self) -> float:
@@ -82,15 +73,12 @@ class ThresholdedHistogram(BitReports):
         return {**super().declaration(), "threshold": self.threshold}
 
     @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> "ThresholdedHistogram":
-        """Build it from a declaration; without a threshold with the best one."""
-        only_known(parameters, {"classes", "epsilon", "threshold"}, NAME)
-        named = tuple(parameters.get("classes") or classes)
-        epsilon = check_epsilon(required(parameters, "epsilon", NAME))
+    def built(
+        cls, classes: tuple[Label, ...], epsilon: float, parameters: Mapping[str, Any]
+    ) -> Self:
+        """Build it, without a declared threshold with the best one."""
         threshold = real(parameters, "threshold")
-        return cls(named, epsilon, best_threshold(epsilon) if threshold is None else threshold)
+        return cls(classes, epsilon, best_threshold(epsilon) if threshold is None else threshold)
 
 
 @lru_cache

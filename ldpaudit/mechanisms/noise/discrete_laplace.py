@@ -4,14 +4,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
+from ldpaudit.mechanisms.options import NOISE
 from ldpaudit.mechanisms.parameters import check_positive, epsilon_or_scale, only_known
 from ldpaudit.release import FloatArray, Label
 
@@ -25,17 +27,26 @@ class DiscreteLaplace(DiscreteNoise):
     Ghosh et al. (2009); Ghazi et al. (2023), Definition 22.
     """
 
+    traits = Traits(
+        name="discrete-laplace",
+        title="discrete Laplace noise",
+        labels="numbers",
+        outputs="numbers",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=NOISE,
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({"range"}),
+    )
+
     @classmethod
     def from_scale(
         cls, labels: LabelRange, scale: float, clipped: bool = False
     ) -> "DiscreteLaplace":
         """Build it from the scale b > 0, in units of the label."""
         return cls(labels, labels.width / check_positive("scale", scale), clipped)
-
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "discrete-laplace"
 
     @property
     def scale(self) -> float:
@@ -108,7 +119,7 @@ class DiscreteLaplace(DiscreteNoise):
         cls,
         parameters: Mapping[str, Any],
         classes: tuple[Label, ...],  # noqa: ARG003
-    ) -> "DiscreteLaplace":
+    ) -> Self:
         """Build it from a declaration."""
         known = {"low", "high", "step", "epsilon", "scale", "clipped"}
         only_known(parameters, known, "discrete-laplace")

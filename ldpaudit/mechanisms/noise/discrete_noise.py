@@ -1,8 +1,8 @@
 """The base of mechanisms that add whole steps of noise to a label on a grid."""
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -12,13 +12,16 @@ import numpy.typing as npt
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.design import Candidate, noise_candidates
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.finite import check_codes
-from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.interface import UNBIASED, NumericMechanism
+from ldpaudit.mechanisms.label_range import LabelRange, between
 from ldpaudit.mechanisms.losses import Loss, loss
-from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges
+from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges, noise_parameters
 from ldpaudit.mechanisms.noise.block_law import BlockLaw, Int64Array
+from ldpaudit.mechanisms.options import MechanismOptions
 from ldpaudit.mechanisms.parameters import check_epsilon, check_prior
 from ldpaudit.release import FloatArray, IntArray
 
@@ -26,7 +29,7 @@ _LARGEST_MATRIX: Final = 4096
 
 
 @dataclass(frozen=True)
-class DiscreteNoise(ABC):
+class DiscreteNoise(NumericMechanism):
     """y + step · X with an integer X, symmetric about 0; clipped to the labels' grid or not.
 
     Parameters
@@ -55,13 +58,48 @@ class DiscreteNoise(ABC):
     def law(self) -> BlockLaw:
         """The law of X, in steps, with blocks of n."""
 
-    @abstractmethod
-    def delta(self, epsilon: float) -> float:
-        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
+    @property
+    def label_bounds(self) -> tuple[float, float]:
+        """The lowest and the highest label."""
+        return self.labels.low, self.labels.high
 
-    @abstractmethod
-    def rdp(self, alpha: float) -> float:
-        """Return its Rényi label-DP parameter at order α > 0, in nats."""
+    @property
+    def label_values(self) -> FloatArray:
+        """The labels of the grid, float64 of shape (k,)."""
+        return self.labels.values
+
+    @property
+    def output_values(self) -> FloatArray | None:
+        """The grid where outputs are clipped to it; None where any step may occur."""
+        return self.labels.values if self.clipped else None
+
+    @property
+    def error_tolerance(self) -> float:
+        """Up to which |bias| is rounding: without clipping it is unbiased by construction."""
+        return 0.0 if self.clipped else UNBIASED
+
+    def bin_edges(self, bins: int) -> FloatArray:
+        """Return bounds halfway between steps, with a bin beyond each end of the grid."""
+        if self.clipped:
+            return super().bin_edges(bins)
+        grid = self.labels
+        steps = grid.at(np.arange(-1, grid.steps + 2))
+        half = grid.spacing / 2
+        return between(steps, np.linspace(grid.low + half, grid.high - half, bins - 1))
+
+    def parametrisations(self) -> dict[str, float]:
+        """Return ``epsilon``, and the family's own parameters."""
+        return super().parametrisations() | noise_parameters(self)
+
+    @classmethod
+    def parameters_from(cls, options: MechanismOptions) -> dict[str, Any]:
+        """Return the stated parameters with the labels' range."""
+        return options.stated() | options.stated_range()
+
+    @classmethod
+    def candidates(cls) -> Iterator[Candidate]:
+        """Yield it with and without clipping."""
+        return noise_candidates(cls)
 
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters of the declaration."""
@@ -84,15 +122,17 @@ class DiscreteNoise(ABC):
             raise InputError(f"Clipped noise is analysed for at most {_LARGEST_MATRIX} labels.")
         return ExplicitChannel(self.channel)
 
-    def bias(self) -> FloatArray:
-        """Return E[ŷ | y] − y for each label, float64 of shape (k,)."""
-        return self._finite().bias() if self.clipped else np.zeros(self.labels.steps + 1)
+    def bias(self, labels: FloatArray | None = None) -> FloatArray:
+        """Return E[ŷ | y] − y for all labels, or the given ones, float64 of shape (k,)."""
+        k = self.labels.steps + 1 if labels is None else len(labels)
+        return self._finite().bias(labels) if self.clipped else np.zeros(k)
 
-    def variance(self) -> FloatArray:
-        """Return Var[ŷ | y] for each label, float64 of shape (k,)."""
+    def variance(self, labels: FloatArray | None = None) -> FloatArray:
+        """Return Var[ŷ | y] for all labels, or the given ones, float64 of shape (k,)."""
         if self.clipped:
-            return self._finite().variance()
-        return np.full(self.labels.steps + 1, self.labels.spacing**2 * self.law.variance())
+            return self._finite().variance(labels)
+        k = self.labels.steps + 1 if labels is None else len(labels)
+        return np.full(k, self.labels.spacing**2 * self.law.variance())
 
     def expected_loss(self, prior: Sequence[float] | FloatArray, name: Loss = "squared") -> float:
         """Return E[ℓ(ŷ, y)] for y drawn from a prior of shape (k,).
@@ -132,13 +172,26 @@ class DiscreteNoise(ABC):
         """Release label values, each on the labels' grid; float64 of shape (n,)."""
         return self.labels.at(self.sample(self.labels.codes(labels), rng))
 
-    def binned(self, edges: Sequence[float]) -> Channel:
+    def likelihood(self, released: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return P(released | label) at the nearest step, float64 of shape (n, g)."""
+        grid, law = self.labels, self.law
+        places = np.rint((released - grid.low) / grid.spacing).astype(np.int64)
+        truth = np.rint((labels - grid.low) / grid.spacing).astype(np.int64)
+        result = law.pmf(places[:, None] - truth[None, :])
+        if self.clipped:
+            result[places <= 0] = law.tail(truth)
+            result[places >= grid.steps] = law.tail(grid.steps - truth)
+        return np.asarray(result)
+
+    def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
         """Return the channel from labels to bins of the output: post-processing, never above ε.
 
         Parameters
         ----------
         edges : sequence of float, increasing
             m − 1 bounds of m bins: up to and with the first, …, above the last.
+        labels : float64 array of shape (k,), optional
+            Label values; default: all labels of the grid.
 
         Returns
         -------
@@ -146,14 +199,16 @@ class DiscreteNoise(ABC):
             With outputs 0 … m − 1.
         """
         last = np.floor((check_edges(edges) - self.labels.low) / self.labels.spacing + 1e-9)
-        offset = last[None, :].astype(np.int64) - np.arange(self.labels.steps + 1)[:, None]
+        values = self.labels.values if labels is None else labels
+        places = np.rint((values - self.labels.low) / self.labels.spacing).astype(np.int64)
+        offset = last[None, :].astype(np.int64) - places[:, None]
         below = self._up_to(offset)
         above = self._up_to(-1 - offset)
         if self.clipped:
             ends, starts = last >= self.labels.steps, last < 0
             below, above = np.where(ends, 1.0, below), np.where(ends, 0.0, above)
             below, above = np.where(starts, 0.0, below), np.where(starts, 1.0, above)
-        return binned_channel(below, above, tuple(self.labels.values.tolist()))
+        return binned_channel(below, above, tuple(values.tolist()))
 
     def _up_to(self, x: Int64Array) -> FloatArray:
         """Return P(X ≤ x)."""

@@ -7,11 +7,11 @@ the worst pair, because the family has a monotone likelihood ratio. So the scale
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,15 @@ from scipy.special import gammainc
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.design import Candidate, Proposal
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.interface import NumericMechanism, Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges
+from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges, inner_edges
 from ldpaudit.mechanisms.noise.continuous_release import REASON, simulation_generator
+from ldpaudit.mechanisms.options import MechanismOptions
 from ldpaudit.mechanisms.parameters import (
     check_epsilon,
     check_prior,
@@ -36,8 +39,79 @@ from ldpaudit.release import FloatArray, Label
 _LARGEST_MATRIX: Final = 4096
 
 
+class ExponentialMechanism(NumericMechanism):
+    """Both forms under their one name: on the labels' grid, and anywhere in their range.
+
+    Attributes
+    ----------
+    labels : LabelRange
+        The labels' range.
+    epsilon : float
+        The exact ε > 0 in nats.
+    """
+
+    traits = Traits(
+        name="exponential",
+        title="the exponential mechanism",
+        labels="numbers",
+        outputs="numbers",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=("epsilon", "labels"),
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({"range"}),
+    )
+    if TYPE_CHECKING:
+        labels: LabelRange
+
+        @property
+        def epsilon(self) -> float:
+            """The exact ε in nats."""
+
+    @property
+    def scale(self) -> float:
+        """The scale b of the weights or the density, in units of the label."""
+        return self.labels.width / self.epsilon
+
+    def declaration(self) -> Mapping[str, Any]:
+        """Return the parameters of the declaration."""
+        return self.labels.declaration() | {"epsilon": self.epsilon}
+
+    def parametrisations(self) -> dict[str, float]:
+        """Return ``epsilon`` and ``scale``."""
+        return super().parametrisations() | {"scale": self.scale}
+
+    @classmethod
+    def parameters_from(cls, options: MechanismOptions) -> dict[str, Any]:
+        """Return the stated parameters with the labels' range."""
+        return options.stated() | options.stated_range()
+
+    @classmethod
+    def candidates(cls) -> Iterator[Candidate]:
+        """Yield both forms."""
+        yield Candidate(
+            "on the labels", lambda p: Proposal(DiscreteExponential(p.labels, p.epsilon))
+        )
+        yield Candidate("on their range", lambda p: Proposal(Exponential(p.labels, p.epsilon)))
+
+    @classmethod
+    def from_parameters(
+        cls,
+        parameters: Mapping[str, Any],
+        classes: tuple[Label, ...],  # noqa: ARG003
+    ) -> "ExponentialMechanism":
+        """Build the discrete form where a step is declared, else the continuous one."""
+        name = cls.traits.name
+        only_known(parameters, {"low", "high", "step", "epsilon", "scale"}, name)
+        labels = LabelRange.from_parameters(parameters)
+        epsilon = epsilon_or_scale(parameters, labels.width, name)
+        return (Exponential if labels.step is None else DiscreteExponential)(labels, epsilon)
+
+
 @dataclass(frozen=True)
-class DiscreteExponential(FiniteMechanism):
+class DiscreteExponential(ExponentialMechanism, FiniteMechanism):
     """ŷ on the labels' grid with P(ŷ | y) ∝ e^{−|ŷ−y|/b} and b = (high − low)/ε, ε exact.
 
     Parameters
@@ -67,19 +141,9 @@ class DiscreteExponential(FiniteMechanism):
         return cls(labels, check_epsilon(epsilon) / 2)
 
     @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "exponential"
-
-    @property
     def epsilon(self) -> float:
         """The exact ε in nats."""
         return self.target_epsilon
-
-    @property
-    def scale(self) -> float:
-        """The scale b of the weights, in units of the label."""
-        return self.labels.width / self.epsilon
 
     @property
     def description(self) -> str:
@@ -112,13 +176,9 @@ class DiscreteExponential(FiniteMechanism):
         """Return its Rényi label-DP parameter at order α > 0, in nats."""
         return self._extremes.rdp(alpha)
 
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
-        return self.labels.declaration() | {"epsilon": self.epsilon}
-
 
 @dataclass(frozen=True)
-class Exponential:
+class Exponential(ExponentialMechanism):
     """ŷ anywhere in [low, high] with density ∝ e^{−|ŷ−y|/b} and b = (high − low)/ε, ε exact.
 
     Parameters
@@ -145,19 +205,9 @@ class Exponential:
         return cls(labels, check_epsilon(epsilon) / 2)
 
     @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "exponential"
-
-    @property
     def channel(self) -> None:
         """None: the outputs are real numbers."""
         return None
-
-    @property
-    def scale(self) -> float:
-        """The scale b of the density, in units of the label."""
-        return self.labels.width / self.epsilon
 
     @property
     def description(self) -> str:
@@ -189,10 +239,6 @@ class Exponential:
         odd = 2 * alpha - 1
         ratio = epsilon if odd == 0 else -math.expm1(-odd * epsilon) / odd
         return max(epsilon + math.log(ratio / mass) / (alpha - 1), 0.0)
-
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
-        return self.labels.declaration() | {"epsilon": self.epsilon}
 
     def _moment(self, order: int, room: FloatArray) -> FloatArray:
         """Return ∫ from 0 to room of t^order e^{−t/b} dt."""
@@ -251,6 +297,30 @@ class Exponential:
         mass = self._moment(0, np.array([y - self.labels.low, self.labels.high - y])).sum()
         return mean - y * float(sum(part[0] for part in parts) / mass)
 
+    @property
+    def label_bounds(self) -> tuple[float, float]:
+        """The lowest and the highest label."""
+        return self.labels.low, self.labels.high
+
+    @property
+    def label_values(self) -> FloatArray | None:
+        """The labels of the grid, float64 of shape (k,); None: any number of the range."""
+        return None if self.labels.step is None else self.labels.values
+
+    @property
+    def output_values(self) -> None:
+        """None: the outputs are real numbers."""
+        return None
+
+    def bin_edges(self, bins: int) -> FloatArray:
+        """Return equally spaced bounds, with a bin for each end of the range."""
+        return inner_edges(self.labels, bins)
+
+    def likelihood(self, released: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return the density of each released number, moved into the range, of shape (n, g)."""
+        inside = np.clip(released, self.labels.low, self.labels.high)
+        return self.density(inside, labels).T
+
     def density(self, outputs: FloatArray, labels: FloatArray) -> FloatArray:
         """Return the density of each output under each label, float64 of shape (k, m)."""
         values = self.labels.check(labels)
@@ -302,18 +372,3 @@ class Exponential:
         return binned_channel(
             below / (left + right), above / (left + right), tuple(values.tolist())
         )
-
-
-class ExponentialFamily:
-    """Both forms under their one name in the contract."""
-
-    @staticmethod
-    def from_parameters(
-        parameters: Mapping[str, Any],
-        classes: tuple[Label, ...],  # noqa: ARG004
-    ) -> DiscreteExponential | Exponential:
-        """Build the discrete form where a step is declared, else the continuous one."""
-        only_known(parameters, {"low", "high", "step", "epsilon", "scale"}, "exponential")
-        labels = LabelRange.from_parameters(parameters)
-        epsilon = epsilon_or_scale(parameters, labels.width, "exponential")
-        return (Exponential if labels.step is None else DiscreteExponential)(labels, epsilon)

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release
 from ldpaudit.mechanisms.noise.noise_laws import LaplaceLaw
+from ldpaudit.mechanisms.options import NOISE
 from ldpaudit.mechanisms.parameters import check_positive, epsilon_or_scale, only_known
 from ldpaudit.release import FloatArray, Label
 
@@ -23,15 +25,24 @@ class Laplace(AdditiveNoise):
     Dwork et al. (2006); Ghazi et al. (2023), Definition 23, clipping in appendix F.
     """
 
+    traits = Traits(
+        name="laplace",
+        title="Laplace noise",
+        labels="numbers",
+        outputs="numbers",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=NOISE,
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({"range"}),
+    )
+
     @classmethod
     def from_scale(cls, labels: LabelRange, scale: float, clipped: bool = False) -> "Laplace":
         """Build it from the scale b > 0."""
         return cls(labels, labels.width / check_positive("scale", scale), clipped)
-
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "laplace"
 
     @property
     def scale(self) -> float:
@@ -70,7 +81,7 @@ class Laplace(AdditiveNoise):
         cls,
         parameters: Mapping[str, Any],
         classes: tuple[Label, ...],  # noqa: ARG003
-    ) -> "Laplace":
+    ) -> Self:
         """Build it from a declaration."""
         only_known(parameters, {"low", "high", "step", "epsilon", "scale", "clipped"}, "laplace")
         labels = LabelRange.from_parameters(parameters)

@@ -4,17 +4,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
 from ldpaudit.mechanisms.noise.noise_laws import StaircaseLaw, optimal_gamma
 from ldpaudit.mechanisms.noise.step_loss import step_delta, step_rdp
+from ldpaudit.mechanisms.options import NOISE
 from ldpaudit.mechanisms.parameters import check_epsilon, only_known, real, required
 from ldpaudit.release import Label
 
@@ -30,6 +32,20 @@ class Staircase(AdditiveNoise):
     Geng and Viswanath (2014); Ghazi et al. (2023), Definition 25.
     """
 
+    traits = Traits(
+        name="staircase",
+        title="staircase noise",
+        labels="numbers",
+        outputs="numbers",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=NOISE,
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({"range"}),
+    )
+
     gamma: float | None = None
 
     def __post_init__(self) -> None:
@@ -38,11 +54,6 @@ class Staircase(AdditiveNoise):
         if isinstance(gamma, bool) or not 0 < gamma < 1:
             raise InputError(f"The 'gamma' parameter must lie in (0, 1). Got {gamma!r} instead.")
         object.__setattr__(self, "gamma", float(gamma))
-
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "staircase"
 
     @property
     def description(self) -> str:
@@ -83,7 +94,7 @@ class Staircase(AdditiveNoise):
         cls,
         parameters: Mapping[str, Any],
         classes: tuple[Label, ...],  # noqa: ARG003
-    ) -> "Staircase":
+    ) -> Self:
         """Build it from a declaration."""
         only_known(parameters, {"low", "high", "step", "epsilon", "clipped", "gamma"}, "staircase")
         epsilon = check_epsilon(required(parameters, "epsilon", "staircase"))
@@ -102,6 +113,20 @@ class DiscreteStaircase(DiscreteNoise):
     Geng and Viswanath (2014); Ghazi et al. (2023), Definition 24, with b = e^{−ε}.
     """
 
+    traits = Traits(
+        name="discrete-staircase",
+        title="discrete staircase noise",
+        labels="numbers",
+        outputs="numbers",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=NOISE,
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({"range"}),
+    )
+
     width: int | None = None
 
     def __post_init__(self) -> None:
@@ -111,11 +136,6 @@ class DiscreteStaircase(DiscreteNoise):
         if isinstance(width, bool) or width != int(width) or not 1 <= width <= n:
             raise InputError("The 'width' parameter r must be a whole number from 1 to the steps.")
         object.__setattr__(self, "width", int(width))
-
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "discrete-staircase"
 
     @property
     def description(self) -> str:
@@ -153,7 +173,7 @@ class DiscreteStaircase(DiscreteNoise):
         cls,
         parameters: Mapping[str, Any],
         classes: tuple[Label, ...],  # noqa: ARG003
-    ) -> "DiscreteStaircase":
+    ) -> Self:
         """Build it from a declaration."""
         known = {"low", "high", "step", "epsilon", "clipped", "width"}
         only_known(parameters, known, "discrete-staircase")

@@ -1,17 +1,20 @@
 """Debiased randomized response: randomized response whose outputs are stretched until unbiased."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.design import Candidate, Proposal
 from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable
-from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.finite import FiniteMechanism, noise_on
+from ldpaudit.mechanisms.interface import UNBIASED, Traits
 from ldpaudit.mechanisms.numeric.interval.columns import lowered_growth
+from ldpaudit.mechanisms.options import CLASSES
 from ldpaudit.mechanisms.parameters import (
     check_epsilon,
     check_numeric_classes,
@@ -43,17 +46,26 @@ class DebiasedRR(FiniteMechanism):
         ε in nats; :attr:`epsilon` is never above it.
     """
 
+    traits = Traits(
+        name="debiased-rr",
+        title="debiased randomized response",
+        labels="numbers",
+        outputs="numbers",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=("epsilon", *CLASSES),
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset(),
+    )
+
     classes: tuple[Label, ...]
     target_epsilon: float
 
     def __post_init__(self) -> None:
         check_numeric_classes(self.classes)
         lowered_growth(check_epsilon(self.target_epsilon))
-
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "debiased-rr"
 
     @property
     def description(self) -> str:
@@ -88,10 +100,26 @@ class DebiasedRR(FiniteMechanism):
         """Return the parameters of the declaration."""
         return {"classes": list(self.classes), "epsilon": self.target_epsilon}
 
+    @property
+    def error_tolerance(self) -> float:
+        """Up to which |bias| is rounding: it is unbiased by construction."""
+        return UNBIASED
+
+    def parametrisations(self) -> dict[str, float]:
+        """Return ``epsilon``, and λ of randomized response on the outputs."""
+        return super().parametrisations() | {"lambda": noise_on(len(self.classes), self.epsilon)}
+
+    def worst_rows(self) -> Sequence[int]:
+        """Return any two labels: all pairs are alike."""
+        return (0, 1)
+
     @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: Sequence[Label]
-    ) -> "DebiasedRR":
+    def candidates(cls) -> Iterator[Candidate]:
+        """Yield it as it is."""
+        yield Candidate("", lambda p: Proposal(cls(p.labels.classes, p.epsilon)))
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
         """Build it from a declaration."""
         only_known(parameters, {"classes", "epsilon"}, "debiased-rr")
         labels = check_numeric_classes(parameters.get("classes") or classes)

@@ -4,9 +4,8 @@ Its variables are, for each output, the lowest probability over the labels and e
 over it, at most e^ε − 1 times the lowest; so it needs k·n rows for n outputs, not k²·n.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,9 @@ import scipy.sparse
 
 from ldpaudit.errors import InputError, LdpAuditError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.design import Problem
+from ldpaudit.mechanisms.explicit import ExplicitChannel
+from ldpaudit.mechanisms.interface import UNBIASED
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.losses import loss as loss_of
 from ldpaudit.mechanisms.numeric.interval.columns import lowered_growth
@@ -23,49 +24,24 @@ from ldpaudit.mechanisms.parameters import check_epsilon, check_numeric_classes,
 from ldpaudit.release import FloatArray, Label
 
 _FEASIBILITY = 1e-10
+_MESH_CELLS = 160_000
+_MESH_LABELS = 500
 
 
 @dataclass(frozen=True, eq=False)
-class MeshRandomizer(FiniteMechanism):
-    """A channel found by the linear program; declared entry by entry.
-
-    Parameters
-    ----------
-    classes : tuple
-        The k labels.
-    outputs : tuple
-        The n outputs.
-    matrix : float64 array of shape (k, n)
-        P(output | label).
-    """
-
-    classes: tuple[Label, ...]
-    outputs: tuple[Label, ...]
-    matrix: FloatArray
+class MeshRandomizer(ExplicitChannel):
+    """A channel found by the linear program; declared entry by entry."""
 
     @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "channel"
+    def error_tolerance(self) -> float:
+        """Up to which |bias| is the solver's rounding."""
+        return UNBIASED
 
     @property
     def description(self) -> str:
         """Its size and ε in words."""
-        k, m = self.matrix.shape
+        k, m = self.channel.matrix.shape
         return f"a linear program's channel of {k} labels and {m} outputs, ε = {self.epsilon:.6g}"
-
-    @cached_property
-    def channel(self) -> Channel:
-        """The channel."""
-        return Channel(self.matrix, self.classes, self.outputs)
-
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
-        return {
-            "classes": list(self.classes),
-            "outputs": list(self.outputs),
-            "matrix": self.matrix.tolist(),
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +132,30 @@ def design_on_outputs(
     raw, bound = _solve(values, outputs, losses, growth * (1 - 1e-8), unbiased)
     matrix, outputs = _rounded(raw, outputs, growth)
     losses = weights[:, None] * loss_of(loss, outputs[None, :], values[:, None])
-    found = MeshRandomizer(labels, tuple(outputs.tolist()), matrix)
+    found = MeshRandomizer(Channel(matrix, labels, tuple(outputs.tolist())))
     return MeshDesign(found, float(np.sum(matrix * losses)), bound)
+
+
+def mesh_randomizer(problem: Problem) -> MeshRandomizer:
+    """Return the unbiased optimum over a mesh of feasible outputs.
+
+    Raises
+    ------
+    InputError
+        If there are more than 500 labels, or the loss is not defined on the mesh.
+
+    References
+    ----------
+    Badanidiyuru et al. (2023), section 3.
+    """
+    classes = problem.labels.classes
+    k = len(classes)
+    if k > _MESH_LABELS:
+        raise InputError(f"The linear program takes at most {_MESH_LABELS} labels.")
+    if problem.loss == "poisson":
+        raise InputError("The linear program's mesh holds outputs below 0.")
+    mesh = feasible_outputs(classes, problem.epsilon, max(k, min(8 * k, _MESH_CELLS // k)))
+    return design_on_outputs(classes, problem.prior, problem.epsilon, mesh, problem.loss).mechanism
 
 
 def _solve(

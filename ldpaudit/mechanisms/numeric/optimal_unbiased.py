@@ -6,22 +6,26 @@ labels. Poisson log loss: the program. Absolute loss: a linear program whose few
 Derivation, proofs and what was only checked numerically: ``docs/mechanisms/optimal-unbiased.md``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.design import PROVED, Candidate, Problem, Proposal
 from ldpaudit.mechanisms.exact_sampling import WeightTable
 from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.interface import Traits
+from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.numeric.interval.columns import (
     IntervalColumns,
     integer_columns,
     lowered_growth,
 )
+from ldpaudit.mechanisms.options import DESIGN, MechanismOptions
 from ldpaudit.mechanisms.parameters import (
     check_epsilon,
     check_numeric_classes,
@@ -29,6 +33,9 @@ from ldpaudit.mechanisms.parameters import (
     required,
 )
 from ldpaudit.release import FloatArray, Label
+
+if TYPE_CHECKING:
+    from ldpaudit.mechanisms.numeric.unbiased_design import UnbiasedDesign
 
 BIAS_TOLERANCE: Final = 1e-9
 """How far from unbiased a declared randomizer may be, in units of its largest output or label."""
@@ -50,14 +57,23 @@ class OptimalUnbiased(FiniteMechanism):
         Its outputs, intervals and masses.
     """
 
+    traits = Traits(
+        name="optimal-unbiased",
+        title="the optimal unbiased randomizer",
+        labels="numbers",
+        outputs="numbers",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=DESIGN,
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({"prior"}),
+    )
+
     classes: tuple[Label, ...]
     target_epsilon: float
     columns: IntervalColumns
-
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "optimal-unbiased"
 
     @property
     def description(self) -> str:
@@ -102,10 +118,43 @@ class OptimalUnbiased(FiniteMechanism):
             "masses": self.columns.masses.tolist(),
         }
 
+    @property
+    def error_tolerance(self) -> float:
+        """Up to which |bias| is the solver's rounding."""
+        return BIAS_TOLERANCE
+
     @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> "OptimalUnbiased":
+    def candidates(cls) -> Iterator[Candidate]:
+        """Yield the optimum, proved to be one where the solver closed the gap."""
+
+        def build(problem: Problem) -> Proposal:
+            design = cls._design(
+                problem.labels.classes, problem.prior, problem.epsilon, problem.loss
+            )
+            among = "unbiased ε-label-DP mechanisms"
+            if problem.loss == "absolute":
+                among += " with outputs within those of debiased randomized response"
+            return Proposal(design.mechanism, among if design.gap <= PROVED else "")
+
+        yield Candidate("", build)
+
+    @classmethod
+    def from_options(cls, options: MechanismOptions) -> FiniteMechanism:
+        """Build the one of least expected loss under the prior."""
+        classes, prior, epsilon = options.for_prior(cls.traits.name)
+        return cls._design(check_numeric_classes(classes), prior, epsilon, options.loss).mechanism
+
+    @staticmethod
+    def _design(
+        classes: tuple[Label, ...], prior: FloatArray, epsilon: float, loss: Loss
+    ) -> "UnbiasedDesign":
+        # The design is built on this module.
+        from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
+
+        return optimal_unbiased(classes, prior, epsilon, loss)
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
         """Build it from a declaration, with every number checked."""
         name, known = "optimal-unbiased", {"classes", "epsilon", "outputs", "intervals", "masses"}
         only_known(parameters, known, name)

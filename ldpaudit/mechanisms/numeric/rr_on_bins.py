@@ -6,25 +6,29 @@ distance (Ghazi et al. 2023, Theorem 5); biased.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.design import Candidate, Problem, Proposal
 from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable
-from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.finite import FiniteMechanism, noise_on
+from ldpaudit.mechanisms.interface import Traits
+from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.numeric.interval.columns import lowered_growth
+from ldpaudit.mechanisms.options import DESIGN, MechanismOptions
 from ldpaudit.mechanisms.parameters import (
     check_epsilon,
     check_numeric_classes,
     only_known,
     required,
 )
-from ldpaudit.release import IntArray, Label
+from ldpaudit.release import FloatArray, IntArray, Label
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,20 @@ class RROnBins(FiniteMechanism):
         Each bin's output, increasing.
     """
 
+    traits = Traits(
+        name="rr-on-bins",
+        title="RR-on-Bins",
+        labels="numbers",
+        outputs="numbers",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=DESIGN,
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({"prior"}),
+    )
+
     classes: tuple[Label, ...]
     target_epsilon: float
     starts: tuple[int, ...]
@@ -58,11 +76,6 @@ class RROnBins(FiniteMechanism):
             raise InputError("Each bin must hold a label and have one output.")
         if not all(map(math.isfinite, self.outputs)) or len(set(self.outputs)) < len(self.outputs):
             raise InputError("The outputs of the bins must be finite and distinct.")
-
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "rr-on-bins"
 
     @property
     def description(self) -> str:
@@ -109,10 +122,48 @@ class RROnBins(FiniteMechanism):
             "outputs": list(self.outputs),
         }
 
+    def parametrisations(self) -> dict[str, float]:
+        """Return ``epsilon``, and λ of randomized response on the bins."""
+        return super().parametrisations() | {"lambda": noise_on(len(self.starts), self.epsilon)}
+
+    def worst_rows(self) -> Sequence[int]:
+        """Return a label of each of two bins."""
+        return self.starts[:2]
+
     @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
+    def candidates(cls) -> Iterator[Candidate]:
+        """Yield the optimal bins: optimal for every loss that grows with the distance.
+
+        References
+        ----------
+        Ghazi et al. (2023), Theorem 5.
+        """
+
+        def build(problem: Problem) -> Proposal:
+            mechanism = cls._optimal(
+                problem.labels.classes, problem.prior, problem.epsilon, problem.loss
+            )
+            return Proposal(mechanism, "all ε-label-DP mechanisms")
+
+        yield Candidate("", build)
+
+    @classmethod
+    def from_options(cls, options: MechanismOptions) -> "RROnBins":
+        """Build the bins that are optimal for the prior and the loss."""
+        classes, prior, epsilon = options.for_prior(cls.traits.name)
+        return cls._optimal(check_numeric_classes(classes), prior, epsilon, options.loss)
+
+    @staticmethod
+    def _optimal(
+        classes: tuple[Label, ...], prior: FloatArray, epsilon: float, loss: Loss
     ) -> "RROnBins":
+        # The design is built on this module.
+        from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
+
+        return optimal_bins(classes, prior, epsilon, loss).mechanism
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
         """Build it from a declaration."""
         only_known(parameters, {"classes", "epsilon", "starts", "outputs"}, "rr-on-bins")
         labels = check_numeric_classes(parameters.get("classes") or classes)

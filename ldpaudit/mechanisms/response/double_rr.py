@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import (
     BitSource,
@@ -18,7 +19,12 @@ from ldpaudit.mechanisms.exact_sampling import (
     uniform_below,
 )
 from ldpaudit.mechanisms.finite import check_codes
-from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
+from ldpaudit.mechanisms.interface import Traits
+from ldpaudit.mechanisms.options import RESPONSE, SYNTHETIC
+from ldpaudit.mechanisms.response.randomized_response import (
+    RandomizedResponse,
+    conditional_rdp_floor,
+)
 from ldpaudit.release import IndexArray, IntArray, Label
 
 
@@ -40,7 +46,7 @@ class DoubleDraw:
 
 
 @dataclass(frozen=True)
-class DoubleRR:
+class DoubleRR(SyntheticFeatures):
     """Label and features are each kept with probability 1 − λ, independently.
 
     A label that is not kept is drawn uniformly from all k labels; features that are not kept are
@@ -63,6 +69,20 @@ class DoubleRR:
     Busa-Fekete et al. (2023), Mechanism 2.
     """
 
+    traits = Traits(
+        name="double-rr",
+        title="double randomized response",
+        labels="classes",
+        outputs="labels",
+        label_depends_on_features=False,
+        features="partly synthetic",
+        rows="independent",
+        options=(*RESPONSE, *SYNTHETIC),
+        stated_by=("epsilon", "lambda"),
+        whole=True,
+        needs=frozenset({"synthetic rows"}),
+    )
+
     classes: tuple[Label, ...]
     noise: float
 
@@ -72,11 +92,6 @@ class DoubleRR:
     @cached_property
     def _labels(self) -> RandomizedResponse:
         return RandomizedResponse(self.classes, self.noise)
-
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "double-rr"
 
     @property
     def epsilon(self) -> float:
@@ -118,6 +133,10 @@ class DoubleRR:
         if not divergence >= 0:
             raise InputError(f"The divergence must not be negative. Got {divergence!r} instead.")
         return 2 * self.epsilon + divergence
+
+    def conditional_rdp_floor(self, alpha: float) -> float:
+        """Return a lower bound on the Rényi DP with conditional features, α > 1, in nats."""
+        return conditional_rdp_floor(alpha, self.noise, len(self.classes))
 
     def delta(self, epsilon: float) -> float:
         """Return δ(ε') for features taken as known, ε' ≥ 0 in nats."""
@@ -161,12 +180,22 @@ class DoubleRR:
 
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters of the declaration; the synthetic table is not part of it."""
-        return {"classes": list(self.classes), "lambda": self.noise}
+        return self._labels.declaration()
+
+    def parametrisations(self) -> dict[str, float]:
+        """Return ``epsilon`` and ``lambda``."""
+        return self._labels.parametrisations()
+
+    def remarks(self) -> tuple[str, ...]:
+        """Say what ε speaks of, and what the synthetic features add."""
+        return (
+            "ε, δ(ε) and the Rényi curve hold for features taken as known. For features drawn from "
+            "their label the Rényi parameter is at most 2ε plus the divergence of the synthetic "
+            "features from the true ones, which an audit of the release estimates.",
+        )
 
     @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> "DoubleRR":
+    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
         """Build it from a declaration."""
         plain = RandomizedResponse.from_parameters(parameters, classes)
         return cls(plain.classes, plain.noise)

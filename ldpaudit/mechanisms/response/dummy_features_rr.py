@@ -1,13 +1,16 @@
 """Randomized response on the label with the features withheld."""
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
-from ldpaudit.release import Label
+from ldpaudit.mechanisms.design import Candidate
+from ldpaudit.mechanisms.interface import Traits
+from ldpaudit.mechanisms.options import RESPONSE, SYNTHETIC
+from ldpaudit.mechanisms.response.randomized_response import (
+    LABEL_ONLY,
+    RandomizedResponse,
+    conditional_rdp_floor,
+)
 
 
 @dataclass(frozen=True)
@@ -21,10 +24,19 @@ class DummyFeaturesRR(RandomizedResponse):
     Busa-Fekete et al. (2023), Mechanism 3.
     """
 
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "dummy-features-rr"
+    traits = Traits(
+        name="dummy-features-rr",
+        title="randomized response with dummy features",
+        labels="classes",
+        outputs="labels",
+        label_depends_on_features=False,
+        features="withheld",
+        rows="independent",
+        options=(*RESPONSE, *SYNTHETIC),
+        stated_by=("epsilon", "lambda"),
+        whole=True,
+        needs=frozenset(),
+    )
 
     @property
     def description(self) -> str:
@@ -40,19 +52,13 @@ class DummyFeaturesRR(RandomizedResponse):
         ----------
         Busa-Fekete et al. (2023), Theorem 7.2.
         """
-        if not alpha > 1:
-            raise InputError(f"The order alpha must be above 1, got {alpha}.")
-        if self.noise == 0:
-            return math.inf
-        if math.isinf(alpha):
-            return self.epsilon
-        floor = alpha * self.epsilon - math.log(len(self.classes) / self.noise)
-        return max(floor / (alpha - 1), 0.0)
+        return conditional_rdp_floor(alpha, self.noise, len(self.classes))
+
+    def remarks(self) -> tuple[str, ...]:
+        """Say what ε speaks of."""
+        return (LABEL_ONLY,)
 
     @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> "DummyFeaturesRR":
-        """Build it from a declaration."""
-        plain = RandomizedResponse.from_parameters(parameters, classes)
-        return cls(plain.classes, plain.noise)
+    def candidates(cls) -> Iterator[Candidate]:
+        """Yield nothing: on the label it is randomized response."""
+        return iter(())

@@ -1,20 +1,25 @@
 """Gaussian noise on the features and randomized response on the label."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import NoisyFeatures
+from ldpaudit.mechanisms.design import Candidate
 from ldpaudit.mechanisms.exact_sampling import Randomness
+from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.noise.continuous_release import gaussian_release, simulation_generator
+from ldpaudit.mechanisms.options import RESPONSE, MechanismOptions
 from ldpaudit.mechanisms.parameters import (
     check_delta,
     check_epsilon,
     check_positive,
     only_known,
+    real,
     required,
 )
 from ldpaudit.mechanisms.response.gaussian import (
@@ -24,14 +29,20 @@ from ldpaudit.mechanisms.response.gaussian import (
     gaussian_rdp,
     gaussian_sigma,
 )
-from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse, lambda_of_epsilon
+from ldpaudit.mechanisms.response.randomized_response import (
+    LABEL_ONLY,
+    RandomizedResponse,
+    lambda_of_epsilon,
+)
 from ldpaudit.release import FloatArray, Label
+from ldpaudit.result import Estimate
 
 _ON_THE_SPHERE = 1e-9
+_OF_FEATURES: Final = ("radius", "sigma", "feature_epsilon", "feature_delta")
 
 
 @dataclass(frozen=True)
-class GaussianRR(RandomizedResponse):
+class GaussianRR(RandomizedResponse, NoisyFeatures):
     """x̃ = x + N(0, σ²I) for ‖x‖₂ ≤ R, and ỹ by randomized response with λ, independently.
 
     The label's own protection is that of randomized response: ``epsilon``, ``delta``, ``rdp`` and
@@ -55,6 +66,20 @@ class GaussianRR(RandomizedResponse):
     ----------
     Dufraiche et al., Eq. (1), Propositions 2.2 and 2.3.
     """
+
+    traits = Traits(
+        name="gaussian-rr",
+        title="randomized response with Gaussian features",
+        labels="classes",
+        outputs="labels",
+        label_depends_on_features=False,
+        features="noisy",
+        rows="independent",
+        options=(*RESPONSE, "radius", "sigma", "feature_epsilon", "delta", "project"),
+        stated_by=("epsilon", "lambda"),
+        whole=False,
+        needs=frozenset({"feature noise"}),
+    )
 
     radius: float = 1.0
     sigma: float = 1.0
@@ -100,11 +125,6 @@ class GaussianRR(RandomizedResponse):
         sigma = choices[calibration](feature_epsilon, feature_delta, 2 * radius)
         noise = lambda_of_epsilon(check_epsilon(label_epsilon), len(classes))
         return cls(classes, noise, radius, sigma, feature_epsilon, feature_delta)
-
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "gaussian-rr"
 
     @property
     def description(self) -> str:
@@ -199,18 +219,71 @@ class GaussianRR(RandomizedResponse):
 
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters of the declaration."""
-        own = ("radius", "sigma", "feature_epsilon", "feature_delta")
-        return {**super().declaration(), **{key: getattr(self, key) for key in own}}
+        return {**super().declaration(), **{key: getattr(self, key) for key in _OF_FEATURES}}
+
+    def parametrisations(self) -> dict[str, float]:
+        """Return ``epsilon`` and ``lambda`` of the label, ``sigma`` and ``radius``."""
+        return super().parametrisations() | {"sigma": self.sigma, "radius": self.radius}
+
+    def remarks(self) -> tuple[str, ...]:
+        """Say what ε speaks of, and what holds for the whole example, features and label."""
+        held = "holds" if self.claim_holds() else "does NOT hold"
+        return (
+            LABEL_ONLY,
+            f"The features' claim, ε = {self.feature_epsilon:.6g} at δ = {self.feature_delta:.3g}, "
+            f"{held}: exactly ε = {self.exact_feature_epsilon:.6g}. The whole example is "
+            f"(ε, δ)-DP at ε = {self.example_epsilon:.6g} by adding the two, and δ = "
+            f"{self.example_delta(self.example_epsilon):.3g} exactly at that ε.",
+        )
+
+    def exact_estimates(self) -> Iterator[Estimate]:
+        """Yield the label's numbers and the exact ε of the features."""
+        yield from super().exact_estimates()
+        yield Estimate.exact(
+            "mechanism.feature_epsilon",
+            "Exact ε of the features' noise",
+            self.exact_feature_epsilon,
+            axis="epsilon",
+            unit="nats",
+            method=f"exact ε of the features' Gaussian noise at δ = {self.feature_delta:.3g}; "
+            f"claimed: {self.feature_epsilon:.6g}",
+            reference="Balle & Wang (2018), Theorem 8",
+        )
 
     @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> "GaussianRR":
+    def candidates(cls) -> Iterator[Candidate]:
+        """Yield nothing: on the label it is randomized response."""
+        return iter(())
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
         """Build it from a declaration; ``epsilon`` or ``lambda`` speak of the label."""
-        own = ("radius", "sigma", "feature_epsilon", "feature_delta")
-        only_known(parameters, {"classes", "lambda", "epsilon", *own}, "gaussian-rr")
-        stated = [required(parameters, key, "gaussian-rr") for key in own]
+        name = cls.traits.name
+        only_known(parameters, {"classes", "lambda", "epsilon", *_OF_FEATURES}, name)
+        features = [required(parameters, key, name) for key in _OF_FEATURES]
         plain = RandomizedResponse.from_parameters(
-            {key: value for key, value in parameters.items() if key not in own}, classes
+            {key: value for key, value in parameters.items() if key not in _OF_FEATURES}, classes
         )
-        return cls(plain.classes, plain.noise, *stated)
+        return cls(plain.classes, plain.noise, *features)
+
+    @classmethod
+    def parameters_from(cls, options: MechanismOptions) -> dict[str, Any]:
+        """Return the declaration's parameters, with σ from the features' (ε, δ) or the reverse.
+
+        Raises
+        ------
+        InputError
+            If the radius, δ, or both of σ and the features' ε are missing.
+        """
+        stated = super().parameters_from(options)
+        radius = check_positive("radius", required(stated, "radius", cls.traits.name))
+        delta = check_delta(required(stated, "feature_delta", cls.traits.name))
+        sigma, epsilon = real(stated, "sigma"), real(stated, "feature_epsilon")
+        if sigma is None and epsilon is None:
+            raise InputError("Gaussian features must state sigma or feature_epsilon.")
+        if sigma is None:
+            assert epsilon is not None
+            sigma = gaussian_sigma(epsilon, delta, 2 * radius)
+        elif epsilon is None:
+            epsilon = gaussian_epsilon(check_positive("sigma", sigma), 2 * radius, delta)
+        return stated | {"sigma": sigma, "feature_epsilon": epsilon}

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import (
     BitSource,
@@ -19,6 +20,8 @@ from ldpaudit.mechanisms.exact_sampling import (
     integer_weights,
 )
 from ldpaudit.mechanisms.finite import check_codes
+from ldpaudit.mechanisms.interface import Traits
+from ldpaudit.mechanisms.options import RESPONSE, MechanismOptions
 from ldpaudit.mechanisms.parameters import check_classes, check_proportion, only_known, required
 from ldpaudit.release import FloatArray, IntArray, Label
 
@@ -36,7 +39,7 @@ class Classifier(Protocol):
 
 
 @dataclass(frozen=True)
-class ModelBasedRR:
+class ModelBasedRR(PublicModelLabel):
     """Keep the label with probability 1 − λ, else draw it from P̂(y | x): one channel per row.
 
     T_x[y, z] = (1 − λ)·1[y = z] + λ P̂(z | x). With a floor f every P̂(z | x) is first replaced by
@@ -61,6 +64,20 @@ class ModelBasedRR:
     Busa-Fekete et al. (2023), Mechanism 1.
     """
 
+    traits = Traits(
+        name="model-based-rr",
+        title="model-based randomized response",
+        labels="classes",
+        outputs="labels",
+        label_depends_on_features=True,
+        features="unchanged",
+        rows="independent",
+        options=(*RESPONSE, "public", "floor"),
+        stated_by=("epsilon", "lambda"),
+        whole=False,
+        needs=frozenset({"public model"}),
+    )
+
     classes: tuple[Label, ...]
     noise: float
     floor: float = 0.0
@@ -71,11 +88,6 @@ class ModelBasedRR:
         k = len(self.classes)
         if not 0 <= check_proportion("floor", self.floor) <= 1 / k:
             raise InputError(f"The 'floor' parameter must lie in [0, 1/{k}]. Got {self.floor!r}.")
-
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "model-based-rr"
 
     @property
     def epsilon(self) -> float:
@@ -223,18 +235,61 @@ class ModelBasedRR:
                 block[redraw] = _draw(self._floored(synthetic[start + redraw]), source)
         return out
 
+    def row_likelihood(self, posterior: FloatArray, released: IntArray) -> FloatArray:
+        """Return P(ỹ | y, x) at each row's released label for every y, float64 of shape (n, k)."""
+        k = len(self.classes)
+        drawn = self.floor + (1 - k * self.floor) * posterior
+        chance = drawn[np.arange(len(released)), released]
+        # T_x[y, ỹ] = (1 − λ)·1[y = ỹ] + λ P̂(ỹ | x).
+        kept = np.eye(k)[released]
+        return np.asarray((1 - self.noise) * kept + self.noise * chance[:, None])
+
+    def parametrisations(self) -> dict[str, float]:
+        """Return ``epsilon``, ``lambda`` and ``floor``."""
+        own = {"lambda": float(self.noise), "floor": float(self.floor)}
+        return super().parametrisations() | own
+
+    def remarks(self) -> tuple[str, ...]:
+        """Say which row ε speaks of."""
+        return ("ε, δ(ε) and the Rényi curve are those of the worst row that the floor allows.",)
+
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters of the declaration; the model is not part of it."""
         return {"classes": list(self.classes), "lambda": self.noise, "floor": self.floor}
 
     @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> "ModelBasedRR":
+    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
         """Build it from a declaration."""
-        only_known(parameters, {"classes", "lambda", "floor"}, "model-based-rr")
-        noise = required(parameters, "lambda", "model-based-rr")
+        only_known(parameters, {"classes", "lambda", "floor"}, cls.traits.name)
+        noise = required(parameters, "lambda", cls.traits.name)
         return cls(parameters.get("classes") or classes, noise, parameters.get("floor", 0.0))
+
+    @classmethod
+    def parameters_from(cls, options: MechanismOptions) -> dict[str, Any]:
+        """Return λ and the floor f, by default 1/(10 k); with ε, the λ at which no row exceeds it.
+
+        Raises
+        ------
+        InputError
+            If ε is stated and the floor is 0: then no finite ε holds in every row.
+        """
+        stated = super().parameters_from(options)
+        default = 1 / (10 * max(len(options.classes or ()), 1))
+        floor = stated["floor"] = check_proportion("floor", stated.get("floor", default))
+        epsilon = stated.pop("epsilon", None)
+        if epsilon is not None:
+            stated["lambda"] = _noise(epsilon, floor)
+        return stated
+
+
+def _noise(epsilon: float, floor: float) -> float:
+    """Return λ = 1/(1 + f(e^ε − 1)); 0 where ε is beyond all floats."""
+    if not floor > 0:
+        raise InputError(
+            "The 'floor' parameter must be above 0: with 0 no finite epsilon holds in every row."
+        )
+    decay = math.exp(-epsilon)
+    return decay / (decay + floor * -math.expm1(-epsilon))
 
 
 def _epsilon(noise: float, lowest: float) -> float:

@@ -7,20 +7,27 @@ the probability of a flip is λ/2.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.design import Candidate, Proposal
 from ldpaudit.mechanisms.exact_sampling import Randomness, randomized_response
 from ldpaudit.mechanisms.finite import FiniteMechanism, check_codes
+from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.noise.step_loss import step_delta, step_rdp
+from ldpaudit.mechanisms.options import RESPONSE
 from ldpaudit.mechanisms.parameters import AGREEMENT, check_classes, only_known, real
 from ldpaudit.release import IntArray, Label
+from ldpaudit.result import Estimate
+
+LABEL_ONLY: Final = "ε, δ(ε) and the Rényi curve are the label's, with its features taken as known."
+"""What the mechanisms that release features in another way say of their ε."""
 
 
 def epsilon_of_lambda(noise: float, k: int) -> float:
@@ -43,6 +50,23 @@ def lambda_of_epsilon(epsilon: float, k: int) -> float:
     return k * math.exp(-epsilon) / (1 + (k - 1) * math.exp(-epsilon))
 
 
+def conditional_rdp_floor(alpha: float, noise: float, k: int) -> float:
+    """Return the Rényi label-DP at order α > 1, in nats, that no choice of features goes below.
+
+    α/(α − 1) · log(1 + (1 − λ)k/λ) − log(k/λ)/(α − 1), for λ and k labels.
+
+    References
+    ----------
+    Busa-Fekete et al. (2023), Theorem 7.2.
+    """
+    if not alpha > 1:
+        raise InputError(f"The order alpha must be above 1, got {alpha}.")
+    epsilon = epsilon_of_lambda(noise, k)
+    if math.isinf(alpha) or noise == 0:
+        return epsilon
+    return max((alpha * epsilon - math.log(k / noise)) / (alpha - 1), 0.0)
+
+
 @dataclass(frozen=True)
 class RandomizedResponse(FiniteMechanism):
     """Randomized response over ``classes`` with noise λ: T = (1 − λ)I + (λ/k)11ᵀ.
@@ -55,6 +79,20 @@ class RandomizedResponse(FiniteMechanism):
         λ in [0, 1], the probability of drawing the label anew, uniformly from all k.
     """
 
+    traits = Traits(
+        name="randomized-response",
+        title="randomized response",
+        labels="classes",
+        outputs="labels",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=RESPONSE,
+        stated_by=("epsilon", "lambda"),
+        whole=True,
+        needs=frozenset(),
+    )
+
     classes: tuple[Label, ...]
     noise: float
 
@@ -63,23 +101,17 @@ class RandomizedResponse(FiniteMechanism):
         epsilon_of_lambda(self.noise, len(self.classes))
 
     @classmethod
-    def from_epsilon(cls, classes: tuple[Label, ...], epsilon: float) -> "RandomizedResponse":
+    def from_epsilon(cls, classes: tuple[Label, ...], epsilon: float) -> Self:
         """Build it from ε > 0 in nats."""
         return cls(classes, lambda_of_epsilon(epsilon, len(classes)))
 
     @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "randomized-response"
-
-    @property
     def description(self) -> str:
         """Both parametrisations in words."""
-        k = len(self.classes)
-        keep = 1 - self.noise + self.noise / k
         return (
-            f"randomized response on {k} labels: λ = {self.noise:.6g}, ε = {self.epsilon:.6g} "
-            f"nats, released label true with probability {keep:.6g}"
+            f"randomized response on {len(self.classes)} labels: λ = {self.noise:.6g}, "
+            f"ε = {self.epsilon:.6g} nats, released label true with probability "
+            f"{self.keep_probability:.6g}"
         )
 
     @property
@@ -94,9 +126,49 @@ class RandomizedResponse(FiniteMechanism):
         matrix = (1 - self.noise) * np.eye(k) + self.noise / k
         return Channel(matrix, self.classes, self.classes)
 
+    @property
+    def keep_probability(self) -> float:
+        """P(released = true) for every label: 1 − λ + λ/k."""
+        return 1 - self.noise + self.noise / len(self.classes)
+
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters of the declaration."""
         return {"classes": list(self.classes), "lambda": self.noise}
+
+    def parametrisations(self) -> dict[str, float]:
+        """Return ``epsilon`` and ``lambda``."""
+        return super().parametrisations() | {"lambda": float(self.noise)}
+
+    def worst_rows(self) -> Sequence[int]:
+        """Return any two labels: all pairs are alike."""
+        return (0, 1)
+
+    def exact_estimates(self) -> Iterator[Estimate]:
+        """Yield λ and the probabilities that follow from it."""
+        yield Estimate.exact(
+            "mechanism.lambda",
+            "λ, the probability of drawing the label anew",
+            self.noise,
+            unit="proportion",
+            method="λ form: the probability of drawing the label anew, uniformly from all labels",
+            reference="Busa-Fekete et al. (2023), section 8.1: λ = k/(k − 1 + e^ε)",
+        )
+        yield Estimate.exact(
+            "mechanism.keep_probability",
+            "Probability that the released label is the true one",
+            self.keep_probability,
+            unit="proportion",
+            method="ε form: the probability that the released label is the true one",
+            reference="Ghazi et al. (2021): e^ε/(e^ε + k − 1)",
+        )
+        if len(self.classes) == 2:
+            yield Estimate.exact(
+                "mechanism.binary_flip",
+                "Probability of a flip, λ/2",
+                self.noise / 2,
+                unit="proportion",
+                method="the probability that the released label is the other one, λ/2",
+            )
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
@@ -125,13 +197,16 @@ class RandomizedResponse(FiniteMechanism):
         return randomized_response(codes, self.noise, len(self.classes), rng)
 
     @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> "RandomizedResponse":
+    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
         """Build it from a declaration; ``classes`` stands in where none are declared."""
-        only_known(parameters, {"classes", "lambda", "epsilon"}, "randomized-response")
+        only_known(parameters, {"classes", "lambda", "epsilon"}, cls.traits.name)
         named = check_classes(parameters.get("classes") or classes)
         return cls(named, _noise(parameters, len(named)))
+
+    @classmethod
+    def candidates(cls) -> Iterator[Candidate]:
+        """Yield it as it is."""
+        yield Candidate("", lambda p: Proposal(cls.from_epsilon(p.labels.classes, p.epsilon)))
 
 
 def _noise(parameters: Mapping[str, Any], k: int) -> float:

@@ -1,16 +1,19 @@
 """Randomized response on the most likely labels only: RR-Top-k and RR with prior."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.design import Candidate, Proposal
+from ldpaudit.mechanisms.finite import FiniteMechanism, noise_on
+from ldpaudit.mechanisms.interface import Traits
+from ldpaudit.mechanisms.options import CLASSES, PRIOR, MechanismOptions
 from ldpaudit.mechanisms.parameters import (
     check_classes,
     check_epsilon,
@@ -44,6 +47,20 @@ class RandomizedResponseTopK(FiniteMechanism):
     Ghazi et al. (2021), Algorithms 2 and 3; Ghazi et al. (2023), appendix G.
     """
 
+    traits = Traits(
+        name="rr-top-k",
+        title="RR-Top-k",
+        labels="classes",
+        outputs="labels",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=("epsilon", *CLASSES, *PRIOR),
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({"prior"}),
+    )
+
     classes: tuple[Label, ...]
     kept: tuple[Label, ...]
     budget: float
@@ -60,7 +77,7 @@ class RandomizedResponseTopK(FiniteMechanism):
     @classmethod
     def from_prior(
         cls, classes: Sequence[Label], prior: Sequence[float] | FloatArray, epsilon: float
-    ) -> "RandomizedResponseTopK":
+    ) -> Self:
         """Keep the number of most likely labels that makes the released label most often true.
 
         Parameters
@@ -85,11 +102,6 @@ class RandomizedResponseTopK(FiniteMechanism):
         hit = np.cumsum(probabilities[order]) / (1 + others * math.exp(-check_epsilon(epsilon)))
         m = int(np.argmax(hit)) + 1
         return cls(labels, tuple(labels[y] for y in sorted(order[:m])), epsilon)
-
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "rr-top-k"
 
     @property
     def epsilon(self) -> float:
@@ -124,10 +136,30 @@ class RandomizedResponseTopK(FiniteMechanism):
         """Return the parameters of the declaration; ``epsilon`` is the budget."""
         return {"classes": list(self.classes), "kept": list(self.kept), "epsilon": self.budget}
 
+    def parametrisations(self) -> dict[str, float]:
+        """Return ``epsilon``, and λ of randomized response on the kept labels."""
+        return super().parametrisations() | {"lambda": noise_on(len(self.kept), self.epsilon)}
+
+    def worst_rows(self) -> Sequence[int]:
+        """Return two kept labels and one that is not kept."""
+        kept = [self.classes.index(label) for label in self.kept[:2]]
+        others = [y for y, label in enumerate(self.classes) if label not in self.kept]
+        return kept + others[:1]
+
     @classmethod
-    def from_parameters(
-        cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> "RandomizedResponseTopK":
+    def candidates(cls) -> Iterator[Candidate]:
+        """Yield the one that keeps as many labels as the prior makes worth it."""
+        yield Candidate(
+            "with prior", lambda p: Proposal(cls.from_prior(p.labels.classes, p.prior, p.epsilon))
+        )
+
+    @classmethod
+    def from_options(cls, options: MechanismOptions) -> Self:
+        """Build it for the prior."""
+        return cls.from_prior(*options.for_prior(cls.traits.name))
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
         """Build it from a declaration; ``classes`` stands in where none are declared."""
         only_known(parameters, {"classes", "kept", "epsilon"}, "rr-top-k")
         kept = required(parameters, "kept", "rr-top-k")

@@ -2,27 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.device import DeviceName, torch_device
+from ldpaudit.device import torch_device
 from ldpaudit.errors import InputError
-from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import Float32Array, IntArray
 from ldpaudit.synthesis.codecs.encoded import split_rows
 from ldpaudit.synthesis.codecs.image import ImageCodec, image_side
 from ldpaudit.synthesis.codecs.table import TableCodec
 from ldpaudit.synthesis.gan.batches import check_class_sizes, held_out_rows, small_class_warning
-from ldpaudit.synthesis.interface import (
-    VERSION,
-    TrainedOn,
-    check_labels,
-    check_training_set,
-    not_fitted,
-)
+from ldpaudit.synthesis.interface import Generator, TrainedOn, Training, check_labels, not_fitted
 
 if TYPE_CHECKING:
     from ldpaudit.synthesis.gan.calibration import Calibration
@@ -32,7 +25,7 @@ if TYPE_CHECKING:
 Network = Literal["auto", "dense", "convolutional"]
 
 
-class ConditionalGan:
+class ConditionalGan(Generator):
     """Learns P(x | y) by a generator that a critic cannot tell from the data.
 
     Parameters
@@ -70,51 +63,32 @@ class ConditionalGan:
         batch: int | None = None,
         learning_rate: float | None = None,
     ) -> None:
-        self.trained_on, self.network = trained_on, network
+        super().__init__(trained_on)
+        self.network = network
         given = {"steps": steps, "seconds": seconds, "batch": batch, "learning_rate": learning_rate}
         self.limits = {key: value for key, value in given.items() if value is not None}
         for key, value in self.limits.items():
             if not value > 0:
                 raise InputError(f"The {key!r} parameter must be positive. Got {value} instead.")
         self.record: TrainingRecord | None = None
-        self._warnings: tuple[str, ...] = ()
-        self._seed: int | None = None
-        self._rows = self._classes = 0
+        self._classes = 0
         self._codec: TableCodec | ImageCodec | None = None
         self._pair: NetworkPair | None = None
         self._calibration: Calibration | None = None
         self._device = "cpu"
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the user should know about the fit, one sentence each."""
-        return self._warnings
-
-    def fit(
-        self,
-        table: pa.Table,
-        labels: IntArray,
-        classes: int,
-        *,
-        rng: np.random.Generator,
-        progress: Progress | None = None,
-        device: DeviceName = "auto",
-    ) -> Self:
-        """Train it; see :meth:`ldpaudit.synthesis.interface.Generator.fit`.
-
-        The same ``rng`` gives the same generator on one machine, unless the time ran out.
-        """
+    def _learn(self, training: Training) -> None:
         from ldpaudit.synthesis.closeness import SlicedDistance
         from ldpaudit.synthesis.gan.adversarial import train
-        from ldpaudit.synthesis.gan.building import build_networks
+        from ldpaudit.synthesis.gan.networks import build_networks
 
-        codes = check_training_set(table, labels, classes)
+        table, codes, classes = training.table, training.codes, training.classes
         check_class_sizes(codes, classes)
-        seed = integer_seed(rng)
+        seed = integer_seed(training.rng)
         draws = np.random.default_rng(seed)
         codec = self._fitted_codec(table)
         rows = _encoded(codec, table, draws)
-        place = torch_device(device)
+        place = torch_device(training.device)
         pair = build_networks(codec, classes, integer_seed(draws))
         held_out = held_out_rows(codes, classes, draws)
         distance = SlicedDistance.to(rows[held_out], codes[held_out], classes, pair.codes, draws)
@@ -128,17 +102,16 @@ class ConditionalGan:
             rng=draws,
             seed=integer_seed(draws),
             device=place,
-            progress=progress or NoProgress(),
+            progress=training.progress,
         )
         self._calibration = _calibration(codec, pair, rows, codes, classes, draws, place)
-        self._warnings = (
+        self.warnings = (
             *small_class_warning(codes[~held_out], classes, plan.batch),
             *_out_of_time(record.stopped, plan.seconds),
         )
         self.record, self._seed, self._device = record, seed, place
         self._rows, self._classes = table.num_rows, classes
         self._codec, self._pair = codec, pair
-        return self
 
     def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
         """Draw one row for each label; see :class:`ldpaudit.synthesis.interface.Generator`."""
@@ -154,18 +127,10 @@ class ConditionalGan:
             split_rows(made, self._codec.numbers, self._codec.cardinalities), rng
         )
 
-    def describe(self) -> Mapping[str, Any]:
-        """Return name, version, network, seed, number of training rows and whose rows they were."""
+    def _kind(self) -> Mapping[str, Any]:
         if self._codec is None:
             raise not_fitted()
-        return {
-            "name": self.name,
-            "version": VERSION,
-            "network": "convolutional" if isinstance(self._codec, ImageCodec) else "dense",
-            "seed": self._seed,
-            "rows": self._rows,
-            "trained_on": self.trained_on,
-        }
+        return {"network": "convolutional" if isinstance(self._codec, ImageCodec) else "dense"}
 
     def state(self) -> dict[str, Any]:
         """Return everything that :meth:`from_state` needs, as tensors and plain values."""
@@ -187,8 +152,8 @@ class ConditionalGan:
     def from_state(cls, state: Mapping[str, Any]) -> "ConditionalGan":
         """Rebuild a fitted generator, on the CPU."""
         from ldpaudit.synthesis.codecs.state import codec_from_state
-        from ldpaudit.synthesis.gan.building import build_networks
         from ldpaudit.synthesis.gan.calibration import Calibration
+        from ldpaudit.synthesis.gan.networks import build_networks
 
         found = cls(trained_on=state["trained_on"])
         found._seed, found._rows = state["seed"], int(state["rows"])

@@ -8,8 +8,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.parametrizations import spectral_norm
 
+from ldpaudit.synthesis.codecs.image import ImageCodec
+from ldpaudit.synthesis.codecs.table import TableCodec
+
 NOISE = 64
 """The number of random coordinates behind each generated row."""
+_DENSE_UNITS = 256
+_IMAGE_CHANNELS = 32
 _TEMPERATURE = 0.5
 _SLOPE = 0.2
 _EMBEDDED = 24
@@ -162,3 +167,20 @@ def draw_noise(rows: int, codes: int, noise: torch.Generator) -> tuple[Tensor, T
 def _projection(score: Tensor, hidden: Tensor, label: Tensor) -> Tensor:
     """Add the projection of the features on the label's embedding (Miyato & Koyama 2018)."""
     return score[:, 0] + (hidden * label).sum(1)
+
+
+def build_networks(codec: TableCodec | ImageCodec, classes: int, seed: int) -> NetworkPair:
+    """Return untrained networks for a codec's rows, with weights drawn from the seed."""
+
+    def images() -> NetworkPair:
+        assert isinstance(codec, ImageCodec)
+        made = ImageGenerator(codec.side, classes, _IMAGE_CHANNELS)
+        return NetworkPair(made, ImageCritic(codec.side, classes, _IMAGE_CHANNELS), 0)
+
+    def tables() -> NetworkPair:
+        assert isinstance(codec, TableCodec)
+        sizes, width = codec.cardinalities, codec.numbers + sum(codec.cardinalities)
+        made = DenseGenerator(codec.numbers, sizes, classes, _DENSE_UNITS)
+        return NetworkPair(made, DenseCritic(width, classes, _DENSE_UNITS), sum(sizes))
+
+    return seeded(images if isinstance(codec, ImageCodec) else tables, seed)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from ldpaudit.attacks.numeric.guesses import NumericAttacker
-from ldpaudit.attacks.numeric.likelihood import likelihood
 from ldpaudit.attacks.numeric.posterior import (
     LabelGrid,
     best_window,
@@ -30,7 +29,7 @@ PRIOR = np.arange(21, 0, -1) / 231
 def test_discrete_noise_has_its_own_probabilities(family, clipped):
     made = family(WEEKS, 2.0, clipped=clipped)
     outputs = np.arange(21.0) if clipped else np.arange(-800.0, 821.0)
-    found = likelihood(made, outputs, WEEKS.values)
+    found = made.likelihood(outputs, WEEKS.values)
     assert np.allclose(found.sum(axis=0), 1.0, atol=1e-9)
     if clipped:
         assert np.allclose(found.T, made.channel.matrix, atol=1e-12)
@@ -40,24 +39,24 @@ def test_discrete_noise_has_its_own_probabilities(family, clipped):
 def test_continuous_noise_integrates_to_one_with_its_ends(family):
     labels = np.array([0.0, 3.3, 10.0])
     outputs = np.linspace(-300, 310, 400_001)
-    open_ended = likelihood(family(REAL, 2.0), outputs, labels)
+    open_ended = family(REAL, 2.0).likelihood(outputs, labels)
     assert np.allclose(open_ended.sum(axis=0) * (outputs[1] - outputs[0]), 1.0, atol=2e-3)
     inner = np.linspace(0, 10, 100_001)
-    clipped = likelihood(family(REAL, 2.0, clipped=True), inner, labels)
+    clipped = family(REAL, 2.0, clipped=True).likelihood(inner, labels)
     total = clipped[1:-1].sum(axis=0) * (inner[1] - inner[0]) + clipped[0] + clipped[-1]
     assert np.allclose(total, 1.0, atol=2e-3)
 
 
 def test_the_other_families_too():
     inner = np.linspace(0, 10, 100_001)
-    found = likelihood(Exponential(REAL, 2.0), inner, np.array([0.0, 4.0]))
+    found = Exponential(REAL, 2.0).likelihood(inner, np.array([0.0, 4.0]))
     assert np.allclose(found.mean(axis=0) * 10, 1.0, atol=1e-3)
     finite = DiscreteExponential(WEEKS, 2.0)
     outputs = np.array([20.0, 0.0, 7.0000001])
     expected = finite.channel.matrix[:, [20, 0, 7]].T
-    assert np.array_equal(likelihood(finite, outputs, WEEKS.values), expected)
+    assert np.array_equal(finite.likelihood(outputs, WEEKS.values), expected)
     with pytest.raises(InputError, match="not numbers"):
-        likelihood(RandomizedResponse.from_epsilon(("a", "b"), 1.0), outputs, WEEKS.values)
+        RandomizedResponse.from_epsilon(("a", "b"), 1.0).likelihood(outputs, WEEKS.values)
 
 
 def test_guesses_are_the_best_ones():

@@ -1,5 +1,6 @@
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,6 +52,14 @@ def randomized(n: int, k: int = 2, shift: float = 1.0, d: int = 2, seed: int = 0
     return context(release, claim)
 
 
+def replaced(drawn: Any, original: Any, synthetic: Any, truth: Any) -> Release:
+    """Return the release in which drawn rows have synthetic features."""
+    kept = (drawn.synthetic_rows < 0)[:, None]
+    released = features(np.where(kept, original, synthetic[drawn.synthetic_rows]))
+    labels = ReleasedLabels(drawn.labels)
+    return Release(released, labels, (0, 1), (0, 1), TrueLabels(truth), original=features(original))
+
+
 def double(n: int = 8_000, noise: float = 0.4, gap: float = 0.5) -> AuditContext:
     """Double RR with synthetic features a distance ``gap`` from the true ones, original known."""
     rng = np.random.default_rng(2)
@@ -61,18 +70,9 @@ def double(n: int = 8_000, noise: float = 0.4, gap: float = 0.5) -> AuditContext
     synthetic[:, 0] += gap
     claim = DoubleRR((0, 1), noise)
     drawn = claim.sample(truth, made, rng)
-    kept = (drawn.synthetic_rows < 0)[:, None]
-    released = np.where(kept, original, synthetic[drawn.synthetic_rows])
-    release = Release(
-        features(released),
-        ReleasedLabels(drawn.labels),
-        (0, 1),
-        (0, 1),
-        TrueLabels(truth),
-        original=features(original),
-        synthetic=SyntheticTable(features(synthetic), made),
-    )
-    return context(release, claim)
+    release = replaced(drawn, original, synthetic, truth)
+    table = SyntheticTable(features(synthetic), made)
+    return context(replace(release, synthetic=table), claim)
 
 
 def curve(finding: Finding, name: str) -> Curve:
@@ -194,16 +194,7 @@ def test_where_true_rows_repeat_what_replaced_rows_show_is_no_certificate() -> N
     truth, claim = rng.integers(0, 2, n).astype(np.int32), DoubleRR((0, 1), 0.9)
     original, table = (rng.random((2, n, 1)) < 0.1).astype(float)
     drawn = claim.sample(truth, rng.integers(0, 2, n).astype(np.int32), rng)
-    kept = (drawn.synthetic_rows < 0)[:, None]
-    released = np.where(kept, original, table[drawn.synthetic_rows])
-    release = Release(
-        features(released),
-        ReleasedLabels(drawn.labels),
-        (0, 1),
-        (0, 1),
-        TrueLabels(truth),
-        original=features(original),
-    )
+    release = replaced(drawn, original, table, truth)
     found = curve(RenyiAudit().run(context(release, claim)), "renyi.synthetic")
     assert value(found, 2.0) > 0.1
     assert found.kind == "estimated"

@@ -1,7 +1,6 @@
 """``ldpaudit compare`` from files and from stored results: numbers, refusals, files, secrecy."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,24 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from compared_releases import Files, make
 
-from ldpaudit import cli
 from ldpaudit.comparison import Comparison
 
 Ran = tuple[int, str, str]
 Command = Callable[..., Ran]
 FAST = ("--only", "mechanism", "--only", "label-inference", "--budget", "0.1", "--threads", "1")
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    def call(*words: Any) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["ldpaudit", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        out, err = capsys.readouterr()
-        return int(stopped.value.code or 0), out, err
-
-    return call
 
 
 def one_line(ran: Ran) -> str:

@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpaudit.commands.mechanism.compose import analyse_jointly
-from ldpaudit.commands.mechanism.curves import privacy_of
 from ldpaudit.commands.mechanism.joint import UpperBound
 from ldpaudit.datasets import declare
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.mechanisms.analysis import privacy_of
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from ldpaudit.mechanisms.noise.laplace import Laplace

@@ -175,7 +175,7 @@ def test_bad_input_is_one_line(command, words, says):
         ("laplace", ("--classes", "a,b"), "range"),
         ("laplace", ("--labels", "0:9", "--set", "clipped=3"), "true or false"),
         ("rr-on-bins", ("--labels", "0:9"), "--prior"),
-        ("model-based-rr", ("--classes", "a,b"), "floor"),
+        ("model-based-rr", ("--classes", "a,b", "--set", "floor=0"), "floor"),
         ("gaussian-rr", ("--classes", "a,b"), "radius"),
         (
             "gaussian-rr",

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ldpaudit.commands.utility.learner import Learner, ModelKind
+from ldpaudit.commands.utility import ModelKind
+from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import utility
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows

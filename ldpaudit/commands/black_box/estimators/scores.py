@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpaudit.commands.black_box.estimators.binning import Binning, NumberBins
 from ldpaudit.commands.black_box.estimators.outputs import NUMERIC, OutputTable
-from ldpaudit.commands.black_box.estimators.views import View, fit_views
+from ldpaudit.commands.black_box.estimators.views import OutputView, fit_views
 from ldpaudit.release import FloatArray, IndexArray
 
 SCREENING_LEVEL = 0.01
@@ -46,7 +46,7 @@ class RatioScore:
     there is one.
     """
 
-    view: View
+    view: OutputView
     used: tuple[int, ...]
     log_ratios: tuple[FloatArray, ...]
     tells: bool = True
@@ -110,12 +110,12 @@ class Histograms:
 
     Attributes
     ----------
-    view : View
+    view : OutputView
     counts : tuple of float64 arrays of shape (k, bins)
         One for each column of the view.
     """
 
-    view: View
+    view: OutputView
     counts: tuple[FloatArray, ...]
 
     def score(self, first: int, second: int) -> RatioScore:

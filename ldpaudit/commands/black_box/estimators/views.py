@@ -22,7 +22,7 @@ MOST_ITEMS = 256
 _PEEK = 2000
 
 
-class View(Protocol):
+class OutputView(Protocol):
     """A fitted way of looking at outputs."""
 
     @property
@@ -130,7 +130,7 @@ class Items:
         return f"count of {self.items[column]!r}, at most one,"[:80]
 
 
-def fit_views(tables: Sequence[OutputTable]) -> list[View]:
+def fit_views(tables: Sequence[OutputTable]) -> list[OutputView]:
     """Fit every view that suits a sample.
 
     Parameters
@@ -141,7 +141,9 @@ def fit_views(tables: Sequence[OutputTable]) -> list[View]:
     pooled = np.concatenate(tables)
     width = pooled.shape[1]
     most = MOST_ROWS_SEEN if width == 1 and pooled.dtype.kind in "iu" else MOST_CATEGORIES
-    views: list[View] = [Entries(tuple(fit_binning(pooled[:, j], most) for j in range(width)))]
+    views: list[OutputView] = [
+        Entries(tuple(fit_binning(pooled[:, j], most) for j in range(width)))
+    ]
     if width > 1 or pooled.dtype.kind not in NUMERIC:
         views += _whole(pooled) + _items(pooled)
     if width > 1 and pooled.dtype.kind == "f":
@@ -151,7 +153,7 @@ def fit_views(tables: Sequence[OutputTable]) -> list[View]:
     return views
 
 
-def _whole(pooled: OutputTable) -> list[View]:
+def _whole(pooled: OutputTable) -> list[OutputView]:
     start = pooled[:: max(len(pooled) // _PEEK, 1)]
     if len(_row_keys(start)[0]) > len(start) / 2:
         return []
@@ -163,7 +165,7 @@ def _whole(pooled: OutputTable) -> list[View]:
     return [WholeOutputs(RowBins(positions, shown))]
 
 
-def _items(pooled: OutputTable) -> list[View]:
+def _items(pooled: OutputTable) -> list[OutputView]:
     if pooled.dtype.kind == "f":
         return []
     if pooled.dtype.kind != "O":

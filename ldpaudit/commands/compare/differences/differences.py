@@ -9,8 +9,8 @@ other attack, shared evenly too. So all of these intervals hold together at the 
 from collections.abc import Sequence
 
 from ldpaudit.commands.compare.differences.outside import outside_family
-from ldpaudit.commands.compare.differences.pairwise import drafts
-from ldpaudit.commands.compare.differences.pending import Draft
+from ldpaudit.commands.compare.differences.pairwise import pending_differences
+from ldpaudit.commands.compare.differences.pending import PendingDifference
 from ldpaudit.commands.compare.side import Side
 from ldpaudit.comparison import Difference
 from ldpaudit.errors import InsufficientDataError
@@ -27,41 +27,41 @@ def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Differenc
     confidence : float
         At which all differences of the family hold together, in (0, 1).
     """
-    family = [draft for side in sides[1:] for draft in drafts(sides[0], side)]
+    family = [pending for side in sides[1:] for pending in pending_differences(sides[0], side)]
     alphas = _shares(family, 1 - confidence)
-    found = [_bounded(draft, alpha) for draft, alpha in zip(family, alphas, strict=True)]
+    found = [_bounded(pending, alpha) for pending, alpha in zip(family, alphas, strict=True)]
     every = [difference for difference in found if difference is not None]
     for side in sides[1:]:
-        known = {d.id for d in every if d.b == side.audited.letter}
-        more = outside_family(sides[0].audited, side.audited)
+        known = {d.id for d in every if d.b == side.letter}
+        more = outside_family(sides[0], side)
         every += [difference for difference in more if difference.id not in known]
     return tuple(sorted(every, key=lambda d: d.b))
 
 
-def _shares(family: Sequence[Draft], alpha: float) -> list[float]:
-    main = sum(draft.headline for draft in family)
+def _shares(family: Sequence[PendingDifference], alpha: float) -> list[float]:
+    main = sum(pending.headline for pending in family)
     rest = len(family) - main
     both = 2 if main and rest else 1
-    return [alpha / both / (main if draft.headline else rest) for draft in family]
+    return [alpha / both / (main if pending.headline else rest) for pending in family]
 
 
-def _bounded(draft: Draft, alpha: float) -> Difference | None:
+def _bounded(pending: PendingDifference, alpha: float) -> Difference | None:
     try:
-        found = draft.interval(alpha)
+        found = pending.interval(alpha)
     except InsufficientDataError:
         return None
     if found is None:
         return None
-    letters = (draft.a.audited.letter, draft.b.audited.letter)
     estimate = Estimate.interval(
-        draft.id,
-        draft.a.result.title(draft.id),
+        pending.id,
+        pending.a.result.title(pending.id),
         found.value,
         (found.low, found.high),
         found.level,
-        unit=draft.unit,
+        unit=pending.unit,
         n=found.n,
         smallest_cell=found.smallest_cell,
-        method=draft.method,
+        method=pending.method,
     )
-    return Difference.between(letters, estimate, simultaneous=True, paired=draft.paired)
+    letters = (pending.a.letter, pending.b.letter)
+    return Difference.between(letters, estimate, simultaneous=True, paired=pending.paired)

@@ -14,7 +14,7 @@ from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.commands.compare.differences.outside import NUMBERS
 from ldpaudit.commands.compare.differences.paired import Folds, Interval, best_interval
 from ldpaudit.commands.compare.differences.pairing import mirrored, number_folds
-from ldpaudit.commands.compare.differences.pending import Draft
+from ldpaudit.commands.compare.differences.pending import PendingDifference
 from ldpaudit.commands.compare.side import Side, number_scores
 from ldpaudit.result import Unit
 
@@ -27,7 +27,7 @@ _METHOD: Final = (
 )
 
 
-def numeric_drafts(a: Side, b: Side) -> Iterator[Draft]:
+def numeric_differences(a: Side, b: Side) -> Iterator[PendingDifference]:
     """Yield the paired differences of the strongest attack, the squared error as a headline."""
     width = _common_range(a, b)
     if width is None or not b.paired or a.guesses is None or b.guesses is None:
@@ -40,7 +40,7 @@ def numeric_drafts(a: Side, b: Side) -> Iterator[Draft]:
         unit: Unit = "squared label units" if measure in _SQUARES else "proportion"
         identifier = f"numeric.best.{measure}"
         bound = partial(pair.best, ours, theirs)
-        yield Draft(a, b, identifier, identifier == NUMBERS, bound, _METHOD, unit=unit)
+        yield PendingDifference(a, b, identifier, identifier == NUMBERS, bound, _METHOD, unit=unit)
 
 
 def _common_range(a: Side, b: Side) -> float | None:

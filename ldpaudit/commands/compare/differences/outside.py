@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from ldpaudit.commands.compare.auditing import Audited
 from ldpaudit.commands.compare.differences.unpaired import stored_interval
+from ldpaudit.commands.compare.side import Side
 from ldpaudit.comparison import Difference
 from ldpaudit.result import AuditResult, Estimate
 
@@ -15,7 +15,7 @@ _MEAN = "instance_loss.mean"
 _OWN = "the two results' own intervals; their error probabilities add up"
 
 
-def outside_family(a: Audited, b: Audited) -> Iterator[Difference]:
+def outside_family(a: Side, b: Side) -> Iterator[Difference]:
     """Yield exact differences, and others at their own level, also where the family has one."""
     letters = (a.letter, b.letter)
     ours, theirs = a.result.mechanism.epsilon, b.result.mechanism.epsilon

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
-from ldpaudit.commands.compare.differences.numeric import numeric_drafts
+from ldpaudit.commands.compare.differences.numeric import numeric_differences
 from ldpaudit.commands.compare.differences.outside import ADVANTAGE, BEST, same_classes
 from ldpaudit.commands.compare.differences.paired import (
     Folds,
@@ -13,7 +13,7 @@ from ldpaudit.commands.compare.differences.paired import (
     paired_interval,
 )
 from ldpaudit.commands.compare.differences.pairing import REFERENCE, accuracy_folds, advantage_folds
-from ldpaudit.commands.compare.differences.pending import Draft
+from ldpaudit.commands.compare.differences.pending import PendingDifference
 from ldpaudit.commands.compare.differences.unpaired import (
     Count,
     best_count_interval,
@@ -39,7 +39,7 @@ _PAIRED_TEST = "scores on the same test rows, betting bounds"
 Pair = Callable[[HeldOutGuesses, str, HeldOutGuesses, str], Folds]
 
 
-def drafts(a: Side, b: Side) -> Iterator[Draft]:
+def pending_differences(a: Side, b: Side) -> Iterator[PendingDifference]:
     """Yield every difference of the corrected family: headlines first."""
     classes = same_classes(a.result, b.result)
     if classes and attack_scores(a.result) and attack_scores(b.result):
@@ -48,7 +48,7 @@ def drafts(a: Side, b: Side) -> Iterator[Draft]:
             yield advantage
     if (test := _test(a, b)) is not None:
         yield test
-    yield from numeric_drafts(a, b)
+    yield from numeric_differences(a, b)
     if classes:
         theirs = attack_scores(b.result)
         for name in attack_scores(a.result):
@@ -56,15 +56,17 @@ def drafts(a: Side, b: Side) -> Iterator[Draft]:
                 yield _attack(a, b, name)
 
 
-def _best(a: Side, b: Side) -> Draft:
+def _best(a: Side, b: Side) -> PendingDifference:
     if b.paired and a.guesses is not None and b.guesses is not None:
         ours, theirs = attack_scores(a.result), attack_scores(b.result)
         bound = partial(_best_of, accuracy_folds, a.guesses, b.guesses, ours, theirs)
-        return Draft(a, b, BEST, True, bound, _PAIRED_BEST)
-    return Draft(a, b, BEST, True, partial(_best_counted, a, b), _UNPAIRED, paired=False)
+        return PendingDifference(a, b, BEST, True, bound, _PAIRED_BEST)
+    return PendingDifference(
+        a, b, BEST, True, partial(_best_counted, a, b), _UNPAIRED, paired=False
+    )
 
 
-def _advantage(a: Side, b: Side) -> Draft | None:
+def _advantage(a: Side, b: Side) -> PendingDifference | None:
     """Return the difference of the advantages, paired; None where rows cannot be."""
     if not b.paired or a.guesses is None or b.guesses is None:
         return None
@@ -74,7 +76,7 @@ def _advantage(a: Side, b: Side) -> Draft | None:
     if not ours or not theirs:
         return None
     bound = partial(_best_of, advantage_folds, a.guesses, b.guesses, ours, theirs)
-    return Draft(a, b, ADVANTAGE, True, bound, _PAIRED_ADVANTAGE)
+    return PendingDifference(a, b, ADVANTAGE, True, bound, _PAIRED_ADVANTAGE)
 
 
 def _best_of(
@@ -88,15 +90,15 @@ def _best_of(
     return best_interval(lambda i, j: pair(a, i, b, j), ours, theirs, alpha)
 
 
-def _attack(a: Side, b: Side, name: str) -> Draft:
+def _attack(a: Side, b: Side, name: str) -> PendingDifference:
     identifier = f"attack.{name}.accuracy"
     if b.paired and a.guesses is not None and b.guesses is not None:
         folds = partial(accuracy_folds, a.guesses, name, b.guesses, name)
-        return Draft(
+        return PendingDifference(
             a, b, identifier, False, lambda alpha: paired_interval(folds(), alpha), _PAIRED_ATTACK
         )
     bound = partial(_counted, a, b, identifier)
-    return Draft(a, b, identifier, False, bound, _UNPAIRED, paired=False)
+    return PendingDifference(a, b, identifier, False, bound, _UNPAIRED, paired=False)
 
 
 def _counted(a: Side, b: Side, identifier: str, alpha: float) -> Interval | None:
@@ -129,7 +131,7 @@ def _no_interval(_alpha: float) -> None:
     """Return that there is no interval: the tests were not on the same rows."""
 
 
-def _test(a: Side, b: Side) -> Draft | None:
+def _test(a: Side, b: Side) -> PendingDifference | None:
     ours, theirs = a.utility, b.utility
     if ours is None or theirs is None or ours.estimate.id != theirs.estimate.id:
         return None
@@ -139,4 +141,4 @@ def _test(a: Side, b: Side) -> Draft | None:
         folds = Folds((theirs.scores - ours.scores,), ours.reach, counted)
         bound = partial(paired_interval, folds)
     unit = ours.estimate.unit
-    return Draft(a, b, ours.estimate.id, True, bound, _PAIRED_TEST, unit=unit)
+    return PendingDifference(a, b, ours.estimate.id, True, bound, _PAIRED_TEST, unit=unit)

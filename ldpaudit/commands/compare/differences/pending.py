@@ -12,7 +12,7 @@ Bound = Callable[[float], Interval | None]
 
 
 @dataclass(frozen=True)
-class Draft:
+class PendingDifference:
     """A number of ``b`` less the same number of ``a``.
 
     Attributes

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from ldpaudit.commands.privatize.features.synthetic_rows import RowSource, plain_schema
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.mechanisms.exact_sampling import bit_source, uniform_below
-from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
 from ldpaudit.release import FloatArray, IndexArray
 
 
@@ -126,14 +126,14 @@ class GaussianNoise:
 
     Parameters
     ----------
-    mechanism : GaussianRR
+    mechanism : NoisyFeatures
     project : bool
         Whether rows longer than the radius are shortened; else they are refused.
     rng : numpy.random.Generator or None
         A generator for an experiment, None for OpenDP.
     """
 
-    mechanism: GaussianRR
+    mechanism: NoisyFeatures
     project: bool
     rng: np.random.Generator | None
 

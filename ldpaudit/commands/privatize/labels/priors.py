@@ -10,6 +10,7 @@ from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.datasets.beside.priors import LabelPrior
 from ldpaudit.datasets.labels import positions
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms import traits_of
 from ldpaudit.mechanisms.numeric.private_prior import private_prior
 from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.release import FloatArray, Label
@@ -64,9 +65,11 @@ def choose_prior(
         first = request.private_prior
         noisy = private_prior(survey.counts, first, request.randomness("prior"))
         return Prior(noisy, "private histogram", first)
-    if request.mechanism == "rr-top-k":
+    # On classes a uniform prior would say nothing about which labels to keep.
+    if not traits_of(request.mechanism).numeric:
         raise InputError(
-            "The mechanism 'rr-top-k' must be given a prior: --prior FILE or --private-prior EPS1."
+            f"The mechanism {request.mechanism!r} must be given a prior: --prior FILE or "
+            "--private-prior EPS1."
         )
     return Prior(np.full(len(classes), 1 / len(classes)), "uniform")
 

@@ -33,16 +33,12 @@ def designed_matching(
 
     Parameters
     ----------
-    groups : int64 array of shape (n,)
-        The group of each row, 0 … g − 1; rows of one group have the same features.
-    labels : int32 array of shape (n,)
-        True labels, 0 … k − 1.
+    groups, labels, rng
+        As for :func:`ldpaudit.estimators.epsilon.matched.rows.match`.
     scores : float64 array of shape (g, k)
         What P̂(y | x) of each group is thought to be; not computed from released labels.
     noise : float
         The claimed λ in (0, 1].
-    rng : numpy.random.Generator
-        Chooses among rows that are alike.
 
     Returns
     -------

@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ldpaudit.estimators.epsilon.release_only.score_groups import SMALLEST_GROUP, Ladder
-from ldpaudit.estimators.intervals.binomial import trials_lower
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray
 
 ANCHORS = 256
@@ -50,10 +50,12 @@ class AnchorBalls:
         to expect of it on ``scale`` times as many rows.
 
         ``counts``: rows that are right for each group, int32 of shape (a, s, g). What to expect is
-        a lower bound that holds for all anchors at once, so that a lucky ball is not preferred.
+        a lower bound that holds for all anchors at once, and 0 for a single right row, so that a
+        lucky ball is not preferred.
         """
         tail = 0.05 / (counts.shape[0] * counts.shape[1])
-        low = trials_lower(counts, self.sizes[None, :, None], tail)
+        low = clopper_pearson_lower(counts, self.sizes[None, :, None], tail)
+        low = np.where(counts > 1, low, 0.0)
         best = low.argmax(axis=0)
         purity = low.max(axis=0)
         sizes = np.append(np.floor(self.sizes * scale), 0.0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpaudit.estimators.epsilon.accuracy_design import expected_bound
-from ldpaudit.estimators.intervals.binomial import trials_lower
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 SMALLEST_GROUP = 32
@@ -126,8 +126,9 @@ def score_groups(scores: FloatArray, meant: IntArray, scale: float) -> ScoreGrou
         grid = group_sizes(len(rows))
         steps = grid.astype(np.int64)
         hits = np.concatenate([[0], np.cumsum(meant[rows] == g)])[steps]
-        # One standard error below what was seen: a small lucky group is no good plan.
-        purity = trials_lower(hits, np.maximum(grid, 1), 0.16)
+        # One standard error below what was seen, nothing for one hit: a small lucky group is no
+        # good plan.
+        purity = np.where(hits > 1, clopper_pearson_lower(hits, np.maximum(grid, 1), 0.16), 0.0)
         thresholds.append(np.append(scores[rows[steps[:-1] - 1], g], np.inf))
         sizes.append(grid * scale)
         right.append(purity * grid * scale)

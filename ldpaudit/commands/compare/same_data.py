@@ -7,17 +7,14 @@ randomized response those of a share 1 − λ.
 
 from ldpaudit.commands.compare.reading import Input, ReleaseInput, ResultInput
 from ldpaudit.commands.compare.request import CompareRequest
-from ldpaudit.commands.compare.same_data.same_rows import equal_rows
+from ldpaudit.commands.compare.same_rows import equal_rows
 from ldpaudit.comparison import Fingerprint
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms import from_declaration
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms import UNKNOWN, Traits, from_declaration, traits_of
 from ldpaudit.release import Release
 
-_CHANGES_EVERY_ROW = ("dummy-features-rr", "gaussian-rr", "unknown")
-"""Of these the features say nothing about whose rows they are, or nothing is known."""
 _LEAST_OF_ALL = 0.99
 _LEAST_OF_KEPT = 0.5
 """The share of the rows expected to be unchanged that must be found unchanged."""
@@ -101,14 +98,14 @@ def _compared(
 
 
 def _leaves_out_features(first: Input, other: Input) -> bool:
-    return "dummy-features-rr" in (_mechanism(first), _mechanism(other))
+    return "withheld" in (_traits(first).features, _traits(other).features)
 
 
-def _mechanism(item: Input) -> str:
+def _traits(item: Input) -> Traits:
     if isinstance(item, ResultInput):
-        return item.result.mechanism.name
+        return traits_of(item.result.mechanism.name)
     declared = item.release.declaration
-    return "unknown" if declared is None else declared.name
+    return traits_of(UNKNOWN if declared is None else declared.name)
 
 
 def _values(release: Release) -> set[str]:
@@ -140,11 +137,7 @@ def _least_share(a: Release, b: Release) -> float:
 
 def _kept(release: Release) -> float | None:
     """Return the share of rows whose features are released as they are; None if unknown."""
-    declared = release.declaration
-    if declared is None or declared.name in _CHANGES_EVERY_ROW:
-        return None
-    mechanism = from_declaration(declared, release.classes)
-    return 1 - mechanism.noise if isinstance(mechanism, DoubleRR) else 1.0
+    return from_declaration(release.declaration, release.classes).unchanged_share
 
 
 def _list(parts: tuple[str, ...]) -> str:

@@ -1,4 +1,7 @@
-"""Privacy curves of a mechanism, at the cost that its size allows."""
+"""What is exactly known of a mechanism: its privacy curves and the errors of its labels.
+
+The one place for both: an audit and ``ldpaudit mechanism describe`` show the same numbers.
+"""
 
 import math
 from dataclasses import dataclass
@@ -9,41 +12,19 @@ import numpy as np
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import FiniteMechanism
-from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism
-from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
-from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
-from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.release import FloatArray
 
-ORDERS: Final = (
-    *(
-        0.5,
-        0.75,
-        1.0,
-        1.1,
-        1.25,
-        1.5,
-        1.75,
-        2.0,
-        2.5,
-        3.0,
-        3.5,
-        4.0,
-        5.0,
-        6.0,
-        7.0,
-        8.0,
-        10.0,
-        12.0,
-    ),
-    *(16.0, 20.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0, 192.0, 256.0, math.inf),
-)
+_LOW: Final = (0.5, 0.75, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0)
+_HIGH: Final = (10.0, 12.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0, 192.0, 256.0)
+ORDERS: Final = (*_LOW, *_HIGH, math.inf)
 """The orders α of a Rényi curve."""
 _POINTS: Final = 61
 _WORK: Final = 1.5e9
 _MOST_WORK: Final = 2e9
 _ENDLESS: Final = 10.0
 """Where the curve δ(ε) of a mechanism without a finite ε ends, in nats."""
+_PLACES: Final = 51
 
 
 class Curves(Protocol):
@@ -78,7 +59,7 @@ def privacy_of(mechanism: Mechanism) -> Privacy:
     epsilon = float(mechanism.epsilon)
     if not isinstance(mechanism, FiniteMechanism) or _closed_form(mechanism):
         return Privacy(epsilon, mechanism, _POINTS)
-    channel = _distinct_rows(mechanism.channel, _representatives(mechanism))
+    channel = _distinct_rows(mechanism)
     k, m = channel.matrix.shape
     work = k * k * m
     points = 0 if work > _MOST_WORK else int(np.clip(_WORK / work, 2, _POINTS))
@@ -90,24 +71,10 @@ def _closed_form(mechanism: FiniteMechanism) -> bool:
     return type(mechanism).delta is not FiniteMechanism.delta
 
 
-def _representatives(mechanism: FiniteMechanism) -> list[int] | None:
-    """Return labels among which the worst pairs are, by symmetry; None to look at all."""
-    if isinstance(mechanism, DebiasedRR):
-        return [0, 1]
-    if isinstance(mechanism, RROnBins):
-        return list(mechanism.starts[:2])
-    if isinstance(mechanism, RandomizedResponseTopK):
-        kept = [mechanism.classes.index(label) for label in mechanism.kept[:2]]
-        others = [y for y, label in enumerate(mechanism.classes) if label not in mechanism.kept]
-        return kept + others[:1]
-    return None
-
-
-def _distinct_rows(channel: Channel, chosen: list[int] | None) -> Channel:
-    """Return a channel with the same privacy: equal rows once, at least two."""
-    matrix: FloatArray = channel.matrix if chosen is None else channel.matrix[chosen]
-    if chosen is None:
-        matrix = np.unique(matrix, axis=0)
+def _distinct_rows(mechanism: FiniteMechanism) -> Channel:
+    """Return a channel with the same privacy: the worst rows, equal ones once, at least two."""
+    worst, matrix = mechanism.worst_rows(), mechanism.channel.matrix
+    matrix = np.unique(matrix, axis=0) if worst is None else matrix[list(worst)]
     if len(matrix) == 1:
         matrix = np.repeat(matrix, 2, axis=0)
     outputs = tuple(range(matrix.shape[1]))
@@ -127,3 +94,57 @@ def rdp_curve(privacy: Privacy) -> tuple[tuple[float, float], ...]:
     """Return (α, D_α) at :data:`ORDERS`, in nats; empty where not computed."""
     orders = ORDERS if privacy.points else ()
     return tuple((alpha, float(privacy.curves.rdp(alpha))) for alpha in orders)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelErrors:
+    """The error of each label.
+
+    Attributes
+    ----------
+    labels : float64 array of shape (k,)
+        The labels, or evenly spaced ones where any number of a range is one.
+    bias, variance : float64 arrays of shape (k,)
+        E[ŷ | y] − y and Var[ŷ | y].
+    rounding : float
+        Up to which |bias| is rounding; 0 for a family that is biased by construction, however
+        little.
+    every : bool
+        Whether ``labels`` are all labels that there are.
+    """
+
+    labels: FloatArray
+    bias: FloatArray
+    variance: FloatArray
+    rounding: float
+    every: bool = True
+
+    @property
+    def largest_bias(self) -> float:
+        """The largest |bias| of a label, 0 where it is rounding only."""
+        worst = float(np.abs(self.bias).max())
+        return 0.0 if worst <= self.rounding else worst
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether the bias is rounding only."""
+        return self.largest_bias == 0
+
+
+def label_errors(mechanism: Mechanism) -> LabelErrors | None:
+    """Return the error of each label; None where labels or outputs are no numbers."""
+    if not isinstance(mechanism, NumericMechanism):
+        return None
+    try:
+        labels = mechanism.label_values
+        values = np.linspace(*mechanism.label_bounds, _PLACES) if labels is None else labels
+        bias = mechanism.bias(None if labels is not None else values)
+        variance = mechanism.variance(None if labels is not None else values)
+        outputs = mechanism.output_values
+    except InputError:
+        return None
+    reach = 0.0 if outputs is None else float(np.abs(outputs).max())
+    scale = max(float(np.abs(values).max()), float(np.sqrt(variance.max())), reach)
+    return LabelErrors(
+        values, bias, variance, scale * mechanism.error_tolerance, labels is not None
+    )

@@ -1,0 +1,183 @@
+"""What some mechanisms do besides randomizing one label by one channel.
+
+The rest of the house asks for these abilities, never for a particular mechanism.
+"""
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism
+from ldpaudit.release import FloatArray, IntArray, Label
+
+
+class SyntheticFeatures(AnalysedMechanism):
+    """A mechanism that replaces the features of some rows by synthetic ones."""
+
+    if TYPE_CHECKING:
+        classes: tuple[Label, ...]
+        noise: float
+        """λ in [0, 1]: the probability that the features of a row are replaced."""
+
+        @property
+        def epsilon(self) -> float:
+            """ε in nats for features taken as known."""
+
+        @property
+        def label_channel(self) -> Channel:
+            """The channel of the label alone."""
+
+    @property
+    def unchanged_share(self) -> float:
+        """The share of rows whose features are released as they are: 1 − λ."""
+        return 1 - self.noise
+
+    @abstractmethod
+    def sample(self, labels: IntArray, synthetic_labels: IntArray, rng: Any = None) -> Any:
+        """Decide what is released of each row: its ``labels`` and ``synthetic_rows``.
+
+        Parameters
+        ----------
+        labels : int32 array of shape (n,)
+            Codes of the true labels.
+        synthetic_labels : int32 array of shape (s,)
+            Codes of the labels of the synthetic table's rows.
+        rng : numpy.random.Generator or BitSource, optional
+            Default: the operating system's randomness.
+        """
+
+    @abstractmethod
+    def conditional_epsilon(self, divergence: float) -> float:
+        """Return ε in nats where features are drawn given their label.
+
+        Parameters
+        ----------
+        divergence : float
+            Δ ≥ 0, a bound in nats on the divergence of true from synthetic features.
+        """
+
+    @abstractmethod
+    def conditional_rdp_floor(self, alpha: float) -> float:
+        """Return a lower bound on the Rényi DP with conditional features, α > 1, in nats."""
+
+
+class NoisyFeatures(AnalysedMechanism):
+    """A mechanism that adds noise to numeric features."""
+
+    if TYPE_CHECKING:
+        radius: float
+        """R: the ℓ2 norm that no feature vector exceeds."""
+        sigma: float
+        """σ of the noise on each coordinate."""
+
+    @abstractmethod
+    def claim_holds(self) -> bool:
+        """Return whether σ is enough for the (ε, δ) that is stated for the features."""
+
+    @abstractmethod
+    def project(self, features: FloatArray) -> FloatArray:
+        """Return the features with every row shortened to norm R where it is longer; (n, p)."""
+
+    @abstractmethod
+    def release_features(
+        self, features: FloatArray, rng: Any = None, *, simulation: bool = False
+    ) -> FloatArray:
+        """Release feature vectors, float64 of shape (n, p)."""
+
+
+class FeatureDependentLabel(Mechanism):
+    """A mechanism whose released label is drawn with a look at the row's features."""
+
+    if TYPE_CHECKING:
+        classes: tuple[Label, ...]
+
+    @abstractmethod
+    def sample_rows(self, labels: IntArray, features: Any, rng: Any = None) -> IntArray:
+        """Release labels given as codes.
+
+        Parameters
+        ----------
+        labels : int32 array of shape (n,)
+            Codes of the true labels.
+        features : pyarrow.RecordBatch of n rows
+        rng : numpy.random.Generator, optional
+            For simulations; default: the operating system's randomness.
+
+        Returns
+        -------
+        int32 array of shape (n,)
+        """
+
+
+class PublicModelLabel(AnalysedMechanism):
+    """A mechanism with a channel for each row, known from a public model P̂(label | features)."""
+
+    if TYPE_CHECKING:
+        classes: tuple[Label, ...]
+        noise: float
+        floor: float
+
+        @property
+        def epsilon(self) -> float:
+            """The largest ε in nats that any row can have."""
+
+    @abstractmethod
+    def synthetic(self, classifier: Any, features: Any) -> FloatArray:
+        """Return P̂(y | x) of a fitted classifier in the order of the labels, shape (n, k)."""
+
+    @abstractmethod
+    def sample(self, labels: IntArray, synthetic: FloatArray, rng: Any = None) -> IntArray:
+        """Release label codes of shape (n,) given P̂(y | x) of shape (n, k)."""
+
+    @abstractmethod
+    def row_likelihood(self, posterior: FloatArray, released: IntArray) -> FloatArray:
+        """Return P(ỹ | y, x) at each row's released label for every y, float64 of shape (n, k).
+
+        Parameters
+        ----------
+        posterior : float64 array of shape (n, k)
+            P̂(y | x) of the public model, before the floor.
+        released : int32 array of shape (n,)
+            Codes of the released labels.
+        """
+
+
+class BagSums(AnalysedMechanism):
+    """A mechanism that releases one sum of labels, or a proportion, for a bag of rows."""
+
+    if TYPE_CHECKING:
+        bag: str
+        """The column that says which rows belong together."""
+        classes: tuple[Label, ...]
+        noise: str
+        statistic: str
+
+        @property
+        def epsilon(self) -> float:
+            """The exact ε in nats; ∞ without noise."""
+
+    @property
+    @abstractmethod
+    def sums_are_whole(self) -> bool:
+        """Whether every released sum is a whole number."""
+
+    @property
+    @abstractmethod
+    def sums_fit_the_bag(self) -> bool:
+        """Whether every released sum lies between 0 and the bag's size."""
+
+    @abstractmethod
+    def log_likelihood(self, released: FloatArray, size: int) -> FloatArray:
+        """Return log P(released | true sum) up to a constant, float64 of shape (b, size + 1).
+
+        Parameters
+        ----------
+        released : float64 array of shape (b,)
+            Released sums of bags of one size.
+        size : int
+            Rows of a bag.
+        """
+
+    @abstractmethod
+    def noise_cdf(self, x: FloatArray) -> FloatArray:
+        """Return P(noise ≤ x) of the declared noise, float64 of the shape of ``x``."""

@@ -1,0 +1,134 @@
+"""Which mechanisms there are: the built-in ones and those of other packages."""
+
+import importlib.metadata
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Final
+
+from ldpaudit.errors import InputError, did_you_mean
+from ldpaudit.mechanisms.design import Candidate
+from ldpaudit.mechanisms.interface import Mechanism, Traits
+from ldpaudit.release import Declaration, Label
+
+GROUP: Final = "ldpaudit.mechanisms"
+"""The entry-point group of other packages: a name, and the class that derives from Mechanism."""
+DEFAULT: Final = "randomized-response"
+"""What is meant where ε or λ is claimed and no mechanism is named."""
+UNKNOWN: Final = "unknown"
+"""What is meant where nothing is declared."""
+EXPLICIT: Final = "channel"
+"""A label channel declared entry by entry."""
+
+_PLACES: Final[Mapping[str, str]] = {
+    DEFAULT: "response.randomized_response:RandomizedResponse",
+    EXPLICIT: "explicit:ExplicitChannel",
+    UNKNOWN: "explicit:UnknownMechanism",
+    "rr-top-k": "response.rr_top_k:RandomizedResponseTopK",
+    "model-based-rr": "response.model_based_rr:ModelBasedRR",
+    "double-rr": "response.double_rr:DoubleRR",
+    "dummy-features-rr": "response.dummy_features_rr:DummyFeaturesRR",
+    "rr-on-bins": "numeric.rr_on_bins:RROnBins",
+    "optimal-unbiased": "numeric.optimal_unbiased:OptimalUnbiased",
+    "debiased-rr": "numeric.debiased_rr:DebiasedRR",
+    "laplace": "noise.laplace:Laplace",
+    "discrete-laplace": "noise.discrete_laplace:DiscreteLaplace",
+    "staircase": "noise.staircase:Staircase",
+    "discrete-staircase": "noise.staircase:DiscreteStaircase",
+    "exponential": "noise.exponential:ExponentialMechanism",
+    "gaussian-rr": "response.gaussian_rr:GaussianRR",
+    "label-proportions": "aggregates.label_proportions:LabelProportions",
+    "frequency-oracle": "frequency_oracles.interface:FrequencyOracle",
+}
+"""The built-in families by name: a module of this package and a class, imported when needed."""
+_SHORT: Final = {"rr": DEFAULT}
+"""What a user may type; files and results have the full name."""
+
+
+def full_name(name: str) -> str:
+    """Return the full name of a mechanism for what a user typed."""
+    return _SHORT.get(name, name)
+
+
+@cache
+def _entry_points() -> Mapping[str, importlib.metadata.EntryPoint]:
+    """Return the families by name; a plug-in cannot replace a built-in one."""
+    built_in = {
+        name: importlib.metadata.EntryPoint(name, f"ldpaudit.mechanisms.{place}", GROUP)
+        for name, place in _PLACES.items()
+    }
+    others = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
+    return others | built_in
+
+
+def names() -> tuple[str, ...]:
+    """Return every mechanism's name, built-in ones first."""
+    points = _entry_points()
+    return (*_PLACES, *(name for name in points if name not in _PLACES))
+
+
+@cache
+def family(name: str) -> type[Mechanism]:
+    """Return the class of a mechanism.
+
+    Raises
+    ------
+    InputError
+        If there is no mechanism of that name, or a plug-in's is no mechanism of that name.
+    """
+    points = _entry_points()
+    if name not in points:
+        raise InputError(
+            f"The mechanism {name!r} is not one that can be audited; "
+            f"choose one of {', '.join(sorted(points))}{did_you_mean(name, points)}"
+        )
+    found = points[name].load()
+    stated = getattr(found, "traits", None)
+    if not (isinstance(found, type) and issubclass(found, Mechanism) and stated):
+        raise InputError(f"The plug-in {name!r} is no mechanism that states its traits.")
+    if stated.name != name:
+        raise InputError(f"The plug-in {name!r} calls itself {stated.name!r}.")
+    return found
+
+
+def traits_of(name: str) -> Traits:
+    """Return the traits of a mechanism; those of an unknown one where there is no such name."""
+    return family(name if name in _entry_points() else UNKNOWN).traits
+
+
+def families() -> Iterator[type[Mechanism]]:
+    """Yield every family, built-in ones first."""
+    return (family(name) for name in names())
+
+
+def candidates(reference: bool = False) -> Iterator[tuple[str, Candidate]]:
+    """Yield what a design compares, with its mechanism's name; slow references on request."""
+    for mechanism in families():
+        for candidate in mechanism.candidates():
+            if reference or not candidate.reference:
+                yield mechanism.traits.name, candidate
+
+
+def applicable() -> tuple[str, ...]:
+    """Return the mechanisms that can be applied to a table, in alphabetical order."""
+    return tuple(sorted(f.traits.name for f in families() if f.traits.options))
+
+
+def from_declaration(declaration: Declaration | None, classes: tuple[Label, ...]) -> Mechanism:
+    """Build the claimed mechanism, with every parameter checked.
+
+    Parameters
+    ----------
+    declaration : Declaration or None
+        None stands for ``unknown``.
+    classes : tuple
+        The true labels to use where the declaration names none.
+
+    Raises
+    ------
+    InputError
+        If the name is not known, a parameter is missing, unknown or out of range, or two
+        parametrisations (``epsilon`` and ``lambda``, ``epsilon`` and ``scale``) disagree.
+    """
+    if declaration is None:
+        return family(UNKNOWN).from_parameters({}, classes)
+    return family(declaration.name).from_parameters(declaration.parameters, classes)
