@@ -23,7 +23,6 @@ from ldpaudit.attacks.models.posterior import CellTable, PosteriorModel
 from ldpaudit.attacks.oracle import OracleAttack
 from ldpaudit.attacks.scoring.fold import score_fold
 from ldpaudit.attacks.scoring.measures import ACCURACY, average, lower_bound, upper_bound
-from ldpaudit.estimators.label_inference.advantage import informed_accuracy, uninformed_accuracy
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
@@ -86,8 +85,8 @@ def load(folder: Path, file: str, label: str, dropped: tuple[str, ...]) -> Task:
 def exact(task: Task, epsilon: float) -> tuple[float, float]:
     """Return the accuracy without and with the release."""
     channel = RandomizedResponse.from_epsilon(task.classes, epsilon).channel
-    before = uninformed_accuracy(task.eta, task.weights)
-    return before, informed_accuracy(task.eta, channel, task.weights)
+    before = np.average(task.eta.max(axis=1), weights=task.weights)
+    return before, np.average(channel.informed_accuracy(task.eta), weights=task.weights)
 
 
 def known_model(task: Task) -> SharedModel:

@@ -8,10 +8,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
-from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import OutputError
-from ldpaudit.writing import PartFile, WholeFiles, check_place
+from ldpaudit.writing import PartFile, WholeFiles
 
 
 def write_release(
@@ -80,20 +77,3 @@ def _writer(stream: Any, schema: pa.Schema, *, text: bool) -> Any:
 def is_csv(target: Path) -> bool:
     """Return whether a file's name is one of a CSV file."""
     return target.name.lower().endswith(".csv")
-
-
-def check_table_place(target: Path, *, overwrite: bool, text: bool = False) -> None:
-    """Check that a Parquet file, or with ``text`` also a CSV file, may be written there.
-
-    Raises
-    ------
-    OutputError
-        If it exists already, is a folder, has no folder to lie in, or has a name of a CSV file.
-    """
-    shown = quoted(target.name)
-    if target.name.lower().endswith(CSV_SUFFIXES) and not (text and is_csv(target)):
-        ends = ".parquet or .csv" if text else ".parquet"
-        raise OutputError(f"{shown} is written as Parquet; give it a name that ends in {ends}.")
-    check_place(target)
-    if os.path.lexists(target) and not overwrite:
-        raise OutputError(f"{shown} exists already and is left as it is; --overwrite replaces it.")

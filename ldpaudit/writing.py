@@ -40,28 +40,6 @@ def write_all(texts: Mapping[Path, str]) -> None:
             files.add(path).write(text.encode("utf-8", "replace"))
 
 
-def check_place(path: Path) -> None:
-    """Check that a file can be written there, as far as that can be seen beforehand.
-
-    Raises
-    ------
-    ldpaudit.errors.OutputError
-        If the place is a folder, or its folder does not exist or cannot be written to.
-    """
-    shown = quoted(path.name)
-    try:
-        if path.is_dir():
-            raise OutputError(f"{shown} is a folder; give the name of a file.")
-        if not path.parent.is_dir():
-            raise OutputError(f"The folder for {shown} does not exist.")
-        if not os.access(path.parent, os.W_OK):
-            raise OutputError(f"The folder for {shown} cannot be written to.")
-    except OutputError:
-        raise
-    except (OSError, ValueError) as error:
-        raise _unwritable(path, error) from None
-
-
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
     """Treat a request to terminate like an interruption, so that no draft is left behind."""

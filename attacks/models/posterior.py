@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from ldpaudit.attacks.models.blend import blend_weights, part_logs, pruned
+from ldpaudit.attacks.models.blend import part_logs, pruned
 from ldpaudit.attacks.models.cells import Cells, shrunk_cell_posteriors
 from ldpaudit.attacks.models.counts import clean_prior
 from ldpaudit.attacks.models.interactions import CrossesPart, fit_crosses
@@ -28,14 +28,6 @@ from ldpaudit.attacks.models.parts import (
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
-
-__all__ = [
-    "PROBABILITY_FLOOR",
-    "PosteriorModel",
-    "blend_weights",
-    "fit_posterior",
-    "refit_posterior",
-]
 
 PROBABILITY_FLOOR = 1e-7
 """No predicted probability is below this (nor above 1 minus it)."""
@@ -110,7 +102,6 @@ def fit_posterior(
     n_classes: int,
     rng: np.random.Generator,
     threads: int,
-    max_rows: int = MOST_ROWS,
     channel: Channel | None = None,
 ) -> PosteriorModel:
     """Learn P(y | x) from the rows given.
@@ -127,8 +118,6 @@ def fit_posterior(
         Draws the rows used, the validation parts and the boosting seeds.
     threads : int
         Threads for BLAS and boosting.
-    max_rows : int
-        As :data:`MOST_ROWS`.
     channel : Channel, optional
         The channel from the K true labels to the codes: the model then predicts the **true**
         label, by forward correction (logistic part and cells), by inversion of the channel
@@ -143,7 +132,7 @@ def fit_posterior(
         raise InsufficientDataError("A model of the labels needs at least one row.")
     transition = np.eye(n_classes) if channel is None else channel.matrix
     everything = Labelled(features, codes, transition, channel, clean_prior(codes, transition))
-    rows = _sampled(len(codes), max_rows, rng)
+    rows = _sampled(len(codes), MOST_ROWS, rng)
     with _threads(len(rows) * features.width, threads):
         return _fit(everything, rows, rng)
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ldpaudit.attacks.interface import conditioned
+from ldpaudit.attacks.models.blend import blend_weights, part_logs
 from ldpaudit.attacks.models.parts import LogisticPart, Part, floored
-from ldpaudit.attacks.models.posterior import PosteriorModel, blend_weights
+from ldpaudit.attacks.models.posterior import PosteriorModel
 from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.learners.logistic import ForwardLoss, fit_logistic
 from ldpaudit.randomness import integer_seed
@@ -78,10 +79,8 @@ def fit_row_channels(
         return PosteriorModel(prior)
     held, training = np.split(rows, [int(_HELD_OUT * len(rows))])
     parts = _parts(features.take(training), likelihood[training], rng)
-    table = features.take(held)
-    logs = [np.broadcast_to(np.log(prior), (len(held), len(prior)))]
-    logs += [np.log(part.predict(table)) for part in parts]
-    return PosteriorModel(prior, parts, blend_weights(np.stack(logs), likelihood[held]))
+    logs = part_logs(prior, parts, features.take(held))
+    return PosteriorModel(prior, parts, blend_weights(logs, likelihood[held]))
 
 
 def _parts(

@@ -80,6 +80,15 @@ def _numeric(claim: Mechanism, labels: NumericLabels, rows: IndexArray | None) -
     return group_channel(claim, labels.view, labels.truth if rows is None else labels.truth[rows])
 
 
+def why_unscored(context: AuditContext, purpose: str) -> str | None:
+    """Return why nothing can be held against the true labels, known or implied; else None.
+
+    ``purpose`` says what cannot be done, as in "an attack cannot be scored".
+    """
+    reason = why_no_channel(context) if context.release.truth is None else None
+    return None if reason is None else f"without true labels {purpose}: {reason}"
+
+
 def why_no_channel(context: AuditContext) -> str | None:
     """Return why the released labels alone cannot be turned into true ones, None if they can."""
     numeric, channel = context.release.numeric, aligned_channel(context)

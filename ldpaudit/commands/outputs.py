@@ -1,5 +1,6 @@
 """Where the result (JSON) and the page (HTML) of a command go."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -9,7 +10,7 @@ from typing import Annotated, Final
 from ldpaudit.errors import OutputError, quoted
 from ldpaudit.options import Option
 from ldpaudit.terminal import say
-from ldpaudit.writing import check_place, write_all
+from ldpaudit.writing import write_all
 
 _SUFFIXES: Final = (".gz", ".parquet", ".pq", ".csv", ".tsv", ".json")
 
@@ -71,6 +72,28 @@ class Outputs:
         """Print where the files are."""
         for path in self.given():
             say(f"  {'written':<12} {path}")
+
+
+def check_place(path: Path) -> None:
+    """Check that a file can be written there, as far as that can be seen beforehand.
+
+    Raises
+    ------
+    OutputError
+        If the place is a folder, or its folder does not exist or cannot be written to.
+    """
+    shown = quoted(path.name)
+    try:
+        folder, place = path.is_dir(), path.parent.is_dir()
+        writable = os.access(path.parent, os.W_OK)
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{shown} cannot be written ({type(error).__name__}).") from None
+    if folder:
+        raise OutputError(f"{shown} is a folder; give the name of a file.")
+    if not place:
+        raise OutputError(f"The folder for {shown} does not exist.")
+    if not writable:
+        raise OutputError(f"The folder for {shown} cannot be written to.")
 
 
 def check_apart(targets: Sequence[Path], inputs: Iterable[Path | str | None]) -> None:

@@ -5,16 +5,14 @@ group, so that whatever it starts ends with it, and it ends with its parent, als
 killed.
 """
 
-import importlib
 import math
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
@@ -24,36 +22,14 @@ from typing import Any, Final, Self
 
 import psutil
 
-from ldpaudit.errors import LdpAuditError
+from ldpaudit.commands.child_process import Answer
 
 _GIB: Final = 1 << 30
 _TICK: Final = 0.5
 """Seconds between two looks at the clock and the memory."""
 _SHARE: Final = 0.75
-_CHILD: Final = "from ldpaudit.commands.processes import serve; serve()"
+_CHILD: Final = "from ldpaudit.commands.child_process import serve; serve()"
 _THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came of a task.
-
-    Attributes
-    ----------
-    content : object
-        What the task returned.
-    reason : str
-        Why there is nothing, in one line without data; empty where there is something.
-    late : bool
-        Whether it took longer than the time limit.
-    status : int or None
-        The exit status, where the process ended before it answered.
-    """
-
-    content: Any = None
-    reason: str = ""
-    late: bool = False
-    status: int | None = None
 
 
 @dataclass
@@ -242,42 +218,3 @@ def _ended(status: int) -> Answer:
     else:
         reason = f"Its process ended (status {status})."
     return Answer(reason=reason, status=status)
-
-
-def attempt(work: Callable[[Any], Any], task: Any) -> Answer:
-    """Do a task; whatever goes wrong becomes one line without data."""
-    try:
-        return Answer(work(task))
-    except LdpAuditError as error:
-        reason = " ".join(str(error).split())
-    except MemoryError:
-        reason = "It needs more memory than there is."
-    except Exception as error:
-        # The text of a foreign exception may hold data, so only its type is shown.
-        reason = f"Internal fault ({type(error).__name__})."
-    return Answer(reason=reason)
-
-
-def serve() -> None:
-    """Do tasks until the pipe closes: what a child runs, given a descriptor and its parent."""
-    descriptor, parent = map(int, sys.argv[1:3])
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    connection: Any = Connection(descriptor)
-    with suppress(EOFError, BrokenPipeError):
-        place, setup = connection.recv()
-        prepared = attempt(_imported(place), setup)
-        connection.send(Answer(reason=prepared.reason))
-        while not prepared.reason:
-            connection.send(attempt(prepared.content, connection.recv()))
-
-
-def _imported(place: str) -> Callable[[Any], Callable[[Any], Any]]:
-    module, _, name = place.partition(":")
-    function: Callable[[Any], Callable[[Any], Any]] = getattr(importlib.import_module(module), name)
-    return function
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(_TICK)
-    os._exit(1)

@@ -41,7 +41,6 @@ def double_targets(
     synthetic_codes: IntArray,
     mechanism: SyntheticFeatures,
     weights: FloatArray | None = None,
-    prior: FloatArray | None = None,
 ) -> DoubleTargets:
     """Return the soft labels under which a loss is unbiased for double randomized response.
 
@@ -55,9 +54,11 @@ def double_targets(
         With λ < 1.
     weights : float64 array of shape (n,), optional
         Weights of the released rows.
-    prior : float64 array of shape (k,), optional
-        P_Y; default: its unbiased estimate from the released labels, which leaves the loss
-        unbiased because it enters linearly and the synthetic sample is independent of it.
+
+    Notes
+    -----
+    P_Y is estimated from the released labels, which leaves the loss unbiased: it enters linearly,
+    and the synthetic sample is independent of it.
 
     Raises
     ------
@@ -72,8 +73,7 @@ def double_targets(
     targets = label_targets(codes, mechanism.label_channel)
     share = np.ones(len(targets)) if weights is None else np.asarray(weights, dtype=np.float64)
     share = share / share.sum()
-    if prior is None:
-        prior = share @ targets
+    prior = share @ targets
     counts = np.bincount(check_codes(synthetic_codes, k), minlength=k)
     if (counts == 0).any():
         raise InputError(

@@ -15,7 +15,8 @@ import psutil
 import pytest
 
 from ldpaudit.commands import processes
-from ldpaudit.commands.processes import Answer, Processes, processes_within
+from ldpaudit.commands.child_process import Answer
+from ldpaudit.commands.processes import Processes, processes_within
 from ldpaudit.errors import InputError
 
 HERE = f"{Path(__file__).stem}:prepare"

@@ -8,7 +8,7 @@ rest on smooth label probabilities; the lower bound on E[ν] with true labels re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ldpaudit.audits.claimed_channel import why_no_channel
+from ldpaudit.audits.claimed_channel import why_unscored
 from ldpaudit.audits.instance_loss.certificates import Certificates, certificates
 from ldpaudit.audits.instance_loss.estimates import LossReport, loss_report
 from ldpaudit.audits.instance_loss.labels import LossLabels, loss_labels
@@ -35,12 +35,7 @@ class InstanceLossAudit:
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why the loss cannot be estimated, None where it can."""
-        if context.release.truth is not None:
-            return None
-        reason = why_no_channel(context)
-        if reason is None:
-            return None
-        return f"without true labels the loss cannot be estimated: {reason}"
+        return why_unscored(context, "the loss cannot be estimated")
 
     def run(self, context: AuditContext) -> Finding:
         """Run it.

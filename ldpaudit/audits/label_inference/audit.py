@@ -8,7 +8,7 @@ Being no better than the features alone is what good privacy looks like.
 
 from collections.abc import Mapping, Sequence
 
-from ldpaudit.audits.claimed_channel import aligned_channel, why_no_channel
+from ldpaudit.audits.claimed_channel import aligned_channel, why_unscored
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.label_inference.budget import LeftOut
 from ldpaudit.audits.label_inference.curve import confidence_curve
@@ -33,12 +33,7 @@ class LabelInferenceAudit:
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why no attack can be scored, None where one can."""
-        if context.release.truth is not None:
-            return None
-        reason = why_no_channel(context)
-        if reason is None:
-            return None
-        return f"without true labels an attack cannot be scored: {reason}"
+        return why_unscored(context, "an attack cannot be scored")
 
     def run(self, context: AuditContext) -> Finding:
         """Run it.

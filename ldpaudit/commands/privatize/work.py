@@ -1,5 +1,6 @@
 """From a table with true labels to a release: two passes over the rows, batch by batch."""
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ldpaudit.commands.outputs import check_apart
+from ldpaudit.commands.outputs import check_apart, check_place
 from ldpaudit.commands.privatize.features.generated_rows import fit_generator
 from ldpaudit.commands.privatize.features.synthetic_sample import (
     SyntheticSample,
@@ -24,9 +25,10 @@ from ldpaudit.commands.privatize.row_release import RowRelease, row_release
 from ldpaudit.commands.privatize.text import PrivatizeSummary
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.formats.batches import BatchSource, open_batches
+from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
 from ldpaudit.datasets.formats.locations import locate
 from ldpaudit.datasets.names import missing_column, quoted
-from ldpaudit.datasets.writing import TableFile, check_table_place, is_csv
+from ldpaudit.datasets.writing import TableFile, is_csv
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.progress import NoProgress, Progress
@@ -113,7 +115,18 @@ def _check_places(request: PrivatizeRequest) -> None:
                 f"{quoted(target.name)} would lie in the folder that is read; write it elsewhere."
             )
         text = target == request.synthetic_out
-        check_table_place(target, overwrite=request.overwrite, text=text)
+        _check_table_place(target, overwrite=request.overwrite, text=text)
+
+
+def _check_table_place(target: Path, *, overwrite: bool, text: bool) -> None:
+    """Check that a Parquet file, or with ``text`` also a CSV file, may be written there."""
+    shown = quoted(target.name)
+    if target.name.lower().endswith(CSV_SUFFIXES) and not (text and is_csv(target)):
+        ends = ".parquet or .csv" if text else ".parquet"
+        raise OutputError(f"{shown} is written as Parquet; give it a name that ends in {ends}.")
+    check_place(target)
+    if os.path.lexists(target) and not overwrite:
+        raise OutputError(f"{shown} exists already and is left as it is; --overwrite replaces it.")
 
 
 def _survey(

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldpaudit.api import available_threads
-from ldpaudit.commands.processes import Answer, Processes, default_cap
+from ldpaudit.commands.child_process import Answer
+from ldpaudit.commands.processes import Processes, default_cap
 from ldpaudit.commands.sweep.folder import SweepFolder
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.least_noise import least_noise

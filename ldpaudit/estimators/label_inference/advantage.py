@@ -10,38 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FloatArray
 
 _ORDERS = (3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0)
 # At orders up to 2 the bound below is 1 whatever δ: the bracket is convex in δ and 0 at δ = 0.
-
-
-def uninformed_accuracy(posterior: FloatArray, weights: FloatArray | None = None) -> float:
-    """Return E_x max_y η_y(x), the accuracy of the best guess from the features alone.
-
-    Parameters
-    ----------
-    posterior : float64 array of shape (n, k)
-        η_y(x) for each row, or for each distinct feature vector.
-    weights : float64 array of shape (n,), optional
-        The frequency of each; default: all alike.
-    """
-    return float(np.average(posterior.max(axis=1), weights=weights))
-
-
-def informed_accuracy(
-    posterior: FloatArray, channel: Channel, weights: FloatArray | None = None
-) -> float:
-    """Return E_x Σ_z max_y η_y(x) T[y, z], the accuracy of the best guess from features and label.
-
-    Parameters as in :func:`uninformed_accuracy`.
-
-    References
-    ----------
-    Busa-Fekete et al. (2024), expected attack utility of an informed attacker.
-    """
-    return float(np.average(channel.informed_accuracy(posterior), weights=weights))
 
 
 def randomized_response_advantage(posterior: FloatArray, epsilon: float) -> FloatArray:

@@ -57,6 +57,7 @@ def bag_posterior(
     Returns
     -------
     float64 array of shape (n,)
+        P(y_i = 1) after the release.
 
     Raises
     ------

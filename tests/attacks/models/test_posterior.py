@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
+from ldpaudit.attacks.models.blend import blend_weights
 from ldpaudit.attacks.models.cells import Cells, hash_rows, shrunk_cell_posteriors
 from ldpaudit.attacks.models.posterior import (
     PROBABILITY_FLOOR,
-    blend_weights,
     fit_posterior,
 )
 from ldpaudit.errors import InsufficientDataError

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ldpaudit.cli.compare import _command_without_names
+from ldpaudit.cli.compare import compare
+from ldpaudit.cli.parameters import recorded_command
 from ldpaudit.commands.compare.same_rows import equal_rows
 
 
@@ -54,6 +55,6 @@ def test_what_cannot_be_compared() -> None:
 def test_the_stored_command_names_no_file_and_no_column() -> None:
     words = ["ldpaudit", "compare", "secret/a.parquet", "b.parquet", "--truth", "t.parquet"]
     words += ["--seed", "7", "--drop=name", "--only=mechanism", "--force"]
-    assert _command_without_names(words) == (
+    assert recorded_command(words, compare) == (
         "ldpaudit compare … … --truth … --seed 7 --drop=… --only=mechanism --force"
     )

@@ -139,7 +139,7 @@ def test_a_generator_that_diverges_fails_its_points_only(
     data: Path, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Played in this process: the pool is a workbench, the generator's training always fails."""
-    from ldpaudit.commands.processes import attempt
+    from ldpaudit.commands.child_process import attempt
     from ldpaudit.commands.sweep import run as under_way
     from ldpaudit.commands.sweep.workbench import Workbench
     from ldpaudit.synthesis.mixture import ClassMixtures

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from commands.sweep.conftest import asked
 
-from ldpaudit.commands.processes import Answer, Processes
+from ldpaudit.commands.child_process import Answer
+from ldpaudit.commands.processes import Processes
 from ldpaudit.commands.sweep.folder import SweepFolder, manifest
 from ldpaudit.commands.sweep.workbench import PREPARE, Setup
 from ldpaudit.errors import InputError

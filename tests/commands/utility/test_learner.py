@@ -6,17 +6,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from ldpaudit.commands.sweep.measuring import _TrueCoding
 from ldpaudit.commands.utility import ModelKind
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import utility
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
 from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
-from ldpaudit.mechanisms.numeric.view import declared_view
 from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
-from ldpaudit.numeric_labels import NumericView
 from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels
 
 
@@ -71,15 +71,9 @@ BINS = RROnBins(LABELS, 3.0, (0, 4, 8), (1.5, 5.5, 9.0))
 
 def read(x: FeatureTable, mechanism: Any, numbers: np.ndarray, *, true: bool = False) -> Release:
     """Return a table as a release of a mechanism; a ``true`` one holds true labels."""
-
-    def view(claim: Declaration, rows: int) -> NumericView:
-        own = declared_view(claim, rows)
-        assert own is not None
-        return NumericView(own.classes, own.classes) if true else own
-
     claim = Declaration(mechanism.name, dict(mechanism.declaration()))
     table = declare(pa.table({"x": x.numeric[:, 0], "y": numbers}), claim, "y")
-    return read_release(table, numeric=view).release
+    return read_release(table, coding=_TrueCoding if true else DeclaredCoding).release
 
 
 @pytest.mark.parametrize(
