@@ -140,15 +140,6 @@ class Channel:
             best += (posterior * column).max(axis=1)
         return best
 
-    def additive_advantage(self, posterior: FloatArray) -> float:
-        """Return the exact additive advantage for known posteriors, float64 of shape (n, k).
-
-        E_x Σ_z max_y η_y T[y, z] − E_x max_y η_y, rows weighted equally
-        (Busa-Fekete et al. 2024; Wu et al. 2023).
-        """
-        gain = self.informed_accuracy(posterior) - np.asarray(posterior).max(axis=1)
-        return float(gain.mean())
-
     @cached_property
     def inverse(self) -> FloatArray:
         """A left inverse of the transposed channel, float64 of shape (m, k).

@@ -14,7 +14,7 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
 from ldpaudit.mechanisms.options import NOISE
-from ldpaudit.mechanisms.parameters import check_positive, epsilon_or_scale, only_known
+from ldpaudit.mechanisms.parameters import epsilon_or_scale, only_known
 from ldpaudit.release import FloatArray, Label
 
 
@@ -40,13 +40,6 @@ class DiscreteLaplace(DiscreteNoise):
         whole=False,
         needs=frozenset({"range"}),
     )
-
-    @classmethod
-    def from_scale(
-        cls, labels: LabelRange, scale: float, clipped: bool = False
-    ) -> "DiscreteLaplace":
-        """Build it from the scale b > 0, in units of the label."""
-        return cls(labels, labels.width / check_positive("scale", scale), clipped)
 
     @property
     def scale(self) -> float:

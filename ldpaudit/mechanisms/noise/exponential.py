@@ -125,11 +125,6 @@ class DiscreteExponential(FiniteMechanism, ExponentialMechanism):
         if self.labels.steps >= _LARGEST_MATRIX:
             raise InputError(f"This mechanism takes at most {_LARGEST_MATRIX} labels.")
 
-    @classmethod
-    def standard(cls, labels: LabelRange, epsilon: float) -> "DiscreteExponential":
-        """Build it as the usual proof has it, with scale 2Δ/ε: its exact ε is half of this ε."""
-        return cls(labels, check_epsilon(epsilon) / 2)
-
     @property
     def epsilon(self) -> float:
         """The exact ε in nats."""
@@ -188,11 +183,6 @@ class Exponential(ExponentialMechanism):
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-
-    @classmethod
-    def standard(cls, labels: LabelRange, epsilon: float) -> "Exponential":
-        """Build it as the usual proof has it, with scale 2Δ/ε: its exact ε is half of this ε."""
-        return cls(labels, check_epsilon(epsilon) / 2)
 
     @property
     def channel(self) -> None:

@@ -12,7 +12,7 @@ from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release
 from ldpaudit.mechanisms.noise.noise_laws import LaplaceLaw
 from ldpaudit.mechanisms.options import NOISE
-from ldpaudit.mechanisms.parameters import check_positive, epsilon_or_scale, only_known
+from ldpaudit.mechanisms.parameters import epsilon_or_scale, only_known
 from ldpaudit.release import FloatArray, Label
 
 
@@ -38,11 +38,6 @@ class Laplace(AdditiveNoise):
         whole=False,
         needs=frozenset({"range"}),
     )
-
-    @classmethod
-    def from_scale(cls, labels: LabelRange, scale: float, clipped: bool = False) -> "Laplace":
-        """Build it from the scale b > 0."""
-        return cls(labels, labels.width / check_positive("scale", scale), clipped)
 
     @property
     def scale(self) -> float:

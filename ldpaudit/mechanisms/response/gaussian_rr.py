@@ -26,7 +26,6 @@ from ldpaudit.mechanisms.response.gaussian import (
     classical_sigma,
     gaussian_delta,
     gaussian_epsilon,
-    gaussian_rdp,
     gaussian_sigma,
 )
 from ldpaudit.mechanisms.response.randomized_response import (
@@ -163,10 +162,6 @@ class GaussianRR(RandomizedResponse, NoisyFeatures):
             return 1.0
         parts = keep * gauss(epsilon - self.epsilon) + off * gauss(epsilon + self.epsilon)
         return min(parts + (k - 2) * off * gauss(epsilon), 1.0)
-
-    def example_rdp(self, alpha: float) -> float:
-        """Return the Rényi DP of the whole example at order α, in nats: the two parts' sum."""
-        return self.rdp(alpha) + gaussian_rdp(self.sigma, 2 * self.radius, alpha)
 
     @property
     def example_epsilon(self) -> float:

@@ -172,17 +172,6 @@ class ModelBasedRR(PublicModelLabel):
         p = self._floored(synthetic)
         return (1 - self.noise) * np.eye(len(self.classes)) + self.noise * p[:, None, :]
 
-    def row_epsilons(self, synthetic: FloatArray) -> FloatArray:
-        """Return the exact ε of each row in nats, float64 of shape (n,).
-
-        log(1 + (1 − λ)/(λ min_z P̂(z | x))).
-        """
-        lowest = self._floored(synthetic).min(axis=1)
-        if self.noise == 1:
-            return np.zeros(len(lowest))
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log1p((1 - self.noise) / (self.noise * lowest)))
-
     def delta(self, epsilon: float) -> float:
         """Return δ(ε') of the worst row the floor allows, ε' ≥ 0 in nats.
 

@@ -5,6 +5,7 @@ import pytest
 
 from ldpaudit.estimators.epsilon.matched.bound import matched_bound
 from ldpaudit.estimators.epsilon.matched.rows import RATIOS, MatchedCounts, match
+from ldpaudit.mechanisms import Channel
 from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 
 
@@ -39,7 +40,7 @@ def bound(seed, noise, floor, alpha=0.05, wrong=False, k=2):
     model = rng.dirichlet(np.full(k, 0.5), len(eta)) if wrong else eta
     made = ModelBasedRR(tuple(range(k)), noise, floor)
     released = made.sample(labels, model[group], rng)
-    exact = made.row_epsilons(model).max()
+    exact = max(Channel(c, made.classes, made.classes).epsilon for c in made.channels(model))
     counts = []
     for ratio in RATIOS:
         found = match(group, labels, k, ratio, rng)
