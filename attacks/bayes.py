@@ -18,6 +18,7 @@ class BayesAttack(ModelAttack):
     """
 
     name = "bayes"
+    title = "Classifier and channel (Bayes)"
     needs: frozenset[Need] = frozenset({"row-channel", "features"})
     uses_own_label = True
 

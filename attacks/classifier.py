@@ -17,6 +17,7 @@ class ClassifierAttack(ModelAttack):
     """
 
     name = "classifier"
+    title = "Noise-aware classifier"
     needs: frozenset[Need] = frozenset({"same-labels", "features"})
 
     def learn(self, release: Release, rng: np.random.Generator) -> Model:  # noqa: ARG002

@@ -41,6 +41,11 @@ _SECONDS: Final[dict[Kind, float]] = {"logistic": 2.0, "boosting": 2.5, "network
 """Predicted for both folds and few classes; the losses of one kind differ too little to tell."""
 _SLOWED_BY: Final[dict[Kind, float]] = {"logistic": 10.0, "boosting": 4.0, "network": 50.0}
 """As many classes more double the seconds."""
+_TITLES: Final[dict[Kind, str]] = {
+    "logistic": "Logistic regression",
+    "boosting": "Boosting",
+    "network": "Network",
+}
 _IMAGE_BATCH_SECONDS: Final = 2.6e-5
 """Of a convolutional network, for each batch that it learns and each pixel of an image."""
 _IMAGE_ROW_SECONDS: Final = 3e-7
@@ -59,6 +64,7 @@ class CorrectedClassifier(ModelAttack):
         super().__init__(knowledge)
         self.kind, self.loss = kind, loss
         self.name = f"classifier-{kind}-{loss}"
+        self.title = f"{_TITLES[kind]}, {loss}"
         labels: Need = "class-names" if loss == "plain" else "channel"
         self.needs = frozenset({labels, "features"})
 
@@ -90,6 +96,7 @@ class NetworkBayesAttack(CorrectedClassifier):
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge, "network", "forward")
         self.name = "bayes-network"
+        self.title = "Network and channel (Bayes)"
 
 
 def classifier(kind: Kind, loss: Loss) -> Callable[[Knowledge], CorrectedClassifier]:

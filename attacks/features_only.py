@@ -16,6 +16,7 @@ class FeaturesOnlyAttack(ModelAttack):
     """
 
     name = "features-only"
+    title = "Features only, no release"
     needs: frozenset[Need] = frozenset({"truth"})
     uses_release = False
 

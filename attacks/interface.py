@@ -189,6 +189,11 @@ def missing_need(attack: Attack, release: Release, knowledge: Knowledge) -> str 
     return None
 
 
+def title_of(attack: Attack) -> str:
+    """Return what people call the attack; its name where it states no ``title``."""
+    return str(getattr(attack, "title", attack.name))
+
+
 def learns_from_asked(attack: Attack) -> bool:
     """Return whether the attack learns also from the rows it is asked about, truth apart.
 

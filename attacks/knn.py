@@ -30,6 +30,7 @@ class NeighborsAttack(ModelAttack):
     """
 
     name = "knn"
+    title = "Nearest neighbours"
     needs: frozenset[Need] = frozenset({"same-labels", "features"})
     uses_own_label = True
     most_rows = _MOST_ASKED

@@ -12,10 +12,11 @@ from ldpaudit.release import FloatArray, Release
 class ModelAttack:
     """Guesses by a model of P(y | x); where ``uses_own_label``, by P(y | x) P(ỹ | y, x).
 
-    A subclass states its name and needs, and learns the model.
+    A subclass states its name, title and needs, and learns the model.
     """
 
     name: str
+    title: str
     needs: frozenset[Need]
     uses_release = True
     uses_own_label = False

@@ -19,6 +19,7 @@ class OracleAttack(ModelAttack):
     """
 
     name = "oracle"
+    title = "Oracle (true model, channel)"
     needs: frozenset[Need] = frozenset({"truth"})
     uses_own_label = True
     transition: FloatArray | None = None

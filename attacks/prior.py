@@ -12,6 +12,7 @@ class PriorAttack(ModelAttack):
     """Guesses the class that is most frequent according to the released labels."""
 
     name = "prior"
+    title = "Majority guess"
     needs: frozenset[Need] = frozenset({"same-labels"})
     uses_release = False
 

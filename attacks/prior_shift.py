@@ -19,6 +19,7 @@ class PriorShiftAttack(ModelAttack):
     """
 
     name = "prior-shift"
+    title = "Another prior (Bayes)"
     needs: frozenset[Need] = frozenset({"same-labels", "features"})
     uses_own_label = True
 

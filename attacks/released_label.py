@@ -17,6 +17,7 @@ class ReleasedLabelAttack(ModelAttack):
     """
 
     name = "released-label"
+    title = "Believing the released label"
     needs: frozenset[Need] = frozenset({"same-labels"})
     uses_own_label = True
 

@@ -23,6 +23,7 @@ class SyntheticAwareAttack(ModelAttack):
     """
 
     name = "synthetic-aware"
+    title = "Who knows the generator"
     needs: frozenset[Need] = frozenset({"channel", "features", "synthetic-rows"})
     uses_own_label = True
 

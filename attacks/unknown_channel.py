@@ -22,6 +22,7 @@ class UnknownChannelAttack(ModelAttack):
     """
 
     name = "unknown-channel"
+    title = "Who does not know the channel"
     needs: frozenset[Need] = frozenset({"class-names", "features"})
     uses_own_label = True
     most_rows = _MOST_ASKED

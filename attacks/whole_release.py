@@ -34,6 +34,7 @@ class WholeReleaseAttack(BayesAttack):
     """
 
     name = "bayes-whole-release"
+    title = "Whole release, channel (Bayes)"
     needs: frozenset[Need] = frozenset({"channel", "features"})
     learns_from_asked = True
     seen: Release | None = None

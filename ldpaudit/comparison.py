@@ -7,32 +7,36 @@ hidden when a :class:`Difference` is built.
 import json
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ldpaudit.result import (
+    SCHEMA_VERSION,
     AuditResult,
     Estimate,
-    Identifier,
+    Frozen,
     Kind,
     Note,
     Number,
     RunInfo,
+    Titled,
     Unit,
-    _Frozen,
 )
+from ldpaudit.result.earlier import EARLIER
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What the compared releases are called, in their order."""
 Letter = Annotated[str, Field(pattern=r"^[A-Z]$")]
 
 
-class Difference(_Frozen):
+class Difference(Titled):
     """One number of release ``b`` less the same number of release ``a``.
 
     Attributes
     ----------
     id : str
         The id of the number in both results.
+    title : str
+        What people call it.
     a, b : str
         The letters of the releases; ``a`` is the first one given, ``"A"``.
     kind : {"exact", "certified", "estimated"}
@@ -54,7 +58,6 @@ class Difference(_Frozen):
         Whether a small cell was behind it: value and ends are then rounded outward.
     """
 
-    id: Identifier
     a: Letter
     b: Letter
     kind: Kind
@@ -71,15 +74,15 @@ class Difference(_Frozen):
     suppressed: bool = False
 
     @classmethod
-    def redacted(
-        cls, letters: tuple[str, str], *, simultaneous: bool, paired: bool, **fields: Any
+    def between(
+        cls, letters: tuple[str, str], estimate: Estimate, *, simultaneous: bool, paired: bool
     ) -> "Difference":
-        """Build a difference as an estimate is built, ``smallest_cell`` included."""
-        estimate = Estimate.model_validate(fields)
+        """Return a difference that was built, and redacted, as an estimate."""
         low = estimate.value if estimate.low is None else estimate.low
         high = estimate.value if estimate.high is None else estimate.high
         return cls(
             id=estimate.id,
+            title=estimate.title,
             a=letters[0],
             b=letters[1],
             kind=estimate.kind,
@@ -103,7 +106,7 @@ class Difference(_Frozen):
         return self.low > 0 or self.high < 0
 
 
-class Fingerprint(_Frozen):
+class Fingerprint(Frozen):
     """What is known of the data behind one release, without a look at a true label.
 
     ``shared_rows`` is the share of rows whose features are the same, in the same place, in the
@@ -123,10 +126,10 @@ class Fingerprint(_Frozen):
     """In what it differs from the first release, in words."""
 
 
-class Comparison(_Frozen):
+class Comparison(Frozen):
     """Everything that a comparison found: the source of truth for its report."""
 
-    schema_version: Literal["1.0"] = "1.0"
+    schema_version: Literal["1.1"] = SCHEMA_VERSION
     ldpaudit_version: str
     sentence: str
     confidence: float
@@ -136,6 +139,13 @@ class Comparison(_Frozen):
     differences: tuple[Difference, ...]
     notes: tuple[Note, ...] = ()
     run: RunInfo
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_this_schema(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or data.get("schema_version") != EARLIER:
+            return data
+        return data | {"schema_version": SCHEMA_VERSION}
 
     def difference(self, identifier: str, b: str = "B") -> Difference | None:
         """Return the difference of that id between ``b`` and A, None where there is none."""

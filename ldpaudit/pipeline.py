@@ -215,7 +215,7 @@ def _run_one(name: str, path: str, context: AuditContext) -> Outcome:
     finding = Finding()
     if reason is None:
         try:
-            finding = audit.run(context)
+            finding = audit.run(context).in_section(name)
         except InsufficientDataError as error:
             reason = str(error)
         except (LdpAuditError, MemoryError):

@@ -19,10 +19,18 @@ from ldpaudit.release import FloatArray, IntArray
 
 TOLERANCES: Final[Mapping[str, float]] = {"within_1": 0.01, "within_5": 0.05, "within_10": 0.10}
 """Tolerances as shares of the declared range, by the name of their measure."""
-REFERENCES: Final = ("prior", "features-only")
-"""Guess without the release."""
-ATTACKS: Final = ("released-value", "posterior-mean", "posterior-median", "interval")
-"""Guess with it."""
+REFERENCES: Final[Mapping[str, str]] = {
+    "prior": "Other people’s labels",
+    "features-only": "Features only, no release",
+}
+"""What guesses without the release, with the title of each."""
+ATTACKS: Final[Mapping[str, str]] = {
+    "released-value": "Believing the released number",
+    "posterior-mean": "Posterior mean",
+    "posterior-median": "Posterior median",
+    "interval": "Most probable interval",
+}
+"""What guesses with it."""
 _BLOCK: Final = 4096
 
 

@@ -28,6 +28,8 @@ class Measure:
     ----------
     name : str
         Its name in estimate ids.
+    title : str
+        What people call it.
     low, high : float
         Bounds of a row's value, known beforehand.
     unit : str
@@ -39,6 +41,7 @@ class Measure:
     """
 
     name: str
+    title: str
     low: float
     high: float
     unit: Unit
@@ -79,6 +82,7 @@ def measures(width: float, complete: bool) -> tuple[Measure, ...]:
     shares = [
         Measure(
             name,
+            f"within {100 * share:g} % of the range",
             0.0,
             1.0,
             "proportion",
@@ -88,11 +92,13 @@ def measures(width: float, complete: bool) -> tuple[Measure, ...]:
         )
         for name, share in TOLERANCES.items()
     ]
-    exact = Measure("exact", 0.0, 1.0, "proportion", "share", 1, "held-out labels guessed exactly")
+    words = "held-out labels guessed exactly"
+    exact = Measure("exact", "exact", 0.0, 1.0, "proportion", "share", 1, words)
     bins = "held-out labels whose group of neighbouring labels is guessed"
     return (
         Measure(
             "mse",
+            "mean squared error",
             0.0,
             square,
             "squared label units",
@@ -102,6 +108,7 @@ def measures(width: float, complete: bool) -> tuple[Measure, ...]:
         ),
         Measure(
             "mse_gain",
+            "squared error gained on other people’s labels",
             -square,
             square,
             "squared label units",
@@ -111,9 +118,10 @@ def measures(width: float, complete: bool) -> tuple[Measure, ...]:
         ),
         *shares,
         *((exact,) if complete else ()),
-        Measure("bin_accuracy", 0.0, 1.0, "proportion", "share", 1, bins),
+        Measure("bin_accuracy", "right group of labels", 0.0, 1.0, "proportion", "share", 1, bins),
         Measure(
             "bin_advantage",
+            "right group, gained on the features",
             -1.0,
             1.0,
             "proportion",

@@ -27,6 +27,7 @@ class Measure:
     """One score of a fold with its bounds; ``lower`` and ``upper`` take an error probability."""
 
     name: str
+    title: str
     unit: Unit
     method: str
     value: Callable[[FoldScore], float]
@@ -159,6 +160,7 @@ def _class_cells(fold: FoldScore) -> Sequence[int]:
 
 ACCURACY: Final = Measure(
     "accuracy",
+    "Accuracy",
     "proportion",
     "held-out guesses, Clopper–Pearson on each of two folds",
     lambda fold: fold.correct / fold.n,
@@ -168,6 +170,7 @@ ACCURACY: Final = Measure(
 )
 BALANCED_ACCURACY: Final = Measure(
     "balanced_accuracy",
+    "Balanced accuracy",
     "proportion",
     "mean over labels of the share guessed right, Clopper–Pearson on each label and fold",
     _balanced,
@@ -178,6 +181,7 @@ BALANCED_ACCURACY: Final = Measure(
 )
 AUC: Final = Measure(
     "auc",
+    "AUC",
     "proportion",
     "held-out ranking, one label against the rest, mean over labels; relative-entropy form of "
     "Hoeffding's bound for U-statistics on each fold",
@@ -189,6 +193,7 @@ AUC: Final = Measure(
 )
 TPR_AT_FPR: Final = Measure(
     "tpr_at_fpr_1pct",
+    "TPR at 1 % FPR",
     "proportion",
     "one label against the rest, mean over labels; threshold with a population false-positive "
     "rate of 1 % by an order-statistic tolerance bound, then Clopper–Pearson, on each fold",
@@ -200,6 +205,7 @@ TPR_AT_FPR: Final = Measure(
 )
 ADVANTAGE: Final = Measure(
     "advantage",
+    "Additive advantage",
     "proportion",
     "right guesses beyond those of the features-only reference on the same held-out rows; "
     "Clopper–Pearson on the discordant rows of each of two folds (on gains and losses apart where "
@@ -211,6 +217,7 @@ ADVANTAGE: Final = Measure(
 )
 MULTIPLICATIVE_ADVANTAGE: Final = Measure(
     "multiplicative_advantage",
+    "Multiplicative advantage",
     "log-odds",
     "log-odds of a right guess beyond those of the features-only reference; Clopper–Pearson on "
     "both accuracies in each of two folds",
@@ -226,6 +233,7 @@ MULTIPLICATIVE_ADVANTAGE: Final = Measure(
 )
 CALIBRATION_ERROR: Final = Measure(
     "calibration_error",
+    "Calibration error",
     "proportion",
     "difference of confidence and share right, averaged over ten bins of the guesses' confidence; "
     "Clopper–Pearson on each bin and fold, all at once",

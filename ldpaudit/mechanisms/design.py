@@ -1,6 +1,6 @@
 """What a mechanism is designed for, and what a family proposes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,15 +67,3 @@ class Candidate:
     variant: str
     build: Callable[[Problem], Proposal]
     reference: bool = False
-
-
-def noise_candidates(
-    family: Callable[[LabelRange, float, bool], Mechanism],
-) -> Iterator[Candidate]:
-    """Yield a family of noise with and without clipping."""
-    for clipped in (False, True):
-
-        def build(problem: Problem, clipped: bool = clipped) -> Proposal:
-            return Proposal(family(problem.labels, problem.epsilon, clipped))
-
-        yield Candidate("clipped" if clipped else "unclipped", build)

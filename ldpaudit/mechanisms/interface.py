@@ -267,6 +267,7 @@ class NumericMechanism(AnalysedMechanism):
         # As many outputs in each: those of an unbiased randomizer are far apart at the ends.
         outputs = np.sort(np.asarray(self.output_values, dtype=np.float64))
         places = np.unique(np.linspace(0, len(outputs), bins + 1).astype(int)[1:-1])
+        places = places[places > 0]
         return np.asarray((outputs[places - 1] + outputs[places]) / 2)
 
     @abstractmethod

@@ -7,10 +7,16 @@ from typing import Final
 
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.curves import curve_table
-from ldpaudit.reports.charts.intervals import MOST_MARKS, Cell, Figure, Sample, Table, rule_sample
-from ldpaudit.reports.text.harmless import brief
+from ldpaudit.reports.charts.intervals import (
+    MOST_MARKS,
+    Cell,
+    Figure,
+    Sample,
+    Table,
+    interval_figure,
+)
+from ldpaudit.reports.text.harmless import brief, shown
 from ldpaudit.reports.text.quantities import Printer, Quantity, words_of
-from ldpaudit.reports.text.wording import name_of
 from ldpaudit.result import AuditResult, Curve
 
 MOST_LINES: Final = 6
@@ -44,7 +50,7 @@ class LetteredCurve:
         """The letter, the curve's name, and the kind of the values, which are what is drawn."""
         bound = self.curve.low is None or self.curve.low == self.curve.value
         words = words_of(self.curve) if bound else self.curve.kind
-        return f"{self.letter}: {name_of(self.curve.id)} ({words})"
+        return f"{self.letter}: {shown(self.curve.title)} ({words})"
 
 
 def group_figure(
@@ -66,18 +72,12 @@ def group_figure(
     rules : sequence of Rule
         Vertical lines to compare with.
     """
-    drawn = _with_room(groups)
-    pairs = [(name, letter, q) for name, members in drawn for letter, q in members]
-    rows = [_row(name, letter, quantity) for name, letter, quantity in pairs]
-    axis = _axis(axis_title, [q for *_, q in pairs], rules)
-    inside = [rule for rule in rules if axis.low <= rule.at <= axis.high]
-    words = "; ".join(f"{name}, {letter}: {q.text} ({q.words})" for name, letter, q in pairs)
-    description = f"{words}."
-    drawing = charts.draw(
-        lambda width: charts.intervals(rows, inside, axis, width), title, description, key
-    )
-    legend = tuple((rule_sample(rule), rule.legend) for rule in inside)
-    return Figure(key, title, description, drawing, group_table(groups), legend)
+    named = [
+        (f"{letter} · {name}", quantity)
+        for name, members in _with_room(groups)
+        for letter, quantity in members
+    ]
+    return interval_figure(key, title, axis_title, named, group_table(groups), rules)
 
 
 def group_table(groups: Sequence[Group], first: str = "") -> Table:
@@ -132,32 +132,6 @@ def _with_room(groups: Sequence[Group]) -> list[Group]:
             break
         kept.append(group)
     return kept
-
-
-def _row(name: str, letter: str, quantity: Quantity) -> charts.Row:
-    estimate = quantity.estimate
-    text = " · ".join(part for part in (quantity.text, quantity.interval) if part)
-    return charts.Row(
-        label=f"{letter} · {brief(name, 26)}",
-        text=text,
-        words=quantity.words,
-        mark=quantity.mark,
-        value=estimate.value,
-        low=estimate.low,
-        high=estimate.high,
-    )
-
-
-def _axis(title: str, quantities: Sequence[Quantity], rules: Sequence[charts.Rule]) -> charts.Axis:
-    estimates = [q.estimate for q in quantities]
-    ends = [end for e in estimates for end in (e.low, e.value, e.high) if end is not None]
-    ends = [end for end in (*ends, *(rule.at for rule in rules)) if math.isfinite(end)]
-    if estimates[0].unit == "proportion":
-        low = math.floor((min(ends) - 0.01) * 20) / 20
-        high = math.ceil((max(ends) + 0.01) * 20) / 20
-        return charts.Axis(title, max(low, 0.0), min(high, 1.0))
-    spread = (max(ends) - min(ends)) or abs(max(ends)) or 1.0
-    return charts.Axis(title, min(ends) - 0.1 * spread, max(ends) + 0.1 * spread)
 
 
 def _line(each: LetteredCurve, dash: charts.Dash) -> charts.Line:

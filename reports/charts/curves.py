@@ -11,7 +11,6 @@ from ldpaudit.reports.charts.intervals import Cell, Figure, Sample, Table, rule_
 from ldpaudit.reports.text.harmless import as_identifier, brief, shown
 from ldpaudit.reports.text.numbers import digits_apart, number, rows
 from ldpaudit.reports.text.quantities import Printer, Quantity, words_of
-from ldpaudit.reports.text.wording import name_of
 from ldpaudit.result import Curve, Histogram
 
 MOST_POINTS: Final = 120
@@ -37,7 +36,7 @@ def curve_figure(
     x_axis = charts.Axis(_variable(drawn[0]), min(xs), max(xs), logarithmic)
     foot, head = _foot(drawn[0], lines), _head(drawn[0], heights)
     y_axis = charts.Axis(_height_title(drawn[0]), foot, head)
-    description = " ".join(f"{name_of(c.id)} ({words_of(c)}): {_course(c)}" for c in drawn)
+    description = " ".join(f"{shown(c.title)} ({words_of(c)}): {_course(c)}" for c in drawn)
     key = as_identifier(drawn[0].id)
     drawing = charts.draw(
         lambda width: charts.curves(lines, rules, x_axis, y_axis, width), title, description, key
@@ -56,7 +55,7 @@ def curve_table(drawn: Sequence[Curve], printer: Printer) -> Table:
         low = curve.low or (None,) * len(curve.x)
         high = curve.high or (None,) * len(curve.x)
         points = list(zip(curve.x, curve.value, low, high, strict=True))
-        head: tuple[Cell, ...] = (shown(name_of(curve.id), 60),)
+        head: tuple[Cell, ...] = (shown(curve.title, 60),)
         body += [
             head + _point(*point, limits) + (words_of(curve),)
             for point in _thinned(points, MOST_ROWS)
@@ -79,7 +78,9 @@ def histogram_figure(histogram: Histogram, means: Sequence[Quantity], title: str
     ]
     rules = [_mean_rule(q) for q in means if edges[0] <= q.estimate.value <= edges[-1]]
     x_axis = charts.Axis(_variable(histogram), edges[0], edges[-1])
-    y_axis = charts.Axis("share of people per nat", 0.0, max(height for *_, height in bins) * 1.05)
+    unit = "nat" if histogram.unit == "nats" else "unit"
+    head = max(height for *_, height in bins) * 1.05
+    y_axis = charts.Axis(f"share of people per {unit}", 0.0, head)
     description = (
         f"{rows(total)} people in {len(bins)} bins; the area of a bar is the share of people. "
         + " ".join(f"{q.name}: {q.text} ({q.words})." for q in means)
@@ -123,14 +124,14 @@ def _head(curve: Curve, heights: Sequence[float]) -> float:
 
 
 def _height_title(curve: Curve) -> str:
-    if curve.id.startswith("instance_loss.exceedance"):
-        return "share of people"
+    if curve.axis == "share of people":
+        return curve.axis
     return {"proportion": "share", "1": ""}.get(curve.unit, curve.unit)
 
 
 def _visible(curve: Curve) -> Curve:
     """Return the curve without the tail in which a share is too small to be seen."""
-    if not curve.id.startswith("instance_loss.exceedance"):
+    if curve.axis != "share of people":
         return curve
     seen = [i for i, share in enumerate(curve.value) if share >= LEAST_SHARE_SEEN]
     end = max(seen, default=0) + 2
@@ -142,7 +143,7 @@ def _visible(curve: Curve) -> Curve:
 def _lines(curve: Curve, position: int) -> list[charts.Line]:
     curve = _visible(curve)
     x, value = _thinned(curve.x, MOST_POINTS), _thinned(curve.value, MOST_POINTS)
-    label = shown(name_of(curve.id), 80)
+    label = shown(curve.title, 80)
     if curve.low is None or curve.low == curve.value:
         dash = _DASHES[position % len(_DASHES)]
         return [charts.Line(f"{label} ({words_of(curve)})", x, value, dash)]

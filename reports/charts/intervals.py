@@ -8,15 +8,15 @@ from typing import Final, Literal
 
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.svg import Drawing
-from ldpaudit.reports.text.harmless import brief
+from ldpaudit.reports.text.harmless import brief, shown
 from ldpaudit.reports.text.quantities import Quantity
 from ldpaudit.result import AuditResult
 
 _SHORT: Final = {
-    "attack.prior.accuracy": "majority",
-    "attack.features-only.accuracy": "features",
-    "attack.ceiling.accuracy": "ceiling",
-    "attack.optimum.accuracy": "optimum",
+    "prior": "majority",
+    "features-only": "features",
+    "ceiling": "ceiling",
+    "optimum": "optimum",
 }
 MOST_MARKS: Final = 14
 """Rows of a chart; the table beside it holds all."""
@@ -136,14 +136,14 @@ def attack_figure(
 ) -> Figure:
     """Return accuracies, in-sample ones hollow, against the references as rules."""
     drawn = attacks[:MOST_MARKS]
-    numbers = [e for pair in drawn for q in pair if q for e in _ends(q)]
+    numbers = [e for pair in drawn for q in pair if q for e in q.ends]
     numbers += [q.estimate.value for q in references]
     low = math.floor((min(numbers) - 0.02) * 20) / 20
     high = math.ceil((max(numbers) + 0.02) * 20) / 20
     axis = charts.Axis("accuracy", max(low, 0.0), min(high, 1.0))
     dashes: tuple[charts.Dash, ...] = (1, 2, 3, 0)
     rules = [
-        charts.Rule(q.estimate.value, _SHORT[q.id], f"{_short_name(q)}: {q.text}", dash)
+        charts.Rule(q.estimate.value, _SHORT[_subject(q)], f"{_row_name(q)}: {q.text}", dash)
         for q, dash in zip(references, dashes, strict=False)
     ]
     title = "Accuracy of each attack, with its interval"
@@ -151,15 +151,15 @@ def attack_figure(
         f"References: {_list(references)} Attacks: {_list([a for a, _ in drawn])} "
         "Hollow marks are in-sample accuracies: the model saw the rows it is scored on."
     )
-    rows = [_attack_row(*pair) for pair in drawn]
+    rows = [_row(_row_name(attack), attack, inside) for attack, inside in drawn]
     drawing = charts.draw(
         lambda width: charts.intervals(rows, rules, axis, width),
         title,
         description,
         "attacks",
     )
-    cells = [(_short_name(a), a, inside or "–") for a, inside in attacks]
-    cells += [(_short_name(q), q, "–") for q in references]
+    cells = [(_row_name(a), a, inside or "–") for a, inside in attacks]
+    cells += [(_row_name(q), q, "–") for q in references]
     table = Table(("Attack or reference", "Accuracy", "In sample"), tuple(cells))
     legend: list[tuple[Sample, str]] = [(rule_sample(rule), rule.legend) for rule in rules]
     if any(inside for _, inside in drawn):
@@ -167,21 +167,65 @@ def attack_figure(
     return Figure("attacks", title, description, drawing, table, tuple(legend))
 
 
-def _ends(quantity: Quantity) -> list[float]:
+def _subject(quantity: Quantity) -> str:
+    score = quantity.estimate.score
+    return "" if score is None else score.subject
+
+
+def _row_name(quantity: Quantity) -> str:
+    score = quantity.estimate.score
+    return quantity.name if score is None else shown(score.row, 60)
+
+
+def interval_figure(
+    key: str,
+    title: str,
+    axis_title: str,
+    named: Sequence[tuple[str, Quantity]],
+    table: Table,
+    rules: Sequence[charts.Rule] = (),
+) -> Figure:
+    """Return numbers with their intervals, each in a row of its own.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page.
+    title, axis_title : str
+    named : sequence of pairs of a name and a Quantity
+    table : Table
+        What the chart shows, and what it has no room for.
+    rules : sequence of Rule
+        Vertical lines to compare with; those outside of the axis are left out.
+    """
+    drawn = named[:MOST_MARKS]
+    rows = [_row(name, quantity) for name, quantity in drawn]
+    axis = _axis(axis_title, [q for _, q in drawn], rules)
+    inside = [rule for rule in rules if axis.low <= rule.at <= axis.high]
+    description = "; ".join(f"{name}: {q.text} ({q.words})" for name, q in drawn) + "."
+    drawing = charts.draw(
+        lambda width: charts.intervals(rows, inside, axis, width), title, description, key
+    )
+    legend = tuple((rule_sample(rule), rule.legend) for rule in inside)
+    return Figure(key, title, description, drawing, table, legend)
+
+
+def _axis(title: str, quantities: Sequence[Quantity], rules: Sequence[charts.Rule]) -> charts.Axis:
+    ends = [end for q in quantities for end in q.ends]
+    ends = [end for end in (*ends, *(rule.at for rule in rules)) if math.isfinite(end)]
+    if quantities[0].estimate.unit == "proportion":
+        low = math.floor((min(ends) - 0.01) * 20) / 20
+        high = math.ceil((max(ends) + 0.01) * 20) / 20
+        return charts.Axis(title, max(low, 0.0), min(high, 1.0))
+    spread = (max(ends) - min(ends)) or abs(max(ends)) or 1.0
+    return charts.Axis(title, min(ends) - 0.1 * spread, max(ends) + 0.1 * spread)
+
+
+def _row(name: str, quantity: Quantity, inside: Quantity | None = None) -> charts.Row:
     estimate = quantity.estimate
-    return [e for e in (estimate.low, estimate.value, estimate.high) if e is not None]
-
-
-def _short_name(quantity: Quantity) -> str:
-    return quantity.name.split(":")[0]
-
-
-def _attack_row(quantity: Quantity, inside: Quantity | None) -> charts.Row:
-    estimate = quantity.estimate
-    parts = (quantity.text, quantity.interval)
     return charts.Row(
-        label=brief(_short_name(quantity), 30),
-        text=" · ".join(part for part in parts if part),
+        label=brief(name, 30),
+        text=" · ".join(part for part in (quantity.text, quantity.interval) if part),
         words=quantity.words,
         mark=quantity.mark,
         value=estimate.value,

@@ -6,44 +6,40 @@ from typing import Final
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.curves import curve_figure
 from ldpaudit.reports.charts.intervals import Figure
+from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.quantities import Printer
-from ldpaudit.result import AuditResult, Curve
+from ldpaudit.result import Curve
 
+_DECLARED: Final = "mechanism.rdp"
 MAIN: Final = (
     "renyi.release",
     "renyi.release.estimate",
     "renyi.synthetic",
     "renyi.double_rr_epsilon",
     "renyi.double_rr_floor",
-    "mechanism.rdp",
+    _DECLARED,
 )
 """The lines of the first picture, in the order of their dashes."""
 
 
-def is_divergence(identifier: str) -> bool:
-    """Return whether a curve belongs to this part of the report."""
-    return identifier.startswith("renyi.") or identifier in ("mechanism.rdp", "mechanism.delta")
-
-
-def renyi_figures(result: AuditResult, printer: Printer) -> list[Figure | None]:
-    """Return the pictures: all orders, the parts behind them, δ(ε)."""
-    found = {curve.id: curve for curve in result.curves if is_divergence(curve.id)}
+def renyi_figures(
+    curves: Sequence[Curve], claimed: float | None, printer: Printer
+) -> list[Figure | None]:
+    """Return the pictures: all orders, the parts behind them, and what is no divergence."""
+    found = {curve.id: curve for curve in curves if curve.axis == "divergence"}
     main = [found.pop(name) for name in MAIN if name in found]
-    delta = found.pop("mechanism.delta", None)
     figures = []
     if main:
-        title, rules = "Rényi divergence by order", _claimed(result, printer)
+        title, rules = "Rényi divergence by order", _claimed(claimed, printer)
         figures.append(curve_figure(_same_orders(main), printer, title, rules))
     if found:
         title = "Rényi divergence: the parts behind it"
         figures.append(curve_figure(list(found.values()), printer, title))
-    if delta is not None:
-        figures.append(curve_figure([delta], printer, "δ(ε) of the declared mechanism"))
-    return figures
+    others = (curve for curve in curves if curve.axis != "divergence")
+    return figures + [curve_figure([curve], printer, shown(curve.title)) for curve in others]
 
 
-def _claimed(result: AuditResult, printer: Printer) -> list[charts.Rule]:
-    claimed = result.mechanism.epsilon
+def _claimed(claimed: float | None, printer: Printer) -> list[charts.Rule]:
     if not claimed or claimed >= 1e300:
         return []
     return [charts.Rule(claimed, "", f"claimed ε = {printer.claim}", 3)]
@@ -51,7 +47,7 @@ def _claimed(result: AuditResult, printer: Printer) -> list[charts.Rule]:
 
 def _same_orders(drawn: Sequence[Curve]) -> list[Curve]:
     """Return the curves with the exact one cut where the measured ones end."""
-    measured = [curve.x[-1] for curve in drawn if curve.id.startswith("renyi.") and curve.x]
+    measured = [curve.x[-1] for curve in drawn if curve.id != _DECLARED and curve.x]
     if not measured:
         return list(drawn)
     return [_up_to(curve, max(measured)) for curve in drawn]

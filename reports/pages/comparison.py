@@ -8,10 +8,10 @@ from ldpaudit.reports.html import rendered
 from ldpaudit.reports.json_report import as_json
 from ldpaudit.reports.pages.comparison_parts import comparison_parts
 from ldpaudit.reports.pages.comparison_tables import release_table
-from ldpaudit.reports.parts import Part
+from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.harmless import PHRASE, name, shown
 from ldpaudit.reports.text.numbers import number, percent, rows
-from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS, audit_name, name_of
+from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS, audit_name
 from ldpaudit.result import Curve, Estimate
 
 _DIGEST = 12
@@ -122,7 +122,7 @@ def _assumptions(comparison: Comparison) -> tuple[Pair, ...]:
         for part in parts:
             for assumption in part.assumptions:
                 names = held.setdefault(shown(assumption[:1].upper() + assumption[1:]), [])
-                if (title := shown(name_of(part.id))) not in names:
+                if (title := shown(part.title)) not in names:
                     names.append(title)
     return tuple((text, _some(names)) for text, names in held.items())
 

@@ -5,27 +5,26 @@ from typing import Final
 
 from ldpaudit.reports.charts.comparison import group_figure, group_table
 from ldpaudit.reports.charts.intervals import Figure
-from ldpaudit.reports.pages.comparison_tables import Pair, groups_of
-from ldpaudit.reports.parts import Part
-from ldpaudit.reports.text.wording import name_of
+from ldpaudit.reports.pages.comparison_tables import Pair, groups_of, row_title, scores_of
+from ldpaudit.reports.parts.part import Part
+from ldpaudit.result import Score
 
-_ERROR: Final = ".mse"
-_FIRST: Final = ("numeric.best.", "numeric.prior.", "numeric.features-only.")
+_FIRST: Final = ("best", "prior", "features-only")
 
 
 def numeric_attacks_part(pairs: Sequence[Pair]) -> Part | None:
     """Return the attacks on numbers side by side, None where there are none."""
-    every = [e.id for _, result in pairs for e in result.estimates if _is_score(e.id)]
-    if not every:
+    scores = {i: score for i, (score, _) in scores_of(pairs, "numeric-inference").items()}
+    if not scores:
         return None
     # The strongest first, then what is guessed without a release, then each attack.
-    order = sorted(dict.fromkeys(every), key=_rank)
-    errors = groups_of(pairs, [i for i in order if i.endswith(_ERROR)], _attack_name)
+    order = sorted(scores, key=lambda i: _rank(scores[i]))
+    errors = groups_of(pairs, (i for i in order if scores[i].measure == "mse"), row_title)
     figures: tuple[Figure, ...] = ()
     if errors:
         title = "Mean squared error of each guess, with its interval"
         figures = (group_figure("attacks", title, "squared label units", errors),)
-    table = group_table(groups_of(pairs, order, name_of), "Score")
+    table = group_table(groups_of(pairs, order), "Score")
     return Part(
         "attacks",
         "Attacks side by side",
@@ -37,14 +36,5 @@ def numeric_attacks_part(pairs: Sequence[Pair]) -> Part | None:
     )
 
 
-def _attack_name(identifier: str) -> str:
-    return name_of(identifier).rsplit(": ", 1)[0]
-
-
-def _is_score(identifier: str) -> bool:
-    return identifier.startswith("numeric.") and identifier.count(".") == 2
-
-
-def _rank(identifier: str) -> int:
-    prefixes = [place for place, prefix in enumerate(_FIRST) if identifier.startswith(prefix)]
-    return prefixes[0] if prefixes else len(_FIRST)
+def _rank(score: Score) -> int:
+    return _FIRST.index(score.subject) if score.subject in _FIRST else len(_FIRST)

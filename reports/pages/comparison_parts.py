@@ -21,11 +21,14 @@ from ldpaudit.reports.pages.comparison_tables import (
     differences_part,
     groups_of,
     pairs_of,
+    row_title,
+    scores_of,
 )
-from ldpaudit.reports.parts import REFERENCES, Part
+from ldpaudit.reports.parts.label_inference import REFERENCES
+from ldpaudit.reports.parts.part import Part, drawn
 from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.quantities import Printer
-from ldpaudit.reports.text.wording import ATTACKS, METRICS, group_name, missing, name_of
+from ldpaudit.reports.text.wording import missing
 from ldpaudit.result import Estimate
 
 _RENYI: Final = (
@@ -51,13 +54,13 @@ def comparison_parts(comparison: Comparison) -> tuple[Part, ...]:
 
 
 def _attacks(pairs: Sequence[Pair]) -> Part:
-    every = [e for _, result in pairs for e in result.estimates if _is_accuracy(e)]
-    best = {e.id: max(o.value for o in every if o.id == e.id) for e in every}
-    order = sorted(best, key=lambda i: (i != "attack.best.accuracy", -best[i]))
-    attacks = [i for i in order if i.split(".")[1] not in REFERENCES]
+    every = scores_of(pairs, "label-inference").items()
+    best = {i: both for i, both in every if both[0].measure == "accuracy" and not both[0].group}
+    order = sorted(best, key=lambda i: (best[i][0].subject != "best", -best[i][1]))
+    attacks = [i for i in order if best[i][0].subject not in REFERENCES]
     references = [i for i in order if i not in attacks]
-    groups = groups_of(pairs, attacks, _attack_name)
-    table = group_table(groups_of(pairs, [*attacks, *references], _attack_name), "Attack")
+    groups = groups_of(pairs, attacks, row_title)
+    table = group_table(groups_of(pairs, [*attacks, *references], row_title), "Attack")
     title = "Accuracy of each attack, with its interval"
     figures: tuple[Figure, ...] = ()
     if groups:
@@ -78,30 +81,15 @@ def _attacks(pairs: Sequence[Pair]) -> Part:
 
 def _by_group(pairs: Sequence[Pair]) -> tuple[tuple[str, Table], ...]:
     """Return the strongest attack's scores by class and slice, where there are any."""
-    ids = [e.id for _, result in pairs for e in result.estimates if _is_of_group(e.id)]
-    groups = groups_of(pairs, list(dict.fromkeys(ids)), _score_of_group)
+    scores = scores_of(pairs, "label-inference").items()
+    groups = groups_of(pairs, (i for i, (score, _) in scores if score.group), _score_of_group)
     if not groups:
         return ()
     return (("The strongest attack by class and slice", group_table(groups, "Rows")),)
 
 
-def _is_of_group(identifier: str) -> bool:
-    return identifier.startswith(("attack.best.class-", "attack.best.slice-"))
-
-
-def _score_of_group(identifier: str) -> str:
-    group, metric = identifier.removeprefix("attack.best.").split(".")
-    return shown(f"{group_name(group)}: {METRICS.get(metric, metric).lower()}", 80)
-
-
-def _is_accuracy(estimate: Estimate) -> bool:
-    parts = estimate.id.split(".")
-    return parts[0] == "attack" and parts[2:] == ["accuracy"]
-
-
-def _attack_name(identifier: str) -> str:
-    attack = identifier.split(".")[1]
-    return shown(ATTACKS.get(attack, attack), 60)
+def _score_of_group(estimate: Estimate) -> str:
+    return shown(estimate.score.title if estimate.score else estimate.title, 80)
 
 
 def _rules(pairs: Sequence[Pair]) -> list[charts.Rule]:
@@ -129,17 +117,17 @@ def _curves(pairs: Sequence[Pair], identifier: str) -> list[LetteredCurve]:
 
 def _losses(pairs: Sequence[Pair]) -> Part:
     curves = _curves(pairs, _LOSS)
-    title = "J(τ): share of people who lose τ nats or more"
+    title = shown(curves[0].curve.title) if curves else ""
     figure = overlay_figure("loss", title, curves, "share of people") if curves else None
     ids = ("instance_loss.mean_lower", "instance_loss.mean")
-    table = group_table(groups_of(pairs, ids, name_of), "Number")
+    table = group_table(groups_of(pairs, ids), "Number")
     return Part(
         "loss",
         "Instance-based loss",
         "ν is what features and label together tell about one person's true label, in nats. A "
         "curve that lies lower leaves fewer people with a large loss. The lower ends of the curves "
         "are in the table.",
-        _drawn([figure]),
+        drawn([figure]),
         tables=(("Mean loss", table),) if table.rows else (),
         missing="" if figure else missing(pairs[0][1].audits, "instance-loss"),
     )
@@ -157,7 +145,7 @@ def _renyi(pairs: Sequence[Pair]) -> Part:
         figures = [overlay_figure("renyi", title, every, "nats")] if every else []
     else:
         figures = [
-            overlay_figure(f"renyi-{i}", name_of(curves[0].curve.id), curves, "nats")
+            overlay_figure(f"renyi-{i}", shown(curves[0].curve.title), curves, "nats")
             for i, curves in enumerate(by_id)
             if curves
         ]
@@ -168,7 +156,7 @@ def _renyi(pairs: Sequence[Pair]) -> Part:
         "can be. An exact curve is of the declaration alone, a certified one is a lower bound, and "
         "an estimated one rests on the assumptions listed for it: hold only curves of one kind "
         "against each other.",
-        _drawn(figures),
+        drawn(figures),
         missing="" if any(figures) else missing(pairs[0][1].audits, "renyi"),
     )
 
@@ -184,7 +172,7 @@ def _up_to(each: LetteredCurve, order: float) -> LetteredCurve:
 
 
 def _utility(pairs: Sequence[Pair]) -> Part:
-    groups = groups_of(pairs, TESTS, name_of)
+    groups = groups_of(pairs, TESTS)
     figures = tuple(
         group_figure(f"utility-{i}", group[0], group[0].lower(), [group])
         for i, group in enumerate(groups)
@@ -207,7 +195,3 @@ def _utility(pairs: Sequence[Pair]) -> Part:
         if groups
         else "Not measured: no test rows with true labels were given (--test).",
     )
-
-
-def _drawn(figures: Sequence[Figure | None]) -> tuple[Figure, ...]:
-    return tuple(figure for figure in figures if figure is not None)

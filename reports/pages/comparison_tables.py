@@ -1,18 +1,18 @@
 """The tables of a comparison's page: the releases, and every difference."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from ldpaudit.comparison import Comparison, Difference
 from ldpaudit.reports.charts.comparison import Group
 from ldpaudit.reports.charts.intervals import Cell, Table
-from ldpaudit.reports.parts import Part
+from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.numbers import percent
 from ldpaudit.reports.text.quantities import Printer, Quantity
-from ldpaudit.reports.text.wording import VERDICTS, name_of
-from ldpaudit.result import AuditResult, Estimate
+from ldpaudit.reports.text.wording import VERDICTS
+from ldpaudit.result import AuditResult, Estimate, Score
 
 TESTS: Final = ("test_accuracy", "test_squared_error")
 """Scores on test rows."""
@@ -38,9 +38,9 @@ def pairs_of(comparison: Comparison) -> list[Pair]:
 
 
 def groups_of(
-    pairs: Sequence[Pair], ids: Sequence[str], title: Callable[[str], str]
+    pairs: Sequence[Pair], ids: Iterable[str], title: Callable[[Estimate], str] | None = None
 ) -> list[Group]:
-    """Return the numbers of some ids, those of all releases together under a title each."""
+    """Return the numbers of some ids, those of all releases together, titled as the first is."""
     groups: list[Group] = []
     for identifier in ids:
         members = [
@@ -49,8 +49,24 @@ def groups_of(
             if (estimate := result.estimate(identifier)) is not None
         ]
         if members:
-            groups.append((title(identifier), members))
+            first = members[0][1]
+            groups.append((title(first.estimate) if title else first.name, members))
     return groups
+
+
+def scores_of(pairs: Sequence[Pair], section: str) -> dict[str, tuple[Score, float]]:
+    """Return the scores of a section by their ids, each with its largest value."""
+    every = [e for _, result in pairs for e in result.estimates if e.section == section]
+    scores: dict[str, tuple[Score, float]] = {}
+    for e in every:
+        if e.score is not None:
+            scores[e.id] = e.score, max(e.value, scores.get(e.id, (e.score, e.value))[1])
+    return scores
+
+
+def row_title(estimate: Estimate) -> str:
+    """Return what a score is a score of."""
+    return shown(estimate.score.row if estimate.score else estimate.title, 60)
 
 
 def release_table(comparison: Comparison) -> Table:
@@ -87,7 +103,7 @@ def differences_part(comparison: Comparison) -> Part:
     body: list[tuple[Cell, ...]] = []
     for difference in comparison.differences:
         paired = "paired" if difference.paired else "not paired"
-        row = (_difference_name(difference), f"{difference.b} less {difference.a}")
+        row = (shown(difference.title, 80), f"{difference.b} less {difference.a}")
         what = "" if difference.level is None else paired
         family = "yes" if difference.simultaneous else "–"
         body.append((*row, signed(difference, printer), what or "–", family))
@@ -105,15 +121,12 @@ def differences_part(comparison: Comparison) -> Part:
     )
 
 
-def _difference_name(difference: Difference) -> str:
-    return shown(name_of(difference.id), 80)
-
-
 def signed(difference: Difference, printer: Printer) -> Quantity:
     """Return a difference as people read it, with its sign."""
     exact = difference.level is None
     estimate = Estimate(
         id=difference.id,
+        title=difference.title,
         kind=difference.kind,
         value=difference.value,
         low=None if exact else difference.low,

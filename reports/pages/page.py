@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ldpaudit import __version__
 from ldpaudit.reports.html import rendered
-from ldpaudit.reports.parts import Part
+from ldpaudit.reports.parts.part import Part
 
 
 @dataclass(frozen=True)

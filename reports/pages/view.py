@@ -1,11 +1,12 @@
 """Everything the page shows, in its order, as plain values for the template."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ldpaudit.reports.charts.intervals import Cell, Table
-from ldpaudit.reports.parts import Part, all_parts
+from ldpaudit.reports.parts.part import Part
+from ldpaudit.reports.parts.sections import all_parts
 from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.harmless import PHRASE, as_identifier, name, shown
 from ldpaudit.reports.text.numbers import number, percent, rows
@@ -13,9 +14,9 @@ from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.result import AuditResult, Check, Curve, Estimate, Histogram, Note
 
 MOST_ITEMS: Final = 60
+"""Values of a list that the report shows."""
 MOST_NUMBERS: Final = 60
 """More estimates than this are in the JSON result only: the page stays under 300 kB."""
-"""Values of a list that the report shows."""
 
 Pair = tuple[str, str]
 
@@ -83,18 +84,20 @@ def view_of(result: AuditResult, most_numbers: int = MOST_NUMBERS) -> View:
     Evidence of a check is listed whatever ``most_numbers`` says.
     """
     printer = Printer(result)
+    parts = all_parts(result, printer)
+    pictures = {figure.key for part in parts for figure in part.figures}
     return View(
         result=result,
         release=name(result.release.name),
         verdict=wording.VERDICTS[result.verdict],
         sentence=_sentence(result),
         tiles=tuple(_tiles(result, printer)),
-        checks=tuple(_check(result, printer, check) for check in result.checks),
+        checks=tuple(_check(result, printer, check, pictures) for check in result.checks),
         measured=tuple(_measured(result)),
         class_names=tuple(name(text) for text in result.release.class_names[:MOST_ITEMS]),
         declared=tuple(_declared(result)),
         derived=_derived(result, printer),
-        parts=all_parts(result, printer),
+        parts=parts,
         warnings=_notes(result, "warning"),
         remarks=_notes(result, "info"),
         assumptions=_assumptions(result),
@@ -112,15 +115,15 @@ def view_of(result: AuditResult, most_numbers: int = MOST_NUMBERS) -> View:
 def _listed(result: AuditResult, most: int) -> Iterator[Estimate]:
     """Yield the estimates that the page lists: all, or of many those that say most.
 
-    Evidence of a check always, then the others; the longer an id, the finer its detail. The scores
-    of single attacks come last: they have tables of their own.
+    Evidence of a check always, then the others. Scores come last, those of single attacks and of
+    groups at the very end: they have tables of their own.
     """
     evidence = {identifier for check in result.checks for identifier in check.evidence}
 
-    def fineness(estimate: Estimate) -> tuple[bool, bool, int]:
-        dots = estimate.id.count(".")
-        scored = dots > 1 and estimate.id.startswith(("attack.", "numeric."))
-        return estimate.id not in evidence, scored, dots
+    def fineness(estimate: Estimate) -> tuple[bool, bool, bool]:
+        score = estimate.score
+        single = score is not None and (score.subject != "best" or score.group != "")
+        return estimate.id not in evidence, score is not None, single
 
     ranked = sorted(result.estimates, key=fineness)
     kept = {estimate.id for estimate in ranked[: max(most, len(evidence))]}
@@ -167,6 +170,11 @@ def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:
     loss = result.estimate("instance_loss.mean_lower") or result.estimate("instance_loss.mean")
     if loss is not None:
         yield _tile("Mean loss E[ν]", printer.quantity(loss))
+    error = result.estimate("numeric.best.mse")
+    if error is not None:
+        prior = result.estimate("numeric.prior.mse")
+        against = f"other people’s labels: {printer.quantity(prior).text}" if prior else ""
+        yield _tile("Best guess’s squared error", printer.quantity(error), against)
     attack = result.estimate("attack.best.accuracy")
     if attack is not None:
         prior = result.estimate("attack.prior.accuracy")
@@ -193,10 +201,12 @@ def _tile(label: str, quantity: Quantity, remark: str = "") -> Tile:
     return Tile(label, text, quantity.mark, quantity.words, remark)
 
 
-def _check(result: AuditResult, printer: Printer, check: Check) -> CheckRow:
+def _check(
+    result: AuditResult, printer: Printer, check: Check, pictures: Collection[str]
+) -> CheckRow:
     observed, limit = printer.observed_and_limit(check)
     evidence = tuple(
-        (_place(result, i), shown(wording.name_of(i))) for i in check.evidence[:MOST_ITEMS]
+        (_place(result, i, pictures), shown(result.title(i))) for i in check.evidence[:MOST_ITEMS]
     )
     return CheckRow(
         check,
@@ -210,12 +220,12 @@ def _check(result: AuditResult, printer: Printer, check: Check) -> CheckRow:
     )
 
 
-def _place(result: AuditResult, identifier: str) -> str:
+def _place(result: AuditResult, identifier: str, pictures: Collection[str]) -> str:
     """Return the page id of a number or curve; empty where the page has none."""
     if result.estimate(identifier):
         return f"n-{as_identifier(identifier)}"
-    alone = result.curve(identifier) is not None and identifier.startswith("instance_loss.")
-    return f"figure-{as_identifier(identifier)}" if alone else ""
+    key = as_identifier(identifier)
+    return f"figure-{key}" if key in pictures else ""
 
 
 def _confidence(level: float) -> str:
@@ -264,7 +274,7 @@ def _list(values: list[Any]) -> str:
 
 
 def _derived(result: AuditResult, printer: Printer) -> tuple[Quantity, ...]:
-    exact = (e for e in result.estimates if e.kind == "exact" and e.id.startswith("mechanism."))
+    exact = (e for e in result.estimates if e.kind == "exact" and e.section == "mechanism")
     return printer.quantities(exact)
 
 
@@ -282,7 +292,7 @@ def _assumptions(result: AuditResult) -> tuple[Pair, ...]:
         for assumption in part.assumptions:
             sentence = shown(assumption[:1].upper() + assumption[1:])
             names = held.setdefault(sentence, [])
-            if (title := shown(wording.name_of(part.id))) not in names:
+            if (title := shown(part.title)) not in names:
                 names.append(title)
     return tuple((text, _some(names)) for text, names in held.items())
 

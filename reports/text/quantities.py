@@ -15,7 +15,6 @@ from ldpaudit.reports.text.numbers import (
     rows,
     toward,
 )
-from ldpaudit.reports.text.wording import name_of
 from ldpaudit.result import AuditResult, Check, Curve, Estimate
 
 Mark = Literal["exact", "lower", "upper", "interval", "estimated"]
@@ -57,6 +56,12 @@ class Quantity:
         return self.estimate.id
 
     @property
+    def ends(self) -> list[float]:
+        """Its value and the ends of its interval."""
+        estimate = self.estimate
+        return [e for e in (estimate.low, estimate.value, estimate.high) if e is not None]
+
+    @property
     def unit(self) -> str:
         """The unit to print after the number, or nothing."""
         if "∞" in self.text:
@@ -75,8 +80,8 @@ class Printer:
         """Return an estimate as people read it."""
         ends = _ends(estimate)
         text, interval = self._texts(estimate, ends)
-        title = shown(name_of(estimate.id))
-        return Quantity(estimate, title, text, interval, mark_of(estimate), words_of(estimate))
+        title, mark = shown(estimate.title), mark_of(estimate)
+        return Quantity(estimate, title, text, interval, mark, words_of(estimate))
 
     def quantities(self, estimates: Iterable[Estimate]) -> tuple[Quantity, ...]:
         """Return several."""
@@ -88,7 +93,7 @@ class Printer:
         claimed = self._result.mechanism.epsilon
         if claimed is None:
             return ""
-        ends = [end for e in self._result.estimates if _is_epsilon(e) for end in _ends(e).values()]
+        ends = [end for e in self._result.estimates if is_epsilon(e) for end in _ends(e).values()]
         return number(claimed, "nearest", digits_apart(ends, [claimed]))
 
     def observed_and_limit(self, check: Check) -> tuple[str, str]:
@@ -133,22 +138,14 @@ class Printer:
         """Return the limits that a reader will hold the number against."""
         references = self.limits(estimate.id)
         claimed = self._result.mechanism.epsilon
-        if claimed is not None and _is_epsilon(estimate):
+        if claimed is not None and is_epsilon(estimate):
             references.append(claimed)
         return references
 
 
-def is_epsilon(identifier: str) -> bool:
-    """Return whether a number of that id lies on the axis of ε: it bounds or estimates it."""
-    parts = identifier.split(".")
-    return parts[0] != "power" and any(
-        part == "epsilon" or part.startswith("epsilon_") or part.endswith("_epsilon")
-        for part in parts
-    )
-
-
-def _is_epsilon(estimate: Estimate) -> bool:
-    return estimate.unit == "nats" and is_epsilon(estimate.id)
+def is_epsilon(estimate: Estimate) -> bool:
+    """Return whether a number lies on the axis of ε: it bounds or estimates it."""
+    return estimate.axis == "epsilon" and estimate.unit == "nats"
 
 
 def mark_of(part: Estimate | Curve) -> Mark:
@@ -177,7 +174,7 @@ def _ends(estimate: Estimate) -> dict[str, tuple[float, Direction]]:
         return {"low": (value, "down")}
     if estimate.side == "upper" and high in (None, value):
         return {"high": (value, "up")}
-    towards: Direction = "up" if estimate.id.startswith("power.") else "nearest"
+    towards: Direction = "up" if estimate.section == "power" else "nearest"
     ends: dict[str, tuple[float, Direction]] = {"value": (value, towards)}
     if low is not None:
         ends["low"] = (low, "down")

@@ -246,7 +246,7 @@ def build_result(
     ]
     curves = [] if epsilon is None else _rdp(epsilon)
     curves += [_exceedance()] if features else []
-    return AuditResult(
+    made = AuditResult(
         ldpaudit_version="0.1.0",
         verdict=verdict,
         sentence=_sentence(verdict, epsilon, bound),
@@ -279,6 +279,17 @@ def build_result(
             policy_sha256="ab12" * 16,
         ),
     )
+    return as_stored_earlier(made)
+
+
+def as_stored_earlier(result: AuditResult) -> AuditResult:
+    """Return a result that was stored under schema 1.0, whose numbers had ids only."""
+    stored = result.model_dump() | {"schema_version": "1.0"}
+    for part in ("estimates", "curves", "histograms"):
+        for number in stored[part]:
+            for added in ("title", "section", "axis", "score"):
+                number.pop(added, None)
+    return AuditResult.model_validate(stored)
 
 
 def _mechanism(epsilon: float | None, k: int) -> MechanismInfo:

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -15,12 +16,13 @@ from ldpaudit.estimators.label_inference.advantage import randomized_response_ad
 from ldpaudit.estimators.label_inference.bag_posterior import bag_posterior, log_odds_shift
 from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.release import FloatArray
-from ldpaudit.result import Curve, Estimate
+from ldpaudit.result import Curve, Estimate, Score, Unit
 
 _REFERENCE: Final = "Busa-Fekete et al. (2024)"
 _SHIFTS: Final = tuple(float(s) for s in np.round(np.arange(0, 6.01, 0.25), 2))
 _RIGHT: Final = "labels guessed right, as a share of each bag, averaged over held-out bags"
 _INDEPENDENT_LABELS: Final = "labels of a bag are independent given the features"
+_MEASURES: Final = {"accuracy": "accuracy", "advantage": "additive advantage"}
 _LARGEST: Final = 40.0
 _BAGS: Final = "bags were formed and released independently of each other"
 
@@ -48,26 +50,43 @@ def _bound(values: Sequence[FloatArray], alpha: float, low: float, side: str) ->
 
 
 def _accuracy(run: BagRun, confidence: float) -> Estimate:
-    return _interval(f"aggregates.{run.name}.accuracy", run.right, 0.0, confidence, _RIGHT)
+    return _estimate(run, "accuracy", run.right, 0.0, confidence, _RIGHT)
 
 
 def _advantage(run: BagRun, confidence: float) -> Estimate:
     words = f"{_RIGHT}, less those that the features alone give"
-    return _interval(f"aggregates.{run.name}.advantage", run.gained, -1.0, confidence, words)
+    return _estimate(run, "advantage", run.gained, -1.0, confidence, words)
 
 
-def _interval(
-    identifier: str, values: Sequence[FloatArray], low: float, confidence: float, method: str
+def _estimate(
+    run: BagRun,
+    measure: str,
+    values: Sequence[FloatArray],
+    low: float,
+    confidence: float,
+    method: str,
 ) -> Estimate:
     tail = (1 - confidence) / 2
-    return Estimate(
-        id=identifier,
-        kind="certified",
-        value=float(np.concatenate(list(values)).mean()),
-        low=_bound(values, tail, low, "lower"),
-        high=_bound(values, tail, low, "upper"),
-        side="two-sided",
-        level=confidence,
+    ends = _bound(values, tail, low, "lower"), _bound(values, tail, low, "upper")
+    return _scored(run, measure, values, ends, confidence, method)
+
+
+def _scored(
+    run: BagRun,
+    measure: str,
+    values: Sequence[FloatArray],
+    ends: tuple[float, float],
+    level: float,
+    method: str,
+) -> Estimate:
+    score = Score(subject=run.name, measure=measure, row=run.title, column=_MEASURES[measure])
+    return Estimate.interval(
+        f"aggregates.{run.name}.{measure}",
+        score.title,
+        float(np.concatenate(list(values)).mean()),
+        ends,
+        level,
+        score=score,
         unit="proportion",
         n=sum(len(part) for part in values),
         method=method,
@@ -83,21 +102,14 @@ def _best_lower(attacks: Sequence[BagRun], alpha: float) -> float:
 def _best(attacks: Sequence[BagRun], confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
     best = max(attacks, key=lambda run: float(np.concatenate(run.gained).mean()))
-    return Estimate(
-        id="aggregates.best.advantage",
-        kind="certified",
-        value=float(np.concatenate(best.gained).mean()),
-        low=_best_lower(attacks, tail),
-        high=max(_bound(run.gained, tail, -1.0, "upper") for run in attacks),
-        side="two-sided",
-        level=confidence,
-        unit="proportion",
-        n=sum(len(part) for part in best.gained),
-        method=f"the stronger of {len(attacks)} attacks, here {best.name}; the lower end's error "
-        f"probability is divided by {len(attacks)}",
-        assumptions=(_BAGS,),
-        reference=_REFERENCE,
+    high = max(_bound(run.gained, tail, -1.0, "upper") for run in attacks)
+    method = (
+        f"the stronger of {len(attacks)} attacks, here {best.name}; the lower end's error "
+        f"probability is divided by {len(attacks)}"
     )
+    strongest = replace(best, name="best", title="Strongest attack on bags")
+    ends = _best_lower(attacks, tail), high
+    return _scored(strongest, "advantage", best.gained, ends, confidence, method)
 
 
 def expectation_findings(
@@ -122,17 +134,26 @@ def expectation_findings(
     told = float(np.maximum(posterior, 1 - posterior).mean())
     untold = float(np.maximum(priors, 1 - priors).mean())
     given = (_INDEPENDENT_LABELS, f"P(label | features) is that of {source}", "the claim holds")
+    words = "the larger posterior, averaged over rows"
     make = partial(_estimated, len(priors), given)
     estimates = [
-        make("expected_accuracy", told, "proportion", "the larger posterior, averaged over rows"),
+        make(
+            "expected_accuracy",
+            "Accuracy that the bags’ posterior expects",
+            told,
+            "proportion",
+            words,
+        ),
         make(
             "additive_advantage",
+            "Additive advantage that the bags’ posterior expects",
             told - untold,
             "proportion",
             "the larger posterior less the larger prior, averaged over rows",
         ),
         make(
             "equivalent_epsilon",
+            "Randomized response with the same additive advantage",
             equivalent_epsilon(priors, told - untold),
             "nats",
             "the ε of randomized response that has this additive advantage at the same priors",
@@ -144,12 +165,19 @@ def expectation_findings(
 
 
 def _estimated(
-    n: int, given: tuple[str, ...], name: str, value: float, unit: Any, method: str
+    n: int,
+    given: tuple[str, ...],
+    name: str,
+    title: str,
+    value: float,
+    unit: Unit,
+    method: str,
 ) -> Estimate:
-    return Estimate(
-        id=f"aggregates.{name}",
-        kind="estimated",
-        value=value,
+    return Estimate.estimated(
+        f"aggregates.{name}",
+        title,
+        value,
+        axis="epsilon" if unit == "nats" else None,
         unit=unit,
         n=n,
         method=method,
@@ -191,14 +219,12 @@ def _certainty(
     sizes = np.bincount(bags.members)
     pure = int(((bags.released == 0) | (bags.released == sizes)).sum())
     low, high = clopper_pearson(pure, len(sizes), 1 - context.plan.confidence)
-    yield Estimate(
-        id="aggregates.certain_share",
-        kind="certified",
-        value=pure / len(sizes),
-        low=float(low),
-        high=float(high),
-        side="two-sided",
-        level=context.plan.confidence,
+    yield Estimate.interval(
+        "aggregates.certain_share",
+        "Share of people whose label the release states",
+        pure / len(sizes),
+        (float(low), float(high)),
+        context.plan.confidence,
         unit="proportion",
         n=len(sizes),
         count=pure,
@@ -209,9 +235,10 @@ def _certainty(
     )
     logs = np.stack([np.log(np.clip(p, 1e-300, 1)) for p in (priors, 1 - priors)])
     alike = [np.exp(np.bincount(bags.members, weights=part)).mean() for part in logs]
-    words = "∏p + ∏(1 − p), averaged over bags"
+    title, words = "The same, as expected from the features", "∏p + ∏(1 − p), averaged over bags"
+    share = float(sum(alike))
     yield _estimated(
-        len(priors), given, "expected_certain_share", float(sum(alike)), "proportion", words
+        len(priors), given, "expected_certain_share", title, share, "proportion", words
     )
 
 
@@ -219,6 +246,8 @@ def _multiplicative(shift: FloatArray, given: tuple[str, ...]) -> Curve:
     share = tuple(float((shift >= tau).mean()) for tau in _SHIFTS)
     return Curve(
         id="aggregates.multiplicative",
+        title="Share of people whose log-odds shift by τ or more",
+        axis="share of people",
         kind="estimated",
         x=_SHIFTS,
         value=share,

@@ -73,38 +73,32 @@ def noise_estimates(context: AuditContext, claim: BagSums) -> Iterator[Estimate]
         return
     confidence, residuals = context.plan.confidence, residuals_of(context)
     mixed = unclipped_residuals(context)
-    lower = bag_bound(mixed, 1 - confidence)
     cells = [int((side * mixed <= _ROUNDING - 1).sum()) for side in (1, -1)]
     cell = smallest_positive(cells)
-    common = {"kind": "certified", "level": confidence, "smallest_cell": cell}
-    yield Estimate.model_validate(
-        common
-        | {
-            "n": len(mixed),
-            "assumptions": (_CLIPPED,),
-            "id": "aggregates.epsilon_lower",
-            "value": lower,
-            "low": lower,
-            "side": "lower",
-            "unit": "nats",
-            "method": "how much likelier noise of at most 0 is than of at most −1, and the same "
-            "upwards, in bags with labels of both classes; Clopper–Pearson, corrected for both",
-            "reference": "Hoeffding (1956), Theorem 4",
-        }
+    yield Estimate.lower_bound(
+        "aggregates.epsilon_lower",
+        "Noise of the released sums",
+        bag_bound(mixed, 1 - confidence),
+        confidence,
+        axis="epsilon",
+        unit="nats",
+        n=len(mixed),
+        smallest_cell=cell,
+        method="how much likelier noise of at most 0 is than of at most −1, and the same "
+        "upwards, in bags with labels of both classes; Clopper–Pearson, corrected for both",
+        assumptions=(_CLIPPED,),
+        reference="Hoeffding (1956), Theorem 4",
     )
-    p_value = max(_noise_p_value(residuals, claim), 1e-12)
-    yield Estimate.model_validate(
-        common
-        | {
-            "n": len(residuals),
-            "assumptions": (_SAME_NOISE,),
-            "id": "aggregates.noise_consistency",
-            "value": p_value,
-            "high": p_value,
-            "side": "upper",
-            "method": "p-value: largest distance of the noise's distribution function from the "
-            "declared one (Kolmogorov–Smirnov; for whole numbers conservative)",
-        }
+    yield Estimate.upper_bound(
+        "aggregates.noise_consistency",
+        "Noise of the sums against the declaration (p-value)",
+        max(_noise_p_value(residuals, claim), 1e-12),
+        confidence,
+        n=len(residuals),
+        smallest_cell=cell,
+        method="p-value: largest distance of the noise's distribution function from the "
+        "declared one (Kolmogorov–Smirnov; for whole numbers conservative)",
+        assumptions=(_SAME_NOISE,),
     )
 
 

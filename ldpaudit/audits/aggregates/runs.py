@@ -12,8 +12,15 @@ from ldpaudit.estimators.label_inference.bag_posterior import bag_posterior
 from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.release import Bags, BoolArray, FloatArray
 
-REFERENCES: Final = ("prior", "features-only")
-ATTACKS: Final = ("bag", "posterior")
+REFERENCES: Final[Mapping[str, str]] = {
+    "prior": "Majority guess",
+    "features-only": "Features only, no release",
+}
+ATTACKS: Final[Mapping[str, str]] = {
+    "bag": "The bag’s released share",
+    "posterior": "Features and the bag’s released share",
+}
+"""What guesses with the release, with the title of each."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +29,7 @@ class BagRun:
 
     Attributes
     ----------
-    name : str
+    name, title : str
     right : tuple of float64 arrays
         For each of two held-out halves the share of labels guessed right in each bag.
     gained : tuple of float64 arrays
@@ -30,6 +37,7 @@ class BagRun:
     """
 
     name: str
+    title: str
     right: tuple[FloatArray, ...]
     gained: tuple[FloatArray, ...]
 
@@ -69,6 +77,7 @@ def _run(name: str, right: Mapping[str, FloatArray], half: FloatArray) -> BagRun
     gained = right[name] - right["features-only"]
     return BagRun(
         name,
+        {**REFERENCES, **ATTACKS}[name],
         tuple(right[name][half == side] for side in (0, 1)),
         tuple(gained[half == side] for side in (0, 1)),
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ldpaudit.audits.claimed_channel import why_unscored
 from ldpaudit.audits.instance_loss.certificates import Certificates, certificates
-from ldpaudit.audits.instance_loss.estimates import LossReport, loss_report
+from ldpaudit.audits.instance_loss.estimates import EXCEEDANCE, MEAN, LossReport, loss_report
 from ldpaudit.audits.instance_loss.labels import LossLabels, loss_labels
 from ldpaudit.audits.instance_loss.queries import Neighborhoods, neighborhoods
 from ldpaudit.audits.interface import AuditContext
@@ -71,12 +71,16 @@ def _in_learned_metric(context: AuditContext, labels: LossLabels, budget: ErrorB
     context = replace(context, plan=replace(context.plan, metric="learned"))
     asked = neighborhoods(context, labels, budget.count)
     report = loss_report(labels, asked, budget, _assumptions(labels, asked))
-    mean = next(e for e in report.estimates if e.id == "instance_loss.mean")
-    curve = next(c for c in report.curves if c.id == "instance_loss.exceedance")
+    mean = next(e for e in report.estimates if e.id == MEAN)
+    curve = next(c for c in report.curves if c.id == EXCEEDANCE)
     return Finding(
-        estimates=(mean.model_copy(update={"id": "instance_loss.mean_learned"}),),
-        curves=(curve.model_copy(update={"id": "instance_loss.exceedance_learned"}),),
+        estimates=(mean.model_copy(update=_learned(MEAN, "Mean loss E[ν],")),),
+        curves=(curve.model_copy(update=_learned(EXCEEDANCE, "J(τ)")),),
     )
+
+
+def _learned(identifier: str, title: str) -> dict[str, str]:
+    return {"id": f"{identifier}_learned", "title": f"{title} by neighbours in a learned metric"}
 
 
 def _assumptions(labels: LossLabels, asked: Neighborhoods) -> tuple[str, ...]:
@@ -92,44 +96,46 @@ def _assumptions(labels: LossLabels, asked: Neighborhoods) -> tuple[str, ...]:
 def _notes(
     labels: LossLabels, asked: Neighborhoods, report: LossReport, certified: Certificates
 ) -> Iterator[Note]:
-    yield _note(
+    yield Note.info(
+        AUDIT_ID,
         f"{len(asked.queries)} people were asked for their loss, with about {asked.k} neighbours "
-        f"each among {asked.index_rows} other people; {asked.method}."
+        f"each among {asked.index_rows} other people; {asked.method}.",
     )
     if not asked.features:
-        yield _note("No feature tells two rows apart: only the released label's part was audited.")
+        yield Note.info(
+            AUDIT_ID, "No feature tells two rows apart: only the released label's part was audited."
+        )
     else:
-        yield _note(
+        yield Note.info(
+            AUDIT_ID,
             "Where label probabilities change faster than the neighbourhoods can follow, the "
-            "estimate is drawn towards the average person: the true loss of some is then larger."
+            "estimate is drawn towards the average person: the true loss of some is then larger.",
         )
     yield from _channel_notes(labels)
     if report.unlimited:
-        yield _note(
-            "Some released labels prove the true label, so their loss has no limit.", warning=True
-        )
+        text = "Some released labels prove the true label, so their loss has no limit."
+        yield Note.warning(AUDIT_ID, text)
     if certified.missing:
-        yield _note(certified.missing)
+        yield Note.info(AUDIT_ID, certified.missing)
     if certified.lower > report.mean:
-        yield _note(
+        yield Note.info(
+            AUDIT_ID,
             "The certified bound on E[ν] lies above the neighbours' estimate: neighbourhoods are "
             "too coarse in this metric, so J(τ) is estimated too low as well. The estimate in the "
-            "learned metric follows the labels more closely."
+            "learned metric follows the labels more closely.",
         )
 
 
 def _channel_notes(labels: LossLabels) -> Iterator[Note]:
     if labels.source == "measured":
-        yield _note(
+        yield Note.info(
+            AUDIT_ID,
             "The channel was measured from true against released labels, because none is declared "
-            "or the counts contradict the declared one."
+            "or the counts contradict the declared one.",
         )
     if labels.source == "none":
-        yield _note(
+        yield Note.info(
+            AUDIT_ID,
             "The mechanism uses the features, so the estimates are of the features' part alone: "
-            "what the features say about the label, the released label unseen."
+            "what the features say about the label, the released label unseen.",
         )
-
-
-def _note(text: str, *, warning: bool = False) -> Note:
-    return Note(audit=AUDIT_ID, text=text, level="warning" if warning else "info")

@@ -35,6 +35,7 @@ _WORDS = {
     "cells": "cells of a model's score crossed with the released label, learnt on other rows",
     "donsker-varadhan": "a model's log-odds, fitted on other rows and cut at bounds fixed there",
 }
+_TITLES = {"cells": "by score cells", "donsker-varadhan": "Donsker–Varadhan form"}
 
 
 @dataclass(frozen=True)
@@ -63,22 +64,23 @@ def _certified(context: AuditContext, labels: LossLabels) -> Certificates:
     context.progress.step("bounding the mean privacy loss")
     rng = context.rng("instance-loss", "certificate")
     bounds = certified_mean_loss(_held_out(context, labels), rng=rng)
-    best, alpha = strongest(bounds), 1 - context.plan.confidence
-    level = context.plan.confidence
+    best, level = strongest(bounds), context.plan.confidence
     chosen = f"by {_WORDS[best]}; chosen between two forms on rows that the bound does not use"
-    estimates = [_estimate(MEAN_LOWER, bounds[best], alpha, level, chosen)]
+    title = "Mean loss E[ν], the stronger bound"
+    estimates = [_estimate(MEAN_LOWER, title, bounds[best], level, chosen)]
     for name, bound in bounds.items():
         words = f"by {_WORDS[name]}; at its own level"
-        estimates.append(_estimate(f"{MEAN_LOWER}.{name}", bound, alpha, level, words))
+        identifier, title = f"{MEAN_LOWER}.{name}", f"Mean loss E[ν], {_TITLES[name]}"
+        estimates.append(_estimate(identifier, title, bound, level, words))
     estimates.append(_centre(bounds[best]))
     return Certificates(tuple(estimates), {MEAN_LOWER: bounds[best].at})
 
 
 def _centre(bound: MeanLossBound) -> Estimate:
-    return Estimate(
-        id="instance_loss.mean_by_model",
-        kind="estimated",
-        value=bound.centre,
+    return Estimate.estimated(
+        "instance_loss.mean_by_model",
+        "Mean loss E[ν], by a model",
+        bound.centre,
         unit="nats",
         n=len(bound.values),
         method="the certified bound without its margin for chance",
@@ -106,16 +108,13 @@ def _occurring(posterior: FloatArray, rows: IndexArray, labels: LossLabels) -> F
 
 
 def _estimate(
-    identifier: str, bound: MeanLossBound, alpha: float, level: float, method: str
+    identifier: str, title: str, bound: MeanLossBound, level: float, method: str
 ) -> Estimate:
-    value = bound.at(alpha)
-    return Estimate(
-        id=identifier,
-        kind="certified",
-        value=value,
-        low=value,
-        side="lower",
-        level=level,
+    return Estimate.lower_bound(
+        identifier,
+        title,
+        bound.at(1 - level),
+        level,
         unit="nats",
         n=len(bound.values),
         method=f"a lower bound on the mean of one bounded variable per held-out row, {method}",
@@ -147,14 +146,12 @@ def _claimed(context: AuditContext, labels: LossLabels) -> Certificates:
         _implied_shares(labels, fitting),
         rng=context.rng("instance-loss", "certificate"),
     )
-    value = bound.at(1 - context.plan.confidence)
-    estimate = Estimate(
-        id=CLAIMED,
+    estimate = Estimate.lower_bound(
+        CLAIMED,
+        "Mean loss E[ν], a bound if the claim holds",
+        bound.at(1 - context.plan.confidence),
+        context.plan.confidence,
         kind="estimated",
-        value=value,
-        low=value,
-        side="lower",
-        level=context.plan.confidence,
         unit="nats",
         n=len(bound.values),
         method="a lower bound on the mean of one bounded variable per held-out row, true labels "

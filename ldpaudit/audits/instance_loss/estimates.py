@@ -21,6 +21,7 @@ from ldpaudit.estimators.loss.posterior_intervals import PosteriorBox
 from ldpaudit.release import FloatArray
 from ldpaudit.result import SMALLEST_CELL, Curve, Estimate, Histogram
 
+MEAN, EXCEEDANCE = "instance_loss.mean", "instance_loss.exceedance"
 _REFERENCE = "Busa-Fekete et al. (2023), Theorem 6.6, with exact binomial intervals"
 _QUANTILES = (50, 90, 99)
 _MOST_PRIORS = 10
@@ -68,9 +69,15 @@ def loss_report(
             *writer.priors(),
         ),
         (
-            writer.curve("instance_loss.exceedance", averaged, "averaged over the labels"),
+            writer.curve(
+                EXCEEDANCE,
+                "J(τ): share of people who lose τ nats or more",
+                averaged,
+                "averaged over the labels",
+            ),
             writer.curve(
                 "instance_loss.exceedance_unaveraged",
+                "Share of people whose own released row loses τ or more",
                 _unaveraged(labels, asked, box, budget),
                 "of the label that each row has",
             ),
@@ -125,39 +132,42 @@ class _Writer:
             f"{self.asked.method}"
         )
 
-    def _estimated(self, identifier: str, value: float, method: str, **more: Any) -> Estimate:
-        fields = {
-            "id": identifier,
-            "kind": "estimated",
-            "value": value,
-            "unit": "nats",
-            "n": len(self.asked.queries),
-            "method": method,
-            "assumptions": self.assumptions,
-            "reference": _REFERENCE,
-        }
-        return Estimate.model_validate(fields | more)
+    def _estimated(
+        self, name: str, title: str, value: float, method: str, *, counted: bool = True
+    ) -> Estimate:
+        return Estimate.estimated(
+            f"instance_loss.{name}",
+            title,
+            value,
+            unit="nats",
+            n=len(self.asked.queries) if counted else None,
+            method=method,
+            assumptions=self.assumptions,
+            reference=_REFERENCE,
+        )
 
     def mean(self, losses: FloatArray) -> Estimate:
         """Return E[ν]."""
-        method = f"the mean over queries; {self._method}"
-        return self._estimated("instance_loss.mean", float(losses.mean()), method)
+        title, method = "Mean loss E[ν], by neighbours", f"the mean over queries; {self._method}"
+        return self._estimated("mean", title, float(losses.mean()), method)
 
     def parts(self, posterior: FloatArray) -> Iterator[Estimate]:
         """Return what features and released label would give away, each without the other."""
         prior, channel = self.labels.prior, self.labels.channel
         yield self._estimated(
-            "instance_loss.features_mean",
+            "features_mean",
+            "Mean loss through the features, by neighbours",
             features_mean(posterior, prior),
             f"the mean loss if the released label were hidden; {self._method}",
         )
         if channel is not None:
             yield self._estimated(
-                "instance_loss.label_mean",
+                "label_mean",
+                "Mean loss through the released label",
                 label_mean(prior, channel),
                 f"the mean loss if the features were hidden; {self.labels.source} channel, "
                 "observed label shares",
-                n=None,
+                counted=False,
             )
 
     def quantiles(self, losses: FloatArray) -> Iterator[Estimate]:
@@ -167,7 +177,8 @@ class _Writer:
                 # The order statistic below: interpolation fails between infinite losses.
                 value = np.quantile(losses, percent / 100, method="lower")
                 yield self._estimated(
-                    f"instance_loss.quantile-{percent}",
+                    f"quantile-{percent}",
+                    f"Loss, percentile {percent}",
                     float(value),
                     f"{percent} % of queries lose less; {self._method}",
                 )
@@ -178,27 +189,31 @@ class _Writer:
         shares = self.labels.prior
         if len(shares) > _MOST_PRIORS or min(shares) * n < SMALLEST_CELL:
             return
+        words = "share of rows" if truth is not None else "released shares through the channel"
         for y, share in enumerate(shares):
-            yield self._estimated(
-                f"instance_loss.prior.class-{int(self.labels.classes[y]) + 1}",
+            name = int(self.labels.classes[y]) + 1
+            low, high = float(self.labels.prior_low[y]), float(self.labels.prior_high[y])
+            yield Estimate.interval(
+                f"instance_loss.prior.class-{name}",
+                f"Share of class {name}",
                 float(share),
-                "share of rows" if truth is not None else "released shares through the channel",
+                (min(low, float(share)), max(high, float(share))),
+                1 - self.budget.prior,
+                kind="estimated",
                 unit="proportion",
                 n=n,
-                low=min(float(self.labels.prior_low[y]), float(share)),
-                high=max(float(self.labels.prior_high[y]), float(share)),
-                side="two-sided",
-                level=1 - self.budget.prior,
+                method=words,
                 assumptions=self.assumptions[-1:] if truth is not None else self.assumptions,
-                reference=None,
             )
 
-    def curve(self, identifier: str, found: Exceedance, what: str) -> Curve:
+    def curve(self, identifier: str, title: str, found: Exceedance, what: str) -> Curve:
         """Return J(τ) on its grid."""
         bounded = found.low is not None
         return Curve(
             id=identifier,
+            title=title,
             kind="estimated",
+            axis="share of people",
             x=tuple(found.grid.tolist()),
             value=tuple(found.value.tolist()),
             low=tuple(found.low.tolist()) if found.low is not None else None,
@@ -225,6 +240,7 @@ class _Writer:
             edges, counts = [*edges, np.inf], [*counts, len(losses) - len(finite)]
         return Histogram(
             id="instance_loss.histogram",
+            title="Instance-based loss of the people in the release",
             kind="estimated",
             edges=tuple(edges),
             counts=tuple(counts),

@@ -39,6 +39,7 @@ def confidence_curve(run: AttackRun, confidence: float, attacks: int = 1) -> Cur
     last = points[-1][0]
     return Curve(
         id="attack.best.accuracy_by_confidence",
+        title="Accuracy among the most confident guesses",
         kind="certified",
         x=tuple(rows / last for rows, *_ in points),
         value=tuple(value for _, value, _, _ in points),

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ldpaudit.attacks.scoring.measures import (
     ACCURACY,
@@ -16,7 +15,7 @@ from ldpaudit.attacks.scoring.measures import (
     upper_bound,
 )
 from ldpaudit.audits.label_inference.runs import AttackRun
-from ldpaudit.result import Estimate
+from ldpaudit.result import Estimate, Score
 
 _REFERENCE = "Busa-Fekete et al. (2024); Wu et al. (2023)"
 GIVEN = (
@@ -25,9 +24,17 @@ GIVEN = (
 )
 
 
-def redacted(**fields: Any) -> Estimate:
-    """Build an estimate of which ``smallest_cell`` names the smallest count behind it."""
-    return Estimate.model_validate(fields)
+BEST, BEST_TITLE = "best", "Strongest attack"
+
+
+def score_id(score: Score) -> str:
+    """Return the id of an attack's score."""
+    return ".".join(filter(None, ("attack", score.subject, score.group, score.measure)))
+
+
+def attack_score(name: str, title: str, measure: Measure) -> Score:
+    """Return what an estimate of an attack's or reference's measure is a score of."""
+    return Score(subject=name, measure=measure.name, row=title, column=measure.title)
 
 
 def score_estimates(run: AttackRun, confidence: float) -> list[Estimate]:
@@ -47,10 +54,12 @@ def score_estimates(run: AttackRun, confidence: float) -> list[Estimate]:
 
 
 def _point(run: AttackRun, measure: Measure) -> Estimate:
-    return redacted(
-        id=f"attack.{run.name}.{measure.name}",
-        kind="estimated",
-        value=average(run.folds, measure.value),
+    score = attack_score(run.name, run.title, measure)
+    return Estimate.estimated(
+        score_id(score),
+        score.title,
+        average(run.folds, measure.value),
+        score=score,
         unit=measure.unit,
         n=sum(fold.n for fold in run.folds),
         smallest_cell=smallest_cell(run.folds, measure),
@@ -63,14 +72,14 @@ def _point(run: AttackRun, measure: Measure) -> Estimate:
 def _estimate(run: AttackRun, measure: Measure, confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
     counted = measure is ACCURACY
-    return redacted(
-        id=f"attack.{run.name}.{measure.name}",
-        kind="certified",
-        value=average(run.folds, measure.value),
-        low=lower_bound(run.folds, measure, tail),
-        high=upper_bound(run.folds, measure, tail),
-        side="two-sided",
-        level=confidence,
+    score = attack_score(run.name, run.title, measure)
+    return Estimate.interval(
+        score_id(score),
+        score.title,
+        average(run.folds, measure.value),
+        (lower_bound(run.folds, measure, tail), upper_bound(run.folds, measure, tail)),
+        confidence,
+        score=score,
         unit=measure.unit,
         n=sum(fold.n for fold in run.folds),
         count=sum(fold.correct for fold in run.folds) if counted else None,
@@ -81,10 +90,13 @@ def _estimate(run: AttackRun, measure: Measure, confidence: float) -> Estimate:
 
 
 def _in_sample(run: AttackRun) -> Estimate:
-    return Estimate(
-        id=f"attack.{run.name}.in_sample.accuracy",
-        kind="estimated",
-        value=run.fitted_correct / run.fitted_n,
+    measure, column = "in_sample.accuracy", "Accuracy in sample"
+    score = Score(subject=run.name, measure=measure, row=run.title, column=column)
+    return Estimate.estimated(
+        score_id(score),
+        score.title,
+        run.fitted_correct / run.fitted_n,
+        score=score,
         unit="proportion",
         n=run.fitted_n,
         count=run.fitted_correct,
@@ -153,14 +165,14 @@ def _best(
     best = strongest(attacks, measure)
     assert best is not None
     cells = [smallest_cell(run.folds, measure) for run in attacks]
-    return redacted(
-        id=f"attack.best.{measure.name}",
-        kind="certified",
-        value=average(best.folds, measure.value),
-        low=lower(tail),
-        high=max(upper_bound(run.folds, measure, tail) for run in attacks),
-        side="two-sided",
-        level=confidence,
+    score = attack_score(BEST, BEST_TITLE, measure)
+    return Estimate.interval(
+        score_id(score),
+        score.title,
+        average(best.folds, measure.value),
+        (lower(tail), max(upper_bound(run.folds, measure, tail) for run in attacks)),
+        confidence,
+        score=score,
         unit=measure.unit,
         n=sum(fold.n for fold in best.folds),
         smallest_cell=min((cell for cell in cells if cell is not None), default=None),

@@ -3,19 +3,25 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from ldpaudit.attacks.scoring.fold import Counts
-from ldpaudit.attacks.scoring.measures import gain_lower, is_decided
+from ldpaudit.attacks.scoring.measures import (
+    ACCURACY,
+    ADVANTAGE,
+    Measure,
+    gain_lower,
+    is_decided,
+)
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.label_inference.estimates import GIVEN, redacted
+from ldpaudit.audits.label_inference.estimates import BEST, BEST_TITLE, GIVEN, score_id
 from ldpaudit.audits.label_inference.references import AUDIT_ID
 from ldpaudit.audits.label_inference.runs import AttackRun
 from ldpaudit.datasets.beside.slices import Slices
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
-from ldpaudit.result import SMALLEST_CELL, Estimate, Note
+from ldpaudit.result import SMALLEST_CELL, Details, Estimate, Note, Score
 
 MOST_CLASSES = 20
 """With more classes none is shown by itself."""
@@ -26,6 +32,7 @@ class _Group:
     """One group of rows: for each fold its rows, right guesses, gained and lost ones."""
 
     key: str
+    title: str
     words: str
     folds: tuple[tuple[int, int, int, int], ...]
 
@@ -55,7 +62,8 @@ def class_estimates(
     groups = []
     for y in range(k):
         counts = [(int(fold.class_rows[y]), int(fold.class_correct[y]), 0, 0) for fold in run.folds]
-        groups.append(_Group(f"class-{y + 1}", f"people of class {y + 1}", tuple(counts)))
+        title, words = f"class {y + 1}", f"people of class {y + 1}"
+        groups.append(_Group(f"class-{y + 1}", title, words, tuple(counts)))
     return _accuracies(run, groups, context.plan.confidence, attacks), []
 
 
@@ -84,6 +92,7 @@ def _groups(run: AttackRun, slices: Sequence[Slices], place: int) -> list[_Group
     return [
         _Group(
             f"slice-{place + 1}-{i + 1}",
+            f"column {place + 1}, slice {i + 1}",
             f"rows of slice {i + 1}",
             tuple((int(t[i, 0]), int(t[i, 1]), int(t[i, 2]), int(t[i, 3])) for t in tables),
         )
@@ -103,16 +112,15 @@ def _accuracies(
     tail = _tail(groups, confidence, attacks)
     hidden = _hidden(groups)
     return [
-        redacted(
-            id=f"attack.best.{group.key}.accuracy",
-            kind="certified",
-            value=sum(fold[1] for fold in group.folds) / group.rows,
-            low=_average(group, lambda n, right, *_: trials_lower(right, n, tail)),
-            high=_average(group, lambda n, right, *_: trials_upper(right, n, tail)),
-            side="two-sided",
-            level=confidence,
-            unit="proportion",
-            n=group.rows,
+        _estimate(
+            group,
+            ACCURACY,
+            sum(fold[1] for fold in group.folds) / group.rows,
+            (
+                _average(group, lambda n, right, *_: trials_lower(right, n, tail)),
+                _average(group, lambda n, right, *_: trials_upper(right, n, tail)),
+            ),
+            confidence,
             count=sum(fold[1] for fold in group.folds),
             smallest_cell=1 if group.key in hidden else None,
             method=_method(run, group, len(groups), attacks),
@@ -134,21 +142,35 @@ def _advantages(
         if not group.rows:
             continue
         found.append(
-            redacted(
-                id=f"attack.best.{group.key}.advantage",
-                kind="certified",
-                value=(gained - lost) / group.rows,
-                low=_average(group, lambda n, _, g, b: lower(g, b, n, tail)),
-                high=_average(group, lambda n, _, g, b: -lower(b, g, n, tail)),
-                side="two-sided",
-                level=confidence,
-                unit="proportion",
-                n=group.rows,
+            _estimate(
+                group,
+                ADVANTAGE,
+                (gained - lost) / group.rows,
+                (
+                    _average(group, lambda n, _, g, b: lower(g, b, n, tail)),
+                    _average(group, lambda n, _, g, b: -lower(b, g, n, tail)),
+                ),
+                confidence,
                 smallest_cell=min((c for c in (gained, lost) if c > 0), default=None),
                 method=_method(run, group, len(groups), attacks),
             )
         )
     return found
+
+
+def _estimate(
+    group: _Group,
+    measure: Measure,
+    value: float,
+    ends: tuple[float, float],
+    level: float,
+    **details: Unpack[Details],
+) -> Estimate:
+    names = {"subject": BEST, "measure": measure.name, "column": measure.title}
+    score = Score(**names, row=group.title, group=group.key)
+    details |= {"score": score, "unit": "proportion", "n": group.rows}
+    title = f"{BEST_TITLE}, {score.title}"
+    return Estimate.interval(score_id(score), title, value, ends, level, **details)
 
 
 def _tail(groups: Sequence[_Group], confidence: float, attacks: int) -> float:

@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.interface import Attack, Knowledge
+from ldpaudit.attacks.interface import Attack, Knowledge, title_of
+from ldpaudit.attacks.scoring.measures import ACCURACY, ADVANTAGE, Measure
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.label_inference.budget import (
     Budget,
@@ -21,6 +22,7 @@ from ldpaudit.audits.label_inference.budget import (
     knowledge_of,
     without_learners_from_asked,
 )
+from ldpaudit.audits.label_inference.estimates import BEST, BEST_TITLE, attack_score, score_id
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.mechanisms.channel import Channel
@@ -48,6 +50,7 @@ class _Values:
     """One attack's unbiased values on two held-out folds, with their a-priori range."""
 
     name: str
+    title: str
     folds: tuple[FloatArray, ...]
     low: float
     high: float
@@ -79,17 +82,17 @@ def outsider_estimates(context: AuditContext, channel: Channel) -> OutsiderAttac
     """
     found, skipped, left_out = _run_all(context, channel)
     confidence = context.plan.confidence
-    estimates = [_accuracy(values, confidence) for values in found]
+    estimates = [_estimate(values, ACCURACY, confidence) for values in found]
     references = {v.name: v for v in found if v.name in _REFERENCES}
     baseline = next((references[name] for name in _REFERENCES if name in references), None)
     attacks = [values for values in found if values.name not in _REFERENCES]
     if baseline is not None:
         differences = [_difference(values, baseline) for values in attacks]
         same_rows = [d for d in differences if d is not None]
-        estimates += [_gain(difference, confidence) for difference in same_rows]
-        estimates += _best(same_rows, "advantage", confidence)
+        estimates += [_estimate(difference, ADVANTAGE, confidence) for difference in same_rows]
+        estimates += _best(same_rows, ADVANTAGE, confidence)
     candidates = [values for values in found if values.name != "prior"]
-    estimates += _best(candidates, "accuracy", confidence)
+    estimates += _best(candidates, ACCURACY, confidence)
     return OutsiderAttacks(estimates, skipped, left_out)
 
 
@@ -136,7 +139,7 @@ def _values(
             asked = np.sort(rng.choice(rows, size=attack.most_rows, replace=False))
         folds.append(unbiased_accuracy(attack, context.release.take(asked), channel))
     low, high = _range(channel)
-    return _Values(attacks[0].name, tuple(folds), low, high)
+    return _Values(attacks[0].name, title_of(attacks[0]), tuple(folds), low, high)
 
 
 def unbiased_accuracy(attack: Attack, release: Release, channel: Channel) -> FloatArray:
@@ -169,40 +172,37 @@ def _range(channel: Channel) -> tuple[float, float]:
     return float(low.min()), float(high.max())
 
 
-def _accuracy(values: _Values, confidence: float) -> Estimate:
-    return _estimate(values, f"attack.{values.name}.accuracy", confidence)
-
-
-def _gain(values: _Values, confidence: float) -> Estimate:
-    return _estimate(values, f"attack.{values.name}.advantage", confidence)
-
-
 def _difference(values: _Values, baseline: _Values) -> _Values | None:
     """Return the row-wise difference, None where the attack was asked about a sample of rows."""
     pairs = list(zip(values.folds, baseline.folds, strict=True))
     if any(len(ours) != len(theirs) for ours, theirs in pairs):
         return None
     reach = values.high - values.low
-    return _Values(values.name, tuple(a - b for a, b in pairs), -reach, reach)
+    return replace(values, folds=tuple(a - b for a, b in pairs), low=-reach, high=reach)
 
 
-def _estimate(values: _Values, identifier: str, confidence: float, attacks: int = 1) -> Estimate:
+def _estimate(values: _Values, measure: Measure, confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
-    mean = _average(values)
-    low = _bound(values, tail / attacks, lower=True)
-    high = _bound(values, tail, lower=False)
-    return Estimate(
-        id=identifier,
-        kind="estimated",
+    ends = _bound(values, tail, lower=True), _bound(values, tail, lower=False)
+    return _scored(values, measure, ends, confidence, _METHOD)
+
+
+def _scored(
+    values: _Values, measure: Measure, ends: tuple[float, float], confidence: float, method: str
+) -> Estimate:
+    score = attack_score(values.name, values.title, measure)
+    return Estimate.interval(
+        score_id(score),
+        score.title,
         # Unbiased values need not average to a proportion.
-        value=min(max(mean, low), high),
-        low=low,
-        high=high,
-        side="two-sided",
-        level=confidence,
+        min(max(_average(values), ends[0]), ends[1]),
+        ends,
+        confidence,
+        kind="estimated",
+        score=score,
         unit="proportion",
         n=sum(len(fold) for fold in values.folds),
-        method=_METHOD,
+        method=method,
         assumptions=(_ASSUMPTION,),
     )
 
@@ -220,13 +220,12 @@ def _bound(values: _Values, alpha: float, *, lower: bool) -> float:
     return float(min(max(average, -1.0), 1.0))
 
 
-def _best(found: list[_Values], measure: str, confidence: float) -> list[Estimate]:
+def _best(found: list[_Values], measure: Measure, confidence: float) -> list[Estimate]:
     if not found:
         return []
-    best = max(found, key=_average)
-    estimate = _estimate(best, f"attack.best.{measure}", confidence, len(found))
-    tail = (1 - confidence) / 2
+    best, tail = max(found, key=_average), (1 - confidence) / 2
     low = max(_bound(values, tail / len(found), lower=True) for values in found)
     high = max(_bound(values, tail, lower=False) for values in found)
     method = f"the strongest of {len(found)}, here {best.name}; {_METHOD}"
-    return [estimate.model_copy(update={"low": low, "high": high, "method": method})]
+    strongest = replace(best, name=BEST, title=BEST_TITLE)
+    return [_scored(strongest, measure, (low, high), confidence, method)]

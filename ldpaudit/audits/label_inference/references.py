@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from ldpaudit.attacks.scoring.measures import ACCURACY, ADVANTAGE
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.label_inference.estimates import redacted
+from ldpaudit.audits.label_inference.estimates import attack_score, score_id
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_upper
 from ldpaudit.estimators.label_inference.advantage import (
     accuracy_ceiling,
@@ -15,6 +16,8 @@ from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate, Note
 
 AUDIT_ID = "label-inference"
+_CEILING = "Ceiling of the claim"
+_UTILITY_BOUND = ("attack.utility_bound", "Bound on every attack’s accuracy")
 _MODEL = "P(label | features) is as the cross-fitted model has it"
 
 
@@ -43,10 +46,12 @@ def ceiling_estimates(
 
 
 def _advantage_ceiling(epsilon: float, k: int) -> Estimate:
-    return Estimate(
-        id="attack.ceiling.advantage",
-        kind="exact",
-        value=advantage_ceiling(epsilon, k),
+    score = attack_score("ceiling", _CEILING, ADVANTAGE)
+    return Estimate.exact(
+        score_id(score),
+        score.title,
+        advantage_ceiling(epsilon, k),
+        score=score,
         unit="proportion",
         method="½ tanh(ε/2), over all priors" if k == 2 else "tanh(ε/4), over all priors",
         reference="tight form of the bound of Wu et al. (2023)",
@@ -55,10 +60,12 @@ def _advantage_ceiling(epsilon: float, k: int) -> Estimate:
 
 def _accuracy_ceiling(epsilon: float, posterior: FloatArray) -> Estimate:
     ceiling = accuracy_ceiling(posterior.max(axis=1), epsilon)
-    return Estimate(
-        id="attack.ceiling.accuracy",
-        kind="estimated",
-        value=float(ceiling.mean()),
+    score = attack_score("ceiling", _CEILING, ACCURACY)
+    return Estimate.estimated(
+        score_id(score),
+        score.title,
+        float(ceiling.mean()),
+        score=score,
         unit="proportion",
         n=len(posterior),
         method="p e^ε/(1 + p(e^ε − 1)) with p the largest P(label | features), averaged over rows",
@@ -68,10 +75,12 @@ def _accuracy_ceiling(epsilon: float, posterior: FloatArray) -> Estimate:
 
 
 def _optimum(channel: Channel, posterior: FloatArray) -> Estimate:
-    return Estimate(
-        id="attack.optimum.accuracy",
-        kind="estimated",
-        value=float(channel.informed_accuracy(posterior).mean()),
+    score = attack_score("optimum", "Optimum against the claim", ACCURACY)
+    return Estimate.estimated(
+        score_id(score),
+        score.title,
+        float(channel.informed_accuracy(posterior).mean()),
+        score=score,
         unit="proportion",
         n=len(posterior),
         method="Σ_z max_y P(y | features) T[y, z], averaged over rows",
@@ -93,10 +102,9 @@ def utility_estimate(
         return [], []
     reference = "Busa-Fekete et al. (2023), Theorem 5.2"
     if not context.release.features.is_constant():
-        bound = Estimate(
-            id="attack.utility_bound",
-            kind="exact",
-            value=1.0,
+        bound = Estimate.exact(
+            *_UTILITY_BOUND,
+            1.0,
             unit="proportion",
             method="features are released as they are, so the claim alone bounds no attack",
             reference=reference,
@@ -117,16 +125,12 @@ def _constant_features(context: AuditContext, channel: Channel, reference: str) 
     counts = np.bincount(truth, minlength=k)
     # The largest of k frequencies: a bound for each at alpha/k.
     p_star = float(clopper_pearson_upper(counts, len(truth), alpha / k).max())
-    value = utility_bound(channel.rdp, p_star, k)
     cells = [int(c) for c in counts if c > 0]
     return [
-        redacted(
-            id="attack.utility_bound",
-            kind="certified",
-            value=value,
-            high=value,
-            side="upper",
-            level=context.plan.confidence,
+        Estimate.upper_bound(
+            *_UTILITY_BOUND,
+            utility_bound(channel.rdp, p_star, k),
+            context.plan.confidence,
             unit="proportion",
             n=len(truth),
             smallest_cell=min(cells),

@@ -11,6 +11,7 @@ from ldpaudit.attacks.interface import (
     SharedModel,
     as_seen_by,
     learns_from_asked,
+    title_of,
     without_truth,
 )
 from ldpaudit.attacks.models.truth import SHARED_KEY
@@ -42,7 +43,8 @@ class AttackRun:
 
     Attributes
     ----------
-    name : str
+    name, title : str
+        Its stable name, and what people call it.
     uses_release : bool
         Whether it is an attack rather than a reference.
     folds : tuple of FoldScore
@@ -55,6 +57,7 @@ class AttackRun:
     """
 
     name: str
+    title: str
     uses_release: bool
     folds: tuple[FoldScore, ...]
     fitted_correct: int
@@ -132,7 +135,8 @@ def _run(context: AuditContext, name: str, attacks: list[Attack], folds: list[_F
         right, rows = _fitted_score(attack, fold, rng)
         correct, n = correct + right, n + rows
     given_release = learns_from_asked(attacks[0])
-    return AttackRun(name, attacks[0].uses_release, tuple(scores), correct, n, given_release)
+    title, uses = title_of(attacks[0]), attacks[0].uses_release
+    return AttackRun(name, title, uses, tuple(scores), correct, n, given_release)
 
 
 def _held_out_score(

@@ -37,6 +37,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.result import Estimate, Finding, Note
 
 INSIDER, OUTSIDER = "mechanism.epsilon_lower", "release_only.epsilon_lower"
+_STRONGEST = "True labels, strongest bound"
 _GROUP_SOURCES = {
     "scores": "groups of rows that a model fitted on other rows is surest about",
     "anchors": "balls in feature space, chosen on other rows",
@@ -106,12 +107,12 @@ def _insider_estimates(context: AuditContext, evidence: BoundEvidence) -> Iterat
         f"'{evidence.design.primary}', chosen before the outcomes were seen, has {share:.0%} of "
         "the error probability, the others share the rest"
     )
-    yield _certified(INSIDER, report.best, words, context.plan.confidence, None)
+    yield _certified(INSIDER, _STRONGEST, report.best, words, context.plan.confidence, None)
     for method, bound in report.methods.items():
         reference = _REFERENCES[method]
-        identifier = f"{INSIDER}.{method}"
+        identifier, title = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
         words = f"{_METHODS[method]}; at its own level, not corrected for the other methods"
-        yield _certified(identifier, bound, words, context.plan.confidence, reference)
+        yield _certified(identifier, title, bound, words, context.plan.confidence, reference)
     yield _observed(label_counts(context))
 
 
@@ -127,7 +128,7 @@ def _report_estimate(context: AuditContext, counts: GuessCounts) -> Estimate:
         f"{counts.guesses} guesses of reports in pairs; labels and pairs do not look at the reports"
     )
     reference = "Steinke, Nasr & Jagielski (2023), Theorem 5.2"
-    return _certified(INSIDER, bound, words, context.plan.confidence, reference)
+    return _certified(INSIDER, _STRONGEST, bound, words, context.plan.confidence, reference)
 
 
 def _outsider_estimate(context: AuditContext, evidence: ReleaseOnlyEvidence) -> Estimate:
@@ -137,48 +138,51 @@ def _outsider_estimate(context: AuditContext, evidence: ReleaseOnlyEvidence) -> 
         f"{len(evidence.tests)} tests"
     )
     reference = "Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 4"
-    return _certified(OUTSIDER, bound, words, context.plan.confidence, reference)
+    title = "The release alone"
+    return _certified(OUTSIDER, title, bound, words, context.plan.confidence, reference)
 
 
 def _certified(
-    identifier: str, bound: EpsilonBound, method: str, confidence: float, reference: str | None
+    identifier: str,
+    title: str,
+    bound: EpsilonBound,
+    method: str,
+    confidence: float,
+    reference: str | None,
 ) -> Estimate:
-    # ``smallest_cell`` is read, and dropped, by the redaction.
-    fields: dict[str, Any] = {
-        "id": identifier,
-        "kind": "certified",
-        "value": bound.epsilon,
-        "low": bound.epsilon,
-        "side": "lower",
-        "level": confidence,
-        "unit": "nats",
-        "n": bound.n,
-        "method": method,
-        "assumptions": (FEATURE_BLIND, INDEPENDENT),
-        "reference": reference,
-        "smallest_cell": bound.smallest_cell,
-    }
-    return Estimate.model_validate(fields)
+    return Estimate.lower_bound(
+        identifier,
+        title,
+        bound.epsilon,
+        confidence,
+        axis="epsilon",
+        unit="nats",
+        n=bound.n,
+        smallest_cell=bound.smallest_cell,
+        method=method,
+        assumptions=(FEATURE_BLIND, INDEPENDENT),
+        reference=reference,
+    )
 
 
 def _observed(counts: npt.NDArray[np.int64]) -> Estimate:
     """Return the plug-in ε of the counts: half a row is added to every cell."""
     table = counts[counts.sum(axis=1) > 0] + 0.5
     logs = np.log(table / table.sum(axis=1, keepdims=True))
-    fields: dict[str, Any] = {
-        "id": "mechanism.epsilon_observed",
-        "kind": "estimated",
-        "value": float(np.max(logs.max(axis=0) - logs.min(axis=0))),
-        "unit": "nats",
-        "n": int(counts.sum()),
-        "method": "the largest log-ratio of observed frequencies, half a row added to every cell",
-        "assumptions": (
+    return Estimate.estimated(
+        "mechanism.epsilon_observed",
+        "Observed frequencies",
+        float(np.max(logs.max(axis=0) - logs.min(axis=0))),
+        axis="epsilon",
+        unit="nats",
+        n=int(counts.sum()),
+        smallest_cell=smallest_positive(counts),
+        method="the largest log-ratio of observed frequencies, half a row added to every cell",
+        assumptions=(
             FEATURE_BLIND,
             "enough rows in every cell: the largest of several noisy ratios is too large",
         ),
-        "smallest_cell": smallest_positive(counts),
-    }
-    return Estimate.model_validate(fields)
+    )
 
 
 def _agreement(context: AuditContext) -> tuple[list[Estimate], list[Note]]:
@@ -194,8 +198,9 @@ def _agreement(context: AuditContext) -> tuple[list[Estimate], list[Note]]:
             "the smallest level at which no mixture of the claimed channel's rows lies within the "
             "simultaneous Clopper–Pearson intervals of the released labels' frequencies"
         )
-        identifier = "mechanism.marginal_consistency"
-        estimates.append(_p_value(context, identifier, p_value, words, smallest_positive(released)))
+        title = "Released shares against the declaration (p-value)"
+        names, cell = ("mechanism.marginal_consistency", title), smallest_positive(released)
+        estimates.append(_p_value(context, names, p_value, words, cell))
     if context.release.truth is not None:
         estimates += _cell_agreement(context, channel, alpha)
     p_values = [e.value for e in estimates if e.side == "upper"]
@@ -214,54 +219,48 @@ def _cell_agreement(context: AuditContext, channel: Channel, alpha: float) -> It
     found = channel_consistency(counts, channel.matrix, alpha)
     cell = smallest_positive(counts)
     words = f"exact binomial tests of {found.cells} entries of the channel, Bonferroni"
-    yield _p_value(context, "mechanism.channel_consistency", found.p_value, words, cell)
-    yield Estimate(
-        id="mechanism.inconsistent_entries",
-        kind="certified",
-        value=found.inconsistent,
-        low=found.inconsistent,
-        side="lower",
-        level=context.plan.confidence,
+    title = "Counts against the declared channel (p-value)"
+    names = ("mechanism.channel_consistency", title)
+    yield _p_value(context, names, found.p_value, words, cell)
+    yield Estimate.lower_bound(
+        "mechanism.inconsistent_entries",
+        "Entries of the channel outside their intervals",
+        found.inconsistent,
+        context.plan.confidence,
         method=f"entries of the channel, of {found.cells}, outside their simultaneous intervals",
         assumptions=(INDEPENDENT,),
         reference="Clopper & Pearson (1934)",
     )
-    fields: dict[str, Any] = {
-        "id": "mechanism.channel_consistency.g-test",
-        "kind": "estimated",
-        "value": max(likelihood_ratio_p_value(counts, channel.matrix), SMALLEST_P_VALUE),
-        "n": int(counts.sum()),
-        "method": "p-value of the likelihood-ratio (G) test of all entries at once",
-        "assumptions": ("counts are large: the χ² distribution is an approximation",),
-        "reference": "Wilks (1938)",
-        "smallest_cell": cell,
-    }
-    yield Estimate.model_validate(fields)
+    yield Estimate.estimated(
+        "mechanism.channel_consistency.g-test",
+        "Counts against the declared channel, G test (p-value)",
+        max(likelihood_ratio_p_value(counts, channel.matrix), SMALLEST_P_VALUE),
+        n=int(counts.sum()),
+        smallest_cell=cell,
+        method="p-value of the likelihood-ratio (G) test of all entries at once",
+        assumptions=("counts are large: the χ² distribution is an approximation",),
+        reference="Wilks (1938)",
+    )
 
 
 def _p_value(
-    context: AuditContext, identifier: str, p_value: float, method: str, cell: int
+    context: AuditContext, names: tuple[str, str], p_value: float, method: str, cell: int
 ) -> Estimate:
-    """Return a valid p-value as a certified upper bound.
+    """Return a valid p-value as a certified upper bound; ``names`` are its id and title.
 
     Under the claim, data that speak against it as strongly have at most this probability. The
     level is the one at which the report says that the claim is contradicted.
     """
-    value = max(p_value, SMALLEST_P_VALUE)
-    fields: dict[str, Any] = {
-        "id": identifier,
-        "kind": "certified",
-        "value": value,
-        "high": value,
-        "side": "upper",
-        "level": context.plan.confidence,
-        "n": len(context.release),
-        "method": f"p-value: {method}",
-        "assumptions": (INDEPENDENT,),
-        "reference": "Clopper & Pearson (1934)",
-        "smallest_cell": cell,
-    }
-    return Estimate.model_validate(fields)
+    return Estimate.upper_bound(
+        *names,
+        max(p_value, SMALLEST_P_VALUE),
+        context.plan.confidence,
+        n=len(context.release),
+        smallest_cell=cell,
+        method=f"p-value: {method}",
+        assumptions=(INDEPENDENT,),
+        reference="Clopper & Pearson (1934)",
+    )
 
 
 def _notes(

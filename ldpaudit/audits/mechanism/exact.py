@@ -11,18 +11,19 @@ from ldpaudit.result import Curve, Estimate
 def exact_estimates(claim: Mechanism) -> Iterator[Estimate]:
     """Yield the exact numbers of a claimed mechanism; none where nothing is claimed."""
     if claim.epsilon is not None:
-        yield Estimate(
-            id="mechanism.epsilon",
-            kind="exact",
-            value=claim.epsilon,
+        yield Estimate.exact(
+            "mechanism.epsilon",
+            "Declared ε",
+            claim.epsilon,
+            axis="epsilon",
             unit="nats",
             method="the largest log-ratio of two entries in one column of the channel",
         )
     if claim.channel is not None:
-        yield Estimate(
-            id="mechanism.total_variation",
-            kind="exact",
-            value=min(claim.channel.total_variation, 1.0),
+        yield Estimate.exact(
+            "mechanism.total_variation",
+            "Total variation between two labels' outputs",
+            min(claim.channel.total_variation, 1.0),
             unit="proportion",
             method="the largest total variation distance between two rows of the channel",
         )
@@ -37,17 +38,17 @@ def _errors(claim: Mechanism) -> Iterator[Estimate]:
     if errors is None:
         return
     where = "over all labels" if errors.every else "at evenly spaced labels"
-    yield Estimate(
-        id="mechanism.max_bias",
-        kind="exact",
-        value=errors.largest_bias,
+    yield Estimate.exact(
+        "mechanism.max_bias",
+        "Largest bias of a released label",
+        errors.largest_bias,
         unit="label units",
         method=f"the largest |E[ŷ | y] − y| {where}",
     )
-    yield Estimate(
-        id="mechanism.max_mean_squared_error",
-        kind="exact",
-        value=float((errors.bias**2 + errors.variance).max()),
+    yield Estimate.exact(
+        "mechanism.max_mean_squared_error",
+        "Largest mean squared error of a released label",
+        float((errors.bias**2 + errors.variance).max()),
         unit="squared label units",
         method=f"the largest E[(ŷ − y)² | y] {where}",
     )
@@ -63,7 +64,10 @@ def exact_curves(claim: Mechanism) -> Iterator[Curve]:
     orders, divergences = zip(*(p for p in rdp_curve(privacy) if math.isfinite(p[0])), strict=True)
     yield Curve(
         id="mechanism.rdp",
+        title="Rényi divergence of the declared mechanism",
+        section="renyi",
         kind="exact",
+        axis="divergence",
         x=orders,
         value=divergences,
         x_label="order α",
@@ -74,6 +78,8 @@ def exact_curves(claim: Mechanism) -> Iterator[Curve]:
     grid, deltas = zip(*delta_curve(privacy), strict=True)
     yield Curve(
         id="mechanism.delta",
+        title="δ(ε) of the declared mechanism",
+        section="renyi",
         kind="exact",
         x=grid,
         value=tuple(min(max(delta, 0.0), 1.0) for delta in deltas),

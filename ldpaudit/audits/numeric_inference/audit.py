@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.numeric.guesses import ATTACKS, NumericAttacker
+from ldpaudit.attacks.numeric.guesses import ATTACKS, REFERENCES, NumericAttacker
 from ldpaudit.attacks.numeric.posterior import LabelGrid
 from ldpaudit.attacks.numeric.scoring import Measure, Values, measures, row_values
 from ldpaudit.audits.interface import AuditContext
@@ -55,7 +55,8 @@ class NumericInferenceAudit:
             raise InsufficientDataError(f"Attacks on numbers need at least {MIN_ROWS} rows.")
         folds, grid = zip(*(_fold(context, half) for half in (0, 1)), strict=True)
         every = measures(grid[0].width, grid[0].complete)
-        runs = [NumericRun(name, tuple(fold[name] for fold in folds)) for name in folds[0]]
+        titles = {**REFERENCES, **ATTACKS}
+        runs = [NumericRun(n, titles[n], tuple(fold[n] for fold in folds)) for n in folds[0]]
         return _finding(context, runs, every, grid[0].width)
 
 

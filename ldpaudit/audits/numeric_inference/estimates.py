@@ -1,15 +1,15 @@
 """From the rows' values of attacks on numeric labels to the estimates of the result."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ldpaudit.attacks.numeric.scoring import Measure, Values
 from ldpaudit.release import FloatArray
-from ldpaudit.result import Estimate
+from ldpaudit.result import Estimate, Score
 
 _REFERENCE: Final = "Busa-Fekete et al. (2024), expected attack utility, for numbers"
 _GAINS: Final = ("mse_gain", "bin_advantage")
@@ -23,6 +23,7 @@ class NumericRun:
     """The values of one reference or attack on two held-out folds."""
 
     name: str
+    title: str
     folds: tuple[Values, ...]
 
     def of(self, measure: Measure) -> list[FloatArray]:
@@ -56,23 +57,34 @@ def run_estimates(
 
 def _estimate(run: NumericRun, measure: Measure, confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
-    folds = run.of(measure)
-    fields: dict[str, Any] = {
-        "id": f"numeric.{run.name}.{measure.name}",
-        "kind": "certified",
-        "value": run.value(measure),
-        "low": run.bound(measure, tail, "lower"),
-        "high": run.bound(measure, tail, "upper"),
-        "side": "two-sided",
-        "level": confidence,
-        "unit": measure.unit,
-        "n": sum(len(values) for values in folds),
-        "smallest_cell": measure.smallest_cell(folds),
-        "method": measure.method,
-        "reference": _REFERENCE if measure.name in _GAINS else None,
-    }
-    # ``smallest_cell`` is read, and dropped, by the redaction.
-    return Estimate.model_validate(fields)
+    ends = run.bound(measure, tail, "lower"), run.bound(measure, tail, "upper")
+    cell = measure.smallest_cell(run.of(measure))
+    return _scored(run, measure, ends, confidence, cell, measure.method)
+
+
+def _scored(
+    run: NumericRun,
+    measure: Measure,
+    ends: tuple[float, float],
+    level: float,
+    cell: int | None,
+    method: str,
+) -> Estimate:
+    names = {"subject": run.name, "measure": measure.name}
+    score = Score(**names, row=run.title, column=measure.title)
+    return Estimate.interval(
+        f"numeric.{run.name}.{measure.name}",
+        score.title,
+        run.value(measure),
+        ends,
+        level,
+        score=score,
+        unit=measure.unit,
+        n=sum(len(values) for values in run.of(measure)),
+        smallest_cell=cell,
+        method=method,
+        reference=_REFERENCE if measure.name in _GAINS else None,
+    )
 
 
 def best_estimates(
@@ -118,36 +130,26 @@ def _weakness(able: Sequence[NumericRun], measure: Measure, alpha: float) -> flo
 def _best(able: Sequence[NumericRun], measure: Measure, confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
     best = max(able, key=lambda run: measure.better * run.value(measure))
-    ends = sorted([_strength(able, measure, tail), _weakness(able, measure, tail)])
+    low, high = sorted([_strength(able, measure, tail), _weakness(able, measure, tail)])
     cells = [measure.smallest_cell(run.of(measure)) for run in able]
     corrected = "lower" if measure.better > 0 else "upper"
-    fields: dict[str, Any] = {
-        "id": f"numeric.best.{measure.name}",
-        "kind": "certified",
-        "value": best.value(measure),
-        "low": ends[0],
-        "high": ends[1],
-        "side": "two-sided",
-        "level": confidence,
-        "unit": measure.unit,
-        "n": sum(len(values) for values in best.of(measure)),
-        "smallest_cell": min((cell for cell in cells if cell is not None), default=None),
-        "method": (
-            f"the strongest of {len(able)} attacks, here {best.name}: {measure.method}; the "
-            f"{corrected} end's error probability is divided by {len(able)}"
-        ),
-        "reference": _REFERENCE if measure.name in _GAINS else None,
-    }
-    # ``smallest_cell`` is read, and dropped, by the redaction.
-    return Estimate.model_validate(fields)
+    return _scored(
+        replace(best, name="best", title="Strongest guess of the number"),
+        measure,
+        (low, high),
+        confidence,
+        min((cell for cell in cells if cell is not None), default=None),
+        f"the strongest of {len(able)} attacks, here {best.name}: {measure.method}; the "
+        f"{corrected} end's error probability is divided by {len(able)}",
+    )
 
 
 def range_estimate(width: float) -> Estimate:
     """Return the width of the declared range, which errors are held against."""
-    return Estimate(
-        id="numeric.range",
-        kind="exact",
-        value=width,
+    return Estimate.exact(
+        "numeric.range",
+        "Width of the declared range",
+        width,
         unit="label units",
         method="the highest declared label less the lowest",
     )

@@ -33,6 +33,7 @@ from ldpaudit.result import Estimate, Finding, Note
 AUDIT_ID = "observational"
 LOWER = "observational.epsilon_lower"
 MIN_ROWS = 40
+_TITLE = "True against re-drawn labels"
 _SAME_CHANNEL = (
     "rows with the same features went through the same channel: the mechanism used no feature "
     "besides those audited"
@@ -97,30 +98,28 @@ def _certified(
     words = best.words
     if len(evidence) > 1:
         words += f"; the stronger of {len(evidence)}, each at half the error probability"
-    yield _estimate(context, LOWER, best, words)
+    yield _estimate(context, LOWER, _TITLE, best, words)
     for part in evidence:
         own = part.bound(alpha)
-        yield _estimate(context, f"{LOWER}.{part.name}", own, f"{own.words}; at its own level")
+        title, words = f"{_TITLE}, {part.title}", f"{own.words}; at its own level"
+        yield _estimate(context, f"{LOWER}.{part.name}", title, own, words)
 
 
-def _estimate(context: AuditContext, identifier: str, bound: Certificate, method: str) -> Estimate:
-    given = _DRAWN if bound.by_construction else _SAME_CHANNEL
-    # ``smallest_cell`` is read, and dropped, by the redaction.
-    return Estimate.model_validate(
-        {
-            "id": identifier,
-            "kind": "certified",
-            "value": bound.epsilon,
-            "low": bound.epsilon,
-            "side": "lower",
-            "level": context.plan.confidence,
-            "unit": "nats",
-            "n": bound.n,
-            "method": method,
-            "assumptions": (given, INDEPENDENT),
-            "reference": _REFERENCE,
-            "smallest_cell": bound.smallest_cell,
-        }
+def _estimate(
+    context: AuditContext, identifier: str, title: str, bound: Certificate, method: str
+) -> Estimate:
+    return Estimate.lower_bound(
+        identifier,
+        title,
+        bound.epsilon,
+        context.plan.confidence,
+        axis="epsilon",
+        unit="nats",
+        n=bound.n,
+        smallest_cell=bound.smallest_cell,
+        method=method,
+        assumptions=(_DRAWN if bound.by_construction else _SAME_CHANNEL, INDEPENDENT),
+        reference=_REFERENCE,
     )
 
 

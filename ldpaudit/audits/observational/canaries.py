@@ -64,6 +64,7 @@ class CanaryEvidence:
     chosen: Guesses | None
     spread: float
     name: str = "canaries"
+    title: str = "canaries"
 
     def tests(self) -> Iterator[tuple[Guesses, float]]:
         """Return the sets of guesses that are bounded, with their share of alpha."""

@@ -155,17 +155,17 @@ def _game(
 ) -> Estimate:
     values = 0.5 + 0.5 * (right.astype(np.float64) - prior)
     tail = (1 - context.plan.confidence) / 2
-    given = "the features and the released label"
+    given, title = "the features and the released label", "told with the release"
     if name == "features_only":
         given = "the features and the released label of a row that the model finds alike"
-    return Estimate(
-        id=f"observational.game.{name}",
+        title = "told without"
+    return Estimate.interval(
+        f"observational.game.{name}",
+        f"True or re-drawn label, {title}",
+        float(values.mean()),
+        (mean_lower(values, tail, 0.0, 1.0), mean_upper(values, tail, 0.0, 1.0)),
+        context.plan.confidence,
         kind="estimated",
-        value=float(values.mean()),
-        low=mean_lower(values, tail, 0.0, 1.0),
-        high=mean_upper(values, tail, 0.0, 1.0),
-        side="two-sided",
-        level=context.plan.confidence,
         unit="proportion",
         n=len(values),
         method=f"how often {given} tell the true label from one drawn from a model from "
@@ -176,13 +176,13 @@ def _game(
 
 
 def _bound(context: AuditContext, value: float, n: int, source: str) -> Estimate:
-    return Estimate(
-        id="observational.epsilon",
+    return Estimate.lower_bound(
+        "observational.epsilon",
+        "True against re-drawn labels, by a model",
+        value,
+        context.plan.confidence,
         kind="estimated",
-        value=value,
-        low=value,
-        side="lower",
-        level=context.plan.confidence,
+        axis="epsilon",
         unit="nats",
         n=n,
         method=f"right guesses against a model from {source} (Poisson-binomial tail), less "
@@ -193,13 +193,12 @@ def _bound(context: AuditContext, value: float, n: int, source: str) -> Estimate
 
 
 def _shift(context: AuditContext, value: float, n: int, source: str) -> Estimate:
-    return Estimate(
-        id="observational.proxy_shift",
+    return Estimate.upper_bound(
+        "observational.proxy_shift",
+        "How far the model’s log-odds are off at most",
+        value,
+        context.plan.confidence,
         kind="estimated",
-        value=value,
-        high=value,
-        side="upper",
-        level=context.plan.confidence,
         unit="log-odds",
         n=n,
         method=f"by how much the odds of a model from {source} are too small for guesses that "
@@ -212,6 +211,7 @@ def _curve(raw: float, n: int, source: str, context: AuditContext) -> Curve:
     values = tuple(max(raw - shift, 0.0) for shift in _SHIFTS)
     return Curve(
         id="observational.epsilon_by_shift",
+        title="True against re-drawn labels, by how far the model is off",
         kind="estimated",
         x=_SHIFTS,
         value=values,

@@ -33,6 +33,7 @@ from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate, Finding, Note
 
 EXCESS: Final = "power.min_detectable_excess"
+EXCESS_TITLE: Final = "Smallest excess ε found with 90 % power"
 WANTED_POWER: Final = 0.9
 _FAMILY: Final = (
     "a violation is the claimed mechanism with less noise, the same model and the same floor"
@@ -173,10 +174,10 @@ def _estimate(context: AuditContext, value: float, n: int) -> Estimate:
         "not contradict them"
     )
     known = context.release.public_posterior is not None
-    return Estimate(
-        id=EXCESS,
-        kind="estimated",
-        value=value,
+    return Estimate.estimated(
+        EXCESS,
+        EXCESS_TITLE,
+        value,
         unit="nats",
         n=n,
         method="the smallest excess at which the certified bound from rows with equal features or "

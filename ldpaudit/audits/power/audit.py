@@ -18,7 +18,12 @@ from ldpaudit.audits.mechanism.evidence import (
     outsider_evidence,
 )
 from ldpaudit.audits.mechanism.local_reports import report_counts
-from ldpaudit.audits.observational.power import EXCESS, WANTED_POWER, observational_power
+from ldpaudit.audits.observational.power import (
+    EXCESS,
+    EXCESS_TITLE,
+    WANTED_POWER,
+    observational_power,
+)
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import class_counts
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, detectable_epsilon
@@ -103,11 +108,11 @@ def _insider(context: AuditContext, channel: Channel, sizes: IndexArray) -> Find
         f"{WANTED_POWER:.0%}; {family}"
     )
     estimates = [
-        Estimate(id=EXCESS, kind="exact", value=value, unit="nats", method=words),
-        Estimate(
-            id="power.rows_needed",
-            kind="exact",
-            value=_rows_needed(sizes, channel, limit, target, level),
+        Estimate.exact(EXCESS, EXCESS_TITLE, value, unit="nats", method=words),
+        Estimate.exact(
+            "power.rows_needed",
+            "Further rows for the power that the policy asks for",
+            _rows_needed(sizes, channel, limit, target, level),
             unit="rows",
             method=f"further rows, in the same classes' proportions, until an excess of {target:g} "
             f"nats is found with probability {WANTED_POWER:.0%} (to 2 %)",
@@ -125,10 +130,10 @@ def _reports(context: AuditContext, counts: GuessCounts) -> Finding:
         return detectable_epsilon(counts, limit, _insider_alpha(context, alpha)) - limit
 
     value = excess(1 - context.plan.confidence)
-    estimate = Estimate(
-        id=EXCESS,
-        kind="estimated",
-        value=value,
+    estimate = Estimate.estimated(
+        EXCESS,
+        EXCESS_TITLE,
+        value,
         unit="nats",
         n=counts.candidates,
         method="the smallest excess at which the certified bound from the reports' likelihood "
@@ -216,10 +221,10 @@ def _unclaimed(context: AuditContext, sizes: IndexArray) -> Finding:
         design = design_bounds(used, channel)
         return 0.0 if design is None else detection_power(design, used, channel, 0.0, alpha)
 
-    estimate = Estimate(
-        id="power.detectable_epsilon",
-        kind="estimated",
-        value=smallest_detectable(power, 0.0, WANTED_POWER),
+    estimate = Estimate.estimated(
+        "power.detectable_epsilon",
+        "Smallest ε of which some is found with 90 % power",
+        smallest_detectable(power, 0.0, WANTED_POWER),
         unit="nats",
         n=int(sizes.sum()),
         method=f"the smallest ε of which some is certified with probability {WANTED_POWER:.0%}",
@@ -251,10 +256,10 @@ def _outsider(context: AuditContext, channel: Channel) -> Finding:
         return found - limit
 
     value = excess(1 - context.plan.confidence)
-    estimate = Estimate(
-        id=EXCESS,
-        kind="estimated",
-        value=value,
+    estimate = Estimate.estimated(
+        EXCESS,
+        EXCESS_TITLE,
+        value,
         unit="nats",
         n=int(evidence.strongest_test(1 - context.plan.confidence).sizes.sum()),
         method="probability that the certified bound from the release alone exceeds the claim, "

@@ -65,22 +65,21 @@ def _merged(findings: list[Finding]) -> Finding:
 def _notes(context: AuditContext, compared: bool) -> Iterator[Note]:
     traits = context.claim.traits
     if traits.features == "unchanged" and has_features(context):
-        yield _note(
+        yield Note.info(
+            AUDIT_ID,
             "The features are released as they are, so the claim bounds no Rényi divergence "
             "between released rows of two labels (Theorems 6.1 and 6.4 of Busa-Fekete et al. "
-            "2023): where features settle the label it is infinite, however small ε is."
+            "2023): where features settle the label it is infinite, however small ε is.",
         )
     if traits.features == "partly synthetic" and not compared:
-        yield _note(
+        yield Note.info(
+            AUDIT_ID,
             "How far synthetic features are from true ones was not measured: that needs the "
-            "original features (--original) or the synthetic table (--synthetic)."
+            "original features (--original) or the synthetic table (--synthetic).",
         )
     if traits.label_depends_on_features:
-        yield _note(
+        yield Note.info(
+            AUDIT_ID,
             "The model behind the bounds takes the released label to depend on the true label "
-            "alone. Where it does not the bounds hold all the same, but are weaker."
+            "alone. Where it does not the bounds hold all the same, but are weaker.",
         )
-
-
-def _note(text: str) -> Note:
-    return Note(audit=AUDIT_ID, text=text)

@@ -23,6 +23,7 @@ LEAST_TOP_ORDER = 3.0
 
 def certified_curve(
     identifier: str,
+    title: str,
     bounds: Sequence[RenyiBound],
     confidence: float,
     method: str,
@@ -32,7 +33,9 @@ def certified_curve(
     values = tuple(bound.at(1 - confidence) for bound in bounds)
     return Curve(
         id=identifier,
+        title=title,
         kind="certified",
+        axis="divergence",
         x=tuple(bound.order for bound in bounds),
         value=values,
         low=values,
@@ -49,6 +52,7 @@ def certified_curve(
 
 def estimated_curve(
     identifier: str,
+    title: str,
     points: Sequence[RenyiPoint],
     method: str,
     n: int,
@@ -67,7 +71,9 @@ def estimated_curve(
         values[i] = max(values[i], values[i - 1])
     return Curve(
         id=identifier,
+        title=title,
         kind="estimated",
+        axis="divergence",
         x=tuple(point.order for point in held),
         value=tuple(values),
         x_label=X_LABEL,
@@ -92,9 +98,16 @@ def bound_key(identifier: str, order: float) -> str:
 
 
 def support_estimates(
-    identifier: str, points: Sequence[RenyiPoint], calibration: float | None, n: int
+    identifier: str,
+    names: tuple[str, str],
+    points: Sequence[RenyiPoint],
+    calibration: float | None,
+    n: int,
 ) -> list[Estimate]:
-    """Return how far the rows support estimates, and how well the model is calibrated."""
+    """Return how far the rows support estimates, and how well the model is calibrated.
+
+    ``names`` say what the model is, and which rows they are.
+    """
     top = largest_order(points)
     words = (
         "the largest order at which the exponential weights of the rows are worth at least 30 rows"
@@ -102,10 +115,10 @@ def support_estimates(
     found = []
     if calibration is not None:
         found.append(
-            Estimate(
-                id=f"{identifier}.calibration_error",
-                kind="estimated",
-                value=calibration,
+            Estimate.estimated(
+                f"{identifier}.calibration_error",
+                f"Calibration error of the {names[0]}",
+                calibration,
                 unit="proportion",
                 n=n,
                 method="mean distance between the model's probability and the share of rows, over "
@@ -114,10 +127,10 @@ def support_estimates(
             )
         )
     found += [
-        Estimate(
-            id=f"{identifier}.effective_rows.order_2",
-            kind="estimated",
-            value=math.floor(point.effective_rows),
+        Estimate.estimated(
+            f"{identifier}.effective_rows.order_2",
+            f"Effective rows at order 2, {names[1]}",
+            math.floor(point.effective_rows),
             unit="rows",
             method="(Σ w)²/Σ w² of the weights w = e^{αφ} at order 2, the fewer of what either "
             "label's rows say",
@@ -129,11 +142,10 @@ def support_estimates(
     ]
     if top is not None:
         found.append(
-            Estimate(
-                id=f"{identifier}.largest_order",
-                kind="estimated",
-                value=top,
-                unit="1",
+            Estimate.estimated(
+                f"{identifier}.largest_order",
+                f"Largest order that the rows support, {names[1]}",
+                top,
                 n=n,
                 method=words,
                 assumptions=(CALIBRATED,),

@@ -85,7 +85,9 @@ def _curve(claim: SyntheticFeatures, divergence: Curve, labelled: bool) -> Curve
     )
     return Curve(
         id=DOUBLE_RR,
+        title="Double randomized response, with the estimated divergence",
         kind="estimated",
+        axis="divergence",
         x=divergence.x,
         value=tuple(values),
         x_label=X_LABEL,
@@ -102,7 +104,9 @@ def _curve(claim: SyntheticFeatures, divergence: Curve, labelled: bool) -> Curve
 def _floor(claim: SyntheticFeatures) -> Curve:
     return Curve(
         id=FLOOR,
+        title="Floor: the label alone, dummy features",
         kind="exact",
+        axis="divergence",
         x=ORDERS,
         value=tuple(claim.conditional_rdp_floor(alpha) for alpha in ORDERS),
         x_label=X_LABEL,
@@ -122,19 +126,19 @@ def _consequences(context: AuditContext, curve: Curve) -> tuple[Estimate, ...]:
     attack = utility_bound(lambda order: at_or_above(curve, order), share, k)
     words = f"ε at δ = {DELTA:g} that the curve with Δ̂ implies, least over its orders"
     return (
-        Estimate(
-            id="renyi.double_rr.dp_at_delta",
-            kind="estimated",
-            value=dp_epsilon(curve.x, curve.value),
+        Estimate.estimated(
+            "renyi.double_rr.dp_at_delta",
+            "ε at δ = 10⁻⁵ of double randomized response, estimated",
+            dp_epsilon(curve.x, curve.value),
             unit="nats",
             method=words,
             assumptions=curve.assumptions,
             reference="Canonne, Kamath & Steinke (2020), Proposition 12",
         ),
-        Estimate(
-            id="renyi.double_rr.attack_bound",
-            kind="estimated",
-            value=attack,
+        Estimate.estimated(
+            "renyi.double_rr.attack_bound",
+            "Bound on every attack’s accuracy, double RR, estimated",
+            attack,
             unit="proportion",
             method="the accuracy that no attack exceeds if the curve with Δ̂ is right, minimised "
             "over δ and α; the most frequent label's share as counted",

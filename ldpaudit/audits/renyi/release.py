@@ -33,6 +33,7 @@ from ldpaudit.result import Curve, Estimate, Finding, Note
 RELEASE = "renyi.release"
 MOST_HELD_OUT = 120_000
 """Held-out rows that bounds are taken on; more are sampled."""
+_TITLE = "Released rows of two labels"
 _DEFINITION = "Busa-Fekete et al. (2023), Definition 4.3"
 
 
@@ -62,17 +63,19 @@ def release_finding(context: AuditContext) -> Finding:
     joint = GuessedRows(data.posterior * data.channel.T[data.released], data.labels, data.prior)
     worst = worst_pair(joint, ORDERS, rng=context.rng(AUDIT_ID, "release"))
     confidence = context.plan.confidence
-    certified = certified_curve(RELEASE, worst.bounds, confidence, _words(worst), worst.rows)
-    curves = [certified]
+    words = _words(worst)
+    curves = [certified_curve(RELEASE, _TITLE, worst.bounds, confidence, words, worst.rows)]
     estimate = estimated_curve(
         f"{RELEASE}.estimate",
+        f"{_TITLE}, by a model",
         worst.points,
         "Donsker–Varadhan form with a model's log-odds, the largest over ordered pairs of "
         f"{worst.estimated_labels} labels, at orders that the rows of every pair support",
         worst.rows,
         _unseen(worst, len(data.prior)),
     )
-    estimates = support_estimates(RELEASE, worst.points, worst.calibration, worst.rows)
+    names = "model behind the Rényi estimates", "released rows"
+    estimates = support_estimates(RELEASE, names, worst.points, worst.calibration, worst.rows)
     if estimate is not None:
         curves.append(estimate)
         estimates += _consequences(context, estimate)
@@ -125,7 +128,8 @@ def _parts(context: AuditContext, data: _HeldOut) -> list[Curve]:
     worst = worst_pair(features, ORDERS, rng=context.rng(AUDIT_ID, "features"))
     confidence = context.plan.confidence
     words = f"the features alone, released label unseen; {_words(worst)}"
-    own = certified_curve(f"{RELEASE}.features", worst.bounds, confidence, words, worst.rows)
+    names = f"{RELEASE}.features", "Features of two labels"
+    own = certified_curve(*names, worst.bounds, confidence, words, worst.rows)
     return [own, _sum_with_label(own, worst, declared, data.classes)]
 
 
@@ -142,7 +146,9 @@ def _sum_with_label(
         total.append(value + float(between.min()))
     return Curve(
         id=f"{RELEASE}.if_claim_holds",
+        title="Claimed channel and features together",
         kind="estimated",
+        axis="divergence",
         x=features.x,
         value=tuple(total),
         low=tuple(total),
@@ -173,20 +179,20 @@ def _consequences(context: AuditContext, curve: Curve) -> list[Estimate]:
     share = float(np.bincount(truth).max() / len(truth))
     attack = utility_bound(lambda order: at_or_above(curve, order), share, max(k, 2))
     return [
-        Estimate(
-            id=f"{RELEASE}.dp_at_delta",
-            kind="estimated",
-            value=dp_epsilon(curve.x, curve.value),
+        Estimate.estimated(
+            f"{RELEASE}.dp_at_delta",
+            "ε at δ = 10⁻⁵ that the estimated curve implies",
+            dp_epsilon(curve.x, curve.value),
             unit="nats",
             n=curve.n,
             method=f"ε at δ = {DELTA:g} that the estimated Rényi curve implies, least over orders",
             assumptions=curve.assumptions,
             reference="Canonne, Kamath & Steinke (2020), Proposition 12",
         ),
-        Estimate(
-            id=f"{RELEASE}.attack_bound",
-            kind="estimated",
-            value=attack,
+        Estimate.estimated(
+            f"{RELEASE}.attack_bound",
+            "Bound on every attack’s accuracy, by the estimated curve",
+            attack,
             unit="proportion",
             method="the accuracy that no attack exceeds if the estimated Rényi curve is the true "
             "one, minimised over δ and α; the most frequent label's share as counted",

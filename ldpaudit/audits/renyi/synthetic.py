@@ -24,6 +24,7 @@ from ldpaudit.release import BoolArray, FeatureTable, Float32Array, IndexArray
 from ldpaudit.result import Curve, Finding, Note
 
 SYNTHETIC = "renyi.synthetic"
+_TITLE = "True against synthetic features"
 FEWEST = 200
 """Rows of a label, true and synthetic, with which its divergence is looked at."""
 MOST_LABELS = 8
@@ -132,17 +133,23 @@ def _outcome(
     calibration = max(one.calibration for one in found)
     labels = f"largest of {len(found)} labels, at orders that the rows of every one support"
     estimate = estimated_curve(
-        f"{SYNTHETIC}.estimate", points, labels, rows, _assumed(sides, left_out)
+        f"{SYNTHETIC}.estimate",
+        f"{_TITLE}, by a model",
+        points,
+        labels,
+        rows,
+        _assumed(sides, left_out),
     )
     if sides.seen:
         estimate = None
-    curve = certified_curve(SYNTHETIC, chosen, confidence, words, rows)
+    curve = certified_curve(SYNTHETIC, _TITLE, chosen, confidence, words, rows)
     given = (*curve.assumptions, *_assumed(sides))
     kind = "estimated" if sides.doubt else "certified"
     curve = curve.model_copy(update={"kind": kind, "assumptions": given})
     curves = (curve,)
+    names = "discriminator of synthetic rows", "synthetic features"
     finding = Finding(
-        estimates=tuple(support_estimates(SYNTHETIC, points, calibration, rows)),
+        estimates=tuple(support_estimates(SYNTHETIC, names, points, calibration, rows)),
         curves=curves if estimate is None else (*curves, estimate),
         notes=(
             *(Note(audit=AUDIT_ID, text=text) for text in _notes(sides, left_out)),

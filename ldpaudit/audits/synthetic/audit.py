@@ -71,14 +71,12 @@ class SyntheticAudit:
 def replaced_share(replaced: int, rows: int, confidence: float) -> Estimate:
     """Return the share of rows with other features than the original, with its exact interval."""
     low, high = clopper_pearson(replaced, rows, 1 - confidence)
-    return Estimate(
-        id="synthetic.replaced_share",
-        kind="certified",
-        value=replaced / rows,
-        low=float(low),
-        high=float(high),
-        side="two-sided",
-        level=confidence,
+    return Estimate.interval(
+        "synthetic.replaced_share",
+        "Share of rows with synthetic features",
+        replaced / rows,
+        (float(low), float(high)),
+        confidence,
         unit="proportion",
         n=rows,
         count=replaced,
@@ -92,45 +90,43 @@ def _notes(context: AuditContext, found: tuple[Estimate, ...]) -> Iterator[Note]
     values = {estimate.id: estimate for estimate in found}
     claim, share = context.claim, values["synthetic.replaced_share"]
     if isinstance(claim, SyntheticFeatures) and share.high is not None and share.high < claim.noise:
-        yield _note(
+        yield Note.warning(
+            AUDIT_ID,
             "Fewer rows have other features than the declared λ says. Synthetic rows that equal "
             "the true row by chance count as kept, which happens often where all columns have few "
             "values.",
-            warning=True,
         )
     if isinstance(claim, SyntheticFeatures) and share.low is not None and share.low > claim.noise:
-        yield _note(
+        yield Note.warning(
+            AUDIT_ID,
             "More rows have other features than the declared λ says: more were replaced, or kept "
             "rows were changed as well, for instance rounded. What is said here of synthetic rows "
             "is then said of those too.",
-            warning=True,
         )
     if values["synthetic.own_row_share"].value > 0.5:
-        yield _note(
+        yield Note.warning(
+            AUDIT_ID,
             "Synthetic features are nearer to the very row that they replace than to other "
             "replaced rows: they were not drawn independently of it.",
-            warning=True,
         )
     # The share says the same, but of few pairs it is rounded down, to below one half even.
     seen = values.get("synthetic.training_epsilon_lower")
     if seen is not None and seen.value > 0:
-        yield _note(
+        yield Note.warning(
+            AUDIT_ID,
             "Synthetic rows are nearer to audited rows than to held-out ones more often than "
             "chance explains: if both are rows of one population, their generator has seen audited "
             "rows. The guarantee of double randomized response assumes that it has not, or that "
             "its training had a privacy budget of its own.",
-            warning=True,
         )
     if seen is None:
-        yield _note(
+        yield Note.info(
+            AUDIT_ID,
             "Whether the generator has seen the audited rows was not tested: that needs held-out "
             "rows of the same population. Exact copies alone prove nothing where rows repeat.",
         )
     if claim.traits.features == "unknown":
-        yield _note(
-            "No mechanism is declared; rows whose features differ were taken as synthetic ones."
+        yield Note.info(
+            AUDIT_ID,
+            "No mechanism is declared; rows whose features differ were taken as synthetic ones.",
         )
-
-
-def _note(text: str, *, warning: bool = False) -> Note:
-    return Note(audit=AUDIT_ID, text=text, level="warning" if warning else "info")

@@ -34,14 +34,11 @@ def own_row_estimate(context: AuditContext, original: FeatureTable, rows: IndexA
     counts = count_own_rows(
         metric.transform(true), metric.transform(made), rng, (hash_rows(true), hash_rows(made))
     )
-    lower = counts.share_lower(1 - context.plan.confidence)
-    return Estimate(
-        id="synthetic.own_row_share",
-        kind="certified",
-        value=lower,
-        low=lower,
-        side="lower",
-        level=context.plan.confidence,
+    return Estimate.lower_bound(
+        "synthetic.own_row_share",
+        "Synthetic rows nearer to the row that they replace",
+        counts.share_lower(1 - context.plan.confidence),
+        context.plan.confidence,
         unit="proportion",
         n=counts.decisive,
         count=counts.wins,
@@ -73,7 +70,6 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
     except InsufficientDataError:
         return ()
     alpha = 1 - context.plan.confidence
-    share, epsilon = counts.share_lower(alpha), counts.epsilon_lower(alpha)
     strongest = counts.strongest(alpha)
     given = (
         "audited and held-out rows are independent rows of one population",
@@ -85,13 +81,11 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
         "of all pairs or of the most one-sided tenth, hundredth …, corrected for that choice"
     )
     return (
-        Estimate(
-            id="synthetic.memorisation_share",
-            kind="certified",
-            value=share,
-            low=share,
-            side="lower",
-            level=context.plan.confidence,
+        Estimate.lower_bound(
+            "synthetic.memorisation_share",
+            "Synthetic rows nearer to audited than to held-out rows",
+            counts.share_lower(alpha),
+            context.plan.confidence,
             unit="proportion",
             n=strongest.decisive,
             count=strongest.wins,
@@ -99,23 +93,17 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
             assumptions=given,
             reference="Steinke et al. (2023), Theorem 5.2 with δ = 0",
         ),
-        Estimate.model_validate(
-            {
-                "id": "synthetic.training_epsilon_lower",
-                "kind": "certified",
-                "value": epsilon,
-                "low": epsilon,
-                "side": "lower",
-                "level": context.plan.confidence,
-                "unit": "nats",
-                "n": strongest.decisive,
-                "method": "the same pairs: ε of exchanging one training row of the generator",
-                "assumptions": given,
-                "reference": "Steinke et al. (2023), Theorem 5.2 with δ = 0",
-                "smallest_cell": smallest_positive(
-                    strongest.wins, strongest.decisive - strongest.wins
-                ),
-            }
+        Estimate.lower_bound(
+            "synthetic.training_epsilon_lower",
+            "ε of the generator’s training",
+            counts.epsilon_lower(alpha),
+            context.plan.confidence,
+            unit="nats",
+            n=strongest.decisive,
+            smallest_cell=smallest_positive(strongest.wins, strongest.decisive - strongest.wins),
+            method="the same pairs: ε of exchanging one training row of the generator",
+            assumptions=given,
+            reference="Steinke et al. (2023), Theorem 5.2 with δ = 0",
         ),
     )
 

@@ -42,10 +42,10 @@ def realism_estimates(
 def copies_estimate(made: Float32Array, originals: Float32Array) -> Estimate:
     """Return the share of synthetic rows that equal an original row in every column."""
     copies = int(exact_copies(made, originals).sum())
-    return Estimate(
-        id="synthetic.copies_share",
-        kind="estimated",
-        value=copies / len(made),
+    return Estimate.estimated(
+        "synthetic.copies_share",
+        "Synthetic rows that equal an original row",
+        copies / len(made),
         unit="proportion",
         n=len(made),
         count=copies,
@@ -58,10 +58,10 @@ def repeats_estimate(originals: Float32Array) -> Estimate:
     """Return the share of original rows that equal another original row: what copies mean."""
     _, inverse, counts = np.unique(row_keys(originals), return_inverse=True, return_counts=True)
     repeated = int((counts[inverse] > 1).sum())
-    return Estimate(
-        id="synthetic.repeats_share",
-        kind="estimated",
-        value=repeated / len(originals),
+    return Estimate.estimated(
+        "synthetic.repeats_share",
+        "Original rows that equal another original row",
+        repeated / len(originals),
         unit="proportion",
         n=len(originals),
         count=repeated,
@@ -86,10 +86,10 @@ def _nearness(
     far_made = closest(metric.transform(made), points, 1)[0][:, 0]
     far_own = closest(metric.transform(own), points, 1)[0][:, 0]
     return (
-        Estimate(
-            id="synthetic.nearer_share",
-            kind="estimated",
-            value=auc(-far_made, -far_own),
+        Estimate.estimated(
+            "synthetic.nearer_share",
+            "Synthetic rows nearer to originals than originals are",
+            auc(-far_made, -far_own),
             unit="proportion",
             n=len(far_made),
             method="pairs of a synthetic and an original row: in how many is the synthetic one "
@@ -129,14 +129,13 @@ def _discriminator(
     value = auc(model.log_ratio(p[half:]), model.log_ratio(q[half:]))
     alpha = (1 - context.plan.confidence) / 2
     return (
-        Estimate(
-            id="synthetic.discriminator_auc",
+        Estimate.interval(
+            "synthetic.discriminator_auc",
+            "AUC of telling synthetic from true rows",
+            value,
+            (auc_lower(value, half, alpha), auc_upper(value, half, alpha)),
+            context.plan.confidence,
             kind="estimated",
-            value=value,
-            low=auc_lower(value, half, alpha),
-            high=auc_upper(value, half, alpha),
-            side="two-sided",
-            level=context.plan.confidence,
             unit="1",
             n=2 * half,
             method="AUC of a discriminator of true against distinct synthetic rows, on rows that "

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from ldpaudit.attacks.numeric.guesses import ATTACKS
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.commands.utility.scores import Utility
-from ldpaudit.result import AuditResult
+from ldpaudit.result import AuditResult, Estimate
 
 
 @dataclass(frozen=True)
@@ -35,20 +36,27 @@ def attack_scores(result: AuditResult, measure: str = "accuracy") -> dict[str, f
 
     Only attacks that look at the release are held against the features alone.
     """
-    gain = ".multiplicative_advantage"
-    names = [e.id.split(".")[1] for e in result.estimates if e.id.endswith(gain)]
-    scored = {name: result.estimate(f"attack.{name}.{measure}") for name in names}
-    return {n: e.value for n, e in scored.items() if e is not None and e.kind == "certified"}
+    attacks = scores_of(result, "label-inference", "multiplicative_advantage")
+    scored = scores_of(result, "label-inference", measure)
+    return {n: e.value for n, e in scored.items() if n in attacks and e.kind == "certified"}
 
 
 def given_release(result: AuditResult) -> set[str]:
     """Return the attacks that learn from the rows they guess: they have no accuracy in sample."""
-    names = attack_scores(result)
-    return {n for n in names if result.estimate(f"attack.{n}.in_sample.accuracy") is None}
+    inside = scores_of(result, "label-inference", "in_sample.accuracy")
+    return {name for name in attack_scores(result) if name not in inside}
 
 
 def number_scores(result: AuditResult, measure: str) -> dict[str, float]:
     """Return a score of each attack on numeric labels by name, references left out."""
-    names = ("released-value", "posterior-mean", "posterior-median", "interval")
-    scored = {name: result.estimate(f"numeric.{name}.{measure}") for name in names}
-    return {name: e.value for name, e in scored.items() if e is not None}
+    scored = scores_of(result, "numeric-inference", measure)
+    return {name: e.value for name, e in scored.items() if name in ATTACKS}
+
+
+def scores_of(result: AuditResult, section: str, measure: str) -> dict[str, Estimate]:
+    """Return the scores of one measure on all rows, by the name of what is scored."""
+    return {
+        e.score.subject: e
+        for e in result.estimates
+        if e.score and e.section == section and e.score.measure == measure and not e.score.group
+    }

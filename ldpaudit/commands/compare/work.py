@@ -105,7 +105,8 @@ def _side(
             rng = child_generator(plan.seed, "compare", "utility")
             score = utility(item.release, item.test, learner, confidence, rng)
         except (InputError, InsufficientDataError) as error:
-            notes.append(_note(f"No model was trained on {item.letter}: {error}", "warning"))
+            text = f"No model was trained on {item.letter}: {error}"
+            notes.append(Note.warning(_AUDIT, text))
     result = _with_utility(result, score)
     return Side(item.letter, result, guesses, score, pairable(print_)), notes
 
@@ -120,12 +121,12 @@ def _with_utility(result: AuditResult, score: Utility | None) -> AuditResult:
 def _notes(prints: tuple[Fingerprint, ...]) -> list[Note]:
     notes = []
     if any(print_.mismatch for print_ in prints):
-        notes.append(_note(_MISMATCH, "warning"))
+        notes.append(Note.warning(_AUDIT, _MISMATCH))
     if any(print_.source == "result" for print_ in prints):
-        notes.append(_note(_STORED))
+        notes.append(Note.info(_AUDIT, _STORED))
     unsure = [p for p in prints[1:] if pairable(p) and p.shared_rows is None]
     if unsure and prints[0].source == "data":
-        notes.append(_note(_ORDER, "warning"))
+        notes.append(Note.warning(_AUDIT, _ORDER))
     return notes
 
 
@@ -140,8 +141,4 @@ def _one_sided(results: list[AuditResult]) -> list[Note]:
         f"These attacks ran on some of the releases only: {', '.join(missing)}. The strongest is "
         "chosen among those that ran on each; why one was left out is said for each release."
     )
-    return [_note(text)]
-
-
-def _note(text: str, level: str = "info") -> Note:
-    return Note.model_validate({"audit": _AUDIT, "text": text, "level": level})
+    return [Note.info(_AUDIT, text)]

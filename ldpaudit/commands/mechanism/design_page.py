@@ -12,7 +12,7 @@ from ldpaudit.reports.charts.intervals import Figure, Table
 from ldpaudit.reports.charts.matrix import Bar
 from ldpaudit.reports.charts.mechanism import bars_figure, line_figure
 from ldpaudit.reports.pages.page import Sheet, Tile, render_sheet
-from ldpaudit.reports.parts import Part
+from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.numbers import number
 
 Curve = tuple[str, list[tuple[float, float]]]

@@ -8,7 +8,7 @@ from ldpaudit.mechanisms.analysis import LabelErrors
 from ldpaudit.reports.charts.intervals import Figure
 from ldpaudit.reports.charts.mechanism import channel_figure, line_figure
 from ldpaudit.reports.pages.page import Sheet, Tile, render_sheet
-from ldpaudit.reports.parts import Part
+from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.numbers import number
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from ldpaudit.reports.charts.frontier import (
 )
 from ldpaudit.reports.charts.intervals import Figure, Sample, Table, rule_sample
 from ldpaudit.reports.pages.page import Sheet, Tile, render_sheet
-from ldpaudit.reports.parts import Part
+from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.numbers import number, percent, rows
 
 _OUTCOMES: Final[dict[str, Outcome]] = {"pass": "pass", "fail": "fail"}
@@ -127,11 +127,12 @@ def _neighbour(setting: Setting | None) -> str:
 
 def _points_part(found: Sweep) -> Part:
     table = Table(headers(found), tuple(setting_row(s) for s in found.settings))
-    present = [name for name in _AUDIT if any(s.mean(name) for s in found.settings)]
+    means = {name: [m for s in found.settings if (m := s.mean(name))] for name in _AUDIT}
+    titles = {name: some[0].title for name, some in means.items() if some}
     more = Table(
-        ("Mechanism", "Value", *(_audit_words(name) for name in present)),
+        ("Mechanism", "Value", *titles.values()),
         tuple(
-            (s.mechanism, value_text(s), *(cell(s.mean(name)) for name in present))
+            (s.mechanism, value_text(s), *(cell(s.mean(name)) for name in titles))
             for s in found.settings
         ),
     )
@@ -146,12 +147,6 @@ def _points_part(found: Sweep) -> Part:
         tables.append(("Why a setting did not pass", Table(head, reasons)))
     intro = "Every setting, averaged over its draws, with confidence intervals in brackets."
     return Part("points", "Every setting", intro, tables=tuple(tables))
-
-
-def _audit_words(name: str) -> str:
-    from ldpaudit.reports.text.wording import name_of
-
-    return name_of(name)
 
 
 def _frontier_part(found: Sweep) -> Part:

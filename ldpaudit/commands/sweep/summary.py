@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ldpaudit.commands.sweep.grid import Grid, Parameter
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
+from ldpaudit.result import readable
 
 REPORTED: Final = (
     "attack.best.accuracy",
@@ -37,7 +38,7 @@ class Mean:
 
     Attributes
     ----------
-    id, kind, unit : str
+    id, title, kind, unit : str
         Of the single numbers.
     value : float
         The average.
@@ -50,6 +51,7 @@ class Mean:
     """
 
     id: str
+    title: str
     kind: str
     unit: str
     value: float
@@ -70,11 +72,14 @@ class Mean:
         low = None if level is None else _mean(estimates, "low")
         high = None if level is None else _mean(estimates, "high")
         mean = math.fsum(values) / r if all(map(math.isfinite, values)) else math.inf
-        return cls(first["id"], first["kind"], first["unit"], mean, low, high, level, values)
+        title = str(first.get("title") or readable(first["id"]))
+        names = (first["id"], title, first["kind"], first["unit"])
+        return cls(*names, mean, low, high, level, values)
 
     def stored(self) -> dict[str, Any]:
         """Return it for JSON."""
         return {
+            "title": self.title,
             "kind": self.kind,
             "unit": self.unit,
             "value": self.value,

@@ -78,14 +78,13 @@ def utility(
     right = predicted == test.labels
     count, n = int(right.sum()), len(right)
     low, high = clopper_pearson(count, n, 1 - confidence)
-    estimate = Estimate(
-        id=ACCURACY,
-        kind="certified",
-        value=count / n,
-        low=float(low),
-        high=float(high),
-        side="two-sided",
-        level=confidence,
+    estimate = Estimate.interval(
+        ACCURACY,
+        "Accuracy on test rows",
+        count / n,
+        (float(low), float(high)),
+        confidence,
+        section="utility",
         unit="proportion",
         n=n,
         count=count,
@@ -115,14 +114,14 @@ def _of_numbers(
     predicted, correction = learner.numbers(release, test.features, rng)
     errors = (np.clip(predicted, low, high) - test.numbers) ** 2
     reach, tail, value = (high - low) ** 2, (1 - confidence) / 2, float(errors.mean())
-    estimate = Estimate(
-        id=SQUARED_ERROR,
-        kind="certified",
-        value=value,
-        low=min(mean_lower(errors, tail, 0.0, reach, rng=rng), value),
-        high=max(mean_upper(errors, tail, 0.0, reach, rng=rng), value),
-        side="two-sided",
-        level=confidence,
+    ends = [end(errors, tail, 0.0, reach, rng=rng) for end in (mean_lower, mean_upper)]
+    estimate = Estimate.interval(
+        SQUARED_ERROR,
+        "Squared error on test rows",
+        value,
+        (min(ends[0], value), max(ends[1], value)),
+        confidence,
+        section="utility",
         unit="squared label units",
         n=len(errors),
         method=f"{'linear' if learner.model == 'logistic' else learner.model} model trained on the "

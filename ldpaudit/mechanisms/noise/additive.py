@@ -2,55 +2,29 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import Candidate, noise_candidates
 from ldpaudit.mechanisms.exact_sampling import Randomness
-from ldpaudit.mechanisms.interface import UNBIASED, Mechanism, NumericMechanism
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.noise.continuous_release import REASON, simulation_generator
 from ldpaudit.mechanisms.noise.noise_laws import NoiseLaw
-from ldpaudit.mechanisms.options import MechanismOptions
-from ldpaudit.mechanisms.parameters import check_epsilon, check_prior
+from ldpaudit.mechanisms.noise.ranged import SymmetricNoise
+from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.release import FloatArray
 
 _ROUNDING: Final = 1e-6
 """How near the end of the range a clipped output counts as clipped, as a share of the range."""
-_PARAMETERS: Final = ("scale", "gamma", "width")
 
 
-@dataclass(frozen=True)
-class AdditiveNoise(NumericMechanism):
-    """y + X with X of a law that is symmetric about 0; clipped to the labels' range or not.
-
-    Parameters
-    ----------
-    labels : LabelRange
-        The labels' range; its width Δ is the sensitivity.
-    epsilon : float
-        The exact ε > 0 in nats, reached by the lowest and the highest label.
-    clipped : bool
-        Whether outputs are clipped to the range. Clipping merges only outputs whose likelihood
-        ratio between these two labels is the same (e^ε or e^{−ε}), so that ε, δ(ε) and the Rényi
-        divergences of the clipped and the unclipped mechanism are equal.
-    """
-
-    labels: LabelRange
-    epsilon: float
-    clipped: bool = False
-
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        if not isinstance(self.clipped, bool):
-            raise InputError("The 'clipped' parameter must be true or false.")
+class AdditiveNoise(SymmetricNoise):
+    """Continuous noise."""
 
     @property
     @abstractmethod
@@ -62,52 +36,10 @@ class AdditiveNoise(NumericMechanism):
         """None: the outputs are real numbers; :meth:`binned` gives a channel."""
         return None
 
-    @property
-    def label_bounds(self) -> tuple[float, float]:
-        """The lowest and the highest label."""
-        return self.labels.low, self.labels.high
-
-    @property
-    def label_values(self) -> FloatArray | None:
-        """The labels of the grid, float64 of shape (k,); None: any number of the range."""
-        return None if self.labels.step is None else self.labels.values
-
-    @property
-    def output_values(self) -> None:
-        """None: the outputs are real numbers."""
-        return None
-
-    @property
-    def error_tolerance(self) -> float:
-        """Up to which |bias| is rounding: without clipping it is unbiased by construction."""
-        return 0.0 if self.clipped else UNBIASED
-
-    def bin_edges(self, bins: int) -> FloatArray:
-        """Return equally spaced bounds, with a bin for each end of the range."""
-        return inner_edges(self.labels, bins)
-
-    def parametrisations(self) -> dict[str, float]:
-        """Return ``epsilon``, and the family's own parameters."""
-        return super().parametrisations() | noise_parameters(self)
-
-    @classmethod
-    def parameters_from(cls, options: MechanismOptions) -> dict[str, Any]:
-        """Return the stated parameters with the labels' range."""
-        return options.stated() | options.stated_range()
-
     @classmethod
     def applied_range(cls, labels: LabelRange) -> LabelRange:
         """Return the range as it is: any number of it is a label."""
         return labels
-
-    @classmethod
-    def candidates(cls) -> Iterator[Candidate]:
-        """Yield it with and without clipping."""
-        return noise_candidates(cls)
-
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
-        return self.labels.declaration() | {"epsilon": self.epsilon, "clipped": self.clipped}
 
     def _distances(self, labels: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         values = self._values(labels)
@@ -320,20 +252,6 @@ class AdditiveNoise(NumericMechanism):
 
     def _exact_release(self, values: FloatArray) -> FloatArray:  # noqa: ARG002
         raise InputError(REASON)
-
-
-def noise_parameters(noise: Mechanism) -> dict[str, float]:
-    """Return the parameters besides ε that a family of noise has."""
-    values = {key: getattr(noise, key, None) for key in _PARAMETERS}
-    return {key: float(value) for key, value in values.items() if value is not None}
-
-
-def inner_edges(labels: LabelRange, bins: int) -> FloatArray:
-    """Return bounds of bins of real outputs, float64 of shape (bins − 1,)."""
-    # Both ends have a bin of their own: clipping puts mass there, and tails tell labels best.
-    edges = np.linspace(labels.low, labels.high, bins - 1)
-    edges[-1] = np.nextafter(labels.high, -np.inf)
-    return edges
 
 
 def check_edges(edges: Sequence[float]) -> FloatArray:

@@ -2,55 +2,35 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import Candidate, noise_candidates
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.finite import check_codes
-from ldpaudit.mechanisms.interface import UNBIASED, NumericMechanism
-from ldpaudit.mechanisms.label_range import LabelRange, between
+from ldpaudit.mechanisms.interface import NumericMechanism
+from ldpaudit.mechanisms.label_range import between
 from ldpaudit.mechanisms.losses import Loss, loss
-from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges, noise_parameters
+from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges
 from ldpaudit.mechanisms.noise.block_law import BlockLaw, Int64Array
-from ldpaudit.mechanisms.options import MechanismOptions
-from ldpaudit.mechanisms.parameters import check_epsilon, check_prior
+from ldpaudit.mechanisms.noise.ranged import SymmetricNoise
+from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.release import FloatArray, IntArray
 
 _LARGEST_MATRIX: Final = 4096
 
 
-@dataclass(frozen=True)
-class DiscreteNoise(NumericMechanism):
-    """y + step · X with an integer X, symmetric about 0; clipped to the labels' grid or not.
-
-    Parameters
-    ----------
-    labels : LabelRange
-        The labels low, low + step, …, high; n = (high − low)/step is the sensitivity in steps.
-    epsilon : float
-        The exact ε > 0 in nats, reached by the lowest and the highest label.
-    clipped : bool
-        Whether outputs are clipped to the labels' grid; the privacy is the same either way (see
-        :class:`ldpaudit.mechanisms.noise.additive.AdditiveNoise`).
-    """
-
-    labels: LabelRange
-    epsilon: float
-    clipped: bool = False
+class DiscreteNoise(SymmetricNoise):
+    """Whole steps of noise: y + step · X with an integer X; the labels' grid has n + 1 labels."""
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        if not isinstance(self.clipped, bool):
-            raise InputError("The 'clipped' parameter must be true or false.")
+        super().__post_init__()
         _ = self.labels.spacing
 
     @property
@@ -59,51 +39,18 @@ class DiscreteNoise(NumericMechanism):
         """The law of X, in steps, with blocks of n."""
 
     @property
-    def label_bounds(self) -> tuple[float, float]:
-        """The lowest and the highest label."""
-        return self.labels.low, self.labels.high
-
-    @property
-    def label_values(self) -> FloatArray:
-        """The labels of the grid, float64 of shape (k,)."""
-        return self.labels.values
-
-    @property
     def output_values(self) -> FloatArray | None:
         """The grid where outputs are clipped to it; None where any step may occur."""
         return self.labels.values if self.clipped else None
 
-    @property
-    def error_tolerance(self) -> float:
-        """Up to which |bias| is rounding: without clipping it is unbiased by construction."""
-        return 0.0 if self.clipped else UNBIASED
-
     def bin_edges(self, bins: int) -> FloatArray:
         """Return bounds halfway between steps, with a bin beyond each end of the grid."""
         if self.clipped:
-            return super().bin_edges(bins)
+            return NumericMechanism.bin_edges(self, bins)
         grid = self.labels
         steps = grid.at(np.arange(-1, grid.steps + 2))
         half = grid.spacing / 2
         return between(steps, np.linspace(grid.low + half, grid.high - half, bins - 1))
-
-    def parametrisations(self) -> dict[str, float]:
-        """Return ``epsilon``, and the family's own parameters."""
-        return super().parametrisations() | noise_parameters(self)
-
-    @classmethod
-    def parameters_from(cls, options: MechanismOptions) -> dict[str, Any]:
-        """Return the stated parameters with the labels' range."""
-        return options.stated() | options.stated_range()
-
-    @classmethod
-    def candidates(cls) -> Iterator[Candidate]:
-        """Yield it with and without clipping."""
-        return noise_candidates(cls)
-
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
-        return self.labels.declaration() | {"epsilon": self.epsilon, "clipped": self.clipped}
 
     @cached_property
     def channel(self) -> Channel | None:

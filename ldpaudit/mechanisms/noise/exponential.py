@@ -22,12 +22,12 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.design import Candidate, Proposal
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import FiniteMechanism
-from ldpaudit.mechanisms.interface import NumericMechanism, Traits
+from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges, inner_edges
+from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges
 from ldpaudit.mechanisms.noise.continuous_release import REASON, simulation_generator
-from ldpaudit.mechanisms.options import MechanismOptions
+from ldpaudit.mechanisms.noise.ranged import RangedMechanism
 from ldpaudit.mechanisms.parameters import (
     check_epsilon,
     check_prior,
@@ -39,7 +39,7 @@ from ldpaudit.release import FloatArray, Label
 _LARGEST_MATRIX: Final = 4096
 
 
-class ExponentialMechanism(NumericMechanism):
+class ExponentialMechanism(RangedMechanism):
     """Both forms under their one name: on the labels' grid, and anywhere in their range.
 
     Attributes
@@ -64,7 +64,6 @@ class ExponentialMechanism(NumericMechanism):
         needs=frozenset({"range"}),
     )
     if TYPE_CHECKING:
-        labels: LabelRange
 
         @property
         def epsilon(self) -> float:
@@ -78,15 +77,6 @@ class ExponentialMechanism(NumericMechanism):
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters of the declaration."""
         return self.labels.declaration() | {"epsilon": self.epsilon}
-
-    def parametrisations(self) -> dict[str, float]:
-        """Return ``epsilon`` and ``scale``."""
-        return super().parametrisations() | {"scale": self.scale}
-
-    @classmethod
-    def parameters_from(cls, options: MechanismOptions) -> dict[str, Any]:
-        """Return the stated parameters with the labels' range."""
-        return options.stated() | options.stated_range()
 
     @classmethod
     def candidates(cls) -> Iterator[Candidate]:
@@ -111,7 +101,7 @@ class ExponentialMechanism(NumericMechanism):
 
 
 @dataclass(frozen=True)
-class DiscreteExponential(ExponentialMechanism, FiniteMechanism):
+class DiscreteExponential(FiniteMechanism, ExponentialMechanism):
     """ŷ on the labels' grid with P(ŷ | y) ∝ e^{−|ŷ−y|/b} and b = (high − low)/ε, ε exact.
 
     Parameters
@@ -286,25 +276,6 @@ class Exponential(ExponentialMechanism):
         parts = [quad(integrand, a, b, epsabs=1e-12) for a, b in pairwise(ends)]
         mass = self._moment(0, np.array([y - self.labels.low, self.labels.high - y])).sum()
         return mean - y * float(sum(part[0] for part in parts) / mass)
-
-    @property
-    def label_bounds(self) -> tuple[float, float]:
-        """The lowest and the highest label."""
-        return self.labels.low, self.labels.high
-
-    @property
-    def label_values(self) -> FloatArray | None:
-        """The labels of the grid, float64 of shape (k,); None: any number of the range."""
-        return None if self.labels.step is None else self.labels.values
-
-    @property
-    def output_values(self) -> None:
-        """None: the outputs are real numbers."""
-        return None
-
-    def bin_edges(self, bins: int) -> FloatArray:
-        """Return equally spaced bounds, with a bin for each end of the range."""
-        return inner_edges(self.labels, bins)
 
     def likelihood(self, released: FloatArray, labels: FloatArray) -> FloatArray:
         """Return the density of each released number, moved into the range, of shape (n, g)."""

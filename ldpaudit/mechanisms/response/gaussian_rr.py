@@ -234,10 +234,11 @@ class GaussianRR(RandomizedResponse, NoisyFeatures):
     def exact_estimates(self) -> Iterator[Estimate]:
         """Yield the label's numbers and the exact ε of the features."""
         yield from super().exact_estimates()
-        yield Estimate(
-            id="mechanism.feature_epsilon",
-            kind="exact",
-            value=self.exact_feature_epsilon,
+        yield Estimate.exact(
+            "mechanism.feature_epsilon",
+            "Exact ε of the features' noise",
+            self.exact_feature_epsilon,
+            axis="epsilon",
             unit="nats",
             method=f"exact ε of the features' Gaussian noise at δ = {self.feature_delta:.3g}; "
             f"claimed: {self.feature_epsilon:.6g}",

@@ -145,27 +145,27 @@ class RandomizedResponse(FiniteMechanism):
 
     def exact_estimates(self) -> Iterator[Estimate]:
         """Yield λ and the probabilities that follow from it."""
-        yield Estimate(
-            id="mechanism.lambda",
-            kind="exact",
-            value=self.noise,
+        yield Estimate.exact(
+            "mechanism.lambda",
+            "λ, the probability of drawing the label anew",
+            self.noise,
             unit="proportion",
             method="λ form: the probability of drawing the label anew, uniformly from all labels",
             reference="Busa-Fekete et al. (2023), section 8.1: λ = k/(k − 1 + e^ε)",
         )
-        yield Estimate(
-            id="mechanism.keep_probability",
-            kind="exact",
-            value=self.keep_probability,
+        yield Estimate.exact(
+            "mechanism.keep_probability",
+            "Probability that the released label is the true one",
+            self.keep_probability,
             unit="proportion",
             method="ε form: the probability that the released label is the true one",
             reference="Ghazi et al. (2021): e^ε/(e^ε + k − 1)",
         )
         if len(self.classes) == 2:
-            yield Estimate(
-                id="mechanism.binary_flip",
-                kind="exact",
-                value=self.noise / 2,
+            yield Estimate.exact(
+                "mechanism.binary_flip",
+                "Probability of a flip, λ/2",
+                self.noise / 2,
                 unit="proportion",
                 method="the probability that the released label is the other one, λ/2",
             )

@@ -307,12 +307,14 @@ def test_a_class_that_is_hostile_stays_text(done: Any) -> None:
 
 def test_small_cells_are_hidden() -> None:
     from ldpaudit.comparison import Difference
+    from ldpaudit.result import Estimate
 
-    made = Difference.redacted(
-        ("A", "B"), simultaneous=True, paired=True, id="attack.x.accuracy", kind="certified",
-        value=-0.0031, low=-0.011, high=0.004, side="two-sided", level=0.95, unit="proportion",
+    estimate = Estimate.interval(
+        "attack.x.accuracy", "X: Accuracy", -0.0031, (-0.011, 0.004), 0.95, unit="proportion",
         n=1000, smallest_cell=3,
     )  # fmt: skip
+    made = Difference.between(("A", "B"), estimate, simultaneous=True, paired=True)
+    assert made.title == "X: Accuracy"
     assert made.suppressed
     assert made.n is None
     assert (made.low, made.high) == pytest.approx((-0.02, 0.01))

@@ -1,11 +1,12 @@
 """The strongest attacks of two stored results, one of which asked an attack the other did not."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ldpaudit.commands.compare.differences.pairwise import _best_counted
 from ldpaudit.commands.compare.side import given_release
-from ldpaudit.result import Estimate
+from ldpaudit.result import Estimate, Score
 
 WHOLE = "bayes-whole-release"
 
@@ -25,6 +26,12 @@ class OneSide:
     result: Stored
 
 
+def scored_by(name: str, measure: str, **fields: Any) -> Estimate:
+    score = Score(subject=name, measure=measure, row=name, column=measure)
+    given = {"id": f"attack.{name}.{measure}", "section": "label-inference", "score": score}
+    return Estimate.model_validate(given | fields)
+
+
 def side(**right: int) -> Any:
     found = []
     for key, count in right.items():
@@ -37,16 +44,11 @@ def side(**right: int) -> Any:
             "low": 0.0,
             "high": 1.0,
         }
-        start = f"attack.{name}"
-        found.append(
-            Estimate(id=f"{start}.accuracy", value=count / 1000, count=count, **given, **interval)
-        )
-        found.append(
-            Estimate(id=f"{start}.multiplicative_advantage", value=0.5, **given, **interval)
-        )
+        scored = partial(scored_by, name)
+        found.append(scored("accuracy", value=count / 1000, count=count, **given, **interval))
+        found.append(scored("multiplicative_advantage", value=0.5, **given, **interval))
         if name != WHOLE:
-            own = f"{start}.in_sample.accuracy"
-            found.append(Estimate(id=own, kind="estimated", value=0.5, **given))
+            found.append(scored("in_sample.accuracy", kind="estimated", value=0.5, **given))
     return OneSide(Stored(tuple(found)))
 
 

@@ -175,7 +175,7 @@ def test_unknown_numbers_and_curves_need_no_new_template(hostile: AuditResult) -
     text = words(render(result, "html"))
     assert "plug-in.surprise" in text
     assert "0.123" in text
-    assert "plug-in.new_curve" in text
+    assert "Plug in new curve" in text
 
 
 def test_many_classes_and_numbers_stay_small(build: Build) -> None:
@@ -296,7 +296,7 @@ def test_numbers_in_the_page_are_those_of_the_result(build: Build) -> None:
     result: AuditResult = build("pass")
     ceiling = result.estimate("attack.ceiling.accuracy")
     assert ceiling is not None
-    assert f"Ceiling of the claim: {number(ceiling.value)}" in words(render(result, "html"))
+    assert f"Ceiling: {number(ceiling.value)}" in words(render(result, "html"))
 
 
 def test_any_id_is_rendered(build: Build) -> None:
@@ -357,7 +357,9 @@ def test_the_page_says_what_an_attack_learns_from(build: Build) -> None:
     known = result.estimate("attack.knn.accuracy")
     assert known is not None
     assert "from the whole release" not in words(render(result, "html"))
-    whole = known.model_copy(update={"id": "attack.bayes-whole-release.accuracy"})
+    assert known.score is not None
+    score = known.score.model_copy(update={"subject": "bayes-whole-release"})
+    whole = known.model_copy(update={"id": "attack.bayes-whole-release.accuracy", "score": score})
     more = result.model_copy(update={"estimates": (*result.estimates, whole)})
     text = words(render(more, "html"))
     assert "learns from all but the eighth that it guesses" in text

@@ -73,12 +73,9 @@ def test_checks_without_numbers(build: Build) -> None:
 
 
 def test_what_lies_on_the_axis_of_epsilon() -> None:
-    assert is_epsilon("mechanism.epsilon_lower.one-run")
-    assert is_epsilon("release_only.epsilon_lower")
-    assert is_epsilon("renyi.double_rr_epsilon")
-    assert not is_epsilon("power.min_detectable_excess")
-    assert not is_epsilon("power.epsilon")
-    assert not is_epsilon("instance_loss.mean")
+    assert is_epsilon(estimate(value=1, side="lower", axis="epsilon", unit="nats"))
+    assert not is_epsilon(estimate(value=1, side="lower", unit="nats"))
+    assert not is_epsilon(estimate(value=1, side="lower", axis="epsilon", unit="proportion"))
 
 
 def test_marks_of_all_kinds_differ() -> None:

@@ -14,6 +14,7 @@ from ldpaudit.commands.compare.differences.pending import PendingDifference
 from ldpaudit.commands.compare.side import Side
 from ldpaudit.comparison import Difference
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.result import Estimate
 
 
 def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Difference, ...]:
@@ -51,19 +52,16 @@ def _bounded(pending: PendingDifference, alpha: float) -> Difference | None:
         return None
     if found is None:
         return None
-    return Difference.redacted(
-        (pending.a.letter, pending.b.letter),
-        simultaneous=True,
-        paired=pending.paired,
-        id=pending.id,
-        kind="certified",
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        side="two-sided",
-        level=found.level,
+    estimate = Estimate.interval(
+        pending.id,
+        pending.a.result.title(pending.id),
+        found.value,
+        (found.low, found.high),
+        found.level,
         unit=pending.unit,
         n=found.n,
         smallest_cell=found.smallest_cell,
         method=pending.method,
     )
+    letters = (pending.a.letter, pending.b.letter)
+    return Difference.between(letters, estimate, simultaneous=True, paired=pending.paired)

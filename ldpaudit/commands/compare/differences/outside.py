@@ -11,8 +11,7 @@ from ldpaudit.result import AuditResult, Estimate
 BEST = "attack.best.accuracy"
 ADVANTAGE = "attack.best.advantage"
 NUMBERS = "numeric.best.mse"
-_OWN_LEVEL = ("instance_loss.mean", "numeric.best.", BEST, ADVANTAGE)
-_SLICES = "attack.best.slice-"
+_MEAN = "instance_loss.mean"
 _OWN = "the two results' own intervals; their error probabilities add up"
 
 
@@ -21,26 +20,29 @@ def outside_family(a: Side, b: Side) -> Iterator[Difference]:
     letters = (a.letter, b.letter)
     ours, theirs = a.result.mechanism.epsilon, b.result.mechanism.epsilon
     if ours is not None and theirs is not None and math.isfinite(theirs - ours):
-        yield Difference.redacted(
-            letters,
-            simultaneous=False,
-            paired=False,
-            id="mechanism.epsilon",
-            kind="exact",
-            value=theirs - ours,
-            unit="nats",
-            method="the declared parameters",
-        )
+        names = ("mechanism.epsilon", "Declared ε")
+        method = "the declared parameters"
+        exact = Estimate.exact(*names, theirs - ours, unit="nats", method=method)
+        yield Difference.between(letters, exact, simultaneous=False, paired=False)
     # Stored results may have been cut into other slices.
-    sliced = (_SLICES,) if a.guesses is not None and b.guesses is not None else ()
+    sliced = a.guesses is not None and b.guesses is not None
     for estimate in a.result.estimates:
         other = b.result.estimate(estimate.id)
-        if other is None or not estimate.id.startswith((*_OWN_LEVEL, *sliced)):
+        if other is None or not _is_compared(estimate, sliced=sliced):
             continue
         if estimate.id in (BEST, ADVANTAGE) and not same_classes(a.result, b.result):
             continue
         if (made := _own(letters, estimate, other)) is not None:
             yield made
+
+
+def _is_compared(estimate: Estimate, *, sliced: bool) -> bool:
+    score = estimate.score
+    if score is None or score.subject != "best":
+        return estimate.id == _MEAN
+    if score.group:
+        return sliced and score.group.startswith("slice-")
+    return estimate.section == "numeric-inference" or estimate.id in (BEST, ADVANTAGE)
 
 
 def same_classes(a: AuditResult, b: AuditResult) -> bool:
@@ -57,19 +59,16 @@ def _own(letters: tuple[str, str], ours: Estimate, theirs: Estimate) -> Differen
     if found is None or ours.unit != theirs.unit or found.level <= 0:
         return None
     certified = ours.kind == theirs.kind == "certified"
-    return Difference.redacted(
-        letters,
-        simultaneous=False,
-        paired=False,
-        id=ours.id,
+    estimate = Estimate.interval(
+        ours.id,
+        ours.title,
+        found.value,
+        (found.low, found.high),
+        found.level,
         kind="certified" if certified else "estimated",
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        side="two-sided",
-        level=found.level,
         unit=ours.unit,
         n=found.n or None,
         method=_OWN,
         assumptions=tuple(dict.fromkeys((*ours.assumptions, *theirs.assumptions))),
     )
+    return Difference.between(letters, estimate, simultaneous=False, paired=False)

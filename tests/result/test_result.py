@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ldpaudit.result import SMALLEST_CELL, Curve, Estimate, Histogram
+from ldpaudit.result import SMALLEST_CELL, Curve, Estimate, Finding, Histogram, Score
 
 
 def proportion(count: int, n: int, **more: Any) -> Estimate:
@@ -123,3 +123,48 @@ def test_no_field_of_the_result_can_hold_rows() -> None:
     schema = json.dumps(AuditResult.model_json_schema())
     for word in ("row_id", "rows_", "scores", "cells", "records"):
         assert f'"{word}"' not in schema
+
+
+SCORE = Score(subject="knn", measure="accuracy", row="Nearest neighbours", column="Accuracy")
+
+
+def test_what_is_built_states_its_title_kind_and_side() -> None:
+    exact = Estimate.exact("mechanism.epsilon", "Declared ε", 1.0, unit="nats")
+    plain = Estimate.estimated("a.b", "B", 2.0, n=40)
+    lower = Estimate.lower_bound("a.b", "B", 0.5, 0.95)
+    upper = Estimate.upper_bound("a.b", "B", 0.5, 0.9, kind="estimated")
+    both = Estimate.interval("a.b", "B", 0.5, (0.4, 0.7), 0.95, score=SCORE)
+    assert (exact.kind, exact.side, exact.level) == ("exact", None, None)
+    assert (exact.title, exact.unit) == ("Declared ε", "nats")
+    assert (plain.kind, plain.side, plain.n) == ("estimated", None, 40)
+    assert (lower.kind, lower.side, lower.low, lower.high) == ("certified", "lower", 0.5, None)
+    assert (upper.kind, upper.side, upper.low, upper.high) == ("estimated", "upper", None, 0.5)
+    assert (both.side, both.low, both.high, both.level) == ("two-sided", 0.4, 0.7, 0.95)
+    assert SCORE.title == "Nearest neighbours: Accuracy"
+
+
+@given(st.integers(1, SMALLEST_CELL - 1), st.sampled_from(["proportion", "nats"]))
+def test_what_is_built_is_redacted(cell: int, unit: Any) -> None:
+    more = {"unit": unit, "n": 1000, "smallest_cell": cell}
+    built = (
+        Estimate.estimated("a.b", "B", 0.1234, **more),
+        Estimate.lower_bound("a.b", "B", 0.1234, 0.95, **more),
+        Estimate.upper_bound("a.b", "B", 0.1234, 0.95, **more),
+        Estimate.interval("a.b", "B", 0.1234, (0.1111, 0.1357), 0.95, **more),
+    )
+    for estimate in built:
+        assert estimate.suppressed
+        assert estimate.n is None
+        assert estimate.value in (pytest.approx(0.12), pytest.approx(0.13))
+        assert "smallest_cell" not in estimate.model_dump()
+    assert Estimate.estimated("a.b", "B", 0.1234, smallest_cell=10).value == 0.1234
+
+
+def test_a_number_without_a_title_is_called_by_its_id() -> None:
+    assert Estimate(id="plug-in.some_share", kind="exact", value=1).title == "Plug in some share"
+
+
+def test_the_numbers_of_a_finding_get_its_section_unless_they_name_one() -> None:
+    curve = Curve(id="mechanism.rdp", kind="exact", x=(2,), value=(1,), section="renyi")
+    placed = Finding((Estimate.exact("a.b", "B", 1.0),), (curve,)).in_section("mechanism")
+    assert [part.section for part in (*placed.estimates, *placed.curves)] == ["mechanism", "renyi"]

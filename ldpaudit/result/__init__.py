@@ -1,0 +1,65 @@
+"""The one result object: what an audit found, its JSON form, and its redaction.
+
+In: numbers that audits computed. Out: frozen types of which no field can hold a row, a cell, a row
+id or a per-row score; every number carries its title, section and unit.
+"""
+
+from ldpaudit.result.audit_result import (
+    SCHEMA_VERSION,
+    AuditRecord,
+    AuditResult,
+    Check,
+    CheckLevel,
+    MechanismInfo,
+    ReleaseInfo,
+    RunInfo,
+    Verdict,
+)
+from ldpaudit.result.curve import Curve, Histogram
+from ldpaudit.result.estimate import (
+    SMALLEST_CELL,
+    Axis,
+    Details,
+    Estimate,
+    Frozen,
+    Identifier,
+    Kind,
+    Measured,
+    Number,
+    Score,
+    Side,
+    Titled,
+    Unit,
+    readable,
+)
+from ldpaudit.result.finding import Finding, Note
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "SMALLEST_CELL",
+    "AuditRecord",
+    "AuditResult",
+    "Axis",
+    "Check",
+    "CheckLevel",
+    "Curve",
+    "Details",
+    "Estimate",
+    "Finding",
+    "Frozen",
+    "Histogram",
+    "Identifier",
+    "Kind",
+    "Measured",
+    "MechanismInfo",
+    "Note",
+    "Number",
+    "ReleaseInfo",
+    "RunInfo",
+    "Score",
+    "Side",
+    "Titled",
+    "Unit",
+    "Verdict",
+    "readable",
+]

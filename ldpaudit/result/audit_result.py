@@ -1,0 +1,161 @@
+"""The result of an audit as a whole, and its JSON form."""
+
+import json
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import model_validator
+
+from ldpaudit.result.curve import Curve, Histogram
+from ldpaudit.result.earlier import EARLIER, upgraded
+from ldpaudit.result.estimate import Estimate, Frozen, Identifier, Number, Side, readable
+from ldpaudit.result.finding import Note
+
+SCHEMA_VERSION: Final = "1.1"
+
+Verdict = Literal["pass", "fail", "inconclusive"]
+CheckLevel = Literal["error", "warn"]
+
+
+class ReleaseInfo(Frozen):
+    """What was audited; names of columns and classes only if the user asked to show them."""
+
+    name: str
+    sha256: str | None
+    rows: int
+    features: int
+    classes: int
+    class_names: tuple[str, ...]
+    label: str | None
+    truth: bool
+
+
+class MechanismInfo(Frozen):
+    """The mechanism as declared, with its exact privacy parameter."""
+
+    name: str
+    declared: Literal["file", "options", "policy", "api"] | None
+    parameters: dict[str, Any]
+    epsilon: Number | None
+    description: str = ""
+
+
+class Check(Frozen):
+    """One question of the policy and its answer."""
+
+    id: Identifier
+    question: str
+    limit: Number | None
+    observed: Number | None
+    side: Side | None = None
+    """Whether ``observed`` is a confidence bound, and which; None for a plain number."""
+    verdict: Verdict
+    level: CheckLevel
+    confidence: float | None = None
+    reason: str = ""
+    waived: bool = False
+    evidence: tuple[str, ...] = ()
+
+
+class AuditRecord(Frozen):
+    """Whether an audit ran, and if not why."""
+
+    id: Identifier
+    status: Literal["ran", "skipped", "failed"]
+    reason: str = ""
+    seconds: float = 0.0
+
+
+class RunInfo(Frozen):
+    """How to reproduce the audit."""
+
+    seed: int | None
+    command: str
+    versions: dict[str, str]
+    threads: int
+    seconds: float
+    policy_sha256: str | None = None
+
+
+class AuditResult(Frozen):
+    """Everything that an audit found: the source of truth for every report format."""
+
+    schema_version: Literal["1.1"] = SCHEMA_VERSION
+    ldpaudit_version: str
+    verdict: Verdict
+    sentence: str
+    """The verdict for people, one sentence."""
+    release: ReleaseInfo
+    mechanism: MechanismInfo
+    estimates: tuple[Estimate, ...]
+    curves: tuple[Curve, ...]
+    histograms: tuple[Histogram, ...] = ()
+    notes: tuple[Note, ...] = ()
+    checks: tuple[Check, ...]
+    audits: tuple[AuditRecord, ...]
+    run: RunInfo
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_this_schema(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or data.get("schema_version") != EARLIER:
+            return data
+        return upgraded(data) | {"schema_version": SCHEMA_VERSION}
+
+    def estimate(self, identifier: str) -> Estimate | None:
+        """Return the estimate of that id, None where the audit did not produce it."""
+        return next((e for e in self.estimates if e.id == identifier), None)
+
+    def curve(self, identifier: str) -> Curve | None:
+        """Return the curve of that id, None where the audit did not produce it."""
+        return next((c for c in self.curves if c.id == identifier), None)
+
+    def title(self, identifier: str) -> str:
+        """Return what people call the estimate or curve of that id."""
+        part = self.estimate(identifier) or self.curve(identifier)
+        return readable(identifier) if part is None else part.title
+
+    def to_json(self, path: Path | str | None = None) -> str:
+        """Return the result as JSON (sorted keys, full precision, "inf" for infinities).
+
+        With a ``path`` the text is written there too, whole or not at all.
+        """
+        return self._render("json", path)
+
+    def to_html(self, path: Path | str | None = None) -> str:
+        """Return the report as one HTML page; with a ``path`` it is written there too."""
+        return self._render("html", path)
+
+    def _repr_html_(self) -> str:
+        from ldpaudit.reports import embed
+
+        return embed(self)
+
+    def _render(self, format_name: str, path: Path | str | None) -> str:
+        # The one import that goes up: methods for convenience, the report itself stays a function
+        # of the result.
+        from ldpaudit.reports import render
+        from ldpaudit.writing import write_whole
+
+        text = render(self, format_name)
+        if path is not None:
+            write_whole(Path(path), text)
+        return text
+
+    @classmethod
+    def from_json(cls, text: str) -> "AuditResult":
+        """Read a stored result.
+
+        Raises
+        ------
+        ldpaudit.errors.InputError
+            If the text is not the JSON of a result of this schema version or the one before.
+        """
+        from ldpaudit.errors import InputError
+
+        try:
+            return cls.model_validate(json.loads(text))
+        except ValueError:
+            raise InputError(
+                f"The file must be an ldpaudit result of schema version {SCHEMA_VERSION}."
+            ) from None

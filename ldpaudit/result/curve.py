@@ -1,0 +1,63 @@
+"""Curves and histograms of a result; small bins of a histogram never exist."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from ldpaudit.result.estimate import SMALLEST_CELL, Measured, Number, Side, Unit
+
+
+class Curve(Measured):
+    """A number as a function of one variable, for instance J(τ) or an RDP curve."""
+
+    x: tuple[Number, ...]
+    value: tuple[Number, ...]
+    low: tuple[Number, ...] | None = None
+    high: tuple[Number, ...] | None = None
+    side: Side | None = None
+    level: Annotated[float, Field(gt=0, lt=1)] | None = None
+    simultaneous: bool = False
+    """Whether ``level`` holds for the whole curve at once, not for each point alone."""
+    x_label: str = ""
+    unit: Unit = "1"
+    n: Annotated[int, Field(ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _same_length(self) -> Self:
+        for part in (self.value, self.low, self.high):
+            if part is not None and len(part) != len(self.x):
+                raise ValueError(f"{self.id}: the parts of a curve must have one length.")
+        return self
+
+
+class Histogram(Measured):
+    """Counts of rows in bins; neighbouring bins are merged until none holds 1 to 9 rows."""
+
+    edges: tuple[Number, ...]
+    """The b + 1 bin edges, in the unit of the variable; the outer ones may be infinite."""
+    counts: tuple[int, ...]
+    unit: Unit = "nats"
+    x_label: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _merge_small_bins(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        edges, counts = list(data["edges"]), [int(c) for c in data["counts"]]
+        while len(counts) > 1:
+            small = [i for i, c in enumerate(counts) if 0 < c < SMALLEST_CELL]
+            if not small:
+                break
+            left = small[0] if small[0] + 1 < len(counts) else small[0] - 1
+            counts[left : left + 2] = [counts[left] + counts[left + 1]]
+            del edges[left + 1]
+        if len(counts) == 1 and 0 < counts[0] < SMALLEST_CELL:
+            counts = [0]
+        return dict(data) | {"edges": tuple(edges), "counts": tuple(counts)}
+
+    @model_validator(mode="after")
+    def _same_length(self) -> Self:
+        if len(self.edges) != len(self.counts) + 1:
+            raise ValueError(f"{self.id}: a histogram has one edge more than bins.")
+        return self

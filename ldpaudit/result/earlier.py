@@ -1,0 +1,54 @@
+"""Stored results of schema 1.0: their numbers have ids only, of which the rest is made here."""
+
+from typing import Any, Final
+
+from ldpaudit.result.estimate import readable
+
+EARLIER: Final = "1.0"
+"""The schema before this one, which can still be read."""
+_SECTIONS: Final = {
+    "attack": "label-inference",
+    "instance_loss": "instance-loss",
+    "numeric": "numeric-inference",
+    "release_only": "mechanism",
+    "test_accuracy": "utility",
+    "test_squared_error": "utility",
+}
+_SCORED: Final = ("attack", "numeric", "aggregates")
+_CURVES: Final = ("mechanism.rdp", "mechanism.delta")
+
+
+def upgraded(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result of schema 1.0 with the titles, sections and scores of schema 1.1."""
+    kinds = ("estimates", "curves", "histograms")
+    parts = {kind: [_upgraded(part) for part in result.get(kind, ())] for kind in kinds}
+    return result | parts
+
+
+def _upgraded(part: dict[str, Any]) -> dict[str, Any]:
+    first, *rest = part["id"].split(".")
+    section = "renyi" if part["id"] in _CURVES else _SECTIONS.get(first, first)
+    more: dict[str, Any] = {"section": section, "axis": _axis(part, first)}
+    if first in _SCORED and len(rest) > 1 and "x" not in part:
+        more["score"] = score = _score(*rest)
+        whose = "" if score["group"] == "" else f"{readable(score['subject'])}, "
+        more["title"] = f"{whose}{score['row']}: {score['column']}"
+    return more | part
+
+
+def _score(subject: str, *rest: str) -> dict[str, str]:
+    group = rest[0] if rest[0].startswith(("class-", "slice-")) else ""
+    measure = ".".join(rest[1:] if group else rest)
+    row = readable(group or subject)
+    names = {"subject": subject, "measure": measure, "group": group}
+    return names | {"row": row, "column": readable(measure)}
+
+
+def _axis(part: dict[str, Any], first: str) -> str | None:
+    if "x" in part:
+        if part["id"].startswith("instance_loss.exceedance"):
+            return "share of people"
+        return "divergence" if first == "renyi" or part["id"] == _CURVES[0] else None
+    words = part["id"].split(".")
+    named = any(w == "epsilon" or w.startswith("epsilon_") or w.endswith("_epsilon") for w in words)
+    return "epsilon" if named and first != "power" and part.get("unit") == "nats" else None

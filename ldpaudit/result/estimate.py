@@ -1,0 +1,295 @@
+"""One number of a result: its title, how sure it is, and its redaction.
+
+Small cells are hidden when an :class:`Estimate` is built, so nothing that is not redacted ever
+exists, and no renderer has to think of it.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Final, Literal, Self, TypedDict, Unpack
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+
+SMALLEST_CELL = 10
+"""A count of rows above 0 and below this is never shown."""
+
+Kind = Literal["exact", "certified", "estimated"]
+Side = Literal["lower", "upper", "two-sided"]
+Unit = Literal["nats", "proportion", "rows", "label units", "squared label units", "log-odds", "1"]
+Axis = Literal["epsilon", "divergence", "share of people"]
+"""Numbers of one axis are drawn in one picture, whatever section they are of."""
+
+Identifier = Annotated[str, Field(pattern=r"^[a-z0-9_]+([.-][a-z0-9_]+)*$", max_length=120)]
+
+
+def _no_nan(value: float) -> float:
+    if math.isnan(value):
+        raise ValueError("A number of the result must not be NaN.")
+    return value
+
+
+_NUMBER_SCHEMA: Final = {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}]}
+Number = Annotated[float, AfterValidator(_no_nan), WithJsonSchema(_NUMBER_SCHEMA)]
+"""A float that is not NaN; infinities are written to JSON as the string "inf" or "-inf"."""
+
+
+class Frozen(BaseModel):
+    """A part of a result: it cannot be changed, and has no fields but those it states."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def readable(identifier: str) -> str:
+    """Return words for an id without a title: ``"plug-in.share"`` becomes ``"Plug in share"``."""
+    words = re.sub(r"[._-]+", " ", identifier).strip()
+    return words[:1].upper() + words[1:]
+
+
+class Titled(Frozen):
+    """What has an id, stable and dotted, that other tools may read, and a title for people.
+
+    Where no title is given, words are made of the id.
+    """
+
+    id: Identifier
+    title: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _title_from_id(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or data.get("title"):
+            return data
+        return data | {"title": readable(str(data.get("id", "")))}
+
+
+class Measured(Titled):
+    """What estimates, curves and histograms have in common.
+
+    Attributes
+    ----------
+    section : str
+        The part of a report that shows it: the id of its audit, which the pipeline fills in, or
+        another one.
+    kind : {"exact", "certified", "estimated"}
+        Exact: from the declared mechanism alone. Certified: a confidence bound with no assumption
+        beyond independent rows. Estimated: needs the assumptions listed.
+    axis : {"epsilon", "divergence", "share of people"} or None
+        The picture that it is drawn in beside others.
+    method, assumptions, reference
+        For people: how, under what, and from which source (with the equation).
+    """
+
+    section: str = ""
+    kind: Kind
+    axis: Axis | None = None
+    method: str = ""
+    assumptions: tuple[str, ...] = ()
+    reference: str | None = None
+
+
+class Score(Frozen):
+    """Whose score of what an estimate is: a row and a column in a table of scores.
+
+    Attributes
+    ----------
+    subject, measure : str
+        Stable names of what is scored and by what, for instance ``"bayes"``, ``"accuracy"``.
+    row, column : str
+        What people call them; with a ``group`` the row is the group's.
+    group : str
+        The rows that it is scored on, for instance ``"class-2"``; empty for all of them.
+    """
+
+    subject: str
+    measure: str
+    row: str
+    column: str
+    group: str = ""
+
+    @property
+    def title(self) -> str:
+        """What people call the score."""
+        return f"{self.row}: {self.column}"
+
+
+class Details(TypedDict, total=False):
+    """What a number may state besides its value; ``smallest_cell`` is the smallest count behind it.
+
+    It decides whether the number is redacted, and is not kept.
+    """
+
+    section: str
+    axis: Axis | None
+    score: Score
+    unit: Unit
+    n: int | None
+    count: int | None
+    smallest_cell: int | None
+    method: str
+    assumptions: tuple[str, ...]
+    reference: str | None
+
+
+def _is_small(count: int, n: int | None) -> bool:
+    rest = SMALLEST_CELL if n is None else n - count
+    return 0 < count < SMALLEST_CELL or 0 < rest < SMALLEST_CELL
+
+
+def _outward(value: float | None, grid: float, rounding: Callable[[float], int]) -> float | None:
+    if value is None or math.isinf(value):
+        return value
+    return rounding(value / grid) * grid
+
+
+class Estimate(Measured):
+    """One number, what it may be called, and how sure it is.
+
+    Built by :meth:`exact`, :meth:`estimated`, :meth:`lower_bound`, :meth:`upper_bound` and
+    :meth:`interval`.
+
+    Attributes
+    ----------
+    value : float
+        The number; for a one-sided bound the bound itself.
+    low, high : float or None
+        Ends of the interval; None on a side that is not bounded.
+    side : {"lower", "upper", "two-sided"} or None
+        Which ends are confidence bounds; None for an exact number.
+    level : float or None
+        The confidence, for instance 0.95, of the interval as a whole.
+    unit : str
+        ``nats``, ``proportion``, ``rows``, ``log-odds`` or ``1``.
+    n, count : int or None
+        The counted denominator and numerator, None where there is none or it is suppressed.
+    score : Score or None
+        Where it is one of a table of scores.
+    suppressed : bool
+        Whether a small cell (fewer than 10 rows, or all but fewer than 10) was behind the number:
+        then ``n`` and ``count`` are hidden and the interval is rounded outward to ten rows.
+    """
+
+    value: Number
+    low: Number | None = None
+    high: Number | None = None
+    side: Side | None = None
+    level: Annotated[float, Field(gt=0, lt=1)] | None = None
+    unit: Unit = "1"
+    n: Annotated[int, Field(ge=0)] | None = None
+    count: Annotated[int, Field(ge=0)] | None = None
+    score: Score | None = None
+    suppressed: bool = False
+
+    @classmethod
+    def exact(
+        cls, identifier: str, title: str, value: float, **details: Unpack[Details]
+    ) -> "Estimate":
+        """Return a number that follows from the declaration alone."""
+        return cls._built(identifier, title, "exact", value, details)
+
+    @classmethod
+    def estimated(
+        cls, identifier: str, title: str, value: float, **details: Unpack[Details]
+    ) -> "Estimate":
+        """Return a number without an interval that needs its assumptions."""
+        return cls._built(identifier, title, "estimated", value, details)
+
+    @classmethod
+    def lower_bound(
+        cls,
+        identifier: str,
+        title: str,
+        bound: float,
+        level: float,
+        *,
+        kind: Kind = "certified",
+        **details: Unpack[Details],
+    ) -> "Estimate":
+        """Return a lower bound at a one-sided level."""
+        ends = {"low": bound, "side": "lower", "level": level}
+        return cls._built(identifier, title, kind, bound, details, ends)
+
+    @classmethod
+    def upper_bound(
+        cls,
+        identifier: str,
+        title: str,
+        bound: float,
+        level: float,
+        *,
+        kind: Kind = "certified",
+        **details: Unpack[Details],
+    ) -> "Estimate":
+        """Return an upper bound at a one-sided level."""
+        ends = {"high": bound, "side": "upper", "level": level}
+        return cls._built(identifier, title, kind, bound, details, ends)
+
+    @classmethod
+    def interval(
+        cls,
+        identifier: str,
+        title: str,
+        value: float,
+        ends: tuple[float, float],
+        level: float,
+        *,
+        kind: Kind = "certified",
+        **details: Unpack[Details],
+    ) -> "Estimate":
+        """Return a number with a two-sided interval at a level."""
+        more = {"low": ends[0], "high": ends[1], "side": "two-sided", "level": level}
+        return cls._built(identifier, title, kind, value, details, more)
+
+    @classmethod
+    def _built(
+        cls,
+        identifier: str,
+        title: str,
+        kind: Kind,
+        value: float,
+        details: Details,
+        ends: dict[str, Any] | None = None,
+    ) -> "Estimate":
+        fields = {"id": identifier, "title": title, "kind": kind, "value": value}
+        return cls.model_validate({**fields, **(ends or {}), **details})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _hide_small_cells(cls, data: Any) -> Any:
+        """Hide counts under 10; ``smallest_cell`` names a small cell behind a derived number."""
+        if not isinstance(data, dict) or data.get("suppressed"):
+            return data
+        data = dict(data)
+        cell = data.pop("smallest_cell", None)
+        count, n = data.get("count"), data.get("n")
+        small = count is not None and _is_small(int(count), n)
+        small = small or (cell is not None and 0 < cell < SMALLEST_CELL)
+        if not small:
+            return data
+        proportion = data.get("unit") == "proportion" and n
+        grid = min(SMALLEST_CELL / n, 1.0) if proportion else 0.01
+        data["low"] = _outward(data.get("low"), grid, math.floor)
+        data["high"] = _outward(data.get("high"), grid, math.ceil)
+        # A one-sided bound is its own value, and both round to the safe side.
+        nearest: Callable[[float], int] = round
+        safe = {"lower": math.floor, "upper": math.ceil}.get(data.get("side") or "", nearest)
+        data["value"] = _outward(data.get("value"), grid, safe)
+        if proportion:
+            for key in ("value", "low", "high"):
+                if data.get(key) is not None:
+                    data[key] = min(max(data[key], -1.0), 1.0)
+        return data | {"n": None, "count": None, "suppressed": True}
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        slack = 1e-9 * max(1.0, abs(self.value)) if math.isfinite(self.value) else 0.0
+        if not self.suppressed:
+            if self.low is not None and self.low > self.value + slack:
+                raise ValueError(f"{self.id}: the lower end lies above the value.")
+            if self.high is not None and self.high < self.value - slack:
+                raise ValueError(f"{self.id}: the upper end lies below the value.")
+        if self.kind == "certified" and (self.level is None or self.side is None):
+            raise ValueError(f"{self.id}: a certified number states its level and side.")
+        if self.kind == "exact" and self.level is not None:
+            raise ValueError(f"{self.id}: an exact number has no level.")
+        return self

@@ -1,0 +1,81 @@
+"""Attacks against their references, class by class and over the confidence of their guesses."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ldpaudit.reports.charts.curves import curve_figure
+from ldpaudit.reports.charts.intervals import Cell, Figure, Table, attack_figure
+from ldpaudit.reports.parts.part import Part, Section, drawn
+from ldpaudit.reports.parts.scores import by_measure, score_of, score_table
+from ldpaudit.reports.text.harmless import shown
+from ldpaudit.reports.text.quantities import Quantity
+from ldpaudit.reports.text.wording import missing
+
+REFERENCES: Final = ("prior", "features-only", "ceiling", "optimum")
+"""What attacks are compared with."""
+_MEANINGS: Final = {
+    "prior": "what anyone guesses who sees nobody: the most frequent class for all",
+    "features-only": "what features give away by themselves, to someone who knows true labels of "
+    "other people but has no release; what is guessed right beyond it comes from the release",
+    "oracle": "what an attacker reaches who learns features and channel from true labels of other "
+    "people: about the most that learning from so many rows can reach",
+    "optimum": "what the best attack would reach on a release made as claimed, by the model of how "
+    "labels depend on features",
+    "ceiling": "what no attack can exceed if the claim holds, by the same model",
+}
+"""What each reference means, in the order in which it is read."""
+_WHOLE: Final = (
+    " Attacks learn from a half of the people and guess the other half, but for the one from the "
+    "whole release, which learns from all but the eighth that it guesses."
+)
+
+
+def attacks_part(section: Section) -> Part:
+    """Return the attacks' scores, their references first among what they are held against."""
+    single = [q for q in section.scores if not score_of(q).group]
+    accuracies = by_measure(single, "accuracy")
+    tables = (
+        ("Every score of every attack", score_table(single, "Attack", _rank)),
+        ("What the references mean", _reference_table(accuracies)),
+        ("The strongest attack by class and slice", score_table(_grouped(section), "Rows")),
+    )
+    curves = (curve_figure([c], section.printer, shown(c.title)) for c in section.curves)
+    return Part(
+        "attacks",
+        "Attacks against their references",
+        "An attack guesses every person's true label. How often it is right says little by itself: "
+        "the features may give a label away without any release. So each is compared with the "
+        "majority guess, with an attacker who has the features only, and with the best that the "
+        "claim allows anyone. Doing no better than the features alone is what a release that hides "
+        "the label looks like." + (_WHOLE if "bayes-whole-release" in accuracies else ""),
+        drawn([_figure(accuracies, by_measure(single, "in_sample.accuracy")), *curves]),
+        section.plain,
+        tuple((title, table) for title, table in tables if table.rows),
+        missing="" if section.estimates else missing(section.result.audits, "label-inference"),
+    )
+
+
+def _grouped(section: Section) -> Sequence[Quantity]:
+    return [q for q in section.scores if score_of(q).group]
+
+
+def _figure(accuracies: Mapping[str, Quantity], inside: Mapping[str, Quantity]) -> Figure | None:
+    references = [accuracies[name] for name in REFERENCES if name in accuracies]
+    attacks = [name for name in accuracies if name not in REFERENCES]
+    ranked = sorted(attacks, key=lambda n: (-accuracies[n].estimate.value, n != "best"))
+    pairs = [(accuracies[name], inside.get(name)) for name in ranked]
+    return attack_figure(pairs, references) if pairs else None
+
+
+def _reference_table(accuracies: Mapping[str, Quantity]) -> Table:
+    """Return what each reference that was measured means."""
+    body: list[tuple[Cell, ...]] = [
+        (shown(score_of(accuracies[name]).row, 60), accuracies[name], words)
+        for name, words in _MEANINGS.items()
+        if name in accuracies
+    ]
+    return Table(("Reference", "Accuracy", "Means"), tuple(body))
+
+
+def _rank(attack: str) -> int:
+    return 2 + REFERENCES.index(attack) if attack in REFERENCES else int(attack != "best")

@@ -1,0 +1,35 @@
+"""Claimed against measured ε: the bounds of all audits on one axis."""
+
+from typing import Final
+
+from ldpaudit.reports.charts.intervals import epsilon_figure
+from ldpaudit.reports.parts.part import Part, Section
+from ldpaudit.reports.text.quantities import is_epsilon
+from ldpaudit.reports.text.wording import missing
+
+_EMPTY_CLAIMS: Final = {
+    "": "Nothing was claimed, so there is nothing to hold these to.",
+    "∞": "The claim is ε = ∞: it promises nothing, so nothing could refute it.",
+}
+
+
+def mechanism_part(section: Section) -> Part:
+    """Return the measured ε of every section, and how counts agree with the claim."""
+    result, printer = section.result, section.printer
+    measured = [e for e in result.estimates if is_epsilon(e) and e.kind != "exact"]
+    others = [e for e in section.estimates if e.kind != "exact" and e not in measured]
+    quantities = printer.quantities(measured)
+    figures = (epsilon_figure(quantities, result, printer.claim),) if quantities else ()
+    return Part(
+        "epsilon",
+        "Claimed against measured ε",
+        "ε limits how much a released label can tell about the true one. A certified lower bound "
+        "says that the release leaks at least that much. Each bound here holds at its own level by "
+        "itself; the check holds the strongest against the claim at a level corrected for choosing "
+        "it, and refutes the claim if it still lies above. Bounds below the claim prove nothing: "
+        "they are what this audit could find.",
+        figures,
+        printer.quantities(others),
+        lead=_EMPTY_CLAIMS.get(printer.claim, ""),
+        missing="" if quantities else missing(result.audits, "mechanism"),
+    )

@@ -1,0 +1,68 @@
+"""The parts of a result's page in their order; a section that no part knows gets the default."""
+
+from collections.abc import Callable
+from typing import Final
+
+from ldpaudit.reports.parts.default import default_part
+from ldpaudit.reports.parts.instance_loss import loss_part
+from ldpaudit.reports.parts.label_inference import attacks_part
+from ldpaudit.reports.parts.mechanism import mechanism_part
+from ldpaudit.reports.parts.numeric_inference import numbers_part
+from ldpaudit.reports.parts.part import Part, Section
+from ldpaudit.reports.parts.power import power_part
+from ldpaudit.reports.parts.renyi import renyi_part
+from ldpaudit.reports.text.quantities import Printer
+from ldpaudit.reports.text.wording import audit_name
+from ldpaudit.result import AuditResult
+
+_PARTS: Final[dict[str, Callable[[Section], Part]]] = {
+    "mechanism": mechanism_part,
+    "numeric-inference": numbers_part,
+    "instance-loss": loss_part,
+    "label-inference": attacks_part,
+    "renyi": renyi_part,
+    "power": power_part,
+}
+"""Sections with pictures and words of their own."""
+_ORDER: Final = (
+    "mechanism",
+    "numeric-inference",
+    "aggregates",
+    "instance-loss",
+    "label-inference",
+    "observational",
+    "renyi",
+    "synthetic",
+)
+"""Any other section stands after these, and the power last."""
+_ALWAYS: Final = ("mechanism", "instance-loss", "label-inference", "renyi", "power")
+"""Shown without a number too: they say why there is none."""
+_INTROS: Final = {
+    "observational": "Whoever sees features and released label is shown the true label, or one "
+    "drawn anew given the features, and is to say which it is. ε limits how well that can be told, "
+    "also where the mechanism uses the features. Bounds are certified among rows with equal "
+    "features and for canaries; against a model of the label they are estimated.",
+    "aggregates": "Labels were released as sums of bags. An attacker who knows what the features "
+    "say guesses every label of a bag from its sum. Bags are independent, rows are not, so every "
+    "interval counts bags.",
+    "synthetic": "Features were replaced by synthetic ones. They should look like true rows, and "
+    "be no nearer to the row that they replace, or to audited rows, than to any other: what is "
+    "nearer gives true rows away.",
+}
+_UNKNOWN: Final = "What this audit measured, each number with its kind and level."
+
+
+def all_parts(result: AuditResult, printer: Printer) -> tuple[Part, ...]:
+    """Return the parts in the order of the page."""
+    named = [part.section for part in (*result.estimates, *result.curves, *result.histograms)]
+    first = [name for name in _ORDER if name in named or name in _ALWAYS]
+    chosen = [name for name in dict.fromkeys((*first, *named)) if name != "power"]
+    return tuple(_part(Section(name, result, printer)) for name in (*chosen, "power"))
+
+
+def _part(section: Section) -> Part:
+    if section.name in _PARTS:
+        return _PARTS[section.name](section)
+    intro = _INTROS.get(section.name, _UNKNOWN)
+    title = audit_name(section.name) or "Further numbers"
+    return default_part(section, title, intro)

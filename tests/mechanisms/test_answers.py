@@ -1,0 +1,218 @@
+"""Every mechanism answers for itself, and nobody else answers for it."""
+
+import ast
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ldpaudit.mechanisms import MechanismOptions, from_declaration, names, traits_of
+from ldpaudit.mechanisms.analysis import delta_curve, label_errors, privacy_of, rdp_curve
+from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.numeric.view import numeric_view
+from ldpaudit.mechanisms.registry import families, family
+from ldpaudit.release import Declaration
+
+ROOT = Path(__file__).parents[2]
+WORDS, GRID = ("xu", "yv", "zw"), LabelRange(0, 6, 1)
+PRIOR = np.array([0.1, 0.3, 0.2, 0.1, 0.1, 0.1, 0.1])
+SETTINGS: dict[str, dict[str, Any]] = {
+    "gaussian-rr": {"radius": 1.0, "feature_epsilon": 1.0, "feature_delta": 1e-5},
+    "frequency-oracle": {"protocol": "SS"},
+    "label-proportions": {"bag": "town", "noise": "geometric"},
+    "channel": {"matrix": [[0.6, 0.3, 0.1], [0.5, 0.3, 0.2], [0.4, 0.4, 0.2]]},
+}
+
+
+def _classes(name: str) -> tuple[Any, ...]:
+    if traits_of(name).numeric:
+        return GRID.classes
+    return WORDS[:2] if name == "label-proportions" else WORDS
+
+
+def _built(name: str) -> Mechanism:
+    traits, classes = traits_of(name), _classes(name)
+    weights = PRIOR if traits.numeric else np.array([0.5, 0.3, 0.2])
+    return family(name).from_options(
+        MechanismOptions(
+            epsilon=1.0 if traits.stated_by else None,
+            classes=None if "range" in traits.needs else classes,
+            labels=GRID if traits.numeric else None,
+            prior=weights if "prior" in traits.needs else None,
+            settings=SETTINGS.get(name, {}),
+        )
+    )
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_name_answers_every_method(name: str) -> None:
+    traits, mechanism = traits_of(name), _built(name)
+    assert (mechanism.name, traits.name) == (name, name)
+    assert traits.title != name or "-" not in name
+    assert traits.title not in {f.traits.title for f in families() if f.traits.name != name}
+    assert not any(label in mechanism.description.split() for label in WORDS)
+    _check_declaration(mechanism)
+    _check_words_and_numbers(mechanism)
+    if isinstance(mechanism, AnalysedMechanism):
+        _check_curves(mechanism)
+    if isinstance(mechanism, NumericMechanism) and traits.numeric:
+        _check_numbers(mechanism)
+    assert (numeric_view(mechanism, 1000) is not None) is traits.numeric
+    assert traits.swept <= bool(traits.options)
+
+
+def _check_declaration(mechanism: Mechanism) -> None:
+    stated = mechanism.declaration()
+    again = from_declaration(Declaration(mechanism.name, stated), ())
+    assert again.description == mechanism.description
+    assert dict(again.declaration()) == dict(stated)
+
+
+def _check_words_and_numbers(mechanism: Mechanism) -> None:
+    parameters = mechanism.parametrisations()
+    assert all(isinstance(value, float) for value in parameters.values())
+    assert parameters.get("epsilon") == mechanism.epsilon
+    assert all(text.endswith(".") for text in mechanism.remarks())
+    assert all(e.kind == "exact" for e in mechanism.exact_estimates())
+    share = mechanism.unchanged_share
+    assert share is None or 0 <= share <= 1
+    assert (share is None) is (mechanism.traits.features == "unknown")
+    depends = mechanism.traits.label_depends_on_features
+    assert not depends or mechanism.label_channel is None
+
+
+def _check_curves(mechanism: AnalysedMechanism) -> None:
+    privacy = privacy_of(mechanism)
+    delta, rdp = delta_curve(privacy), rdp_curve(privacy)
+    assert delta[-1][1] == pytest.approx(0, abs=1e-9)
+    assert all(a >= b - 1e-12 for (_, a), (_, b) in pairwise(delta))
+    assert rdp[-1][1] == pytest.approx(privacy.epsilon)
+    assert all(a <= b + 1e-9 for (_, a), (_, b) in pairwise(rdp))
+    if isinstance(mechanism, FiniteMechanism) and mechanism.worst_rows() is not None:
+        # The rows said to be the worst are: the whole channel has no larger δ or divergence.
+        whole = mechanism.channel
+        assert privacy.curves.delta(0.4) == pytest.approx(whole.delta(0.4))
+        assert privacy.curves.rdp(3.0) == pytest.approx(whole.rdp(3.0))
+
+
+def _check_numbers(mechanism: NumericMechanism) -> None:
+    errors = label_errors(mechanism)
+    assert errors is not None
+    some = errors.labels[[0, 3]]
+    assert mechanism.bias(some) == pytest.approx(errors.bias[[0, 3]])
+    assert mechanism.variance(some) == pytest.approx(errors.variance[[0, 3]])
+    assert mechanism.label_bounds == (0, 6)
+    assert mechanism.expected_loss(PRIOR) > 0
+    edges = mechanism.bin_edges(4)
+    assert (np.diff(edges) > 0).all()
+    binned = mechanism.binned(edges.tolist())
+    assert binned.matrix.shape == (7, len(edges) + 1)
+    assert binned.epsilon <= (mechanism.epsilon or 0) + 1e-9
+    picked = mechanism.binned(edges.tolist(), some).matrix
+    assert picked == pytest.approx(binned.matrix[[0, 3]])
+    likelihood = mechanism.likelihood(np.array([0.0, 3.0]), errors.labels)
+    assert likelihood.shape == (2, 7)
+    assert (likelihood >= 0).all()
+
+
+def test_an_epsilon_beyond_all_floats_is_one_line() -> None:
+    """λ would be 0: refused or infinite, but never an overflow."""
+    for name in names():
+        if "lambda" in traits_of(name).stated_by:
+            settings = SETTINGS.get(name, {})
+            options = MechanismOptions(epsilon=800.0, classes=WORDS, settings=settings)
+            epsilon = family(name).from_options(options).epsilon
+            assert epsilon is not None
+            assert epsilon >= 700
+
+
+# What may stand outside of mechanisms/ although it reads like a mechanism's name, and why.
+OTHER_MEANINGS = {
+    ("attacks/interface.py", "channel"): "a need of an attack: the declared channel",
+    ("attacks/synthetic_aware.py", "channel"): "the same need",
+    ("attacks/whole_release.py", "channel"): "the same need",
+    ("attacks/corrected_classifiers.py", "channel"): "the same need",
+    ("reports/charts/mechanism.py", "channel"): "the id of a figure",
+    ("datasets/domains.py", "frequency-oracle"): "part of the key of a random stream",
+    ("ldpaudit/audits/synthetic/audit.py", "unknown"): "a trait: what is released of features",
+    ("ldpaudit/audits/mechanism/audit.py", "unknown"): "a trait: what is released of labels",
+    ("ldpaudit/audits/claimed_channel.py", "channel"): "the key of a shared computation",
+    ("ldpaudit/commands/mechanism/describe.py", "channel"): "a key of the JSON result",
+    ("ldpaudit/commands/privatize/mechanism.py", "channel"): "the option --channel",
+    ("ldpaudit/learners/iwp/classifier.py", "exponential"): "a loss",
+}
+
+
+def _sources() -> Iterator[tuple[str, ast.Module]]:
+    for top in ("attacks", "datasets", "reports", "ldpaudit"):
+        for path in sorted((ROOT / top).rglob("*.py")):
+            place = path.relative_to(ROOT)
+            linked = top == "ldpaudit" and (ROOT / top / place.parts[1]).is_symlink()
+            if linked or path.is_relative_to(ROOT / "ldpaudit" / "mechanisms"):
+                continue
+            yield place.as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _literals(tree: ast.Module) -> Iterator[str]:
+    docs = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.value
+
+
+def test_no_mechanism_is_named_outside_of_its_folder() -> None:
+    known = {f.traits.name for f in families()} | {"rr"}
+    found = {
+        (place, word) for place, tree in _sources() for word in _literals(tree) if word in known
+    }
+    assert found == set(OTHER_MEANINGS)
+
+
+def _concrete() -> set[str]:
+    def below(cls: type) -> Iterator[type]:
+        for sub in cls.__subclasses__():
+            yield sub
+            yield from below(sub)
+
+    for name in names():
+        family(name)
+    return {cls.__name__ for cls in below(Mechanism) if not cls.__abstractmethods__}
+
+
+_ASKING = ("isinstance", "issubclass")
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    return (n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+
+
+def _tested(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of classes that isinstance, issubclass, type or a match asks for."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
+            "isinstance",
+            "issubclass",
+        ):
+            yield from (n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name))
+        if isinstance(node, ast.MatchClass) and isinstance(node.cls, ast.Name):
+            yield node.cls.id
+        if isinstance(node, ast.Compare):
+            yield from (
+                n.id for c in node.comparators for n in ast.walk(c) if isinstance(n, ast.Name)
+            )
+
+
+def test_no_mechanism_class_is_tested_for_outside_of_its_folder() -> None:
+    concrete = _concrete()
+    assert {"RandomizedResponse", "DoubleRR", "Laplace", "UnknownMechanism"} <= concrete
+    found = {(place, cls) for place, tree in _sources() for cls in _tested(tree) if cls in concrete}
+    assert not found

@@ -1,0 +1,108 @@
+"""Two mechanisms that ldpaudit does not ship, as another package would add them: one file."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ldpaudit.mechanisms.capabilities import FeatureDependentLabel
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Traits
+from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, required
+from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
+
+
+@dataclass(frozen=True)
+class CyclicResponse(FiniteMechanism):
+    """The released label is d steps around a circle of labels with weight e^{−ε d/⌊k/2⌋}."""
+
+    traits = Traits(
+        name="cyclic-response",
+        title="cyclic response",
+        labels="classes",
+        outputs="labels",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=("epsilon", "classes", "labels"),
+        stated_by=("epsilon",),
+        whole=True,
+        needs=frozenset(),
+    )
+
+    classes: tuple
+    stated: float
+
+    @property
+    def description(self):
+        return f"cyclic response on {len(self.classes)} labels: ε = {self.epsilon:.6g} nats"
+
+    @cached_property
+    def channel(self):
+        k = len(self.classes)
+        gap = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
+        weights = np.exp(-self.stated * np.minimum(gap, k - gap) / (k // 2))
+        return Channel(weights / weights.sum(axis=1, keepdims=True), self.classes, self.classes)
+
+    def declaration(self):
+        return {"classes": list(self.classes), "epsilon": self.stated}
+
+    @classmethod
+    def from_parameters(cls, parameters, classes):
+        only_known(parameters, {"classes", "epsilon"}, cls.traits.name)
+        epsilon = check_epsilon(required(parameters, "epsilon", cls.traits.name))
+        return cls(check_classes(parameters.get("classes") or classes), epsilon)
+
+
+@dataclass(frozen=True)
+class CautiousResponse(FeatureDependentLabel, AnalysedMechanism):
+    """Randomized response with ε, with only ε/10 where the row's first feature is above 0."""
+
+    traits = Traits(
+        name="cautious-response",
+        title="cautious response",
+        labels="classes",
+        outputs="labels",
+        label_depends_on_features=True,
+        features="unchanged",
+        rows="independent",
+        options=("epsilon", "classes", "labels"),
+        stated_by=("epsilon",),
+        whole=True,
+        needs=frozenset(),
+    )
+
+    classes: tuple
+    epsilon: float
+
+    @property
+    def channel(self):
+        return None
+
+    @property
+    def description(self):
+        return f"cautious response on {len(self.classes)} labels: ε = {self.epsilon:.6g} at most"
+
+    def _response(self, epsilon):
+        return RandomizedResponse.from_epsilon(self.classes, epsilon)
+
+    def delta(self, epsilon):
+        return self._response(self.epsilon).delta(epsilon)
+
+    def rdp(self, alpha):
+        return self._response(self.epsilon).rdp(alpha)
+
+    def sample_rows(self, labels, features, rng=None):
+        careful = np.asarray(features.column(0)) > 0
+        bold = self._response(self.epsilon).sample(labels, rng)
+        return np.where(careful, self._response(self.epsilon / 10).sample(labels, rng), bold)
+
+    def declaration(self):
+        return {"classes": list(self.classes), "epsilon": self.epsilon}
+
+    @classmethod
+    def from_parameters(cls, parameters, classes):
+        only_known(parameters, {"classes", "epsilon"}, cls.traits.name)
+        epsilon = check_epsilon(required(parameters, "epsilon", cls.traits.name))
+        return cls(check_classes(parameters.get("classes") or classes), epsilon)

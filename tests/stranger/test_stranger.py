@@ -1,0 +1,223 @@
+"""Mechanisms of another package go through every command, with no other file touched."""
+
+import importlib
+import json
+import os
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from ldpaudit import cli
+from ldpaudit.mechanisms import registry
+
+HERE = Path(__file__).parent
+Command = Callable[..., tuple[int, str]]
+EPSILON = 1.5
+
+
+def _forget() -> None:
+    registry.family.cache_clear()
+    registry._entry_points.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Install the package in ``tests/stranger`` as its own file says."""
+    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    site = tmp_path_factory.mktemp("site")
+    shutil.copy(HERE / "strange_responses.py", site)
+    info = site / "strange_responses-1.0.dist-info"
+    info.mkdir()
+    info.joinpath("METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\n")
+    ((group, entries),) = project["entry-points"].items()
+    lines = (f"{name} = {place}\n" for name, place in entries.items())
+    info.joinpath("entry_points.txt").write_text(f"[{group}]\n{''.join(lines)}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(site))
+        # The sweep's processes find it too.
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(site), *filter(None, sys.path)]))
+        importlib.invalidate_caches()
+        _forget()
+        yield site
+    _forget()
+    sys.modules.pop("strange_responses", None)
+
+
+@pytest.fixture
+def command(
+    installed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    def call(*words: Any) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["ldpaudit", *map(str, words)])
+        monkeypatch.setenv("LDPAUDIT_THREADS", "1")
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        return int(stopped.value.code or 0), "".join(capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, 3, 2500)
+    table = {"x": rng.standard_normal(2500) + codes, "z": rng.standard_normal(2500)}
+    names = np.array(["no", "perhaps", "yes"])[codes]
+    path = tmp_path / "data.parquet"
+    pd.DataFrame(table | {"label": names}).to_parquet(path)
+    return path
+
+
+@pytest.fixture
+def released(command: Command, data: Path, tmp_path: Path) -> Callable[[str], Path]:
+    def release(name: str) -> Path:
+        path = tmp_path / f"{name}.parquet"
+        status, said = command(
+            *("privatize", data, "-o", path, "--mechanism", name, "--epsilon", EPSILON),
+            *("--experimental", "--seed", 3),
+        )
+        assert status == 0, said
+        assert name.replace("-", " ") in said
+        return path
+
+    return release
+
+
+def _result(path: Path) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(path.with_suffix(".audit.json").read_text())
+    return result
+
+
+def _ids(result: dict[str, Any]) -> set[str]:
+    return {estimate["id"] for estimate in result["estimates"]}
+
+
+@pytest.mark.parametrize("name", ["cyclic-response", "cautious-response"])
+def test_a_release_declares_it(released: Callable[[str], Path], name: str) -> None:
+    declared = json.loads(pq.read_schema(released(name)).metadata[b"ldpaudit"])["mechanism"]
+    assert declared["name"] == name
+    assert declared["epsilon"] == EPSILON
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_run(command: Command, released: Callable[[str], Path], data: Path, truth: bool) -> None:
+    path = released("cyclic-response")
+    known = ("--truth", data) if truth else ()
+    status, said = command("run", path, *known, "--budget", 1)
+    assert status in (0, 3), said
+    result = _result(path)
+    assert result["mechanism"]["description"].startswith("cyclic response on 3 labels")
+    (epsilon,) = (e["value"] for e in result["estimates"] if e["id"] == "mechanism.epsilon")
+    assert epsilon == pytest.approx(EPSILON)
+    assert ("mechanism.epsilon_lower" in _ids(result)) is truth
+    assert "cyclic response on 3 labels" in path.with_suffix(".audit.html").read_text()
+
+
+def test_a_false_claim_is_refuted(
+    command: Command, released: Callable[[str], Path], data: Path
+) -> None:
+    path = released("cyclic-response")
+    table = pq.read_table(path)
+    content = json.loads(table.schema.metadata[b"ldpaudit"])
+    content["mechanism"]["epsilon"] = 0.3
+    pq.write_table(table.replace_schema_metadata({"ldpaudit": json.dumps(content)}), path)
+    status, said = command("run", path, "--truth", data, "--budget", 1)
+    assert status == 1, said
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_bounds_that_need_one_channel_are_withheld(
+    command: Command, released: Callable[[str], Path], data: Path, truth: bool
+) -> None:
+    path = released("cautious-response")
+    status, said = command("run", path, *(("--truth", data) if truth else ()), "--budget", 1)
+    assert status == 3, said
+    result = _result(path)
+    withheld = {"mechanism.epsilon_lower", "release_only.epsilon_lower"}
+    assert _ids(result).isdisjoint({*withheld, "power.min_detectable_excess"})
+    reasons = {audit["id"]: audit["reason"] for audit in result["audits"]}
+    assert "uses the features" in reasons["power"]
+
+
+def test_compare(command: Command, released: Callable[[str], Path], data: Path) -> None:
+    pair = [released("cyclic-response"), released("cautious-response")]
+    out = data.with_name("compared.json")
+    page = out.with_suffix(".html")
+    words = ("--truth", data, "--budget", 1, "--json", out, "--html", page)
+    status, said = command("compare", *pair, *words)
+    assert status == 0, said
+    sentence = json.loads(out.read_text())["sentence"].lower()
+    assert "cautious response" in sentence
+    assert "cyclic response" in sentence
+
+
+def test_sweep(command: Command, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "sweep.json"
+    mechanisms = ("--mechanism", "cyclic-response", "--mechanism", "cautious-response")
+    status, said = command(
+        *("sweep", data, "--label", "label", *mechanisms, "--epsilon", "0.5,2", "--budget", 1),
+        *("--json", out, "--html", out.with_suffix(".html"), "--seed", 1, "--processes", 1),
+        *("--only", "mechanism", "--only", "label-inference"),
+    )
+    assert status == 0, said
+    points = json.loads(out.read_text())["points"]
+    assert [p["mechanism"] for p in points] == 2 * ["cyclic-response"] + 2 * ["cautious-response"]
+
+
+def test_describe_and_compose(command: Command, tmp_path: Path) -> None:
+    out, classes = tmp_path / "described.json", ("--classes", "a,b,c,d")
+    amount = ("--epsilon", EPSILON)
+    for name in ("cyclic-response", "cautious-response"):
+        words = (*amount, *classes, "--json", out, "--html", out.with_suffix(".html"))
+        status, said = command("mechanism", "describe", name, *words)
+        assert status == 0, said
+        assert json.loads(out.read_text())["epsilon"] == pytest.approx(EPSILON)
+    first = "cyclic-response:epsilon=1"
+    status, said = command(
+        "mechanism", "compose", first, "cautious-response:epsilon=0.5", *classes, "--json", out
+    )
+    assert status == 0, said
+    assert json.loads(out.read_text())["epsilon"] == pytest.approx(1.5, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("privatize", "DATA", "-o", "OUT", "--lambda", 0.3), "--lambda does not belong"),
+        (("privatize", "DATA", "-o", "OUT"), "must be given --epsilon"),
+        (("mechanism", "describe", "--epsilon", 1, "--classes", "a,b", "--set", "q=1"), "'q'"),
+        (("mechanism", "describe", "--lambda", 0.5, "--classes", "a,b"), "it has no λ"),
+        (("sweep", "DATA", "--label", "label", "--lambda", "0.1,0.2"), "swept by --epsilon"),
+    ],
+)
+def test_mistakes_are_one_line(
+    command: Command, data: Path, words: tuple[Any, ...], part: str
+) -> None:
+    places = {"DATA": data, "OUT": data.with_name("out.parquet")}
+    filled = [places.get(word, word) for word in words]
+    place = 2 if words[0] == "mechanism" else len(filled)
+    named = ["cyclic-response"] if words[0] == "mechanism" else ["--mechanism", "cyclic-response"]
+    status, said = command(*filled[:place], *named, *filled[place:])
+    assert status == 2
+    assert part in said
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_a_plug_in_replaces_no_built_in(installed: Path) -> None:
+    entry = installed / "strange_responses-1.0.dist-info" / "entry_points.txt"
+    kept = entry.read_text()
+    entry.write_text(kept + "double-rr = strange_responses:CyclicResponse\n")
+    _forget()
+    try:
+        assert registry.family("double-rr").__name__ == "DoubleRR"
+    finally:
+        entry.write_text(kept)
+        _forget()
