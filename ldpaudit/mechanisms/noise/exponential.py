@@ -114,7 +114,7 @@ class DiscreteExponential(FiniteMechanism, ExponentialMechanism):
     References
     ----------
     McSherry and Talwar (2007); Ghazi et al. (2023), Definition 26 and appendix F, where the scale
-    is 2Δ/ε: :meth:`standard`.
+    is 2Δ/ε: the exact ε is then half of that ε.
     """
 
     labels: LabelRange
