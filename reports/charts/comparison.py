@@ -8,10 +8,10 @@ from typing import Final
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.curves import curve_table
 from ldpaudit.reports.charts.intervals import (
+    LINE_SAMPLES,
     MOST_MARKS,
     Cell,
     Figure,
-    Sample,
     Table,
     interval_figure,
 )
@@ -24,14 +24,6 @@ MOST_LINES: Final = 6
 _MOST_POINTS: Final = 120
 _LEAST_SHARE: Final = 1e-3
 _DASHES: Final[tuple[charts.Dash, ...]] = (0, 1, 2, 3, 4, 5)
-_SAMPLES: Final[tuple[Sample, ...]] = (
-    "line-0",
-    "line-1",
-    "line-2",
-    "line-3",
-    "line-4",
-    "line-5",
-)
 
 Group = tuple[str, Sequence[tuple[str, Quantity]]]
 """What is compared, and by letter its number in each release."""
@@ -120,7 +112,7 @@ def overlay_figure(
     drawing = charts.draw(
         lambda width: charts.curves(lines, (), x_axis, y_axis, width), title, description, key
     )
-    legend = tuple((_SAMPLES[line.dash], line.label) for line in lines)
+    legend = tuple((LINE_SAMPLES[line.dash], line.label) for line in lines)
     return Figure(key, title, description, drawing, _points(curves), legend)
 
 

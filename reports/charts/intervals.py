@@ -39,6 +39,16 @@ Sample = Literal[
 ]
 """A piece of a line as it is drawn: coloured for a curve, in the page's colour for a rule."""
 
+LINE_SAMPLES: Final[tuple[Sample, ...]] = (
+    "line-0",
+    "line-1",
+    "line-2",
+    "line-3",
+    "line-4",
+    "line-5",
+)
+"""By dash, what a curve's line looks like."""
+
 
 @dataclass(frozen=True)
 class Table:

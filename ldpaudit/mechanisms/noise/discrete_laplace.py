@@ -9,11 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
-from ldpaudit.mechanisms.options import NOISE
+from ldpaudit.mechanisms.noise.ranged import noise_traits
 from ldpaudit.mechanisms.parameters import epsilon_or_scale, only_known
 from ldpaudit.release import FloatArray, Label
 
@@ -27,19 +26,7 @@ class DiscreteLaplace(DiscreteNoise):
     Ghosh et al. (2009); Ghazi et al. (2023), Definition 22.
     """
 
-    traits = Traits(
-        name="discrete-laplace",
-        title="discrete Laplace noise",
-        labels="numbers",
-        outputs="numbers",
-        label_depends_on_features=False,
-        features="unchanged",
-        rows="independent",
-        options=NOISE,
-        stated_by=("epsilon",),
-        whole=False,
-        needs=frozenset({"range"}),
-    )
+    traits = noise_traits("discrete-laplace", "discrete Laplace noise")
 
     @property
     def scale(self) -> float:

@@ -131,20 +131,7 @@ class DiscreteNoise(SymmetricNoise):
         return np.asarray(result)
 
     def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
-        """Return the channel from labels to bins of the output: post-processing, never above ε.
-
-        Parameters
-        ----------
-        edges : sequence of float, increasing
-            m − 1 bounds of m bins: up to and with the first, …, above the last.
-        labels : float64 array of shape (k,), optional
-            Label values; default: all labels of the grid.
-
-        Returns
-        -------
-        Channel
-            With outputs 0 … m − 1.
-        """
+        """Return the channel from labels (default: the grid) to bins of the output."""
         last = np.floor((check_edges(edges) - self.labels.low) / self.labels.spacing + 1e-9)
         values = self.labels.values if labels is None else labels
         places = np.rint((values - self.labels.low) / self.labels.spacing).astype(np.int64)

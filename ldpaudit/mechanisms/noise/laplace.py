@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release
 from ldpaudit.mechanisms.noise.noise_laws import LaplaceLaw
-from ldpaudit.mechanisms.options import NOISE
+from ldpaudit.mechanisms.noise.ranged import noise_traits
 from ldpaudit.mechanisms.parameters import epsilon_or_scale, only_known
 from ldpaudit.release import FloatArray, Label
 
@@ -25,19 +24,7 @@ class Laplace(AdditiveNoise):
     Dwork et al. (2006); Ghazi et al. (2023), Definition 23, clipping in appendix F.
     """
 
-    traits = Traits(
-        name="laplace",
-        title="Laplace noise",
-        labels="numbers",
-        outputs="numbers",
-        label_depends_on_features=False,
-        features="unchanged",
-        rows="independent",
-        options=NOISE,
-        stated_by=("epsilon",),
-        whole=False,
-        needs=frozenset({"range"}),
-    )
+    traits = noise_traits("laplace", "Laplace noise")
 
     @property
     def scale(self) -> float:

@@ -8,9 +8,9 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.design import Candidate, Proposal
-from ldpaudit.mechanisms.interface import UNBIASED, NumericMechanism
+from ldpaudit.mechanisms.interface import UNBIASED, NumericMechanism, Traits
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.options import MechanismOptions
+from ldpaudit.mechanisms.options import NOISE, MechanismOptions
 from ldpaudit.mechanisms.parameters import check_epsilon
 from ldpaudit.release import FloatArray
 
@@ -97,3 +97,20 @@ class SymmetricNoise(RangedMechanism):
         """Yield it without and with clipping."""
         yield Candidate("unclipped", lambda p: Proposal(cls(p.labels, p.epsilon)))
         yield Candidate("clipped", lambda p: Proposal(cls(p.labels, p.epsilon, True)))
+
+
+def noise_traits(name: str, title: str) -> Traits:
+    """Return what every family of noise on a range of numbers is, under its own name."""
+    return Traits(
+        name=name,
+        title=title,
+        labels="numbers",
+        outputs="numbers",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=NOISE,
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({"range"}),
+    )

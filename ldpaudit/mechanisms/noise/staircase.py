@@ -9,14 +9,13 @@ from typing import Any, Final, Self
 import numpy as np
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
 from ldpaudit.mechanisms.noise.noise_laws import StaircaseLaw, optimal_gamma
+from ldpaudit.mechanisms.noise.ranged import noise_traits
 from ldpaudit.mechanisms.noise.step_loss import step_delta, step_rdp
-from ldpaudit.mechanisms.options import NOISE
 from ldpaudit.mechanisms.parameters import check_epsilon, only_known, real, required
 from ldpaudit.release import Label
 
@@ -32,19 +31,7 @@ class Staircase(AdditiveNoise):
     Geng and Viswanath (2014); Ghazi et al. (2023), Definition 25.
     """
 
-    traits = Traits(
-        name="staircase",
-        title="staircase noise",
-        labels="numbers",
-        outputs="numbers",
-        label_depends_on_features=False,
-        features="unchanged",
-        rows="independent",
-        options=NOISE,
-        stated_by=("epsilon",),
-        whole=False,
-        needs=frozenset({"range"}),
-    )
+    traits = noise_traits("staircase", "staircase noise")
 
     gamma: float | None = None
 
@@ -113,19 +100,7 @@ class DiscreteStaircase(DiscreteNoise):
     Geng and Viswanath (2014); Ghazi et al. (2023), Definition 24, with b = e^{−ε}.
     """
 
-    traits = Traits(
-        name="discrete-staircase",
-        title="discrete staircase noise",
-        labels="numbers",
-        outputs="numbers",
-        label_depends_on_features=False,
-        features="unchanged",
-        rows="independent",
-        options=NOISE,
-        stated_by=("epsilon",),
-        whole=False,
-        needs=frozenset({"range"}),
-    )
+    traits = noise_traits("discrete-staircase", "discrete staircase noise")
 
     width: int | None = None
 
