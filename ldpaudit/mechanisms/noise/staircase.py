@@ -1,6 +1,7 @@
 """The staircase mechanism, continuous and discrete."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,14 +15,31 @@ from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
 from ldpaudit.mechanisms.noise.noise_laws import StaircaseLaw, optimal_gamma
-from ldpaudit.mechanisms.noise.ranged import noise_traits
+from ldpaudit.mechanisms.noise.ranged import SymmetricNoise, noise_traits
 from ldpaudit.mechanisms.noise.step_loss import step_delta, step_rdp
 from ldpaudit.mechanisms.parameters import check_epsilon, only_known, real, required
 from ldpaudit.release import Label
 
 
+class StepNoise(SymmetricNoise):
+    """Noise whose likelihood ratio between the extreme labels is e^ε, 1 or e^{−ε} everywhere."""
+
+    @property
+    @abstractmethod
+    def _total_variation(self) -> float:
+        """The total variation distance of the extreme labels' outputs."""
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
+        return step_delta(self._total_variation, self.epsilon, epsilon)
+
+    def rdp(self, alpha: float) -> float:
+        """Return its Rényi label-DP parameter at order α > 0, in nats."""
+        return step_rdp(self._total_variation, self.epsilon, alpha)
+
+
 @dataclass(frozen=True)
-class Staircase(AdditiveNoise):
+class Staircase(StepNoise, AdditiveNoise):
     """y + X with a density in steps: high on [0, γΔ), e^{−ε} of it up to Δ, and so on.
 
     Δ = high − low. The default γ has the least variance at this ε.
@@ -64,14 +82,6 @@ class Staircase(AdditiveNoise):
         # Two unimodal symmetric laws Δ apart cross half-way: TV = P(|X| ≤ Δ/2).
         return 1 - 2 * float(self.law.tail_moment(0, np.array([self.labels.width / 2]))[0])
 
-    def delta(self, epsilon: float) -> float:
-        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
-        return step_delta(self._total_variation, self.epsilon, epsilon)
-
-    def rdp(self, alpha: float) -> float:
-        """Return its Rényi label-DP parameter at order α > 0, in nats."""
-        return step_rdp(self._total_variation, self.epsilon, alpha)
-
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters of the declaration."""
         return {**super().declaration(), "gamma": self.gamma}
@@ -90,7 +100,7 @@ class Staircase(AdditiveNoise):
 
 
 @dataclass(frozen=True)
-class DiscreteStaircase(DiscreteNoise):
+class DiscreteStaircase(StepNoise, DiscreteNoise):
     """y + step · X with weight 1 for |x| < r, e^{−ε} for r ≤ |x| < r + n, e^{−2ε} for the next n …
 
     n = (high − low)/step. The default r has the least variance at this ε; 1 ≤ r ≤ n.
@@ -130,14 +140,6 @@ class DiscreteStaircase(DiscreteNoise):
     @cached_property
     def _total_variation(self) -> float:
         return self.law.total_variation()
-
-    def delta(self, epsilon: float) -> float:
-        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
-        return step_delta(self._total_variation, self.epsilon, epsilon)
-
-    def rdp(self, alpha: float) -> float:
-        """Return its Rényi label-DP parameter at order α > 0, in nats."""
-        return step_rdp(self._total_variation, self.epsilon, alpha)
 
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters of the declaration."""
