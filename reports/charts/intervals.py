@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.svg import Drawing
@@ -39,14 +39,7 @@ Sample = Literal[
 ]
 """A piece of a line as it is drawn: coloured for a curve, in the page's colour for a rule."""
 
-LINE_SAMPLES: Final[tuple[Sample, ...]] = (
-    "line-0",
-    "line-1",
-    "line-2",
-    "line-3",
-    "line-4",
-    "line-5",
-)
+LINE_SAMPLES: Final[tuple[Sample, ...]] = get_args(Sample)[:6]
 """By dash, what a curve's line looks like."""
 
 

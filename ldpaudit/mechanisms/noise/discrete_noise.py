@@ -2,9 +2,9 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,8 @@ _LARGEST_MATRIX: Final = 4096
 
 class DiscreteNoise(SymmetricNoise):
     """Whole steps of noise: y + step · X with an integer X; the labels' grid has n + 1 labels."""
+
+    range_defaults: ClassVar[Mapping[str, float]] = {"step": 1.0}
 
     def __post_init__(self) -> None:
         super().__post_init__()

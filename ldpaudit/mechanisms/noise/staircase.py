@@ -5,20 +5,17 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
 from ldpaudit.mechanisms.noise.noise_laws import StaircaseLaw, optimal_gamma
 from ldpaudit.mechanisms.noise.ranged import SymmetricNoise, noise_traits
 from ldpaudit.mechanisms.noise.step_loss import step_delta, step_rdp
-from ldpaudit.mechanisms.parameters import check_epsilon, only_known, real, required
-from ldpaudit.release import Label
 
 
 class StepNoise(SymmetricNoise):
@@ -51,6 +48,7 @@ class Staircase(StepNoise, AdditiveNoise):
 
     traits = noise_traits("staircase", "staircase noise")
 
+    own_parameter = "gamma"
     gamma: float | None = None
 
     def __post_init__(self) -> None:
@@ -86,18 +84,6 @@ class Staircase(StepNoise, AdditiveNoise):
         """Return the parameters of the declaration."""
         return {**super().declaration(), "gamma": self.gamma}
 
-    @classmethod
-    def from_parameters(
-        cls,
-        parameters: Mapping[str, Any],
-        classes: tuple[Label, ...],  # noqa: ARG003
-    ) -> Self:
-        """Build it from a declaration."""
-        only_known(parameters, {"low", "high", "step", "epsilon", "clipped", "gamma"}, "staircase")
-        epsilon = check_epsilon(required(parameters, "epsilon", "staircase"))
-        labels = LabelRange.from_parameters(parameters)
-        return cls(labels, epsilon, parameters.get("clipped", False), real(parameters, "gamma"))
-
 
 @dataclass(frozen=True)
 class DiscreteStaircase(StepNoise, DiscreteNoise):
@@ -112,6 +98,7 @@ class DiscreteStaircase(StepNoise, DiscreteNoise):
 
     traits = noise_traits("discrete-staircase", "discrete staircase noise")
 
+    own_parameter = "width"
     width: int | None = None
 
     def __post_init__(self) -> None:
@@ -144,27 +131,6 @@ class DiscreteStaircase(StepNoise, DiscreteNoise):
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters of the declaration."""
         return {**super().declaration(), "width": self.width}
-
-    @classmethod
-    def from_parameters(
-        cls,
-        parameters: Mapping[str, Any],
-        classes: tuple[Label, ...],  # noqa: ARG003
-    ) -> Self:
-        """Build it from a declaration."""
-        known = {"low", "high", "step", "epsilon", "clipped", "width"}
-        only_known(parameters, known, "discrete-staircase")
-        epsilon = check_epsilon(required(parameters, "epsilon", "discrete-staircase"))
-        labels = LabelRange.from_parameters({"step": 1.0} | dict(parameters))
-        width = real(parameters, "width")
-        clipped = parameters.get("clipped", False)
-        return cls(labels, epsilon, clipped, None if width is None else _whole(width))
-
-
-def _whole(value: float) -> int:
-    if value != math.floor(value):
-        raise InputError("The 'width' parameter r must be a whole number from 1 to the steps.")
-    return int(value)
 
 
 def _step_law(n: int, epsilon: float, width: int) -> BlockLaw:
