@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.interface import Mechanism, Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.losses import Loss
+from ldpaudit.mechanisms.options import DESIGN
 from ldpaudit.release import FloatArray
 
 PROVED: Final = 1e-6
@@ -67,3 +68,20 @@ class Candidate:
     variant: str
     build: Callable[[Problem], Proposal]
     reference: bool = False
+
+
+def design_traits(name: str, title: str) -> Traits:
+    """Return what every mechanism designed for a prior of numbers is, under its own name."""
+    return Traits(
+        name=name,
+        title=title,
+        labels="numbers",
+        outputs="numbers",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=DESIGN,
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({"prior"}),
+    )

@@ -15,17 +15,16 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import PROVED, Candidate, Problem, Proposal
+from ldpaudit.mechanisms.design import PROVED, Candidate, Problem, Proposal, design_traits
 from ldpaudit.mechanisms.exact_sampling import WeightTable
 from ldpaudit.mechanisms.finite import FiniteMechanism
-from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.numeric.interval.columns import (
     IntervalColumns,
     integer_columns,
     lowered_growth,
 )
-from ldpaudit.mechanisms.options import DESIGN, MechanismOptions
+from ldpaudit.mechanisms.options import MechanismOptions
 from ldpaudit.mechanisms.parameters import (
     check_epsilon,
     check_numeric_classes,
@@ -57,19 +56,7 @@ class OptimalUnbiased(FiniteMechanism):
         Its outputs, intervals and masses.
     """
 
-    traits = Traits(
-        name="optimal-unbiased",
-        title="the optimal unbiased randomizer",
-        labels="numbers",
-        outputs="numbers",
-        label_depends_on_features=False,
-        features="unchanged",
-        rows="independent",
-        options=DESIGN,
-        stated_by=("epsilon",),
-        whole=False,
-        needs=frozenset({"prior"}),
-    )
+    traits = design_traits("optimal-unbiased", "the optimal unbiased randomizer")
 
     classes: tuple[Label, ...]
     target_epsilon: float
