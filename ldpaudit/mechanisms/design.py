@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ldpaudit.mechanisms.interface import Mechanism, Traits
+from ldpaudit.mechanisms.interface import Mechanism, Need, Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.options import DESIGN
 from ldpaudit.release import FloatArray
 
 PROVED: Final = 1e-6
@@ -70,8 +69,11 @@ class Candidate:
     reference: bool = False
 
 
-def design_traits(name: str, title: str) -> Traits:
-    """Return what every mechanism designed for a prior of numbers is, under its own name."""
+def numeric_traits(name: str, title: str, options: tuple[str, ...], need: Need) -> Traits:
+    """Return what a family is that releases a number for a number, row by row, with its ε stated.
+
+    ``need`` is what it cannot be made without.
+    """
     return Traits(
         name=name,
         title=title,
@@ -80,8 +82,8 @@ def design_traits(name: str, title: str) -> Traits:
         label_depends_on_features=False,
         features="unchanged",
         rows="independent",
-        options=DESIGN,
+        options=options,
         stated_by=("epsilon",),
         whole=False,
-        needs=frozenset({"prior"}),
+        needs=frozenset({need}),
     )

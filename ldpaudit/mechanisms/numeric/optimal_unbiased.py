@@ -15,7 +15,7 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import PROVED, Candidate, Problem, Proposal, design_traits
+from ldpaudit.mechanisms.design import PROVED, Candidate, Problem, Proposal, numeric_traits
 from ldpaudit.mechanisms.exact_sampling import WeightTable
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.losses import Loss
@@ -24,7 +24,7 @@ from ldpaudit.mechanisms.numeric.interval.columns import (
     integer_columns,
     lowered_growth,
 )
-from ldpaudit.mechanisms.options import MechanismOptions
+from ldpaudit.mechanisms.options import DESIGN, MechanismOptions
 from ldpaudit.mechanisms.parameters import (
     check_epsilon,
     check_numeric_classes,
@@ -56,7 +56,7 @@ class OptimalUnbiased(FiniteMechanism):
         Its outputs, intervals and masses.
     """
 
-    traits = design_traits("optimal-unbiased", "the optimal unbiased randomizer")
+    traits = numeric_traits("optimal-unbiased", "the optimal unbiased randomizer", DESIGN, "prior")
 
     classes: tuple[Label, ...]
     target_epsilon: float

@@ -15,12 +15,12 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import Candidate, Problem, Proposal, design_traits
+from ldpaudit.mechanisms.design import Candidate, Problem, Proposal, numeric_traits
 from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable
 from ldpaudit.mechanisms.finite import FiniteMechanism, noise_on
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.numeric.interval.columns import lowered_growth
-from ldpaudit.mechanisms.options import MechanismOptions
+from ldpaudit.mechanisms.options import DESIGN, MechanismOptions
 from ldpaudit.mechanisms.parameters import (
     check_epsilon,
     check_numeric_classes,
@@ -46,7 +46,7 @@ class RROnBins(FiniteMechanism):
         Each bin's output, increasing.
     """
 
-    traits = design_traits("rr-on-bins", "RR-on-Bins")
+    traits = numeric_traits("rr-on-bins", "RR-on-Bins", DESIGN, "prior")
 
     classes: tuple[Label, ...]
     target_epsilon: float
