@@ -156,8 +156,11 @@ def _logistic(rows: Rows, penalty: float, stopping: Stopping) -> ScaledLogistic:
 
 
 def _boosted(rows: Rows, rounds: int, seed: int) -> Fitted:
-    from ldpaudit.learners.boosting import BoostingOptions, fit_boosted_targets
-    from ldpaudit.learners.released_boosting import fit_boosted_released
+    from ldpaudit.learners.boosting import (
+        BoostingOptions,
+        fit_boosted_released,
+        fit_boosted_targets,
+    )
 
     options = BoostingOptions(rounds=rounds, seed=seed)
     if rows.forward:

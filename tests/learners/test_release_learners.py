@@ -9,9 +9,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from ldpaudit.errors import InputError
 from ldpaudit.learners import IWPClassifier, IWPRegressor, ReleaseClassifier, ReleaseRegressor
+from ldpaudit.learners.boosting import nearest_source
 from ldpaudit.learners.network import NetworkOptions
 from ldpaudit.learners.numeric_labels import unbiased_values
-from ldpaudit.learners.released_boosting import nearest_source
 from ldpaudit.mechanisms import Channel, RandomizedResponse, from_declaration
 from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
 

@@ -54,12 +54,12 @@ class ObservationalAudit:
         return None
 
     def run(self, context: AuditContext) -> Finding:
-        """Run it.
+        """Play the game with rows that are alike, with canaries, and with a model of the labels.
 
         Raises
         ------
         ldpaudit.errors.InsufficientDataError
-            With fewer than 40 rows.
+            With fewer than 40 rows of the release.
         ldpaudit.errors.InputError
             If a public table or the canaries cannot belong to the release.
         """

@@ -139,19 +139,9 @@ class LabelProportions(BagSums):
         return self.noise == "none"
 
     def log_likelihood(self, released: FloatArray, size: int) -> FloatArray:
-        """Return log P(released | true sum) up to a constant.
+        """Return log P(released | true sum) up to a constant, float64 of shape (b, size + 1).
 
-        Parameters
-        ----------
-        released : float64 array of shape (b,)
-            Released sums of bags of one size.
-        size : int
-            Rows of a bag.
-
-        Returns
-        -------
-        float64 array of shape (b, size + 1)
-            For sums 0 … size; −∞ for a sum that cannot be.
+        For true sums 0 … size; −∞ for a sum that cannot be.
         """
         distance = np.abs(np.asarray(released)[:, None] - np.arange(size + 1)[None, :])
         if self.noise == "none":

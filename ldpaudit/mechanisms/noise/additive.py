@@ -193,20 +193,7 @@ class AdditiveNoise(SymmetricNoise):
         return np.column_stack([self.law.tail_moment(0, below), self.law.tail_moment(0, above)])
 
     def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
-        """Return the channel from labels to bins of the output: post-processing, never above ε.
-
-        Parameters
-        ----------
-        edges : sequence of float, increasing
-            m − 1 bounds of m bins: up to and with the first, …, above the last.
-        labels : float64 array of shape (k,), optional
-            Label values; default: all labels of the grid.
-
-        Returns
-        -------
-        Channel
-            With outputs 0 … m − 1.
-        """
+        """Return the channel from labels (default: the grid) to bins of the output."""
         cuts, values = check_edges(edges), self._values(labels)
         offset = cuts[None, :] - values[:, None]
         upper = self.law.tail_moment(0, np.abs(offset))

@@ -1,21 +1,16 @@
 """The discrete Laplace mechanism (two-sided geometric noise)."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.interface import Traits
-from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
-from ldpaudit.mechanisms.options import NOISE
-from ldpaudit.mechanisms.parameters import epsilon_or_scale, only_known
-from ldpaudit.release import FloatArray, Label
+from ldpaudit.mechanisms.noise.ranged import noise_traits
+from ldpaudit.release import FloatArray
 
 
 @dataclass(frozen=True)
@@ -27,19 +22,7 @@ class DiscreteLaplace(DiscreteNoise):
     Ghosh et al. (2009); Ghazi et al. (2023), Definition 22.
     """
 
-    traits = Traits(
-        name="discrete-laplace",
-        title="discrete Laplace noise",
-        labels="numbers",
-        outputs="numbers",
-        label_depends_on_features=False,
-        features="unchanged",
-        rows="independent",
-        options=NOISE,
-        stated_by=("epsilon",),
-        whole=False,
-        needs=frozenset({"range"}),
-    )
+    traits = noise_traits("discrete-laplace", "discrete Laplace noise")
 
     @property
     def scale(self) -> float:
@@ -106,16 +89,3 @@ class DiscreteLaplace(DiscreteNoise):
         )
         top = float(terms.max())
         return max((top + math.log(np.exp(terms - top).sum())) / (alpha - 1), 0.0)
-
-    @classmethod
-    def from_parameters(
-        cls,
-        parameters: Mapping[str, Any],
-        classes: tuple[Label, ...],  # noqa: ARG003
-    ) -> Self:
-        """Build it from a declaration."""
-        known = {"low", "high", "step", "epsilon", "scale", "clipped"}
-        only_known(parameters, known, "discrete-laplace")
-        labels = LabelRange.from_parameters({"step": 1.0} | dict(parameters))
-        epsilon = epsilon_or_scale(parameters, labels.width, "discrete-laplace")
-        return cls(labels, epsilon, parameters.get("clipped", False))

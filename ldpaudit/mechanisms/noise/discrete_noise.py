@@ -2,9 +2,9 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,8 @@ _LARGEST_MATRIX: Final = 4096
 
 class DiscreteNoise(SymmetricNoise):
     """Whole steps of noise: y + step · X with an integer X; the labels' grid has n + 1 labels."""
+
+    range_defaults: ClassVar[Mapping[str, float]] = {"step": 1.0}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -131,20 +133,7 @@ class DiscreteNoise(SymmetricNoise):
         return np.asarray(result)
 
     def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
-        """Return the channel from labels to bins of the output: post-processing, never above ε.
-
-        Parameters
-        ----------
-        edges : sequence of float, increasing
-            m − 1 bounds of m bins: up to and with the first, …, above the last.
-        labels : float64 array of shape (k,), optional
-            Label values; default: all labels of the grid.
-
-        Returns
-        -------
-        Channel
-            With outputs 0 … m − 1.
-        """
+        """Return the channel from labels (default: the grid) to bins of the output."""
         last = np.floor((check_edges(edges) - self.labels.low) / self.labels.spacing + 1e-9)
         values = self.labels.values if labels is None else labels
         places = np.rint((values - self.labels.low) / self.labels.spacing).astype(np.int64)

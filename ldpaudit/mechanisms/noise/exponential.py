@@ -114,7 +114,7 @@ class DiscreteExponential(FiniteMechanism, ExponentialMechanism):
     References
     ----------
     McSherry and Talwar (2007); Ghazi et al. (2023), Definition 26 and appendix F, where the scale
-    is 2Δ/ε: :meth:`standard`.
+    is 2Δ/ε: the exact ε is then half of that ε.
     """
 
     labels: LabelRange
@@ -308,20 +308,7 @@ class Exponential(ExponentialMechanism):
         return np.clip(drawn, self.labels.low, self.labels.high)
 
     def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
-        """Return the channel from labels to bins of the output: post-processing, never above ε.
-
-        Parameters
-        ----------
-        edges : sequence of float, increasing
-            m − 1 bounds of m bins: up to and with the first, …, above the last.
-        labels : float64 array of shape (k,), optional
-            Label values; default: all labels of the grid.
-
-        Returns
-        -------
-        Channel
-            With outputs 0 … m − 1.
-        """
+        """Return the channel from labels (default: the grid) to bins of the output."""
         values = self.labels.values if labels is None else self.labels.check(labels)
         cuts = np.clip(check_edges(edges), self.labels.low, self.labels.high)
         left = self._moment(0, values - self.labels.low)[:, None]

@@ -1,19 +1,14 @@
 """The continuous Laplace mechanism."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.interface import Traits
-from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release
 from ldpaudit.mechanisms.noise.noise_laws import LaplaceLaw
-from ldpaudit.mechanisms.options import NOISE
-from ldpaudit.mechanisms.parameters import epsilon_or_scale, only_known
-from ldpaudit.release import FloatArray, Label
+from ldpaudit.mechanisms.noise.ranged import noise_traits
+from ldpaudit.release import FloatArray
 
 
 @dataclass(frozen=True)
@@ -25,19 +20,7 @@ class Laplace(AdditiveNoise):
     Dwork et al. (2006); Ghazi et al. (2023), Definition 23, clipping in appendix F.
     """
 
-    traits = Traits(
-        name="laplace",
-        title="Laplace noise",
-        labels="numbers",
-        outputs="numbers",
-        label_depends_on_features=False,
-        features="unchanged",
-        rows="independent",
-        options=NOISE,
-        stated_by=("epsilon",),
-        whole=False,
-        needs=frozenset({"range"}),
-    )
+    traits = noise_traits("laplace", "Laplace noise")
 
     @property
     def scale(self) -> float:
@@ -70,18 +53,6 @@ class Laplace(AdditiveNoise):
 
     def _exact_release(self, values: FloatArray) -> FloatArray:
         return laplace_release(values, self.scale, self.labels.width)
-
-    @classmethod
-    def from_parameters(
-        cls,
-        parameters: Mapping[str, Any],
-        classes: tuple[Label, ...],  # noqa: ARG003
-    ) -> Self:
-        """Build it from a declaration."""
-        only_known(parameters, {"low", "high", "step", "epsilon", "scale", "clipped"}, "laplace")
-        labels = LabelRange.from_parameters(parameters)
-        epsilon = epsilon_or_scale(parameters, labels.width, "laplace")
-        return cls(labels, epsilon, parameters.get("clipped", False))
 
 
 def laplace_rdp(alpha: float, epsilon: float) -> float:

@@ -2,17 +2,23 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.design import Candidate, Proposal
-from ldpaudit.mechanisms.interface import UNBIASED, NumericMechanism
+from ldpaudit.mechanisms.design import Candidate, Proposal, numeric_traits
+from ldpaudit.mechanisms.interface import UNBIASED, NumericMechanism, Traits
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.options import MechanismOptions
-from ldpaudit.mechanisms.parameters import check_epsilon
-from ldpaudit.release import FloatArray
+from ldpaudit.mechanisms.options import NOISE, MechanismOptions
+from ldpaudit.mechanisms.parameters import (
+    check_epsilon,
+    epsilon_or_scale,
+    only_known,
+    real,
+    required,
+)
+from ldpaudit.release import FloatArray, Label
 
 _PARAMETERS: Final = ("scale", "gamma", "width")
 
@@ -74,6 +80,10 @@ class SymmetricNoise(RangedMechanism):
         divergences of the clipped and the unclipped mechanism are equal.
     """
 
+    own_parameter: ClassVar[str] = "scale"
+    """What a declaration may state besides the range, ε and clipping; a scale implies ε."""
+    range_defaults: ClassVar[Mapping[str, float]] = {}
+
     labels: LabelRange
     epsilon: float
     clipped: bool = False
@@ -93,7 +103,29 @@ class SymmetricNoise(RangedMechanism):
         return self.labels.declaration() | {"epsilon": self.epsilon, "clipped": self.clipped}
 
     @classmethod
+    def from_parameters(
+        cls,
+        parameters: Mapping[str, Any],
+        classes: tuple[Label, ...],  # noqa: ARG003
+    ) -> Self:
+        """Build it from a declaration."""
+        name, own = cls.traits.name, cls.own_parameter
+        only_known(parameters, {"low", "high", "step", "epsilon", "clipped", own}, name)
+        labels = LabelRange.from_parameters({**cls.range_defaults, **parameters})
+        clipped = parameters.get("clipped", False)
+        if own == "scale":
+            return cls(labels, epsilon_or_scale(parameters, labels.width, name), clipped)
+        epsilon = check_epsilon(required(parameters, "epsilon", name))
+        shape: dict[str, Any] = {own: real(parameters, own)}
+        return cls(labels, epsilon, clipped, **shape)
+
+    @classmethod
     def candidates(cls) -> Iterator[Candidate]:
         """Yield it without and with clipping."""
         yield Candidate("unclipped", lambda p: Proposal(cls(p.labels, p.epsilon)))
         yield Candidate("clipped", lambda p: Proposal(cls(p.labels, p.epsilon, True)))
+
+
+def noise_traits(name: str, title: str) -> Traits:
+    """Return what every family of noise on a range of numbers is, under its own name."""
+    return numeric_traits(name, title, NOISE, "range")

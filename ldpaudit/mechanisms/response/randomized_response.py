@@ -179,20 +179,7 @@ class RandomizedResponse(FiniteMechanism):
         return step_rdp(1 - self.noise, self.epsilon, alpha)
 
     def sample(self, labels: IntArray, rng: Randomness = None) -> IntArray:
-        """Release labels.
-
-        Parameters
-        ----------
-        labels : int32 array of shape (n,)
-            Codes of the true labels.
-        rng : numpy.random.Generator or BitSource, optional
-            The source of randomness; default: the operating system. A NumPy generator is for
-            simulations, not for a real release.
-
-        Returns
-        -------
-        int32 array of shape (n,)
-        """
+        """Release labels given as codes, as :meth:`FiniteMechanism.sample`."""
         codes = check_codes(labels, len(self.classes))
         return randomized_response(codes, self.noise, len(self.classes), rng)
 
