@@ -33,7 +33,7 @@ from ldpaudit.result import Estimate, Finding, Note
 AUDIT_ID = "observational"
 LOWER = "observational.epsilon_lower"
 MIN_ROWS = 40
-_TITLE = "True against re-drawn labels"
+_TITLE = "Re-drawn labels"
 _SAME_CHANNEL = (
     "rows with the same features went through the same channel: the mechanism used no feature "
     "besides those audited"
