@@ -1,5 +1,6 @@
 """The pages: one for each mechanism, no dead link, no name that does not exist; examples run."""
 
+import ast
 import importlib
 import re
 import shlex
@@ -91,6 +92,14 @@ def test_the_examples_run(page, tmp_path, monkeypatch, capsys):
         with pytest.raises(SystemExit) as stopped:
             cli.main()
         assert not stopped.value.code, capsys.readouterr().err
+
+
+def test_every_folder_says_what_goes_in_and_out():
+    for top in CODE:
+        for path in (ROOT / top).rglob("__init__.py"):
+            words = ast.get_docstring(ast.parse(path.read_text())) or ""
+            assert "In:" in words, path
+            assert "Out:" in words, path
 
 
 def examples(page):
