@@ -1,21 +1,16 @@
 """The discrete Laplace mechanism (two-sided geometric noise)."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.interface import Traits
-from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
-from ldpaudit.mechanisms.options import NOISE
-from ldpaudit.mechanisms.parameters import epsilon_or_scale, only_known
-from ldpaudit.release import FloatArray, Label
+from ldpaudit.mechanisms.noise.laplace import Laplace
+from ldpaudit.release import FloatArray
 
 
 @dataclass(frozen=True)
@@ -27,19 +22,8 @@ class DiscreteLaplace(DiscreteNoise):
     Ghosh et al. (2009); Ghazi et al. (2023), Definition 22.
     """
 
-    traits = Traits(
-        name="discrete-laplace",
-        title="discrete Laplace noise",
-        labels="numbers",
-        outputs="numbers",
-        label_depends_on_features=False,
-        features="unchanged",
-        rows="independent",
-        options=NOISE,
-        stated_by=("epsilon",),
-        whole=False,
-        needs=frozenset({"range"}),
-    )
+    traits = replace(Laplace.traits, name="discrete-laplace", title="discrete Laplace noise")
+    settings = Laplace.settings
 
     @property
     def scale(self) -> float:
@@ -48,7 +32,7 @@ class DiscreteLaplace(DiscreteNoise):
 
     @property
     def description(self) -> str:
-        """Both parametrisations in words."""
+        """Both parametrisations."""
         clip = "clipped to the labels' grid" if self.clipped else "not clipped"
         return (
             f"discrete Laplace noise of scale {self.scale:.6g} on {self.labels.steps + 1} labels, "
@@ -87,7 +71,7 @@ class DiscreteLaplace(DiscreteNoise):
     def rdp(self, alpha: float) -> float:
         """Return the Rényi divergence of the two extreme labels at order α > 0, in nats.
 
-        Its sum over the integers: two geometric tails in closed form, and n − 1 terms between.
+        The sum over the integers: two geometric tails in closed form, and n − 1 terms between.
         """
         if not alpha > 0:
             raise InputError(f"The order alpha must be above 0, got {alpha}.")
@@ -106,16 +90,3 @@ class DiscreteLaplace(DiscreteNoise):
         )
         top = float(terms.max())
         return max((top + math.log(np.exp(terms - top).sum())) / (alpha - 1), 0.0)
-
-    @classmethod
-    def from_parameters(
-        cls,
-        parameters: Mapping[str, Any],
-        classes: tuple[Label, ...],  # noqa: ARG003
-    ) -> Self:
-        """Build it from a declaration."""
-        known = {"low", "high", "step", "epsilon", "scale", "clipped"}
-        only_known(parameters, known, "discrete-laplace")
-        labels = LabelRange.from_parameters({"step": 1.0} | dict(parameters))
-        epsilon = epsilon_or_scale(parameters, labels.width, "discrete-laplace")
-        return cls(labels, epsilon, parameters.get("clipped", False))

@@ -1,19 +1,15 @@
 """The continuous Laplace mechanism."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.interface import Traits
-from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release
 from ldpaudit.mechanisms.noise.noise_laws import LaplaceLaw
 from ldpaudit.mechanisms.options import NOISE
-from ldpaudit.mechanisms.parameters import epsilon_or_scale, only_known
-from ldpaudit.release import FloatArray, Label
+from ldpaudit.release import FloatArray
 
 
 @dataclass(frozen=True)
@@ -38,6 +34,7 @@ class Laplace(AdditiveNoise):
         whole=False,
         needs=frozenset({"range"}),
     )
+    settings = ("scale", "clipped")
 
     @property
     def scale(self) -> float:
@@ -46,7 +43,7 @@ class Laplace(AdditiveNoise):
 
     @property
     def description(self) -> str:
-        """Both parametrisations in words."""
+        """Both parametrisations."""
         clip = "clipped to the labels' range" if self.clipped else "not clipped"
         return f"Laplace noise of scale {self.scale:.6g}, {clip}: ε = {self.epsilon:.6g} nats"
 
@@ -70,18 +67,6 @@ class Laplace(AdditiveNoise):
 
     def _exact_release(self, values: FloatArray) -> FloatArray:
         return laplace_release(values, self.scale, self.labels.width)
-
-    @classmethod
-    def from_parameters(
-        cls,
-        parameters: Mapping[str, Any],
-        classes: tuple[Label, ...],  # noqa: ARG003
-    ) -> Self:
-        """Build it from a declaration."""
-        only_known(parameters, {"low", "high", "step", "epsilon", "scale", "clipped"}, "laplace")
-        labels = LabelRange.from_parameters(parameters)
-        epsilon = epsilon_or_scale(parameters, labels.width, "laplace")
-        return cls(labels, epsilon, parameters.get("clipped", False))
 
 
 def laplace_rdp(alpha: float, epsilon: float) -> float:
