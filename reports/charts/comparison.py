@@ -8,10 +8,10 @@ from typing import Final
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.curves import curve_table
 from ldpaudit.reports.charts.intervals import (
+    LINE_SAMPLES,
     MOST_MARKS,
     Cell,
     Figure,
-    Sample,
     Table,
     interval_figure,
 )
@@ -24,14 +24,6 @@ MOST_LINES: Final = 6
 _MOST_POINTS: Final = 120
 _LEAST_SHARE: Final = 1e-3
 _DASHES: Final[tuple[charts.Dash, ...]] = (0, 1, 2, 3, 4, 5)
-_SAMPLES: Final[tuple[Sample, ...]] = (
-    "line-0",
-    "line-1",
-    "line-2",
-    "line-3",
-    "line-4",
-    "line-5",
-)
 
 Group = tuple[str, Sequence[tuple[str, Quantity]]]
 """What is compared, and by letter its number in each release."""
@@ -64,13 +56,10 @@ def group_figure(
 
     Parameters
     ----------
-    key : str
-        Unique on the page.
-    title, axis_title : str
+    key, title, axis_title, rules
+        As for :func:`ldpaudit.reports.charts.intervals.interval_figure`.
     groups : sequence of Group
         At most as many as a chart has room for are drawn; the table holds all.
-    rules : sequence of Rule
-        Vertical lines to compare with.
     """
     named = [
         (f"{letter} · {name}", quantity)
@@ -120,7 +109,7 @@ def overlay_figure(
     drawing = charts.draw(
         lambda width: charts.curves(lines, (), x_axis, y_axis, width), title, description, key
     )
-    legend = tuple((_SAMPLES[line.dash], line.label) for line in lines)
+    legend = tuple((LINE_SAMPLES[line.dash], line.label) for line in lines)
     return Figure(key, title, description, drawing, _points(curves), legend)
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final, Literal, TypeVar
 
 from ldpaudit.reports.charts import specifications as charts
-from ldpaudit.reports.charts.intervals import Cell, Figure, Sample, Table, rule_sample
+from ldpaudit.reports.charts.intervals import LINE_SAMPLES, Cell, Figure, Table, rule_sample
 from ldpaudit.reports.text.harmless import as_identifier, brief, shown
 from ldpaudit.reports.text.numbers import digits_apart, number, rows
 from ldpaudit.reports.text.quantities import Printer, Quantity, words_of
@@ -41,7 +41,7 @@ def curve_figure(
     drawing = charts.draw(
         lambda width: charts.curves(lines, rules, x_axis, y_axis, width), title, description, key
     )
-    legend = [(_line_sample(line), line.label) for line in lines]
+    legend = [(LINE_SAMPLES[line.dash], line.label) for line in lines]
     legend += [(rule_sample(rule), rule.legend) for rule in rules]
     table = curve_table(drawn, printer)
     return Figure(key, title, description, drawing, table, tuple(legend))
@@ -196,15 +196,3 @@ def _mean_rule(quantity: Quantity) -> charts.Rule:
     dash: charts.Dash = 1 if quantity.mark == "estimated" else 0
     legend = f"{quantity.name}: {quantity.text} ({quantity.words})"
     return charts.Rule(quantity.estimate.value, "", legend, dash)
-
-
-def _line_sample(line: charts.Line) -> Sample:
-    samples: tuple[Sample, ...] = (
-        "line-0",
-        "line-1",
-        "line-2",
-        "line-3",
-        "line-4",
-        "line-5",
-    )
-    return samples[line.dash]

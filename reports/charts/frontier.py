@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ldpaudit.reports.charts.intervals import Sample
+from ldpaudit.reports.charts.intervals import LINE_SAMPLES, Sample
 from ldpaudit.reports.charts.specifications import (
     ACCENT,
     BEYOND,
@@ -20,14 +20,6 @@ from ldpaudit.reports.charts.specifications import (
 Outcome = Literal["pass", "fail", "other"]
 
 _SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-_SAMPLES: Final[tuple[Sample, ...]] = (
-    "line-0",
-    "line-1",
-    "line-2",
-    "line-3",
-    "line-4",
-    "line-5",
-)
 _LABEL: Final = (62.0, 15.0)
 """Room of a label in pixels, across and down."""
 MOST_LINES: Final = len(_SHAPES)
@@ -66,7 +58,7 @@ class Path:
 
 def sample_of(place: int) -> Sample:
     """Return the sample of the line of the path at ``place``."""
-    return _SAMPLES[place]
+    return LINE_SAMPLES[place]
 
 
 def shape_of(place: int) -> str:

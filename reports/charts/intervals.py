@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.svg import Drawing
@@ -38,6 +38,9 @@ Sample = Literal[
     "",
 ]
 """A piece of a line as it is drawn: coloured for a curve, in the page's colour for a rule."""
+
+LINE_SAMPLES: Final[tuple[Sample, ...]] = get_args(Sample)[:6]
+"""By dash, what a curve's line looks like."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ldpaudit.reports.charts import specifications as charts
-from ldpaudit.reports.charts.intervals import Figure, Sample, Table
+from ldpaudit.reports.charts.intervals import LINE_SAMPLES, Figure, Table
 from ldpaudit.reports.charts.matrix import Bar, bars, heat_map
 from ldpaudit.reports.text.harmless import brief, shown
 from ldpaudit.reports.text.numbers import number
@@ -14,7 +14,6 @@ Points = Sequence[tuple[float, float]]
 
 _MOST_ROWS: Final = 30
 _MOST_COLUMNS: Final = 12
-_SAMPLES: Final[tuple[Sample, ...]] = ("line-0", "line-1", "line-2", "line-3")
 _DASHES: Final[tuple[charts.Dash, ...]] = (0, 1, 2, 3)
 
 
@@ -25,10 +24,8 @@ def line_figure(
 
     Parameters
     ----------
-    key : str
-        Unique on the page.
-    title : str
-        What is shown.
+    key, title : str
+        The key is unique on the page.
     axes : two str
         What x and y are, with units.
     curves : sequence of (name, points)
@@ -56,7 +53,7 @@ def line_figure(
     drawing = charts.draw(
         lambda width: charts.curves(lines, (), x_axis, y_axis, width), title, description, key
     )
-    legend = tuple(zip(_SAMPLES, (line.label for line in lines), strict=False))
+    legend = tuple(zip(LINE_SAMPLES, (line.label for line in lines), strict=False))
     table = _points_table(axes, curves)
     return Figure(key, title, description, drawing, table, legend if len(curves) > 1 else ())
 

@@ -64,7 +64,7 @@ class GeneralizedRR(FrequencyOracle):
 
     def support(self, reports: Reports, codes: IntArray) -> FloatArray:
         """Return 1 for the reported label, else 0."""
-        return (reports[:, 0] == codes).astype(np.float64)
+        return np.asarray(reports[:, 0] == codes, dtype=np.float64)
 
     def most_likely(self, reports: Reports) -> BoolArray:
         """Return the reported label."""

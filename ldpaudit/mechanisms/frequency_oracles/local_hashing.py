@@ -106,7 +106,7 @@ class _LocalHashing(FrequencyOracle):
 
     def support(self, reports: Reports, codes: IntArray) -> FloatArray:
         """Return 1 where the label has the reported hash, else 0."""
-        return (self._hashes(reports[:, 0], codes) == reports[:, 1]).astype(np.float64)
+        return np.asarray(self._hashes(reports[:, 0], codes) == reports[:, 1], dtype=np.float64)
 
     def most_likely(self, reports: Reports) -> BoolArray:
         """Return the labels with the reported hash, all where none has it."""

@@ -113,7 +113,7 @@ class SubsetSelection(FrequencyOracle):
 
     def support(self, reports: Reports, codes: IntArray) -> FloatArray:
         """Return 1 where the set holds the label, else 0."""
-        return (reports == codes[:, None]).any(axis=1).astype(np.float64)
+        return np.asarray((reports == codes[:, None]).any(axis=1), dtype=np.float64)
 
     def most_likely(self, reports: Reports) -> BoolArray:
         """Return the labels in the set."""

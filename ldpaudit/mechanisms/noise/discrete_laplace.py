@@ -1,15 +1,16 @@
 """The discrete Laplace mechanism (two-sided geometric noise)."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.design import numeric_traits
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
-from ldpaudit.mechanisms.noise.laplace import Laplace
+from ldpaudit.mechanisms.options import NOISE
 from ldpaudit.release import FloatArray
 
 
@@ -22,8 +23,8 @@ class DiscreteLaplace(DiscreteNoise):
     Ghosh et al. (2009); Ghazi et al. (2023), Definition 22.
     """
 
-    traits = replace(Laplace.traits, name="discrete-laplace", title="discrete Laplace noise")
-    settings = Laplace.settings
+    traits = numeric_traits("discrete-laplace", "discrete Laplace noise", NOISE, "range")
+    settings = ("scale", "clipped")
 
     @property
     def scale(self) -> float:

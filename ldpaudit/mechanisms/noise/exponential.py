@@ -8,7 +8,7 @@ requires, is enough for ε.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -19,14 +19,13 @@ from scipy.special import gammainc
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import Candidate, Proposal
+from ldpaudit.mechanisms.design import Candidate, Proposal, numeric_traits
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges
 from ldpaudit.mechanisms.noise.continuous_release import REASON, simulation_generator
-from ldpaudit.mechanisms.noise.laplace import Laplace
 from ldpaudit.mechanisms.noise.ranged import RangedMechanism
 from ldpaudit.mechanisms.parameters import check_epsilon, check_prior
 from ldpaudit.release import FloatArray
@@ -37,11 +36,8 @@ _LARGEST_MATRIX: Final = 4096
 class ExponentialMechanism(RangedMechanism):
     """Both forms under one name: on the labels' grid, and anywhere in their range."""
 
-    traits = replace(
-        Laplace.traits,
-        name="exponential",
-        title="the exponential mechanism",
-        options=("epsilon", "labels"),
+    traits = numeric_traits(
+        "exponential", "the exponential mechanism", ("epsilon", "labels"), "range"
     )
     settings = ("scale",)
 

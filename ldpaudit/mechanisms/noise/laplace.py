@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.interface import Traits
+from ldpaudit.mechanisms.design import numeric_traits
 from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release
 from ldpaudit.mechanisms.noise.noise_laws import LaplaceLaw
@@ -21,19 +21,7 @@ class Laplace(AdditiveNoise):
     Dwork et al. (2006); Ghazi et al. (2023), Definition 23, clipping in appendix F.
     """
 
-    traits = Traits(
-        name="laplace",
-        title="Laplace noise",
-        labels="numbers",
-        outputs="numbers",
-        label_depends_on_features=False,
-        features="unchanged",
-        rows="independent",
-        options=NOISE,
-        stated_by=("epsilon",),
-        whole=False,
-        needs=frozenset({"range"}),
-    )
+    traits = numeric_traits("laplace", "Laplace noise", NOISE, "range")
     settings = ("scale", "clipped")
 
     @property

@@ -106,6 +106,8 @@ class SymmetricNoise(RangedMechanism):
         divergences stay the same.
     """
 
+    settings: ClassVar[tuple[str, ...]] = ("clipped",)
+
     labels: LabelRange
     epsilon: float
     clipped: bool = False

@@ -1,19 +1,20 @@
 """The staircase mechanism, continuous and discrete."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.design import numeric_traits
 from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
-from ldpaudit.mechanisms.noise.laplace import Laplace
 from ldpaudit.mechanisms.noise.noise_laws import StaircaseLaw, optimal_gamma
 from ldpaudit.mechanisms.noise.step_loss import StepLoss
+from ldpaudit.mechanisms.options import NOISE
 from ldpaudit.mechanisms.parameters import check_finite, check_number
 
 
@@ -28,7 +29,7 @@ class Staircase(StepLoss, AdditiveNoise):
     Geng and Viswanath (2014); Ghazi et al. (2023), Definition 25.
     """
 
-    traits = replace(Laplace.traits, name="staircase", title="staircase noise")
+    traits = numeric_traits("staircase", "staircase noise", NOISE, "range")
     settings = ("clipped", "gamma")
 
     gamma: float | None = None
@@ -75,7 +76,7 @@ class DiscreteStaircase(StepLoss, DiscreteNoise):
     Geng and Viswanath (2014); Ghazi et al. (2023), Definition 24, with b = e^{−ε}.
     """
 
-    traits = replace(Laplace.traits, name="discrete-staircase", title="discrete staircase noise")
+    traits = numeric_traits("discrete-staircase", "discrete staircase noise", NOISE, "range")
     settings = ("clipped", "width")
 
     width: int | None = None

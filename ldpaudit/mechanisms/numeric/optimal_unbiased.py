@@ -7,7 +7,7 @@ Derivation, proofs and numerical checks: ``docs/mechanisms/optimal-unbiased.md``
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import PROVED, Candidate, Problem, Proposal
+from ldpaudit.mechanisms.design import PROVED, Candidate, Problem, Proposal, numeric_traits
 from ldpaudit.mechanisms.exact_sampling import WeightTable
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.losses import Loss
@@ -24,8 +24,7 @@ from ldpaudit.mechanisms.numeric.interval.columns import (
     integer_columns,
     lowered_growth,
 )
-from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
-from ldpaudit.mechanisms.options import MechanismOptions
+from ldpaudit.mechanisms.options import DESIGN, MechanismOptions
 from ldpaudit.mechanisms.parameters import (
     check_epsilon,
     check_numeric_classes,
@@ -57,9 +56,7 @@ class OptimalUnbiased(FiniteMechanism):
         Its outputs, intervals and masses.
     """
 
-    traits = replace(
-        RROnBins.traits, name="optimal-unbiased", title="the optimal unbiased randomizer"
-    )
+    traits = numeric_traits("optimal-unbiased", "the optimal unbiased randomizer", DESIGN, "prior")
 
     classes: tuple[Label, ...]
     target_epsilon: float
