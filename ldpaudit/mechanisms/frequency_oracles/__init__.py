@@ -1,8 +1,8 @@
-"""Frequency-oracle protocols, one file per protocol.
+"""Frequency oracles: protocols by which people report labels under ε-LDP, a module for each kind.
 
-In: labels as codes, and recorded reports. Out: each protocol's law, reports and exact ε.
+In: a declared protocol. Out: its law and exact ε, and what a report says about a label.
 """
 
-from ldpaudit.mechanisms.frequency_oracles.interface import NAME, PROTOCOLS, FrequencyOracle
+from ldpaudit.mechanisms.frequency_oracles.interface import PROTOCOLS, FrequencyOracle
 
-__all__ = ["NAME", "PROTOCOLS", "FrequencyOracle"]
+__all__ = ["PROTOCOLS", "FrequencyOracle"]

@@ -1,4 +1,4 @@
-"""The base of mechanisms that add continuous noise to a numeric label, clipped or not."""
+"""The base of mechanisms that add continuous noise to a numeric label."""
 
 import math
 from abc import abstractmethod
@@ -20,11 +20,11 @@ from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.release import FloatArray
 
 _ROUNDING: Final = 1e-6
-"""How near the end of the range a clipped output counts as clipped, as a share of the range."""
+"""How near an end of the range an output counts as clipped, as a share of the range."""
 
 
 class AdditiveNoise(SymmetricNoise):
-    """Continuous noise."""
+    """y + X with continuous noise X."""
 
     @property
     @abstractmethod
@@ -38,28 +38,15 @@ class AdditiveNoise(SymmetricNoise):
 
     @classmethod
     def applied_range(cls, labels: LabelRange) -> LabelRange:
-        """Return the range as it is: any number of it is a label."""
+        """Return the range unchanged: any number in it is a label."""
         return labels
 
     def _distances(self, labels: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         values = self._values(labels)
         return values - self.labels.low, self.labels.high - values
 
-    def _values(self, labels: FloatArray | None) -> FloatArray:
-        return self.labels.values if labels is None else self.labels.check(labels)
-
     def bias(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return E[ŷ | y] − y.
-
-        Parameters
-        ----------
-        labels : float64 array of shape (k,), optional
-            Label values; default: all labels of the grid.
-
-        Returns
-        -------
-        float64 array of shape (k,)
-        """
+        """Return E[ŷ | y] − y of the labels (default: the grid's), float64 of shape (k,)."""
         below, above = self._distances(labels)
         if not self.clipped:
             return np.zeros_like(below)
@@ -74,7 +61,7 @@ class AdditiveNoise(SymmetricNoise):
         return self._half_square(below) + self._half_square(above)
 
     def _half_square(self, room: FloatArray) -> FloatArray:
-        """Return ½E[min(X₊, room)²]; all of ½E[X₊²] without clipping."""
+        """Return ½E[min(X₊, room)²]; without clipping ½E[X₊²]."""
         whole = self.law.tail_moment(2, np.zeros_like(room))
         if not self.clipped:
             return whole
@@ -154,7 +141,7 @@ class AdditiveNoise(SymmetricNoise):
         return np.where(x < 0, tail, 1 - tail)
 
     def likelihood(self, released: FloatArray, labels: FloatArray) -> FloatArray:
-        """Return densities, or probabilities at the ends that outputs are clipped to; (n, g)."""
+        """Return densities, or probabilities at the ends of a clipped range, of shape (n, g)."""
         result = np.array(self.density(released, labels).T)
         if not self.clipped:
             return result
@@ -165,18 +152,9 @@ class AdditiveNoise(SymmetricNoise):
         return result
 
     def density(self, outputs: FloatArray, labels: FloatArray) -> FloatArray:
-        """Return the density of each output under each label.
+        """Return the density of outputs of shape (m,) under labels of shape (k,), shape (k, m).
 
-        Parameters
-        ----------
-        outputs : float64 array of shape (m,)
-            Where; with clipping the density lives inside the range, with atoms at its ends.
-        labels : float64 array of shape (k,)
-            The true labels.
-
-        Returns
-        -------
-        float64 array of shape (k, m)
+        With clipping the density is 0 outside the range, and the ends are atoms.
         """
         values = self.labels.check(labels)
         density = self.law.density(np.asarray(outputs)[None, :] - values[:, None])
@@ -193,7 +171,7 @@ class AdditiveNoise(SymmetricNoise):
         return np.column_stack([self.law.tail_moment(0, below), self.law.tail_moment(0, above)])
 
     def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
-        """Return the channel from labels (default: the grid) to bins of the output."""
+        """Return the channel from labels to bins, as :meth:`NumericMechanism.binned`."""
         cuts, values = check_edges(edges), self._values(labels)
         offset = cuts[None, :] - values[:, None]
         upper = self.law.tail_moment(0, np.abs(offset))
@@ -228,7 +206,7 @@ class AdditiveNoise(SymmetricNoise):
         Raises
         ------
         InputError, MissingDependencyError
-            Without ``simulation``, if no exact sampler of this noise is at hand.
+            Without ``simulation``, if there is no exact sampler for this noise.
         """
         values = self.labels.check(labels)
         if simulation:
@@ -252,7 +230,7 @@ def check_edges(edges: Sequence[float]) -> FloatArray:
 def binned_channel(below: FloatArray, above: FloatArray, labels: tuple[float, ...]) -> Channel:
     """Build a channel from P(ŷ ≤ edge) and P(ŷ > edge), both of shape (k, m − 1).
 
-    Each bin takes the difference of the smaller ones of the two, so that far tails keep their
+    Each bin's probability is a difference of the smaller of the two, so far tails keep their
     relative precision.
     """
     left = np.diff(below, axis=1)
