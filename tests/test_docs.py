@@ -102,6 +102,15 @@ def test_every_folder_says_what_goes_in_and_out():
             assert "Out:" in words, path
 
 
+def test_the_mechanism_of_another_package_is_as_shown():
+    page = (DOCS / "plugin.md").read_text()
+    (shown,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    file = (ROOT / "tests" / "stranger" / "strange_responses.py").read_text().splitlines()
+    assert [line for line in shown.splitlines() if line not in file] == []
+    for name in re.findall(r"`((?:[a-z_]+\.)+[A-Z]\w+)`", page):
+        assert exists(name if name.startswith("ldpaudit") else f"ldpaudit.mechanisms.{name}"), name
+
+
 def examples(page):
     """Return the Python of a page; plug-ins and functions for black boxes are tested elsewhere."""
     if page.stem in ("plugin", "audit-plugin", "black-box"):
