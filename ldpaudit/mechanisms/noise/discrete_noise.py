@@ -17,8 +17,8 @@ from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.mechanisms.label_range import between
 from ldpaudit.mechanisms.losses import Loss, loss
-from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges
 from ldpaudit.mechanisms.noise.block_law import BlockLaw, Int64Array
+from ldpaudit.mechanisms.noise.continuous import binned_channel, check_edges
 from ldpaudit.mechanisms.noise.ranged import SymmetricNoise
 from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.release import FloatArray, IntArray

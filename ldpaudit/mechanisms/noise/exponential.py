@@ -14,20 +14,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammainc
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.design import Candidate, Proposal, numeric_traits
-from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges
-from ldpaudit.mechanisms.noise.continuous_release import REASON, simulation_generator
+from ldpaudit.mechanisms.noise.continuous import ContinuousMechanism, binned_channel, check_edges
 from ldpaudit.mechanisms.noise.ranged import RangedMechanism
-from ldpaudit.mechanisms.parameters import check_epsilon, check_prior
+from ldpaudit.mechanisms.parameters import check_epsilon
 from ldpaudit.release import FloatArray
 
 _LARGEST_MATRIX: Final = 4096
@@ -133,7 +129,7 @@ class DiscreteExponential(FiniteMechanism, ExponentialMechanism):
 
 
 @dataclass(frozen=True)
-class Exponential(ExponentialMechanism):
+class Exponential(ExponentialMechanism, ContinuousMechanism):
     """ŷ anywhere in [low, high] with density ∝ e^{−|ŷ−y|/b} and b = (high − low)/ε, ε exact.
 
     Parameters
@@ -153,11 +149,6 @@ class Exponential(ExponentialMechanism):
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-
-    @property
-    def channel(self) -> None:
-        """None: the outputs are real numbers."""
-        return None
 
     @property
     def description(self) -> str:
@@ -200,39 +191,11 @@ class Exponential(ExponentialMechanism):
         low, high = self.labels.low, self.labels.high
         return self._moment(order, values - low), self._moment(order, high - values)
 
-    def _deviations(self, labels: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return E(ŷ − y), E|ŷ − y| and E(ŷ − y)², each float64 of shape (k,)."""
-        mass, first, second = (self._moments(order, self._values(labels)) for order in (0, 1, 2))
+    def _deviations(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        mass, first, second = (self._moments(order, values) for order in (0, 1, 2))
         total = mass[0] + mass[1]
         down, up = first[0] / total, first[1] / total
-        return up - down, up + down, (second[0] + second[1]) / total
-
-    def bias(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return E[ŷ | y] − y for label values (default: the grid), float64 of shape (k,)."""
-        return self._deviations(labels)[0]
-
-    def variance(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return Var[ŷ | y] for label values (default: the grid), float64 of shape (k,)."""
-        mean, _, square = self._deviations(labels)
-        return np.asarray(square - mean**2)
-
-    def expected_loss(
-        self,
-        prior: Sequence[float] | FloatArray,
-        name: Loss = "squared",
-        labels: FloatArray | None = None,
-    ) -> float:
-        """Return E[ℓ(ŷ, y)] for y drawn from a prior of shape (k,); squared is ½(ŷ − y)²."""
-        values = self._values(labels)
-        weights = check_prior(prior, len(values))
-        _, absolute, square = self._deviations(values)
-        if name == "squared":
-            return float(weights @ square) / 2
-        if name == "absolute":
-            return float(weights @ absolute)
-        if name != "poisson":
-            raise InputError(f"The loss must be squared, absolute or poisson. Got {name!r}.")
-        return float(sum(w * self._poisson(float(y)) for w, y in zip(weights, values, strict=True)))
+        return up - down, up + down, (second[0] + second[1]) / total / 2
 
     def _poisson(self, y: float) -> float:
         if self.labels.low < 0:
@@ -264,18 +227,12 @@ class Exponential(ExponentialMechanism):
         inside = (outputs >= self.labels.low) & (outputs <= self.labels.high)
         return np.where(inside, np.exp(-distance / self.scale) / (below + above)[:, None], 0.0)
 
-    def release(
-        self, labels: npt.ArrayLike, rng: Randomness = None, *, simulation: bool = False
-    ) -> FloatArray:
-        """Release label values by floating-point noise, in simulations only; float64 (n,)."""
-        values = self.labels.check(labels)
-        if not simulation:
-            raise InputError(REASON)
-        uniform = simulation_generator(rng).random(len(values))
+    def _simulated(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        uniform = rng.random(len(values))
         below, above = (moment / self.scale for moment in self._moments(0, values))
         place = uniform * (below + above) - below
-        drawn = values - np.sign(place) * self.scale * np.log1p(-np.abs(place))
-        return np.clip(drawn, self.labels.low, self.labels.high)
+        noisy = values - np.sign(place) * self.scale * np.log1p(-np.abs(place))
+        return np.clip(noisy, self.labels.low, self.labels.high)
 
     def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
         """Return the channel from labels to bins, as :meth:`NumericMechanism.binned`."""

@@ -54,7 +54,7 @@ class Laplace(AdditiveNoise):
         return laplace_rdp(alpha, self.epsilon)
 
     def _exact_release(self, values: FloatArray) -> FloatArray:
-        return laplace_release(values, self.scale, self.labels.width)
+        return self._clip(laplace_release(values, self.scale, self.labels.width))
 
 
 def laplace_rdp(alpha: float, epsilon: float) -> float:
