@@ -1,11 +1,10 @@
-"""What a black-box audit is asked."""
+"""The options of ``ldpaudit mechanism audit``."""
 
 import json
 import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
-from ldpaudit.commands.black_box.result import Claim
 from ldpaudit.errors import InputError
 from ldpaudit.options import Argument, Option
 
@@ -39,8 +38,16 @@ def _value(text: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to audit and how.
+class Claim:
+    """What is claimed of the randomizer."""
+
+    epsilon: Annotated[float | None, Option("The claimed ε, in nats.")] = None
+    delta: Annotated[float, Option("The δ of (ε, δ)-DP.")] = 0.0
+
+
+@dataclass(frozen=True)
+class BlackBoxRequest:
+    """The options of ``ldpaudit mechanism audit``.
 
     Attributes
     ----------
@@ -52,6 +59,8 @@ class Request:
         Outputs per input of the tested pair; a tenth to a half of them, and as many of every other
         input, are used to choose the event.
     claim : Claim
+        ε in nats, None where nothing is claimed; δ of the (ε, δ)-DP that is claimed, or under
+        which ε is bounded.
     features : str
         ``MODULE:FUNCTION`` called as ``features(outputs, value)``; empty: none. What it returns
         for an output must not depend on the other outputs.

@@ -19,8 +19,8 @@ from ldpaudit.commands.black_box.estimators.events import (
 )
 from ldpaudit.commands.black_box.estimators.forms import OutputForm
 from ldpaudit.commands.black_box.estimators.outputs import NUMERIC, OutputTable, joined
-from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, Request
-from ldpaudit.commands.black_box.result import BlackBoxAudit, Claim, PairFound
+from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, BlackBoxRequest, Claim
+from ldpaudit.commands.black_box.result import BlackBoxAudit, PairFound
 from ldpaudit.commands.processes import Processes
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import (
@@ -42,12 +42,12 @@ _MOST_ENTRIES = 50_000_000
 _MOST_WORKERS = 8
 
 
-def audit_black_box(request: Request, progress: Progress | None = None) -> BlackBoxAudit:
+def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) -> BlackBoxAudit:
     """Audit a randomizer by its outputs alone.
 
     Parameters
     ----------
-    request : Request
+    request : BlackBoxRequest
     progress : Progress, optional
 
     Returns
@@ -82,13 +82,13 @@ def audit_black_box(request: Request, progress: Progress | None = None) -> Black
     return _outcome(request, choices, events, counts, _opaque(tables, choices[0], request))
 
 
-def _processes(request: Request) -> int:
+def _processes(request: BlackBoxRequest) -> int:
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     wanted = request.processes or min(available or 1, _MOST_WORKERS)
     return max(min(wanted, 2 * request.samples // CHUNK + 1), 1)
 
 
-def _probe(pool: Processes, request: Request, progress: Progress) -> int:
+def _probe(pool: Processes, request: BlackBoxRequest, progress: Progress) -> int:
     """Draw a few outputs of each input twice; return how many entries one has."""
     tasks = [
         DrawTask(i, _PROBE, request.seed, ("probe", str(i), str(call)))
@@ -105,13 +105,15 @@ def _probe(pool: Processes, request: Request, progress: Progress) -> int:
     return int(joined([table[:1] for table in tables]).shape[1])
 
 
-def _training_size(request: Request, width: int) -> int:
+def _training_size(request: BlackBoxRequest, width: int) -> int:
     n = request.samples
     wanted = min(n // 2, max(int(n * _TRAINING_SHARE), _TRAINING))
     return max(min(wanted, _MOST_ENTRIES // (width * len(request.inputs))), FEWEST_SAMPLES // 2)
 
 
-def _samples(pool: Processes, request: Request, n: int, progress: Progress) -> list[OutputTable]:
+def _samples(
+    pool: Processes, request: BlackBoxRequest, n: int, progress: Progress
+) -> list[OutputTable]:
     tasks = [
         DrawTask(i, size, request.seed, ("training", str(i), str(number)))
         for i in range(len(request.inputs))
@@ -142,7 +144,7 @@ def _events(choice: PairChoice, tables: Sequence[OutputTable], claim: Claim) -> 
 
 def _test(
     pool: Processes,
-    request: Request,
+    request: BlackBoxRequest,
     choice: PairChoice,
     events: tuple[Event, ...],
     sizes: tuple[int, OutputForm],
@@ -172,7 +174,7 @@ def _used_inputs(choice: PairChoice, width: int, k: int) -> tuple[int, ...] | No
     return tuple(sorted({column // (width // k) for column in columns})) or None
 
 
-def _opaque(tables: Sequence[OutputTable], choice: PairChoice, request: Request) -> int:
+def _opaque(tables: Sequence[OutputTable], choice: PairChoice, request: BlackBoxRequest) -> int:
     """Count entries of discrete outputs that hardly ever repeat and that the event ignores."""
     score = choice.event.score
     if request.features or tables[0].dtype.kind == "f" or (score.tells and not score.columns):
@@ -189,7 +191,7 @@ def _hardly_repeats(column: np.ndarray[Any, Any]) -> bool:
 
 
 def _outcome(
-    request: Request,
+    request: BlackBoxRequest,
     choices: Sequence[PairChoice],
     events: tuple[Event, ...],
     counts: Sequence[GuessCounts],
@@ -223,7 +225,7 @@ def _outcome(
     )
 
 
-def _pair(request: Request, choice: PairChoice) -> PairFound:
+def _pair(request: BlackBoxRequest, choice: PairChoice) -> PairFound:
     counts = choice.counts
     odds = (counts.right + 0.5) / (counts.wrong + 0.5)
     inputs = request.inputs[choice.first], request.inputs[choice.second]

@@ -1,5 +1,5 @@
-"""Exact analysis and design of mechanisms: from parameters to privacy, error and the best choice.
+"""``ldpaudit mechanism``: exact analysis and design of mechanisms, without a release.
 
-Nothing here looks at a release; the only data that may be read is a column from which a prior is
-estimated with a privacy budget of its own.
+In: a mechanism's parameters, a channel, or a prior, a loss and ε. Out: privacy, error,
+the best choice. The only data that may be read is a column for a prior with an ε of its own.
 """

@@ -21,8 +21,8 @@ from ldpaudit.commands.privatize.labels.survey import Survey, survey_classes, su
 from ldpaudit.commands.privatize.mechanism import DeclaredLabels, build, declared_labels
 from ldpaudit.commands.privatize.provenance import provenance, released_schema
 from ldpaudit.commands.privatize.request import PrivatizeRequest, check_request
+from ldpaudit.commands.privatize.result import PrivatizeSummary
 from ldpaudit.commands.privatize.row_release import RowRelease, row_release
-from ldpaudit.commands.privatize.text import PrivatizeSummary
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.formats.batches import BatchSource, open_batches
 from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
@@ -94,12 +94,9 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     plan = _plan(request, source, survey, mechanism, prior, told)
     with terminable():
         _write(plan, request, told)
-    spent = 0.0 if prior is None else prior.epsilon
-    total = (mechanism.epsilon or 0.0) + spent
-    beside = 0 if plan.sample is None else plan.sample.rows
-    return PrivatizeSummary(
-        survey.rows, mechanism, total, request.output, request.secret, plan.warnings, beside
-    )
+    total = (mechanism.epsilon or 0.0) + (0.0 if prior is None else prior.epsilon)
+    sampled = 0 if plan.sample is None else plan.sample.rows
+    return PrivatizeSummary(request, survey.rows, mechanism, total, plan.warnings, sampled)
 
 
 def _check_places(request: PrivatizeRequest) -> None:

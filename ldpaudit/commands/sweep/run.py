@@ -9,10 +9,10 @@ from ldpaudit.commands.processes import Processes, default_cap
 from ldpaudit.commands.sweep.folder import SweepFolder
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.least_noise import least_noise
+from ldpaudit.commands.sweep.points.workbench import PREPARE, Setup, Task
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Setting, setting_of
-from ldpaudit.commands.sweep.workbench import PREPARE, Setup, Task
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.progress import Progress
 

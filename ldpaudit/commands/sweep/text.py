@@ -2,12 +2,11 @@
 
 from typing import Final
 
-from ldpaudit.commands.mechanism.tables import show
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Mean, Setting
 from ldpaudit.commands.utility.scores import SQUARED_ERROR
 from ldpaudit.reports.text.numbers import number
-from ldpaudit.terminal import say
+from ldpaudit.terminal import say, show
 
 _LEAKAGE: Final = ("attack.best.accuracy", "numeric.best.within_5")
 

@@ -9,13 +9,13 @@ from typing import Any
 from ldpaudit.api import policy_of
 from ldpaudit.commands.privatize.labels.hidden_copies import HiddenCopies
 from ldpaudit.commands.sweep.folder import SweepFolder, manifest
+from ldpaudit.commands.sweep.points.simulation import mechanism_at
+from ldpaudit.commands.sweep.points.tables import SweepTables, read_tables
+from ldpaudit.commands.sweep.points.workbench import Setup
 from ldpaudit.commands.sweep.request import SweepRequest, check_sweep
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.run import SweepRun
-from ldpaudit.commands.sweep.simulation import mechanism_at
-from ldpaudit.commands.sweep.tables import SweepTables, read_tables
-from ldpaudit.commands.sweep.workbench import Setup
-from ldpaudit.errors import PolicyError
+from ldpaudit.errors import OutputError, PolicyError
 from ldpaudit.mechanisms import traits_of
 from ldpaudit.pipeline import chosen_audits
 from ldpaudit.policy import Policy, default_policy
@@ -37,6 +37,8 @@ def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
         unless there is no other.
     """
     told = progress or NoProgress()
+    if request.out is not None and request.out.is_file():
+        raise OutputError(f"{request.out.name} is a file; --out needs a folder.")
     check_sweep(request)
     policy = _policy(request)
     told.step("reading the data")

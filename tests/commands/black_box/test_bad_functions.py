@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ldpaudit.commands.black_box import Request, audit_black_box, parse_inputs
+from ldpaudit.commands.black_box.request import BlackBoxRequest, parse_inputs
+from ldpaudit.commands.black_box.work import audit_black_box
 from ldpaudit.errors import InputError
 
 CODE = """
@@ -68,7 +69,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def refused(client: Path, name: str, **settings: Any) -> str:
-    request = Request(name, (0, 1), 400, path=(str(client),), processes=1, **settings)
+    request = BlackBoxRequest(name, (0, 1), 400, path=(str(client),), processes=1, **settings)
     with pytest.raises(InputError) as caught:
         audit_black_box(request)
     text = str(caught.value)
@@ -142,7 +143,7 @@ def test_a_module_that_hangs_is_ended(client: Path) -> None:
 )
 def test_bad_requests(change: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        Request(**({"function": "a:b", "inputs": (0, 1)} | change))
+        BlackBoxRequest(**({"function": "a:b", "inputs": (0, 1)} | change))
 
 
 def test_inputs_are_numbers_where_they_look_like_them() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ldpaudit.commands.sweep.measuring import _TrueCoding
+from ldpaudit.commands.sweep.points.measuring import _TrueCoding
 from ldpaudit.commands.utility import ModelKind
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import utility

@@ -6,8 +6,13 @@ from typing import Any, Final
 from ldpaudit.api import plan_of
 from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator
 from ldpaudit.commands.sweep.grid import Point
-from ldpaudit.commands.sweep.simulation import mechanism_at, simulate, synthetic_pool, true_table
-from ldpaudit.commands.sweep.tables import SweepTables
+from ldpaudit.commands.sweep.points.simulation import (
+    mechanism_at,
+    simulate,
+    synthetic_pool,
+    true_table,
+)
+from ldpaudit.commands.sweep.points.tables import SweepTables
 from ldpaudit.commands.utility import ModelKind
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import Utility, utility

@@ -11,15 +11,15 @@ from typing import Any, Final, Literal
 
 from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator, fit_generator
 from ldpaudit.commands.sweep.grid import Point
-from ldpaudit.commands.sweep.measuring import measure, reference
+from ldpaudit.commands.sweep.points.measuring import measure, reference
+from ldpaudit.commands.sweep.points.tables import MemoryBatches, SweepTables, read_tables
 from ldpaudit.commands.sweep.request import SweepRequest
-from ldpaudit.commands.sweep.tables import MemoryBatches, SweepTables, read_tables
 from ldpaudit.policy import Policy
 from ldpaudit.progress import NoProgress
 
 Task = Literal["generator", "reference"] | Point
 """Fit the generator, score a learner on the true labels, or measure a point."""
-PREPARE: Final = "ldpaudit.commands.sweep.workbench:prepare"
+PREPARE: Final = "ldpaudit.commands.sweep.points.workbench:prepare"
 
 
 @dataclass(frozen=True)

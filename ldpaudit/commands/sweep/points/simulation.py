@@ -16,7 +16,7 @@ from ldpaudit.commands.privatize.provenance import provenance, released_schema
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.row_release import RowRelease, row_release
 from ldpaudit.commands.sweep.grid import Point
-from ldpaudit.commands.sweep.tables import SweepTables
+from ldpaudit.commands.sweep.points.tables import SweepTables
 from ldpaudit.datasets.formats.batches import bare_schema
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.randomness import child_generator, seed_from
