@@ -12,14 +12,9 @@ FEWEST_SAMPLES: Final = 200
 
 
 def parse_inputs(text: str) -> tuple[Any, ...]:
-    """Read the inputs of the command line: ``A,B,…`` or a JSON list.
+    """Read the inputs of the command line: ``A,B,…`` or a JSON list (InputError where it is none).
 
     A part that is a JSON number, true or false is one; anything else is text.
-
-    Raises
-    ------
-    InputError
-        If it begins like a JSON list and is none.
     """
     if text.lstrip().startswith("["):
         try:
@@ -62,8 +57,8 @@ class BlackBoxRequest:
         ε in nats, None where nothing is claimed; δ of the (ε, δ)-DP that is claimed, or under
         which ε is bounded.
     features : str
-        ``MODULE:FUNCTION`` called as ``features(outputs, value)``; empty: none. What it returns
-        for an output must not depend on the other outputs.
+        ``MODULE:FUNCTION`` called as ``features(outputs, value)``; empty: none. Its value for an
+        output must not depend on the other outputs.
     confidence : float
         One-sided, in (0, 1).
     max_excess : float
@@ -74,7 +69,7 @@ class BlackBoxRequest:
         How many draw at once; None: one per processor, at most 8.
     seed : int
     path : tuple of str
-        Where modules are looked for.
+        Where modules are searched first.
     """
 
     function: Annotated[

@@ -1,14 +1,12 @@
-"""The audit itself: sample, choose an event, test it on fresh outputs."""
+"""The work of a black-box audit: sample, choose an event, test it on fresh outputs."""
 
 import math
-import os
 from collections.abc import Iterator, Sequence
-from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from ldpaudit.api import available_threads
 from ldpaudit.commands.black_box.drawing import PREPARE, DrawTask, RandomizerPlace, drawn
 from ldpaudit.commands.black_box.estimators.events import (
     Event,
@@ -18,7 +16,7 @@ from ldpaudit.commands.black_box.estimators.events import (
     delta_event,
 )
 from ldpaudit.commands.black_box.estimators.forms import OutputForm
-from ldpaudit.commands.black_box.estimators.outputs import NUMERIC, OutputTable, joined
+from ldpaudit.commands.black_box.estimators.outputs import OutputTable, joined
 from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, BlackBoxRequest, Claim
 from ldpaudit.commands.black_box.result import BlackBoxAudit, PairFound
 from ldpaudit.commands.processes import Processes
@@ -33,7 +31,7 @@ from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 
 CHUNK = 20_000
-"""Outputs asked for in one call, at most."""
+"""Outputs of one call, at most."""
 EPSILON_SHARE, DELTA_SHARE = 0.9, 0.1
 """Of the error probability, where a claim is judged by a bound of ε and one of δ."""
 _PROBE = 500
@@ -58,8 +56,8 @@ def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) 
     Raises
     ------
     InputError
-        If the function cannot be used: it cannot be imported, raises, hangs, ends its process,
-        returns something else than n outputs, or repeats its noise in every call.
+        If the function cannot be imported, raises, hangs, ends its process, returns anything but n
+        outputs, or repeats its noise in every call.
     """
     progress = progress or NoProgress()
     path = (*request.path, str(Path.cwd()))
@@ -83,8 +81,7 @@ def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) 
 
 
 def _processes(request: BlackBoxRequest) -> int:
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    wanted = request.processes or min(available or 1, _MOST_WORKERS)
+    wanted = request.processes or min(available_threads(), _MOST_WORKERS)
     return max(min(wanted, 2 * request.samples // CHUNK + 1), 1)
 
 
@@ -119,9 +116,9 @@ def _samples(
         for i in range(len(request.inputs))
         for number, size in enumerate(_chunks(n))
     ]
-    found = drawn(pool, tasks, progress)
+    parts = drawn(pool, tasks, progress)
     tables = [
-        joined([table for task, table in zip(tasks, found, strict=True) if task.chosen == i])
+        joined([table for task, table in zip(tasks, parts, strict=True) if task.chosen == i])
         for i in range(len(request.inputs))
     ]
     whole = joined(tables)
@@ -130,10 +127,7 @@ def _samples(
 
 
 def _chunks(n: int) -> Iterator[int]:
-    for start in count(0, CHUNK):
-        if start >= n:
-            return
-        yield min(CHUNK, n - start)
+    return (min(CHUNK, n - start) for start in range(0, n, CHUNK))
 
 
 def _events(choice: PairChoice, tables: Sequence[OutputTable], claim: Claim) -> tuple[Event, ...]:
@@ -160,9 +154,9 @@ def _test(
         for i, n in ((choice.first, firsts), (choice.second, candidates - firsts))
         for number, size in enumerate(_chunks(n))
     ]
-    found = np.array(drawn(pool, tasks, progress), dtype=np.int64)  # (tasks, events, 2 guesses)
+    guesses = np.array(drawn(pool, tasks, progress), dtype=np.int64)  # (tasks, events, 2 guesses)
     is_first = np.array([task.chosen == choice.first for task in tasks])
-    first, second = found[is_first].sum(axis=0), found[~is_first].sum(axis=0)
+    first, second = guesses[is_first].sum(axis=0), guesses[~is_first].sum(axis=0)
     return [
         GuessCounts(candidates, int(a[0] + b[1]), int(a[1] + b[0]), event.sides)
         for event, a, b in zip(events, first, second, strict=True)
@@ -182,12 +176,7 @@ def _opaque(tables: Sequence[OutputTable], choice: PairChoice, request: BlackBox
     used = score.columns if score.tells else ()
     rest = set(range(tables[0].shape[1])) - set(used)
     sample = tables[choice.first][: 4 * _PROBE]
-    return sum(_hardly_repeats(sample[:, column]) for column in rest)
-
-
-def _hardly_repeats(column: np.ndarray[Any, Any]) -> bool:
-    distinct = len(np.unique(column)) if column.dtype.kind in NUMERIC else len(set(column))
-    return distinct > len(column) / 2
+    return sum(len(set(sample[:, column].tolist())) > len(sample) / 2 for column in rest)
 
 
 def _outcome(

@@ -87,7 +87,7 @@ def refused(client: Path, name: str, **settings: Any) -> str:
         ("bad_client:dies", "ended its process (status 7)"),
         ("bad_client:nothing", "got NoneType"),
         ("bad_client:one", "got float"),
-        ("bad_client:too_few", "as many outputs as it is asked for"),
+        ("bad_client:too_few", "outputs, as requested"),
         ("bad_client:uneven", "the same number of entries"),
         ("bad_client:reuses", "its noise is used again"),
         ("bad_client:missing", "has no 'missing'"),

@@ -16,7 +16,10 @@ def print_analysis(analysis: Analysis, *, quiet: bool) -> None:
     say(f"{analysis.mechanism}: {analysis.description} ({analysis.kind})")
     if quiet:
         return
-    rows = [(name, _cell(value, remark)) for name, value, remark in analysis.numbers()]
+    rows = [
+        (f"{name}, {remark}" if remark else name, value if isinstance(value, str) else exact(value))
+        for name, value, remark in analysis.numbers()
+    ]
     show("Privacy", ("parameter", "value"), rows)
     _print_curve("δ(ε)", ("ε (nats)", "δ"), analysis.delta)
     _print_curve("Rényi divergence", ("order α", "nats"), analysis.rdp)
@@ -31,12 +34,6 @@ def exact(value: float) -> str:
     if value and 1e-4 <= abs(value) < 1e6:
         return f"{value:.6g}"
     return number(value)
-
-
-def _cell(value: float | str, remark: str) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{exact(value)} ({remark})" if remark else exact(value)
 
 
 def _print_curve(title: str, headers: tuple[str, str], points: Points) -> None:
