@@ -1,5 +1,6 @@
-"""The pages of docs/mechanisms: one for each mechanism, no dead link, every example runs."""
+"""The pages: one for each mechanism, no dead link, no name that does not exist; examples run."""
 
+import importlib
 import re
 import shlex
 import sys
@@ -10,7 +11,15 @@ import pytest
 from ldpaudit import cli
 from ldpaudit.mechanisms import names
 
-DOCS = Path(__file__).parent.parent / "docs" / "mechanisms"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs" / "mechanisms"
+PAGES = sorted(
+    page
+    for part in ("*.md", "docs/**/*.md", "benchmarks/*.md", "benchmarks/results/*.md")
+    for page in ROOT.glob(part)
+)
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
+CODE = ("ldpaudit", "attacks", "reports", "datasets")
 
 
 def test_every_mechanism_has_a_page_and_a_row():
@@ -21,10 +30,50 @@ def test_every_mechanism_has_a_page_and_a_row():
             assert f"({name}.md)" in index, name
 
 
-def test_no_link_is_dead():
-    for page in DOCS.glob("*.md"):
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (DOCS / target).exists(), (page.name, target)
+def anchors(page):
+    """Return what links into a page may name: its headings as GitHub writes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_no_link_and_no_name_is_dead(page):
+    text = page.read_text()
+    for target, _, anchor in re.findall(r"\]\(([^)#: ]*)(#([^)]*))?\)", text):
+        place = page.parent / target if target else page
+        assert place.exists(), target
+        assert not anchor or anchor in anchors(place), (target, anchor)
+    for name in set(re.findall(r"\bldpaudit(?:\.[A-Za-z_]\w*)+", text)):
+        assert exists(name), name
+
+
+def exists(name):
+    """Return whether a dotted name is a module, or something in one."""
+    module, _, rest = name.rpartition(".")
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        return hasattr(importlib.import_module(module), rest)
+    return True
+
+
+def test_the_map_shows_every_folder():
+    (house,) = re.findall(r"^## The house\n.*?```\n(.*?)```", GUIDE, re.DOTALL | re.MULTILINE)
+    shown, path = set(), []
+    for line in house.splitlines():
+        indent = len(line) - len(line.lstrip())
+        for name in re.findall(r"(?:^|\s)(\w+)/(?=\s|$)", line.split("→")[0]):
+            path = [*path[: indent // 2], name]
+            shown.add("/".join(path))
+    folders = {
+        folder.relative_to(ROOT).as_posix()
+        for top in CODE
+        for folder in (ROOT / top, *(ROOT / top).rglob("*"))
+        if folder.is_dir() and folder.name != "__pycache__"
+    }
+    linked = {f"ldpaudit/{name}" for name in CODE[1:]}
+    assert folders - linked <= shown
+    assert all((ROOT / place).is_dir() for place in shown)
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)

@@ -28,6 +28,7 @@ def class_columns(source: Any, release: Release, whose: str, cells: str = "numbe
     Returns
     -------
     float64 array of shape (n, k)
+        NaN where a cell is empty.
 
     Raises
     ------

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.interface import Mechanism, Need, Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.release import FloatArray
@@ -67,3 +67,23 @@ class Candidate:
     variant: str
     build: Callable[[Problem], Proposal]
     reference: bool = False
+
+
+def numeric_traits(name: str, title: str, options: tuple[str, ...], need: Need) -> Traits:
+    """Return what a family is that releases a number for a number, row by row, with its ε stated.
+
+    ``need`` is what it cannot be made without.
+    """
+    return Traits(
+        name=name,
+        title=title,
+        labels="numbers",
+        outputs="numbers",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=options,
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({need}),
+    )

@@ -4,10 +4,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from ldpaudit.result.estimate import SMALLEST_CELL, Measured, Number, Side, Unit
+from ldpaudit.result.estimate import SMALLEST_CELL, Number, Quantified, Side, Unit
 
 
-class Curve(Measured):
+class Curve(Quantified):
     """A number as a function of one variable, for instance J(τ) or an RDP curve."""
 
     x: tuple[Number, ...]
@@ -30,7 +30,7 @@ class Curve(Measured):
         return self
 
 
-class Histogram(Measured):
+class Histogram(Quantified):
     """Counts of rows in bins; neighbouring bins are merged until none holds 1 to 9 rows."""
 
     edges: tuple[Number, ...]

@@ -17,7 +17,7 @@ SMALLEST_CELL = 10
 Kind = Literal["exact", "certified", "estimated"]
 Side = Literal["lower", "upper", "two-sided"]
 Unit = Literal["nats", "proportion", "rows", "label units", "squared label units", "log-odds", "1"]
-Axis = Literal["epsilon", "divergence", "share of people"]
+AxisName = Literal["epsilon", "divergence", "share of people"]
 """Numbers of one axis are drawn in one picture, whatever section they are of."""
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9_]+([.-][a-z0-9_]+)*$", max_length=120)]
@@ -63,7 +63,7 @@ class Titled(Frozen):
         return data | {"title": readable(str(data.get("id", "")))}
 
 
-class Measured(Titled):
+class Quantified(Titled):
     """What estimates, curves and histograms have in common.
 
     Attributes
@@ -82,7 +82,7 @@ class Measured(Titled):
 
     section: str = ""
     kind: Kind
-    axis: Axis | None = None
+    axis: AxisName | None = None
     method: str = ""
     assumptions: tuple[str, ...] = ()
     reference: str | None = None
@@ -120,7 +120,7 @@ class Details(TypedDict, total=False):
     """
 
     section: str
-    axis: Axis | None
+    axis: AxisName | None
     score: Score
     unit: Unit
     n: int | None
@@ -129,6 +129,15 @@ class Details(TypedDict, total=False):
     method: str
     assumptions: tuple[str, ...]
     reference: str | None
+
+
+class Bounded(Details, total=False):
+    """The same, and the kind of a bound that is not certified."""
+
+    kind: Kind
+
+
+_CERTIFIED: Final = {"kind": "certified"}
 
 
 def _is_small(count: int, n: int | None) -> bool:
@@ -142,7 +151,7 @@ def _outward(value: float | None, grid: float, rounding: Callable[[float], int])
     return rounding(value / grid) * grid
 
 
-class Estimate(Measured):
+class Estimate(Quantified):
     """One number, what it may be called, and how sure it is.
 
     Built by :meth:`exact`, :meth:`estimated`, :meth:`lower_bound`, :meth:`upper_bound` and
@@ -181,77 +190,49 @@ class Estimate(Measured):
     suppressed: bool = False
 
     @classmethod
-    def exact(
-        cls, identifier: str, title: str, value: float, **details: Unpack[Details]
-    ) -> "Estimate":
-        """Return a number that follows from the declaration alone."""
-        return cls._built(identifier, title, "exact", value, details)
+    def exact(cls, name: str, title: str, value: float, **details: Unpack[Details]) -> "Estimate":
+        """Return the number of that id that follows from the declaration alone."""
+        fields = {"id": name, "title": title, "kind": "exact", "value": value}
+        return cls.model_validate({**fields, **details})
 
     @classmethod
     def estimated(
-        cls, identifier: str, title: str, value: float, **details: Unpack[Details]
+        cls, name: str, title: str, value: float, **details: Unpack[Details]
     ) -> "Estimate":
         """Return a number without an interval that needs its assumptions."""
-        return cls._built(identifier, title, "estimated", value, details)
+        fields = {"id": name, "title": title, "kind": "estimated", "value": value}
+        return cls.model_validate({**fields, **details})
 
     @classmethod
     def lower_bound(
-        cls,
-        identifier: str,
-        title: str,
-        bound: float,
-        level: float,
-        *,
-        kind: Kind = "certified",
-        **details: Unpack[Details],
+        cls, name: str, title: str, bound: float, level: float, **details: Unpack[Bounded]
     ) -> "Estimate":
-        """Return a lower bound at a one-sided level."""
-        ends = {"low": bound, "side": "lower", "level": level}
-        return cls._built(identifier, title, kind, bound, details, ends)
+        """Return a lower bound at a one-sided level; certified unless its ``kind`` is stated."""
+        ends = {"value": bound, "low": bound, "side": "lower", "level": level}
+        return cls.model_validate({"id": name, "title": title, **_CERTIFIED, **ends, **details})
 
     @classmethod
     def upper_bound(
-        cls,
-        identifier: str,
-        title: str,
-        bound: float,
-        level: float,
-        *,
-        kind: Kind = "certified",
-        **details: Unpack[Details],
+        cls, name: str, title: str, bound: float, level: float, **details: Unpack[Bounded]
     ) -> "Estimate":
-        """Return an upper bound at a one-sided level."""
-        ends = {"high": bound, "side": "upper", "level": level}
-        return cls._built(identifier, title, kind, bound, details, ends)
+        """Return an upper bound at a one-sided level; certified unless its ``kind`` is stated."""
+        ends = {"value": bound, "high": bound, "side": "upper", "level": level}
+        return cls.model_validate({"id": name, "title": title, **_CERTIFIED, **ends, **details})
 
     @classmethod
     def interval(
         cls,
-        identifier: str,
+        name: str,
         title: str,
         value: float,
         ends: tuple[float, float],
         level: float,
-        *,
-        kind: Kind = "certified",
-        **details: Unpack[Details],
+        **details: Unpack[Bounded],
     ) -> "Estimate":
-        """Return a number with a two-sided interval at a level."""
-        more = {"low": ends[0], "high": ends[1], "side": "two-sided", "level": level}
-        return cls._built(identifier, title, kind, value, details, more)
-
-    @classmethod
-    def _built(
-        cls,
-        identifier: str,
-        title: str,
-        kind: Kind,
-        value: float,
-        details: Details,
-        ends: dict[str, Any] | None = None,
-    ) -> "Estimate":
-        fields = {"id": identifier, "title": title, "kind": kind, "value": value}
-        return cls.model_validate({**fields, **(ends or {}), **details})
+        """Return a number with a two-sided interval; certified unless its ``kind`` is stated."""
+        fields = {"id": name, "title": title, "value": value, "low": ends[0], "high": ends[1]}
+        more = {"side": "two-sided", "level": level}
+        return cls.model_validate({**fields, **more, **_CERTIFIED, **details})
 
     @model_validator(mode="before")
     @classmethod

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 from ldpaudit.result.curve import Curve, Histogram
-from ldpaudit.result.estimate import Estimate, Frozen, Identifier, Measured
+from ldpaudit.result.estimate import Estimate, Frozen, Identifier, Quantified
 
-Part = TypeVar("Part", bound=Measured)
+Part = TypeVar("Part", bound=Quantified)
 
 
 class Note(Frozen):

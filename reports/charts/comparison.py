@@ -56,13 +56,10 @@ def group_figure(
 
     Parameters
     ----------
-    key : str
-        Unique on the page.
-    title, axis_title : str
+    key, title, axis_title, rules
+        As for :func:`ldpaudit.reports.charts.intervals.interval_figure`.
     groups : sequence of Group
         At most as many as a chart has room for are drawn; the table holds all.
-    rules : sequence of Rule
-        Vertical lines to compare with.
     """
     named = [
         (f"{letter} · {name}", quantity)

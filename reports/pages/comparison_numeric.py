@@ -5,7 +5,7 @@ from typing import Final
 
 from ldpaudit.reports.charts.comparison import group_figure, group_table
 from ldpaudit.reports.charts.intervals import Figure
-from ldpaudit.reports.pages.comparison_tables import Pair, groups_of, row_title, scores_of
+from ldpaudit.reports.pages.comparison_tables import Pair, groups_of, row_title, section_scores
 from ldpaudit.reports.parts.part import Part
 from ldpaudit.result import Score
 
@@ -14,7 +14,7 @@ _FIRST: Final = ("best", "prior", "features-only")
 
 def numeric_attacks_part(pairs: Sequence[Pair]) -> Part | None:
     """Return the attacks on numbers side by side, None where there are none."""
-    scores = {i: score for i, (score, _) in scores_of(pairs, "numeric-inference").items()}
+    scores = {i: score for i, (score, _) in section_scores(pairs, "numeric-inference").items()}
     if not scores:
         return None
     # The strongest first, then what is guessed without a release, then each attack.

@@ -22,7 +22,7 @@ from ldpaudit.reports.pages.comparison_tables import (
     groups_of,
     pairs_of,
     row_title,
-    scores_of,
+    section_scores,
 )
 from ldpaudit.reports.parts.label_inference import REFERENCES
 from ldpaudit.reports.parts.part import Part, drawn
@@ -54,7 +54,7 @@ def comparison_parts(comparison: Comparison) -> tuple[Part, ...]:
 
 
 def _attacks(pairs: Sequence[Pair]) -> Part:
-    every = scores_of(pairs, "label-inference").items()
+    every = section_scores(pairs, "label-inference").items()
     best = {i: both for i, both in every if both[0].measure == "accuracy" and not both[0].group}
     order = sorted(best, key=lambda i: (best[i][0].subject != "best", -best[i][1]))
     attacks = [i for i in order if best[i][0].subject not in REFERENCES]
@@ -81,7 +81,7 @@ def _attacks(pairs: Sequence[Pair]) -> Part:
 
 def _by_group(pairs: Sequence[Pair]) -> tuple[tuple[str, Table], ...]:
     """Return the strongest attack's scores by class and slice, where there are any."""
-    scores = scores_of(pairs, "label-inference").items()
+    scores = section_scores(pairs, "label-inference").items()
     groups = groups_of(pairs, (i for i, (score, _) in scores if score.group), _score_of_group)
     if not groups:
         return ()

@@ -54,7 +54,7 @@ def groups_of(
     return groups
 
 
-def scores_of(pairs: Sequence[Pair], section: str) -> dict[str, tuple[Score, float]]:
+def section_scores(pairs: Sequence[Pair], section: str) -> dict[str, tuple[Score, float]]:
     """Return the scores of a section by their ids, each with its largest value."""
     every = [e for _, result in pairs for e in result.estimates if e.section == section]
     scores: dict[str, tuple[Score, float]] = {}

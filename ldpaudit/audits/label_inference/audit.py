@@ -36,12 +36,12 @@ class LabelInferenceAudit:
         return why_unscored(context, "an attack cannot be scored")
 
     def run(self, context: AuditContext) -> Finding:
-        """Run it.
+        """Fit every attack on one half of the rows, score it on the other, and the reverse.
 
         Raises
         ------
         ldpaudit.errors.InsufficientDataError
-            With fewer than 40 rows.
+            With fewer than 40 rows, of which either half must teach an attack something.
         """
         if len(context.release) < MIN_ROWS:
             raise InsufficientDataError(f"Attacks need at least {MIN_ROWS} rows.")

@@ -33,7 +33,7 @@ from ldpaudit.result import Estimate, Finding, Note
 AUDIT_ID = "observational"
 LOWER = "observational.epsilon_lower"
 MIN_ROWS = 40
-_TITLE = "True against re-drawn labels"
+_TITLE = "Re-drawn labels"
 _SAME_CHANNEL = (
     "rows with the same features went through the same channel: the mechanism used no feature "
     "besides those audited"
@@ -54,12 +54,12 @@ class ObservationalAudit:
         return None
 
     def run(self, context: AuditContext) -> Finding:
-        """Run it.
+        """Play the game with rows that are alike, with canaries, and with a model of the labels.
 
         Raises
         ------
         ldpaudit.errors.InsufficientDataError
-            With fewer than 40 rows.
+            With fewer than 40 rows of the release.
         ldpaudit.errors.InputError
             If a public table or the canaries cannot belong to the release.
         """

@@ -57,7 +57,7 @@ class MatchedEvidence:
     counts: Sequence[MatchedCounts]
     designed: MatchedCounts | None = None
     name: str = "cells"
-    title: str = "rows with equal features"
+    title: str = "equal rows"
 
     def bound(self, alpha: float) -> Certificate:
         """Return the bound at a one-sided error probability."""

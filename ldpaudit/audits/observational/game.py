@@ -178,7 +178,7 @@ def _game(
 def _bound(context: AuditContext, value: float, n: int, source: str) -> Estimate:
     return Estimate.lower_bound(
         "observational.epsilon",
-        "True against re-drawn labels, by a model",
+        "Re-drawn labels, by a model",
         value,
         context.plan.confidence,
         kind="estimated",
@@ -211,7 +211,7 @@ def _curve(raw: float, n: int, source: str, context: AuditContext) -> Curve:
     values = tuple(max(raw - shift, 0.0) for shift in _SHIFTS)
     return Curve(
         id="observational.epsilon_by_shift",
-        title="True against re-drawn labels, by how far the model is off",
+        title="Re-drawn labels, by how far the model is off",
         kind="estimated",
         x=_SHIFTS,
         value=values,

@@ -5,6 +5,7 @@ An audit that finds nothing is worth as much as what it could have found.
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -129,12 +130,9 @@ def _reports(context: AuditContext, counts: GuessCounts) -> Finding:
     def excess(alpha: float) -> float:
         return detectable_epsilon(counts, limit, _insider_alpha(context, alpha)) - limit
 
-    value = excess(1 - context.plan.confidence)
-    estimate = Estimate.estimated(
-        EXCESS,
-        EXCESS_TITLE,
-        value,
-        unit="nats",
+    return _estimated(
+        excess,
+        1 - context.plan.confidence,
         n=counts.candidates,
         method="the smallest excess at which the certified bound from the reports' likelihood "
         f"ratio exceeds the claim with probability {WANTED_POWER:.0%}",
@@ -142,6 +140,12 @@ def _reports(context: AuditContext, counts: GuessCounts) -> Finding:
             "a protocol at a larger ε lets guesses be made as often as the declared one did here",
         ),
     )
+
+
+def _estimated(excess: Callable[[float], float], alpha: float, **details: Any) -> Finding:
+    """Return the smallest excess that would be found at a level, as a number with assumptions."""
+    value = excess(alpha)
+    estimate = Estimate.estimated(EXCESS, EXCESS_TITLE, value, unit="nats", **details)
     return Finding(estimates=(estimate,), notes=tuple(_no_power(value)), bounds={EXCESS: excess})
 
 
@@ -255,12 +259,9 @@ def _outsider(context: AuditContext, channel: Channel) -> Finding:
         )
         return found - limit
 
-    value = excess(1 - context.plan.confidence)
-    estimate = Estimate.estimated(
-        EXCESS,
-        EXCESS_TITLE,
-        value,
-        unit="nats",
+    return _estimated(
+        excess,
+        1 - context.plan.confidence,
         n=int(evidence.strongest_test(1 - context.plan.confidence).sizes.sum()),
         method="probability that the certified bound from the release alone exceeds the claim, "
         f"{WANTED_POWER:.0%}, for the groups of rows that gave the bound",
@@ -271,4 +272,3 @@ def _outsider(context: AuditContext, channel: Channel) -> Finding:
             "groups as good would be found in a release at a larger ε",
         ),
     )
-    return Finding(estimates=(estimate,), notes=tuple(_no_power(value)), bounds={EXCESS: excess})

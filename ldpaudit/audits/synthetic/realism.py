@@ -27,8 +27,9 @@ def realism_estimates(
     ----------
     context : AuditContext
     original : FeatureTable
+        The true features of all rows.
     rows : int64 array of shape (m,)
-        The rows with synthetic features.
+        The rows whose features are synthetic.
     """
     made, true = context.release.features.take(rows), original
     matrix, _ = as_matrix(made)

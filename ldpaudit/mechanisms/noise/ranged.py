@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 import numpy as np
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.design import Candidate, Proposal
+from ldpaudit.mechanisms.design import Candidate, Proposal, numeric_traits
 from ldpaudit.mechanisms.interface import UNBIASED, NumericMechanism, Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.options import NOISE, MechanismOptions
@@ -128,16 +128,4 @@ class SymmetricNoise(RangedMechanism):
 
 def noise_traits(name: str, title: str) -> Traits:
     """Return what every family of noise on a range of numbers is, under its own name."""
-    return Traits(
-        name=name,
-        title=title,
-        labels="numbers",
-        outputs="numbers",
-        label_depends_on_features=False,
-        features="unchanged",
-        rows="independent",
-        options=NOISE,
-        stated_by=("epsilon",),
-        whole=False,
-        needs=frozenset({"range"}),
-    )
+    return numeric_traits(name, title, NOISE, "range")

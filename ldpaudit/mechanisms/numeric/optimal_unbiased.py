@@ -15,10 +15,9 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import PROVED, Candidate, Problem, Proposal
+from ldpaudit.mechanisms.design import PROVED, Candidate, Problem, Proposal, numeric_traits
 from ldpaudit.mechanisms.exact_sampling import WeightTable
 from ldpaudit.mechanisms.finite import FiniteMechanism
-from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.numeric.interval.columns import (
     IntervalColumns,
@@ -57,19 +56,7 @@ class OptimalUnbiased(FiniteMechanism):
         Its outputs, intervals and masses.
     """
 
-    traits = Traits(
-        name="optimal-unbiased",
-        title="the optimal unbiased randomizer",
-        labels="numbers",
-        outputs="numbers",
-        label_depends_on_features=False,
-        features="unchanged",
-        rows="independent",
-        options=DESIGN,
-        stated_by=("epsilon",),
-        whole=False,
-        needs=frozenset({"prior"}),
-    )
+    traits = numeric_traits("optimal-unbiased", "the optimal unbiased randomizer", DESIGN, "prior")
 
     classes: tuple[Label, ...]
     target_epsilon: float

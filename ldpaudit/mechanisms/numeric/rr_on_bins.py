@@ -15,10 +15,9 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import Candidate, Problem, Proposal
+from ldpaudit.mechanisms.design import Candidate, Problem, Proposal, numeric_traits
 from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable
 from ldpaudit.mechanisms.finite import FiniteMechanism, noise_on
-from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.numeric.interval.columns import lowered_growth
 from ldpaudit.mechanisms.options import DESIGN, MechanismOptions
@@ -47,19 +46,7 @@ class RROnBins(FiniteMechanism):
         Each bin's output, increasing.
     """
 
-    traits = Traits(
-        name="rr-on-bins",
-        title="RR-on-Bins",
-        labels="numbers",
-        outputs="numbers",
-        label_depends_on_features=False,
-        features="unchanged",
-        rows="independent",
-        options=DESIGN,
-        stated_by=("epsilon",),
-        whole=False,
-        needs=frozenset({"prior"}),
-    )
+    traits = numeric_traits("rr-on-bins", "RR-on-Bins", DESIGN, "prior")
 
     classes: tuple[Label, ...]
     target_epsilon: float

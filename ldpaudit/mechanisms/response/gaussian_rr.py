@@ -275,7 +275,7 @@ class GaussianRR(RandomizedResponse, NoisyFeatures):
         delta = check_delta(required(stated, "feature_delta", cls.traits.name))
         sigma, epsilon = real(stated, "sigma"), real(stated, "feature_epsilon")
         if sigma is None and epsilon is None:
-            raise InputError("Gaussian features must state sigma or feature_epsilon.")
+            raise InputError("Gaussian features must state 'sigma' or 'feature_epsilon'.")
         if sigma is None:
             assert epsilon is not None
             sigma = gaussian_sigma(epsilon, delta, 2 * radius)

@@ -136,13 +136,8 @@ def best_interval(
     ----------
     pair : function from a name in ``a`` and one in ``b`` to the row-wise differences
     a, b : mappings from a name to the score that was observed
-    alpha : float
-        Error probability of the two ends together.
-
-    Raises
-    ------
-    InsufficientDataError
-        If a fold has fewer than 40 rows.
+    alpha
+        As for :func:`paired_interval`, with its errors.
     """
     best_a, best_b = max(a, key=lambda name: a[name]), max(b, key=lambda name: b[name])
     center = pair(best_a, best_b)
