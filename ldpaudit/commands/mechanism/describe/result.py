@@ -79,7 +79,7 @@ class Analysis:
         if self.delta:
             yield "total variation", self.total_variation, f"δ(0), {self.kind}"
         for name, loss in (self.loss or {}).items():
-            yield _LOSSES[name], loss, "expected under the prior"
+            yield _LOSSES[name], loss, "expected"
         if self.accuracy is not None:
             yield "P(released = true)", self.accuracy, "under the prior"
         if self.errors is not None:
