@@ -8,11 +8,12 @@ from typing import Any
 
 from ldpaudit.api import policy_of
 from ldpaudit.commands.privatize.labels.hidden_copies import HiddenCopies
+from ldpaudit.commands.sweep.checks import check_sweep
 from ldpaudit.commands.sweep.folder import SweepFolder, manifest
 from ldpaudit.commands.sweep.points.simulation import mechanism_at
 from ldpaudit.commands.sweep.points.tables import SweepTables, read_tables
 from ldpaudit.commands.sweep.points.workbench import Setup
-from ldpaudit.commands.sweep.request import SweepRequest, check_sweep
+from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.run import SweepRun
 from ldpaudit.errors import OutputError, PolicyError

@@ -6,9 +6,10 @@ from typing import get_args
 import numpy as np
 
 from ldpaudit.commands.mechanism.describe.result import LARGEST_SHOWN, Analysis
-from ldpaudit.commands.mechanism.domain import prior_over, read_domain
+from ldpaudit.commands.mechanism.domain import read_domain
 from ldpaudit.commands.mechanism.request import ChannelRequest, DescribeRequest
 from ldpaudit.commands.mechanism.specification import build
+from ldpaudit.commands.priors import prior_over
 from ldpaudit.datasets import read_channel
 from ldpaudit.datasets.beside.priors import read_prior
 from ldpaudit.datasets.labels import read_texts

@@ -8,8 +8,9 @@ import numpy as np
 
 from ldpaudit.commands.mechanism.describe.work import expected_loss
 from ldpaudit.commands.mechanism.design.result import Design, Scored
-from ldpaudit.commands.mechanism.domain import MOST_LABELS, grid, prior_over
+from ldpaudit.commands.mechanism.domain import MOST_LABELS, grid
 from ldpaudit.commands.mechanism.request import DesignRequest
+from ldpaudit.commands.priors import prior_over
 from ldpaudit.datasets.beside.priors import numeric_column, read_prior
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.analysis import label_errors
