@@ -21,7 +21,7 @@ from ldpaudit.commands.privatize.labels.priors import Prior, choose_prior
 from ldpaudit.commands.privatize.labels.survey import Survey, survey_classes, survey_numbers
 from ldpaudit.commands.privatize.mechanism import DeclaredLabels, build, declared_labels
 from ldpaudit.commands.privatize.provenance import provenance, released_schema
-from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
 from ldpaudit.commands.privatize.result import PrivatizeSummary
 from ldpaudit.commands.privatize.row_release import RowRelease, row_release
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
@@ -78,10 +78,8 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     table = None if request.prior is None else read_prior(request.prior)
     labels = declared_labels(request, None if table is None else table.labels)
     source = open_batches(request.data)
-    for name, role in ((request.label, "label"), *((n, "'drop'") for n in request.drop)):
-        if name not in source.schema.names:
-            raise missing_column(name, role, source.schema.names)
-    survey = _survey(request, labels, source, progress)
+    check_columns(request, source)
+    survey = survey_labels(request, labels, source, progress)
     mechanism, prior = _mechanism(request, labels, survey, table)
     plan = _plan(request, source, survey, mechanism, prior, progress)
     with terminable():
@@ -118,9 +116,17 @@ def _check_table_place(target: Path, *, overwrite: bool, text: bool) -> None:
         raise OutputError(f"{shown} exists already and is left as it is; --overwrite replaces it.")
 
 
-def _survey(
+def check_columns(options: DataOptions, source: BatchSource) -> None:
+    """Refuse a label or a dropped column that the data lack (InputError)."""
+    for name, role in ((options.label, "label"), *((n, "'drop'") for n in options.drop)):
+        if name not in source.schema.names:
+            raise missing_column(name, role, source.schema.names)
+
+
+def survey_labels(
     request: PrivatizeRequest, labels: DeclaredLabels, source: BatchSource, progress: Progress
 ) -> Survey:
+    """Read the labels: numbers of a declared range, or classes."""
     if labels.range is not None:
         return survey_numbers(source, request.label, labels.range, progress)
     return survey_classes(source, request.label, labels.classes, progress)

@@ -12,8 +12,8 @@ from ldpaudit.reports.text.numbers import number, percent
 class LeastNoise:
     """The least noise of one mechanism at which every draw passed.
 
-    That more noise passes as well is looked at, never assumed: verdicts are of random draws, and
-    an audit of little power may be inconclusive at any noise.
+    That more noise passes too is checked, never assumed: draws are random, and an audit of little
+    power may be inconclusive at any noise.
 
     Attributes
     ----------
@@ -98,8 +98,8 @@ def least_noise(mechanism: str, settings: Sequence[Setting], level: float) -> Le
     settings : sequence of Setting
         Of this mechanism, the least noise first.
     level : float
-        The confidence of the interval. It is held by the settings of the mechanism together
-        (Bonferroni), since one of them is chosen by its own verdicts.
+        The confidence of the interval, for all settings of the mechanism together (Bonferroni),
+        since one of them is chosen by its verdicts.
     """
     place = next((i for i, s in enumerate(settings) if s.verdict == "pass"), None)
     if place is None:
