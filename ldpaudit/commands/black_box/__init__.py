@@ -1,4 +1,4 @@
-"""``ldpaudit mechanism audit``: the audit of any randomizer by its outputs alone.
+"""``ldpaudit mechanism audit``: any randomizer, by its outputs alone.
 
-In: a function that draws outputs, and inputs to tell apart. Out: a certified lower bound of its ε.
+In: a function and inputs for it. Out: a certified lower bound on ε, and the event that gave it.
 """

@@ -1,5 +1,5 @@
-"""``ldpaudit mechanism``: exact analysis and design of mechanisms, without a release.
+"""``ldpaudit mechanism describe | design | compose | channel``: exact analysis without a release.
 
-In: a mechanism's parameters, a channel, or a prior, a loss and ε. Out: privacy, error,
-the best choice. The only data that may be read is a column for a prior with an ε of its own.
+In: parameters; the only data that may be read is a column from which a prior is estimated with a
+privacy budget of its own. Out: privacy, error, and the best choice for a prior.
 """
