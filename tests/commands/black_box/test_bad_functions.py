@@ -103,7 +103,9 @@ def test_one_line_says_what_is_wrong(client: Path, name: str, words: str) -> Non
 
 
 def test_a_broken_feature_function_is_named(client: Path) -> None:
-    assert "as requested" in refused(client, "bad_client:fine", features="bad_client:broken_features")
+    assert "as requested" in refused(
+        client, "bad_client:fine", features="bad_client:broken_features"
+    )
 
 
 def test_what_hangs_is_ended_with_all_that_it_started(
