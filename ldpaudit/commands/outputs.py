@@ -1,16 +1,19 @@
-"""Where a command writes its result (JSON) and its page (HTML)."""
+"""Where a command writes its result (JSON) and its page (HTML); reading a stored result."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from ldpaudit.errors import OutputError, quoted
+from ldpaudit.errors import InputError, OutputError, quoted
 from ldpaudit.options import Option
 from ldpaudit.terminal import say
 from ldpaudit.writing import write_all
+
+if TYPE_CHECKING:
+    from ldpaudit.result import AuditResult
 
 _SUFFIXES: Final = (".gz", ".parquet", ".pq", ".csv", ".tsv", ".json")
 
@@ -73,6 +76,17 @@ class Outputs:
         """Print where the files are."""
         for path in self.given():
             say(f"  {'written':<12} {path}")
+
+
+def read_result(path: Path) -> "AuditResult":
+    """Read a stored result (InputError where it is none)."""
+    from ldpaudit.result import AuditResult
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"The result {path.name!r} cannot be read.") from None
+    return AuditResult.from_json(text)
 
 
 def check_place(path: Path) -> None:

@@ -5,11 +5,10 @@ from functools import partial
 from pathlib import Path
 
 from ldpaudit.api import audit_with
-from ldpaudit.commands.outputs import Outputs
+from ldpaudit.commands.outputs import Outputs, read_result
 from ldpaudit.commands.run.request import RunRequest
 from ldpaudit.commands.run.text import print_summary
 from ldpaudit.commands.shell import carry_out
-from ldpaudit.errors import InputError
 from ldpaudit.progress import Progress
 from ldpaudit.reports import render
 from ldpaudit.result import AuditResult
@@ -55,11 +54,7 @@ def run_demo(folder: Path, seed: int) -> int:
 
 def render_again(stored: Path, html: Path | None) -> str:
     """Render a stored result as a page; return one line that names it."""
-    try:
-        text = stored.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"The result {stored.name!r} cannot be read.") from None
-    result = AuditResult.from_json(text)
+    result = read_result(stored)
     target = html or stored.with_suffix(".html")
     Outputs(html=target).check([stored])
     result.to_html(target)
