@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from ldpaudit.progress import NoProgress, Progress
-from ldpaudit.reports.text.harmless import brief
 
 _CELL: Final = 46
 """Characters of a table's cell."""
@@ -63,6 +62,8 @@ def show(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> N
 
     The first column is text; the others are numbers, right-aligned.
     """
+    from ldpaudit.reports.text.harmless import brief
+
     cells = [[brief(cell, _CELL) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _framed(title, headers, cells)
