@@ -50,7 +50,7 @@ class Sweep:
         return {
             "ldpaudit_version": __version__,
             "points": [setting.stored(self.level) for setting in self.settings],
-            "least_noise": {found.mechanism: found.stored() for found in self.least},
+            "least_noise": {least.mechanism: least.stored() for least in self.least},
             "reference": measure,
             "notes": [SIMULATED, *self.warnings],
             "run": {

@@ -34,7 +34,7 @@ class Prior:
 
 def choose_prior(
     request: PrivatizeRequest,
-    given: LabelPrior | None,
+    table: LabelPrior | None,
     survey: Survey,
     classes: tuple[Label, ...],
 ) -> Prior:
@@ -43,7 +43,7 @@ def choose_prior(
     Parameters
     ----------
     request : PrivatizeRequest
-    given : LabelPrior or None
+    table : LabelPrior or None
         The file's.
     survey : Survey
         Its counts make a private prior.
@@ -54,8 +54,8 @@ def choose_prior(
     InputError
         If the file's labels are not the classes, it is no distribution, or RR-Top-k is given none.
     """
-    if given is not None:
-        return Prior(prior_over(classes, given), "file")
+    if table is not None:
+        return Prior(prior_over(classes, table), "file")
     if request.private_prior is not None:
         first = request.private_prior
         noisy = private_prior(survey.counts, first, request.randomness("prior"))
