@@ -1,4 +1,4 @@
-"""Whether two released files hold the same people in the same order, seen from their features."""
+"""Whether two released files hold the same people in the same order, judged by their features."""
 
 from collections.abc import Sequence
 from typing import Any

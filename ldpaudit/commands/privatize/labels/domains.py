@@ -1,8 +1,7 @@
-"""Which true labels there can be, and their codes batch by batch."""
+"""The possible true labels, and their codes batch by batch."""
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,17 +14,6 @@ from ldpaudit.release import FloatArray, IntArray, Label
 
 _ON_GRID = 1e-6
 """As :class:`ldpaudit.mechanisms.label_range.LabelRange` has it."""
-
-
-class LabelDomain(Protocol):
-    """The true labels that a mechanism takes."""
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """The k labels in the mechanism's order; empty where labels are any real numbers."""
-
-    def codes(self, column: pa.Array) -> IntArray:
-        """Return positions in ``classes``, int32 of shape (n,); −1 where a label is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +36,7 @@ class ClassDomain:
 
     @cached_property
     def _places(self) -> IntArray:
-        """The code of each found label; the last entry stands for any other."""
+        """The code of each found label; the last entry is for any other."""
         return np.append(positions(self.found_values, self.classes), np.int32(-1))
 
     def codes(self, column: pa.Array) -> IntArray:
@@ -94,6 +82,10 @@ class RangeDomain:
         values = numbers(column)
         inside = (values >= self.labels.low) & (values <= self.labels.high)
         return np.where(inside, 0, -1).astype(np.int32)
+
+
+LabelDomain = ClassDomain | GridDomain | RangeDomain
+"""The true labels that a mechanism takes; ``codes`` are positions in ``classes``, −1 for none."""
 
 
 def bare_type(kind: pa.DataType) -> pa.DataType:
