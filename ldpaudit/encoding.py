@@ -17,7 +17,7 @@ BOOSTED_LEVELS = 254
 """Levels of a categorical column that boosting tells apart; one more holds all others."""
 _OFTEN = 30
 
-Counts = list[npt.NDArray[np.int64]]
+CountsByLevel = list[npt.NDArray[np.int64]]
 Chosen = list[tuple[IndexArray, bool]]
 """For each column the codes with an indicator of their own, and whether the others share one."""
 
@@ -45,7 +45,7 @@ class LevelsByColumn:
     others: bool = False
     fewest: ClassVar[int] = 1
 
-    def choose(self, counts: Counts) -> Chosen:
+    def choose(self, counts: CountsByLevel) -> Chosen:
         """Return the codes (shifted by one, so that missing is 0) with an indicator."""
         chosen: Chosen = []
         used = 0
@@ -78,7 +78,7 @@ class LevelsInAll:
     share: float
     fewest: ClassVar[int] = 2
 
-    def choose(self, counts: Counts) -> Chosen:
+    def choose(self, counts: CountsByLevel) -> Chosen:
         """Return the codes (shifted by one, so that missing is 0) with an indicator."""
         least = self._least_count(counts)
         return [
@@ -86,7 +86,7 @@ class LevelsInAll:
             for count in counts
         ]
 
-    def _least_count(self, counts: Counts) -> int:
+    def _least_count(self, counts: CountsByLevel) -> int:
         present = np.sort([size for count in counts for size in count.tolist() if size > 0])
         if len(present) <= self.most:
             return 1

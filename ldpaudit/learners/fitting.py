@@ -18,7 +18,7 @@ from ldpaudit.learners.logistic import (
     TargetLoss,
     fit_logistic,
 )
-from ldpaudit.learners.network import NetworkOptions, RowLoss, fit_network
+from ldpaudit.learners.network import NetworkLoss, NetworkOptions, fit_network
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.randomness import integer_seed
@@ -133,7 +133,7 @@ def fit_model(
     if rows.answers.shape[1] == 1:
         return OneLabel()
     if model == "network":
-        loss: RowLoss = "forward" if rows.forward else "targets"
+        loss: NetworkLoss = "forward" if rows.forward else "targets"
         return fit_network(rows.matrix, rows.answers, rows.weights, loss, network, rng)
     if model == "boosting":
         return _boosted(rows, rounds, integer_seed(rng))

@@ -13,18 +13,8 @@ from scipy.special import ndtri
 from scipy.stats import chi2
 
 from ldpaudit.estimators.epsilon.accuracy_design import AccuracyPlan, best_plan
-from ldpaudit.estimators.epsilon.bounds import (
-    CountTable,
-    EpsilonBound,
-    class_counts,
-    counts_bound,
-)
-from ldpaudit.estimators.epsilon.one_run import (
-    BalancedGuesses,
-    CandidateDesign,
-    balanced_guesses,
-    design_candidates,
-)
+from ldpaudit.estimators.epsilon.bounds import CountTable, EpsilonBound, class_counts, counts_bound
+from ldpaudit.estimators.epsilon.one_run import CandidateDesign, design_candidates
 from ldpaudit.estimators.epsilon.two_sided import TwoSidedPlan, best_two_sided
 from ldpaudit.estimators.intervals.odds_ratio import odds_ratio_bound
 from ldpaudit.release import FloatArray, IndexArray
@@ -68,33 +58,25 @@ class BoundDesign:
     weights: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class BestBound:
-    """The strongest bound after correction, and every method's own.
+@dataclass(frozen=True, eq=False)
+class BoundEvidence:
+    """The outcomes that the bounds need, all randomness already drawn: a function of alpha.
 
     Attributes
     ----------
-    best : EpsilonBound
-        Valid at level 1 − alpha although it is the largest of several: its ``alpha`` is the whole.
-    methods : mapping from method to EpsilonBound
-        Each at level 1 − alpha by itself, uncorrected: for the report, not to choose from.
-    weights : mapping from method to float
-        The share of alpha that each method had in ``best``.
+    design : BoundDesign
+    counts : integer array of shape (k, m)
+        Rows by true label and output.
+    correct : int
+        Right guesses of the plan.
+    one_run : tuple of two int
+        Guesses of the one-run candidates' labels, and how many of them are right.
     """
-
-    best: EpsilonBound
-    methods: Mapping[str, EpsilonBound]
-    weights: Mapping[str, float]
-
-
-@dataclass(frozen=True, eq=False)
-class BoundEvidence:
-    """The outcomes that the bounds need, all randomness already drawn: a function of alpha."""
 
     design: BoundDesign
     counts: CountTable
     correct: int
-    candidates: BalancedGuesses
+    one_run: tuple[int, int]
 
     def bound(self, method: str, alpha: float) -> EpsilonBound:
         """Return one method's lower bound of ε at level 1 − alpha, in nats."""
@@ -106,7 +88,7 @@ class BoundEvidence:
         if method == "two-sided":
             return self.design.pair.bound(self.counts, alpha)
         if method == "one-run":
-            return self.candidates.bound(alpha)
+            return self.design.candidates.bound(*self.one_run, alpha)
         return counts_bound(self.counts, alpha)
 
     def strongest(self, alpha: float) -> EpsilonBound:
@@ -116,11 +98,6 @@ class BoundEvidence:
         best = max(found, key=lambda bound: bound.epsilon)
         cells = [b.smallest_cell for b in found if b.epsilon > 0 and b.smallest_cell > 0]
         return replace(best, alpha=alpha, smallest_cell=min(cells, default=0))
-
-    def report(self, alpha: float) -> BestBound:
-        """Return the corrected best and every method at its own full level."""
-        methods = {method: self.bound(method, alpha) for method in METHODS}
-        return BestBound(self.strongest(alpha), methods, self.design.weights)
 
 
 def design_bounds(sizes: IndexArray, channel: FloatArray) -> BoundDesign | None:
@@ -167,8 +144,8 @@ def gather_evidence(
         Rows by true label and output, the ones that ``design`` was made for.
     """
     counts = np.asarray(counts, dtype=np.int64)
-    guesses = balanced_guesses(counts, rng, design.candidates)
-    return BoundEvidence(design, counts, design.plan.draw(counts, rng), guesses)
+    one_run = design.candidates.draw(counts, rng)
+    return BoundEvidence(design, counts, design.plan.draw(counts, rng), one_run)
 
 
 def epsilon_evidence(

@@ -17,16 +17,16 @@ from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, cloppe
 
 _SMALLEST = 1e-12
 
-Scores = npt.NDArray[np.floating[Any]]
+ScoreArray = npt.NDArray[np.floating[Any]]
 
 
-def auc(positives: Scores, negatives: Scores) -> float:
+def auc(positives: ScoreArray, negatives: ScoreArray) -> float:
     """Return the share of pairs in which the positive scores higher, ties counted half.
 
     Parameters
     ----------
     positives, negatives : float arrays of shape (n₁,) and (n₀,)
-        Scores; ½ where either is empty.
+        ScoreArray; ½ where either is empty.
     """
     if len(positives) == 0 or len(negatives) == 0:
         return 0.5
@@ -89,7 +89,9 @@ class RateInterval:
     smallest_cell: int
 
 
-def tpr_at_fpr(positives: Scores, negatives: Scores, fpr: float, alpha: float) -> RateInterval:
+def tpr_at_fpr(
+    positives: ScoreArray, negatives: ScoreArray, fpr: float, alpha: float
+) -> RateInterval:
     """Return the best true-positive rate of a threshold with at most this false-positive rate.
 
     The lower end: take the threshold t, a negative's score, whose population false-positive rate
@@ -100,7 +102,7 @@ def tpr_at_fpr(positives: Scores, negatives: Scores, fpr: float, alpha: float) -
     Parameters
     ----------
     positives, negatives : float arrays of shape (n₁,) and (n₀,)
-        Scores.
+        ScoreArray.
     fpr : float
         The false-positive rate in (0, 1).
     alpha : float

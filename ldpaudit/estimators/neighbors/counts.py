@@ -11,6 +11,7 @@ own label must not enter its own count, so split the rows before calling.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -120,13 +121,13 @@ def queries_needed(precision: float = 0.005, delta: float = 0.005) -> int:
             "The 'precision' must be in (0, 1) and 'delta' in (0, 0.5). "
             f"Got {precision} and {delta} instead."
         )
-    low, high = 0, 1
-    while _widest(100 * high, delta) > precision:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _widest(100 * middle, delta) <= precision else (middle, high)
-    return 100 * high
+    most = 1
+    while _widest(100 * most, delta) > precision:
+        most *= 2
+    enough = bisect_left(
+        range(100, 100 * most, 100), True, key=lambda m: _widest(m, delta) <= precision
+    )
+    return 100 * (1 + enough)
 
 
 def _widest(m: int, delta: float) -> float:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from ldpaudit.errors import InputError
-from ldpaudit.learners.iwp.sgd import Problem, Progress, StepSize, descend
+from ldpaudit.learners.iwp.sgd import Iterate, Objective, StepSize, descend
 from ldpaudit.learners.iwp.step_size import theorem_rule
 from ldpaudit.learners.noise_model import Noise
 from ldpaudit.learners.validation import Seed, checked_pair, checked_rows
@@ -91,7 +91,7 @@ class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Look at the labels before the first row is learnt from."""
 
     @abstractmethod
-    def _problem(self) -> Problem:
+    def _problem(self) -> Objective:
         """Return what is minimised, after a check of the parameters."""
 
     @abstractmethod
@@ -136,12 +136,12 @@ class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 f"The 'step' parameter must be 'theorem' or a number above 0. Got {step!r} instead."
             )
 
-    def _run(self, problem: Problem, rows: "Prepared", epochs: int, *, whole: bool) -> None:
+    def _run(self, problem: Objective, rows: "Prepared", epochs: int, *, whole: bool) -> None:
         """Pass over the rows, on from the parameters there are; ``whole``: nothing will follow."""
         expected = self.expected_rows or (epochs * len(rows.matrix) if whole else None)
         step_size = self._step_size(problem, rows, expected)
         rng = np.random.default_rng(self.random_state)
-        progress = Progress(self.theta_, self.mean_, self.n_steps_)
+        progress = Iterate(self.theta_, self.mean_, self.n_steps_)
         for _ in range(epochs):
             order = rng.permutation(len(rows.matrix)) if self.shuffle else None
             progress = descend(
@@ -156,7 +156,7 @@ class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         self._store(problem, progress)
 
-    def _store(self, problem: Problem, progress: Progress) -> None:
+    def _store(self, problem: Objective, progress: Iterate) -> None:
         self.theta_, self.mean_, self.n_steps_ = progress.theta, progress.mean, progress.steps
         chosen = progress.mean if self.average else progress.theta
         self.margin_variance_ = problem.variance(chosen)
@@ -165,10 +165,10 @@ class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self.intercept_ = float(chosen[split]) if problem.intercept else 0.0
 
     def _start(self, width: int) -> None:
-        start = Progress.start(width + self.fit_intercept)
+        start = Iterate.start(width + self.fit_intercept)
         self.theta_, self.mean_, self.n_steps_ = start.theta, start.mean, start.steps
 
-    def _step_size(self, problem: Problem, rows: "Prepared", expected: int | None) -> StepSize:
+    def _step_size(self, problem: Objective, rows: "Prepared", expected: int | None) -> StepSize:
         if self.step != "theorem":
             constant = float(self.step)
             return lambda _: constant
@@ -184,7 +184,7 @@ class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         chosen = rule.at(max(math.ceil(expected / self.batch_size), 1))
         return lambda _: chosen
 
-    def _feature_radius(self, problem: Problem, matrix: FloatArray) -> float:
+    def _feature_radius(self, problem: Objective, matrix: FloatArray) -> float:
         if self.feature_radius is not None:
             return self.feature_radius
         declared = getattr(self.noise, "radius", None)

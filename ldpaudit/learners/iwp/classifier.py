@@ -19,7 +19,7 @@ from ldpaudit.learners.iwp.margin_losses import (
     QuadraticLoss,
 )
 from ldpaudit.learners.iwp.series_loss import SeriesLoss, log_loss
-from ldpaudit.learners.iwp.sgd import ClassificationLoss, Problem
+from ldpaudit.learners.iwp.sgd import ClassificationLoss, Objective
 from ldpaudit.learners.iwp.truncation import truncation_bias
 from ldpaudit.learners.noise_model import LabelNoise, label_noise, plain_channel
 from ldpaudit.learners.validation import check_weights
@@ -140,7 +140,7 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         self.classes_ = np.arange(2) if coded else np.asarray(noise.channel.classes)
         self._label_noise = noise
 
-    def _problem(self) -> Problem:
+    def _problem(self) -> Objective:
         self._check_parameters()
         loss: Any = self.loss
         if isinstance(loss, str):
@@ -153,7 +153,9 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         if sigma > 0:
             loss.check(sigma**2 * self.radius**2)
         self._margin_loss: MarginLoss = loss
-        return Problem(ClassificationLoss(loss), sigma, self.ridge, self.radius, self.fit_intercept)
+        return Objective(
+            ClassificationLoss(loss), sigma, self.ridge, self.radius, self.fit_intercept
+        )
 
     def _prepared(
         self, X: FloatArray, y: npt.NDArray[Any], weights: npt.ArrayLike | None

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
 from ldpaudit.learners.iwp.base import IWPEstimator, Prepared
-from ldpaudit.learners.iwp.sgd import Problem, RegressionLoss
+from ldpaudit.learners.iwp.sgd import Objective, RegressionLoss
 from ldpaudit.learners.numeric_labels import debiased_labels
 from ldpaudit.learners.validation import check_weights
 from ldpaudit.release import FloatArray
@@ -48,10 +48,10 @@ class IWPRegressor(RegressorMixin, IWPEstimator):  # type: ignore[misc]
         """Go on with more rows: one pass over them."""
         return self._go_on(X, y, sample_weight)
 
-    def _problem(self) -> Problem:
+    def _problem(self) -> Objective:
         self._check_parameters()
         loss = RegressionLoss()
-        return Problem(loss, self._sigma(), self.ridge, self.radius, self.fit_intercept)
+        return Objective(loss, self._sigma(), self.ridge, self.radius, self.fit_intercept)
 
     def _prepared(
         self, X: FloatArray, y: npt.NDArray[Any], weights: npt.ArrayLike | None

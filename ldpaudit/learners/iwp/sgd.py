@@ -74,7 +74,7 @@ class RegressionLoss:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Objective:
     """What is minimised, and where.
 
     Attributes
@@ -141,7 +141,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Progress:
+class Iterate:
     """How far a descent has come.
 
     Attributes
@@ -158,26 +158,26 @@ class Progress:
     steps: int
 
     @classmethod
-    def start(cls, width: int) -> "Progress":
+    def start(cls, width: int) -> "Iterate":
         """Return where a descent begins: at 0."""
         return cls(np.zeros(width), np.zeros(width), 0)
 
 
 def descend(
-    problem: Problem,
+    problem: Objective,
     matrix: FloatArray,
     answers: FloatArray,
     weights: FloatArray,
     order: IndexArray | None,
     step_size: StepSize,
     batch_size: int,
-    start: Progress,
-) -> Progress:
+    start: Iterate,
+) -> Iterate:
     """Take one pass over the rows.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Objective
         What is minimised.
     matrix : float64 array of shape (n, p)
         Released features.
@@ -191,7 +191,7 @@ def descend(
         The step size of each step.
     batch_size : int
         Rows of a batch; the last one may be smaller.
-    start : Progress
+    start : Iterate
         Where to start.
 
     Raises
@@ -222,4 +222,4 @@ def descend(
                     "loss and radius. Use a smaller radius or step, or the quadratic loss."
                 )
             mean = mean + 2 / (steps + 1) * (theta - mean)
-    return Progress(theta, mean, steps)
+    return Iterate(theta, mean, steps)

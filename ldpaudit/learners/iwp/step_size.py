@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from ldpaudit.learners.iwp.sgd import ClassificationLoss, Problem
+from ldpaudit.learners.iwp.sgd import ClassificationLoss, Objective
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class StepRule:
 
 
 def theorem_rule(
-    problem: Problem, dimension: int, feature_radius: float, label_factor: float, batch_size: int
+    problem: Objective, dimension: int, feature_radius: float, label_factor: float, batch_size: int
 ) -> StepRule:
     """Return the rule for a problem.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Objective
         With a ridge above 0.
     dimension : int
         p, the number of features.
@@ -66,7 +66,7 @@ def theorem_rule(
     return StepRule(problem.ridge, smooth, max(spread, 1e-300), problem.radius)
 
 
-def _shape(problem: Problem, reach: float) -> tuple[float, float, float]:
+def _shape(problem: Objective, reach: float) -> tuple[float, float, float]:
     """Return bounds of |f'|, f'' and |f'''| over the ball."""
     if isinstance(problem.loss, ClassificationLoss):
         loss = problem.loss.loss

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ldpaudit.synthesis.gan.networks import NetworkPair
     from ldpaudit.synthesis.gan.training import TrainingPlan, TrainingRecord
 
-Network = Literal["auto", "dense", "convolutional"]
+Architecture = Literal["auto", "dense", "convolutional"]
 
 
 class ConditionalGan(Generator):
@@ -57,7 +57,7 @@ class ConditionalGan(Generator):
         self,
         *,
         trained_on: TrainedOn = "private",
-        network: Network = "auto",
+        network: Architecture = "auto",
         steps: int | None = None,
         seconds: float | None = None,
         batch: int | None = None,

@@ -127,7 +127,7 @@ def test_fitted_on_some_rows_it_places_any() -> None:
 
 
 def test_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ldpaudit.estimators import metric as module
+    from ldpaudit.estimators.neighbors import metric as module
 
     x = table(numbers(1000, 4), np.random.default_rng(3).integers(0, 5, (1000, 2)).astype(np.int32))
     metric = fit_metric(x, rng=np.random.default_rng(0))

@@ -11,7 +11,7 @@ from ldpaudit.estimators.renyi.discriminators.discriminator import (
     is_image,
     kinds_for,
 )
-from ldpaudit.estimators.renyi.discriminators.logistic import Logistic
+from ldpaudit.estimators.renyi.discriminators.logistic import LogisticDiscriminator
 from ldpaudit.estimators.renyi.points import calibration_error, renyi_points
 
 KINDS: tuple[Kind, ...] = ("logistic", "boosting", "network")
@@ -121,8 +121,8 @@ def test_the_strongest_kind_is_chosen_on_rows_held_out() -> None:
     kinds = ("boosting", "logistic")
     straight = fit_strongest(line, far, kinds, rng=rng)
     round_one = fit_strongest(ring, wide, kinds, rng=rng)
-    assert isinstance(straight.model, Logistic)
-    assert not isinstance(round_one.model, Logistic)
+    assert isinstance(straight.model, LogisticDiscriminator)
+    assert not isinstance(round_one.model, LogisticDiscriminator)
 
 
 def test_images_are_looked_at_by_two_kinds() -> None:

@@ -33,7 +33,7 @@ _LEAST_IMAGE = 64
 _LEAST_IMAGES = 500
 
 
-class Model(Protocol):
+class LogOdds(Protocol):
     """What a kind of discriminator fits."""
 
     def log_odds(self, rows: Float32Array) -> FloatArray:
@@ -46,12 +46,12 @@ class Discriminator:
 
     Attributes
     ----------
-    model : Model
+    model : LogOdds
     slope, intercept : float
         Of the calibrated log-odds.
     """
 
-    model: Model
+    model: LogOdds
     slope: float
     intercept: float
 
@@ -192,7 +192,7 @@ def _fit(
     rng: np.random.Generator,
     threads: int,
     device: str,
-) -> Model:
+) -> LogOdds:
     if kind == "boosting":
         return _fit_boosting(rows, is_p, categorical, rng, threads)
     if not (np.fmin.reduce(rows, axis=0) < np.fmax.reduce(rows, axis=0)).any():
@@ -210,7 +210,7 @@ def _fit(
 
 
 @dataclass(frozen=True)
-class _Boosting:
+class _BoostingDiscriminator:
     model: Any
     prior: float
     kept: BoolArray
@@ -230,7 +230,7 @@ def _fit_boosting(
     categorical: BoolArray,
     rng: np.random.Generator,
     threads: int,
-) -> Model:
+) -> LogOdds:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
 
@@ -253,7 +253,7 @@ def _fit_boosting(
     with threadpool_limits({"openmp": threads}):
         model.fit(rows[:, kept], is_p)
     share = float(is_p.mean())
-    return _Boosting(model, math.log(share / (1 - share)), kept, threads)
+    return _BoostingDiscriminator(model, math.log(share / (1 - share)), kept, threads)
 
 
 def _calibration(p: FloatArray, q: FloatArray) -> tuple[float, float]:
