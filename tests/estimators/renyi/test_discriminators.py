@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.estimators.renyi.critics import Scores
 from ldpaudit.estimators.renyi.discriminators.discriminator import (
     LARGEST_LOG_RATIO,
     Kind,
-    cross_fitted_scores,
     fit_discriminator,
     fit_strongest,
     is_image,
@@ -23,6 +23,20 @@ def gaussians(n: int, shift: float, seed: int = 0) -> tuple[np.ndarray, np.ndarr
     q = rng.standard_normal((n, 3)).astype(np.float32)
     p[:, 0] += shift
     return p, q
+
+
+def cross_fitted_scores(
+    p: np.ndarray, q: np.ndarray, kind: Kind, rng: np.random.Generator
+) -> Scores:
+    """A guess for every row by a discriminator of the other half."""
+    halves = [rng.permutation(len(rows)) < len(rows) // 2 for rows in (p, q)]
+    scores = [np.empty(len(p)), np.empty(len(q))]
+    for half in (False, True):
+        fitting = [rows[which == half] for rows, which in zip((p, q), halves, strict=True)]
+        model = fit_discriminator(*fitting, kind, rng=rng)
+        for rows, which, values in zip((p, q), halves, scores, strict=True):
+            values[which != half] = model.log_ratio(rows[which != half])
+    return Scores(*scores)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,7 +14,6 @@ import numpy as np
 from scipy.special import expit
 
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.renyi.critics import Scores
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import BoolArray, Float32Array, FloatArray
 
@@ -61,6 +60,11 @@ class Discriminator:
             return np.empty(0)
         odds = self.slope * self.model.log_odds(rows) + self.intercept
         return np.asarray(np.clip(odds, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO))
+
+    def log_loss(self, p: Float32Array, q: Float32Array) -> float:
+        """Return the log loss on rows of P and of Q with both sides weighted equally."""
+        losses = np.logaddexp(0, -self.log_ratio(p)), np.logaddexp(0, self.log_ratio(q))
+        return float(losses[0].mean() + losses[1].mean())
 
 
 def fit_discriminator(
@@ -138,30 +142,7 @@ def fit_strongest(
     held_p, held_q = _held(len(p)), _held(len(q))
     p, q = p[rng.permutation(len(p))], q[rng.permutation(len(q))]
     fitted = [fit_discriminator(p[held_p:], q[held_q:], kind, rng=rng, **options) for kind in kinds]
-    return min(fitted, key=lambda found: _log_loss(found, p[:held_p], q[:held_q]))
-
-
-def _log_loss(found: Discriminator, p: Float32Array, q: Float32Array) -> float:
-    """Return the log loss with both sides weighted equally."""
-    losses = np.logaddexp(0, -found.log_ratio(p)), np.logaddexp(0, found.log_ratio(q))
-    return float(losses[0].mean() + losses[1].mean())
-
-
-def cross_fitted_scores(
-    p: Float32Array, q: Float32Array, kind: Kind, *, rng: np.random.Generator, **options: Any
-) -> Scores:
-    """Return a guess of log dP/dQ for every row, by a discriminator of the other half.
-
-    Fit for estimates. The two halves' models are not the same, so a certified bound takes one half.
-    Parameters as in :func:`fit_discriminator`.
-    """
-    half_p, half_q = _halves(len(p), rng), _halves(len(q), rng)
-    scores_p, scores_q = np.empty(len(p)), np.empty(len(q))
-    for half in (False, True):
-        model = fit_discriminator(p[half_p == half], q[half_q == half], kind, rng=rng, **options)
-        scores_p[half_p != half] = model.log_ratio(p[half_p != half])
-        scores_q[half_q != half] = model.log_ratio(q[half_q != half])
-    return Scores(scores_p, scores_q)
+    return min(fitted, key=lambda model: model.log_loss(p[:held_p], q[:held_q]))
 
 
 def is_image(columns: int, categorical: BoolArray) -> bool:
@@ -174,10 +155,6 @@ def kinds_for(columns: int, categorical: BoolArray, rows: int) -> tuple[Kind, ..
     """Return the kinds worth fitting to so many rows a side: several for images."""
     image = is_image(columns, categorical) and rows >= _LEAST_IMAGES
     return ("network", "logistic") if image else ("boosting",)
-
-
-def _halves(n: int, rng: np.random.Generator) -> BoolArray:
-    return np.asarray(rng.permutation(n) < n // 2)
 
 
 def _held(n: int) -> int:
