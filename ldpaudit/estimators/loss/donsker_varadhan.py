@@ -121,8 +121,8 @@ def certified_mean_loss(data: HeldOut, *, rng: np.random.Generator) -> dict[str,
     first = int(_TUNING_SHARE * n)
     tuning, test = data.take(order[:first]), data.take(np.sort(order[first:]))
     families: dict[str, list[_Fit]] = {
-        "donsker-varadhan": [_model_critic],
-        "cells": _cell_critics(),
+        "donsker-varadhan": [lambda rows: ModelCritic(rows.channel)],
+        "cells": [partial(CellCritic.fit, trust=trust) for trust in _TRUSTS],
     }
     return {name: _bound(fits, tuning, test) for name, fits in families.items()}
 
@@ -136,14 +136,6 @@ def strongest(bounds: dict[str, MeanLossBound]) -> str:
     """
     model, cells = bounds["donsker-varadhan"], bounds["cells"]
     return "cells" if cells.foreseen > model.foreseen + model.doubt else "donsker-varadhan"
-
-
-def _model_critic(tuning: HeldOut) -> Critic:
-    return ModelCritic(tuning.channel)
-
-
-def _cell_critics() -> list[_Fit]:
-    return [partial(CellCritic.fit, trust=trust) for trust in _TRUSTS]
 
 
 def _bound(fits: list[_Fit], tuning: HeldOut, test: HeldOut) -> MeanLossBound:

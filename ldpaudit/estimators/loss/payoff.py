@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import logit, xlogy
 
 from ldpaudit.estimators.loss.critic import Critic, HeldOut
-from ldpaudit.release import BoolArray, FloatArray, IntArray
+from ldpaudit.release import BoolArray, FloatArray
 
 _REACHES = np.arange(0.5, 12.01, 0.5)
 _ERRORS = 1.8
@@ -79,13 +79,9 @@ class Payoff:
 
     def _of_batch(self, data: HeldOut) -> FloatArray:
         scores = self.critic.log_odds(data.posterior, data.released)
-        return self.of_scores(scores, data.labels)
-
-    def of_scores(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        """Return V for log-odds of shape (n, k) and labels of shape (n,)."""
-        value = np.zeros(len(labels))
+        value = np.zeros(len(data))
         for y in np.flatnonzero(self.kept):
-            value += _part(scores[:, y], labels == y, self.prior[y], self.reach[y])
+            value += _part(scores[:, y], data.labels == y, self.prior[y], self.reach[y])
         return value
 
     def range(self) -> tuple[float, float]:

@@ -120,12 +120,12 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
     def _begin(self, labels: npt.NDArray[Any]) -> None:
         check_classification_targets(labels)
         if self.noise is None:
-            found = len(np.unique(labels))
-            if found != 2:
-                # scikit-learn's own words for it, which its checks look for.
+            classes = len(np.unique(labels))
+            if classes != 2:
+                # scikit-learn's own words, which its checks look for.
                 raise InputError(
                     "Only binary classification is supported: the labels must be of 2 classes. "
-                    f"Got {found} class{'es' if found > 1 else ''} instead."
+                    f"Got {classes} class{'es' if classes > 1 else ''} instead."
                 )
             noise = LabelNoise(plain_channel(labels))
         else:
@@ -166,7 +166,9 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         )
         # S̃(S̃ − 1) for randomized response; the larger of two labels' for another channel.
         factor = float((noise.channel.matrix @ noise.channel.inverse**2)[:, 1].max()) - 1.0
-        return Prepared(X, targets, check_weights(weights, len(X)), max(factor, 0.0))
+        return Prepared(
+            np.ascontiguousarray(X), targets, check_weights(weights, len(X)), max(factor, 0.0)
+        )
 
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
         """Return the score θᵀx plus the intercept of each row, float64 of shape (n,)."""
@@ -193,7 +195,7 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         loss = self._margin_loss
         if not isinstance(loss, SeriesLoss) or self.margin_variance_ <= 0:
             return 0.0
-        radius = self.feature_radius or getattr(self.noise, "radius", None)
+        radius = self._declared_radius()
         norm = float(np.linalg.norm(self.coef_))
         reach = loss.reach if radius is None else norm * radius + abs(self.intercept_)
         # The label's noise averages out: what is left is the series' own bias.

@@ -58,7 +58,9 @@ class IWPRegressor(RegressorMixin, IWPEstimator):  # type: ignore[misc]
     ) -> Prepared:
         released = np.asarray(y, dtype=np.float64)
         target = released if self.noise is None else debiased_labels(y, self.noise)
-        return Prepared(X, target, check_weights(weights, len(X)), float(np.var(target)))
+        return Prepared(
+            np.ascontiguousarray(X), target, check_weights(weights, len(X)), float(np.var(target))
+        )
 
     def predict(self, X: npt.ArrayLike) -> FloatArray:
         """Return θᵀx plus the intercept for clean features, float64 of shape (n,)."""

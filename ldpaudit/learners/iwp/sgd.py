@@ -6,7 +6,7 @@ and are led back to a ball.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,6 +20,9 @@ StepSize = Callable[[int], float]
 
 class RowLoss(Protocol):
     """How the scores θᵀx̃ of released rows are judged."""
+
+    def derivative_bounds(self, reach: float) -> tuple[float, float, float]:
+        """Return the largest first, second and third derivative for clean |θᵀx| ≤ ``reach``."""
 
     def value(self, scores: FloatArray, answers: FloatArray, variance: float) -> FloatArray:
         """Return the corrected loss of each row, float64 of shape (b,)."""
@@ -35,6 +38,10 @@ class ClassificationLoss:
     """f(y θᵀx) of a label y = ±1; answers are its soft labels (of −1, of +1), shape (b, 2)."""
 
     loss: MarginLoss
+
+    def derivative_bounds(self, reach: float) -> tuple[float, float, float]:
+        """Return those of the loss of the margin."""
+        return self.loss.derivative_bounds(reach)
 
     def value(self, scores: FloatArray, answers: FloatArray, variance: float) -> FloatArray:
         """Return the IWP loss of each row (Dufraiche et al., section 5.2)."""
@@ -58,6 +65,10 @@ class ClassificationLoss:
 @dataclass(frozen=True)
 class RegressionLoss:
     """½(θᵀx − y)²; answers are unbiased labels, shape (b,) (Dufraiche et al., appendix E.2)."""
+
+    def derivative_bounds(self, reach: float) -> tuple[float, float, float]:
+        """Return 1 + reach, 1 and 0, for labels within ±1."""
+        return 1.0 + reach, 1.0, 0.0
 
     def value(self, scores: FloatArray, answers: FloatArray, variance: float) -> FloatArray:
         """Return ½(score − y)² − s/2, unbiased up to the label noise's own variance/2."""
@@ -97,15 +108,18 @@ class Objective:
     radius: float
     intercept: bool
 
+    def split(self, theta: FloatArray) -> tuple[FloatArray, float]:
+        """Return the slopes, float64 of shape (p,), and the intercept, 0 without one."""
+        return (theta[:-1], float(theta[-1])) if self.intercept else (theta, 0.0)
+
     def scores(self, theta: FloatArray, matrix: FloatArray) -> FloatArray:
         """Return θᵀx plus the intercept, float64 of shape (n,)."""
-        if self.intercept:
-            return np.asarray(matrix @ theta[:-1] + theta[-1])
-        return np.asarray(matrix @ theta)
+        slopes, intercept = self.split(theta)
+        return np.asarray(matrix @ slopes + intercept)
 
     def variance(self, theta: FloatArray) -> float:
         """Return σ²‖θ‖², the variance that the noise gives a score."""
-        slopes = theta[:-1] if self.intercept else theta
+        slopes, _ = self.split(theta)
         return self.sigma**2 * float(slopes @ slopes)
 
     def risk(
@@ -114,7 +128,7 @@ class Objective:
         """Return the weighted mean corrected loss plus the ridge, an unbiased estimate."""
         variance = self.variance(theta)
         losses = self.loss.value(self.scores(theta, matrix), answers, variance)
-        slopes = theta[:-1] if self.intercept else theta
+        slopes, _ = self.split(theta)
         return float(weights @ losses / weights.sum() + self.ridge / 2 * (slopes @ slopes))
 
     def gradient(
@@ -140,8 +154,7 @@ class Objective:
         return theta if norm <= self.radius else theta * (self.radius / norm)
 
 
-@dataclass(frozen=True)
-class Iterate:
+class Iterate(NamedTuple):
     """How far a descent has come.
 
     Attributes

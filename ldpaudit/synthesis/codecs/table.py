@@ -59,13 +59,13 @@ class TableCodec:
     @property
     def cardinalities(self) -> tuple[int, ...]:
         """The number of codes of each categorical variable."""
-        found = []
+        sizes = []
         for column, kinds in zip(self.columns, self.missing, strict=True):
             if isinstance(column, CategoryColumn):
-                found.append(column.cardinality)
+                sizes.append(column.cardinality)
             elif len(kinds) > 1:
-                found.append(len(kinds))
-        return tuple(found)
+                sizes.append(len(kinds))
+        return tuple(sizes)
 
     @property
     def numbers(self) -> int:
@@ -74,7 +74,7 @@ class TableCodec:
 
     def encode(self, table: pa.Table, rng: np.random.Generator) -> EncodedRows:
         """Return the rows of a table with the fitted schema."""
-        self.check_schema(table.schema)
+        check_same_schema(self.schema, table.schema, "The table")
         numbers: list[Float32Array] = [np.zeros((table.num_rows, 0), dtype=np.float32)]
         codes: list[IntArray] = []
         for field, column, kinds, cells in zip(
@@ -104,10 +104,6 @@ class TableCodec:
             arrays.append(column.decode(block, state))
             number += column.width
         return pa.Table.from_arrays(arrays, schema=self.schema)
-
-    def check_schema(self, schema: pa.Schema) -> None:
-        """Check that a table has the fitted columns."""
-        check_same_schema(self.schema, schema, "The table")
 
 
 def check_same_schema(wanted: pa.Schema, found: pa.Schema, what: str) -> None:
