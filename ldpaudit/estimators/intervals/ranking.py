@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
+from scipy.special import rel_entr
 from scipy.stats import binom, rankdata
 
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
@@ -64,7 +65,7 @@ def auc_lower(value: float, pairs: int, alpha: float) -> float:
         return math.exp(-budget) * (1.0 - _SMALLEST)
 
     def excess(theta: float) -> float:
-        return _bernoulli_kl(value, theta) - budget
+        return float(rel_entr(value, theta) + rel_entr(1.0 - value, 1.0 - theta)) - budget
 
     least = value * _SMALLEST
     return 0.0 if excess(least) <= 0 else float(brentq(excess, least, value))
@@ -73,10 +74,6 @@ def auc_lower(value: float, pairs: int, alpha: float) -> float:
 def auc_upper(value: float, pairs: int, alpha: float) -> float:
     """Return an upper confidence bound of the AUC at level 1 − alpha; see :func:`auc_lower`."""
     return 1.0 - auc_lower(1.0 - value, pairs, alpha)
-
-
-def _bernoulli_kl(p: float, q: float) -> float:
-    return p * math.log(p / q) + (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
 
 
 @dataclass(frozen=True)

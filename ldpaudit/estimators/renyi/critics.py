@@ -115,20 +115,16 @@ def choose_critics(
     on all of them.
     """
     halves = Scores(tuning.p[::2], tuning.q[::2]), Scores(tuning.p[1::2], tuning.q[1::2])
-    own = _best_of(IdentityMap(), tuning, n_p, n_q, orders)
+    plain = _best_of(IdentityMap(), tuning, n_p, n_q, orders)
     table = CellMap.fit(halves[0].p, halves[0].q)
     judged = _best_of(table, halves[1], n_p, n_q, orders)
     whole = CellMap.fit(tuning.p, tuning.q)
+    # The best of many promises on few rows promises too much: cells must promise more.
+    doubt = 3 / math.sqrt(min(len(tuning.p), len(tuning.q)) / 2)
     return [
-        replace(cells, map=whole) if cells.foreseen > _doubted(plain, tuning) else plain
-        for plain, cells in zip(own, judged, strict=True)
+        replace(cells, map=whole) if cells.foreseen > 1.2 * guess.foreseen + doubt else guess
+        for guess, cells in zip(plain, judged, strict=True)
     ]
-
-
-def _doubted(plain: ClippedCritic, tuning: Scores) -> float:
-    """Return what cells must promise: the best of many promises on few rows promises too much."""
-    few = min(len(tuning.p), len(tuning.q)) / 2
-    return 1.2 * plain.foreseen + 3 / math.sqrt(few)
 
 
 def _best_of(

@@ -59,6 +59,10 @@ class GroupTest:
         """The observed share of right rows."""
         return self.correct / max(int(self.sizes.sum()), 1)
 
+    def bound(self, alpha: float) -> EpsilonBound:
+        """Bound ε at this test's share of alpha."""
+        return accuracy_bound(self.correct, self.sizes, alpha * self.share, self.source)
+
 
 @dataclass(frozen=True, eq=False)
 class ReleaseOnlyEvidence:
@@ -75,20 +79,12 @@ class ReleaseOnlyEvidence:
         The largest of all tests, each at its share of alpha. Its n is the rows of the test that
         gave it; the method says where its groups came from.
         """
-        found = [
-            accuracy_bound(test.correct, test.sizes, alpha * test.share, test.source)
-            for test in self.tests
-        ]
-        best = max(found, key=lambda bound: bound.epsilon)
-        return replace(best, alpha=alpha)
+        bounds = [test.bound(alpha) for test in self.tests]
+        return replace(max(bounds, key=lambda bound: bound.epsilon), alpha=alpha)
 
     def strongest_test(self, alpha: float) -> GroupTest:
         """Return the test that gives the bound at level 1 − alpha."""
-
-        def strength(test: GroupTest) -> float:
-            return accuracy_bound(test.correct, test.sizes, alpha * test.share).epsilon
-
-        return max(self.tests, key=strength)
+        return max(self.tests, key=lambda test: test.bound(alpha).epsilon)
 
 
 def release_only_evidence(
