@@ -175,5 +175,7 @@ def _at_their_word(channel: Channel) -> FloatArray:
             "Without correction the released labels are taken at their word, but not all of the "
             "channel's outputs are classes: choose a correction."
         )
-    own = [[float(label == output) for output in channel.outputs] for label in channel.classes]
-    return np.array(own)
+    indicators = [
+        [float(label == output) for output in channel.outputs] for label in channel.classes
+    ]
+    return np.array(indicators)

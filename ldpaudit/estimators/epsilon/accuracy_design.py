@@ -112,9 +112,9 @@ def best_plan(sizes: IndexArray, channel: FloatArray, alpha: float) -> tuple[Acc
     """
     best: tuple[AccuracyPlan, float] | None = None
     for groups, guess in _partitions(sizes, channel):
-        found = _best_rows(groups, guess, sizes, channel, alpha)
-        if best is None or found[1] > best[1] + 1e-9:
-            best = found
+        option = _best_rows(groups, guess, sizes, channel, alpha)
+        if best is None or option[1] > best[1] + 1e-9:
+            best = option
     assert best is not None
     return best
 

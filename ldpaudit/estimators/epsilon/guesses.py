@@ -133,5 +133,5 @@ def _delta_share(counts: GuessCounts, alpha: float, delta: float) -> tuple[float
     if delta == 0:
         return 0.0, 0.0
     spent = GUESS_SHARE * alpha
-    made = float(clopper_pearson_lower(counts.guesses, counts.candidates, spent))
-    return (delta * counts.sides / (2 * made) if made > 0 else math.inf), spent
+    guessed = float(clopper_pearson_lower(counts.guesses, counts.candidates, spent))
+    return (delta * counts.sides / (2 * guessed) if guessed > 0 else math.inf), spent

@@ -47,9 +47,9 @@ class CandidateDesign:
         ``within``: the channel's rows of ``labels``, in that order, float64 of shape (j, m).
         """
         right = np.where(self.guess == self.labels[:, None], within, 0.0).sum()
-        made = within[:, self.guess >= 0].sum()
+        guessed = within[:, self.guess >= 0].sum()
         # Sums of probabilities may round to above 1.
-        return min(float(right / len(within)), 1.0), min(float(made / len(within)), 1.0)
+        return min(float(right / len(within)), 1.0), min(float(guessed / len(within)), 1.0)
 
     def draw(self, counts: CountTable, rng: np.random.Generator) -> tuple[int, int]:
         """Draw candidates with i.i.d. uniform labels; return the guesses made, and the right ones.
@@ -144,8 +144,8 @@ def _most_candidates(j: int, smallest: int) -> tuple[int, float]:
 
 def _expected_bound(design: CandidateDesign, channel: FloatArray, alpha: float) -> float:
     within = channel[design.labels]
-    right, made = design.chances(within)
-    n = design.candidates * made
+    right, guessed = design.chances(within)
+    n = design.candidates * guessed
     if n < 1:
         return 0.0
     equal = np.full(len(design.labels), n / len(design.labels))

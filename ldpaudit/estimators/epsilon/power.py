@@ -161,13 +161,13 @@ def two_sided_power(
 def _one_run_power(
     candidates: CandidateDesign, channel: FloatArray, limit: float, alpha: float
 ) -> float:
-    right, made = candidates.chances(channel[candidates.labels])
-    if made == 0 or alpha <= candidates.overflow:
+    right, guessed = candidates.chances(channel[candidates.labels])
+    if guessed == 0 or alpha <= candidates.overflow:
         return 0.0
-    guesses, weights = _binomial(candidates.candidates, made).window(_NODES)
+    guesses, weights = _binomial(candidates.candidates, guessed).window(_NODES)
     ceiling = 1 / (1 + (len(candidates.labels) - 1) * math.exp(-limit))
     least = least_count(guesses, ceiling, alpha - candidates.overflow)
-    power = float(weights @ binom.sf(least - 1, guesses, right / made))
+    power = float(weights @ binom.sf(least - 1, guesses, right / guessed))
     return max(power - candidates.overflow, 0.0)
 
 

@@ -94,9 +94,9 @@ class BoundEvidence:
     def strongest(self, alpha: float) -> EpsilonBound:
         """Return the largest bound, each method at its share of alpha: valid at 1 − alpha."""
         shares = self.design.weights
-        found = [self.bound(method, alpha * shares[method]) for method in METHODS]
-        best = max(found, key=lambda bound: bound.epsilon)
-        cells = [b.smallest_cell for b in found if b.epsilon > 0 and b.smallest_cell > 0]
+        bounds = [self.bound(method, alpha * shares[method]) for method in METHODS]
+        best = max(bounds, key=lambda bound: bound.epsilon)
+        cells = [b.smallest_cell for b in bounds if b.epsilon > 0 and b.smallest_cell > 0]
         return replace(best, alpha=alpha, smallest_cell=min(cells, default=0))
 
 
@@ -192,10 +192,10 @@ def presumed_channel(pilot: CountTable) -> FloatArray:
     it, else their smoothed frequencies. A wrong guess costs strength, never validity.
     """
     k, m = pilot.shape
-    n, kept = pilot.sum(), np.trace(pilot) + 0.5
-    if k == m and kept / (n + 1) > 1 / k:
-        symmetric = np.full((k, k), (1 - kept / (n + 1)) / (k - 1))
-        np.fill_diagonal(symmetric, kept / (n + 1))
+    n, agreeing = pilot.sum(), np.trace(pilot) + 0.5
+    if k == m and agreeing / (n + 1) > 1 / k:
+        symmetric = np.full((k, k), (1 - agreeing / (n + 1)) / (k - 1))
+        np.fill_diagonal(symmetric, agreeing / (n + 1))
         expected = symmetric * class_counts(pilot)[:, None]
         far = np.sum((pilot - expected) ** 2 / np.maximum(expected, 0.5))
         if chi2.sf(far, k * (k - 1) - 1) > _AGREES:

@@ -56,8 +56,8 @@ class ShiftedCoins:
         with np.errstate(divide="ignore"):
             steps = np.clip(logit(p), -_LARGEST, _LARGEST) / _STEP
         whole = np.ceil(steps) if up else np.floor(steps)
-        places, found = np.unique(whole, return_counts=True)
-        counts = found.astype(np.float64)
+        places, sizes = np.unique(whole, return_counts=True)
+        counts = sizes.astype(np.float64)
         odds = places * _STEP
         # A coin that is certain stays certain; one that cannot be stays so, too, if rounding up
         # is not what makes the bound safe.
@@ -184,5 +184,5 @@ def _largest(
         high, step = max(low, high) + step, 2 * step
         if high > _FARTHEST:
             return low
-    found = brentq(beyond, low, high, xtol=_PRECISION, rtol=1e-9)
-    return float(max(found - 2 * _PRECISION, low))
+    root = brentq(beyond, low, high, xtol=_PRECISION, rtol=1e-9)
+    return float(max(root - 2 * _PRECISION, low))

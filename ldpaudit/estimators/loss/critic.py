@@ -174,8 +174,8 @@ def _cell_log_odds(
     cell: IndexArray, is_label: BoolArray, scores: FloatArray, bins: int, trust: float
 ) -> FloatArray:
     size = np.bincount(cell, minlength=2 * bins)
-    own = np.bincount(cell, is_label, minlength=2 * bins)
+    hits = np.bincount(cell, is_label, minlength=2 * bins)
     score = np.bincount(cell, expit(scores), minlength=2 * bins)
     model = np.clip(np.where(size > 0, score / np.maximum(size, 1), 0.5), 1e-6, 1 - 1e-6)
-    share = (own + trust * model) / (size + trust)
+    share = (hits + trust * model) / (size + trust)
     return np.asarray(logit(share).reshape(2, bins))

@@ -85,12 +85,12 @@ class MeanLossBound:
 
         Each summand is concave in p_y, so it is least at an end of the interval of p_y.
         """
-        kept = self.payoff.kept
-        counts, n = self.counts[kept], int(self.counts.sum())
+        used = self.payoff.kept
+        counts, n = self.counts[used], int(self.counts.sum())
         tail = alpha / (2 * len(counts))
         low, high = clopper_pearson_lower(counts, n, tail), clopper_pearson_upper(counts, n, tail)
         ends = np.stack([low, high])
-        slope = share_slope(self.payoff.prior[kept])
+        slope = share_slope(self.payoff.prior[used])
         return float((share_term(ends) - slope * ends).min(axis=0).sum())
 
 
@@ -153,8 +153,8 @@ def _foreseen(fit: _Fit, tuning: HeldOut, n: int) -> float:
     middle = len(tuning) // 2
     halves = tuning.take(slice(middle)), tuning.take(slice(middle, None))
     total = 0.0
-    for own, other in (halves, halves[::-1]):
-        payoff = Payoff.fit(fit(own), own, n)
+    for one, other in (halves, halves[::-1]):
+        payoff = Payoff.fit(fit(one), one, n)
         values = payoff.values(other)
         total += float(values.mean()) - margin(values, -payoff.range()[0], n) + payoff.constant
     return total / 2

@@ -51,10 +51,10 @@ class Payoff:
         k = len(tuning.prior)
         reach, best = np.full(k, np.nan), np.zeros(k)
         for y in range(k):
-            own, share = tuning.labels == y, tuning.prior[y]
+            is_label, share = tuning.labels == y, tuning.prior[y]
             constant = share_term(share) - share_slope(share) * share
             for candidate in _REACHES:
-                part = _part(scores[:, y], own, share, candidate)
+                part = _part(scores[:, y], is_label, share, candidate)
                 most = share / (1 - share) * np.exp(candidate)
                 promise = part.mean() + constant - margin(part, most, n)
                 if promise > best[y]:
@@ -123,9 +123,9 @@ def share_slope(p: FloatArray) -> FloatArray:
     return np.asarray(-logit(p) - 1 / (1 - p))
 
 
-def _part(scores: FloatArray, own: BoolArray, share: float, reach: float) -> FloatArray:
+def _part(scores: FloatArray, is_label: BoolArray, share: float, reach: float) -> FloatArray:
     """Return one label's part of V."""
     centre = float(logit(share))
     psi = np.clip(scores, centre - reach, centre + reach)
     slope = float(share_slope(np.array(share)))
-    return np.asarray(np.where(own, psi + 1 + slope, -np.exp(psi)))
+    return np.asarray(np.where(is_label, psi + 1 + slope, -np.exp(psi)))

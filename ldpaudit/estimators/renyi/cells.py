@@ -58,9 +58,9 @@ class CellMap:
         share = len(p) / len(both)
         odds = np.exp(np.clip(mean, -20, 20)) * share / (1 - share)
         prior = odds / (1 + odds)
-        own = np.bincount(cells[: len(p)], minlength=len(edges) + 1) + _TRUST * prior
-        other = np.bincount(cells[len(p) :], minlength=len(edges) + 1) + _TRUST * (1 - prior)
-        table = np.log(own / len(p)) - np.log(other / len(q))
+        hits = np.bincount(cells[: len(p)], minlength=len(edges) + 1) + _TRUST * prior
+        misses = np.bincount(cells[len(p) :], minlength=len(edges) + 1) + _TRUST * (1 - prior)
+        table = np.log(hits / len(p)) - np.log(misses / len(q))
         return cls(np.asarray(edges), np.asarray(table))
 
     def __call__(self, guess: FloatArray) -> FloatArray:

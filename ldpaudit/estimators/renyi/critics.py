@@ -230,7 +230,7 @@ def _candidates(
     trusted = _Moments.of_pooled(pooled, first, second)
     # c = A/B maximises α c^{α−1} A − (α − 1) c^α B.
     shift = math.log(trusted.p / trusted.q)
-    found = []
+    forms = []
     for form, moved in (("donsker-varadhan", 0.0), ("tangent", shift)):
         promises = [
             m.promise(form, order, moved, clip, n_p, n_q)  # type: ignore[arg-type]
@@ -239,5 +239,5 @@ def _candidates(
         if form == "tangent" and min(promises) > _TANGENT_UP_TO:
             continue
         critic = ClippedCritic(order, form, mapped, scale, clip, moved, min(promises))  # type: ignore[arg-type]
-        found.append(critic)
-    return found
+        forms.append(critic)
+    return forms

@@ -118,10 +118,10 @@ def calibration_error(scores: Scores, bins: int = 20) -> float:
         [np.full(len(scores.p), 0.5 / len(scores.p)), np.full(len(scores.q), 0.5 / len(scores.q))]
     )
     is_p = np.arange(len(both)) < len(scores.p)
-    said = 1 / (1 + np.exp(-np.clip(both, -_FAR, _FAR)))
+    chance = 1 / (1 + np.exp(-np.clip(both, -_FAR, _FAR)))
     edges = np.unique(np.quantile(both, np.arange(1, bins) / bins))
     cell = np.searchsorted(edges, both, side="right")
-    gap = np.bincount(cell, weight * (is_p - said))
+    gap = np.bincount(cell, weight * (is_p - chance))
     return float(np.abs(gap).sum())
 
 
@@ -131,11 +131,11 @@ def _effective_rows(p: FloatArray, q: FloatArray, order: float) -> float:
     Few rows of Q lack the largest weights and so look like many effective ones.
     """
     top = max(float(p.max()), float(q.max()))
-    own = effective_rows(np.exp(order * (q - q.max())))
+    direct = effective_rows(np.exp(order * (q - q.max())))
     first = float(np.exp((order - 1) * (p - top)).mean())
     square = float(np.exp((2 * order - 1) * (p - top)).mean())
     implied = len(q) * first**2 / square * math.exp(-top)
-    return min(own, implied)
+    return min(direct, implied)
 
 
 def _balanced(p: FloatArray, q: FloatArray, order: float) -> float:

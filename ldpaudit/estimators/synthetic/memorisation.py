@@ -103,11 +103,11 @@ class MemorisationCounts:
     @property
     def p_value(self) -> float:
         """The p-value of "no training record was seen", corrected for the number of counts."""
-        return min(1.0, len(self.families) * min(found.p_value for found in self.families))
+        return min(1.0, len(self.families) * min(family.p_value for family in self.families))
 
     def strongest(self, alpha: float) -> PairWins:
         """Return the count behind :meth:`share_lower`."""
-        return max(self.families, key=lambda found: found.share_lower(alpha / len(self.families)))
+        return max(self.families, key=lambda family: family.share_lower(alpha / len(self.families)))
 
     def share_lower(self, alpha: float) -> float:
         """Return the lower confidence bound at 1 − alpha of the chance of a win.
@@ -192,8 +192,8 @@ def count_memorisation(
 
 def _squared_distances(records: Float32Array, synthetic: Float32Array) -> FloatArray:
     """Return each record's squared distance to its nearest synthetic row, exactly 0 for copies."""
-    found = synthetic[closest_records(records, synthetic)]
-    return np.asarray(np.square(records.astype(np.float64) - found).sum(axis=1))
+    nearest = synthetic[closest_records(records, synthetic)]
+    return np.asarray(np.square(records.astype(np.float64) - nearest).sum(axis=1))
 
 
 def _sizes(pairs: int) -> list[int]:

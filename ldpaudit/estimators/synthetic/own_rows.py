@@ -63,6 +63,6 @@ def count_own_rows(
     # ‖s₀−x₀‖² + ‖s₁−x₁‖² < ‖s₀−x₁‖² + ‖s₁−x₀‖²  ⟺  (s₀ − s₁)·(x₀ − x₁) > 0
     gain = np.einsum("ij,ij->i", s[0] - s[1], x[0] - x[1])
     if keys is not None:
-        true, made = keys[0][order], keys[1][order]
-        gain = gain[(true[0] != made[1]) & (true[1] != made[0])]
+        true, drawn = keys[0][order], keys[1][order]
+        gain = gain[(true[0] != drawn[1]) & (true[1] != drawn[0])]
     return PairWins(int((gain != 0).sum()), int((gain > 0).sum()))

@@ -46,8 +46,8 @@ class ClassificationLoss:
     def value(self, scores: FloatArray, answers: FloatArray, variance: float) -> FloatArray:
         """Return the IWP loss of each row (Dufraiche et al., section 5.2)."""
         negative, positive = answers.T
-        own = positive * self.loss.corrected(scores, variance)
-        return np.asarray(own + negative * self.loss.corrected(-scores, variance))
+        loss = positive * self.loss.corrected(scores, variance)
+        return np.asarray(loss + negative * self.loss.corrected(-scores, variance))
 
     def slopes(
         self, scores: FloatArray, answers: FloatArray, variance: float

@@ -63,8 +63,8 @@ class CategoryColumn:
 
     def encode(self, column: pa.ChunkedArray, name: str) -> IntArray:
         """Return codes in 0 … cardinality − 1, int32 of shape (n,)."""
-        found = pc.index_in(_plain(column, name), self.levels, skip_nulls=False)
-        codes = np.asarray(found.to_numpy(), dtype=np.int32)
+        places = pc.index_in(_plain(column, name), self.levels, skip_nulls=False)
+        codes = np.asarray(places.to_numpy(), dtype=np.int32)
         return np.minimum(codes, np.int32(self.cardinality - 1))
 
     def decode(self, codes: IntArray, rng: np.random.Generator) -> pa.Array:

@@ -106,7 +106,7 @@ class TableCodec:
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
 
-def check_same_schema(wanted: pa.Schema, found: pa.Schema, what: str) -> None:
+def check_same_schema(wanted: pa.Schema, given: pa.Schema, what: str) -> None:
     """Check that a table has the wanted columns, in that order and of those types.
 
     Raises
@@ -115,12 +115,12 @@ def check_same_schema(wanted: pa.Schema, found: pa.Schema, what: str) -> None:
         Naming the first column that differs.
     """
     for field in wanted:
-        if field.name not in found.names:
+        if field.name not in given.names:
             raise InputError(f"{what} must have the column {quoted(field.name)}; it has none.")
-    extra = [name for name in found.names if name not in wanted.names]
+    extra = [name for name in given.names if name not in wanted.names]
     if extra:
         raise InputError(f"{what} must not have the column {quoted(extra[0])}; leave it out.")
-    for ours, theirs in zip(wanted, found, strict=True):
+    for ours, theirs in zip(wanted, given, strict=True):
         if ours.name != theirs.name:
             raise InputError(
                 f"{what} must have its columns in the same order; {quoted(theirs.name)} stands "

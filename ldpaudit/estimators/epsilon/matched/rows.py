@@ -130,10 +130,10 @@ def possible_cases(
 def _first_of_each_group(rows: IndexArray, groups: IndexArray, wanted: IndexArray) -> IndexArray:
     """Return the first rows of each group in the order given, as many as are wanted."""
     ordered = rows[np.argsort(groups[rows], kind="stable")]
-    own = groups[ordered]
-    starts = np.searchsorted(own, own, side="left")
-    place = np.arange(len(own)) - starts
-    return np.asarray(ordered[place < wanted[own]], dtype=np.int64)
+    group = groups[ordered]
+    starts = np.searchsorted(group, group, side="left")
+    place = np.arange(len(group)) - starts
+    return np.asarray(ordered[place < wanted[group]], dtype=np.int64)
 
 
 @dataclass(frozen=True)

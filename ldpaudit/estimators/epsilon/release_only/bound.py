@@ -164,17 +164,19 @@ def _score_tests(
     options = []
     for output in _problems(scores):
         meant = _meant(released[chosen], output)
-        own = as_scores(scores[chosen], output)
-        groups = score_groups(own, meant, len(tested) / len(chosen))
+        grouped = as_scores(scores[chosen], output)
+        groups = score_groups(grouped, meant, len(tested) / len(chosen))
         options.append((output, groups, *groups.ladder.best()))
     output, groups, step, _ = max(options, key=lambda option: option[3])
-    own, meant = as_scores(scores[tested], output), _meant(released[tested], output)
+    grouped, meant = as_scores(scores[tested], output), _meant(released[tested], output)
     last = np.maximum((groups.ladder.sizes > 0).sum(axis=1) - 1, 0)
     tests = []
     for inward, part in _STEPS_INWARD:
         # A group that was left out stays out.
         smaller = np.where(step > last, step, np.minimum(step + inward, last))
-        tests.append(_count(groups.assign(own, smaller), meant, len(step), share * part, "scores"))
+        tests.append(
+            _count(groups.assign(grouped, smaller), meant, len(step), share * part, "scores")
+        )
     return tests
 
 

@@ -190,14 +190,14 @@ def _fit(
 class _BoostingDiscriminator:
     model: Any
     prior: float
-    kept: BoolArray
+    present: BoolArray
     threads: int
 
     def log_odds(self, rows: Float32Array) -> FloatArray:
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits({"openmp": self.threads}):
-            raw = self.model.decision_function(rows[:, self.kept])
+            raw = self.model.decision_function(rows[:, self.present])
         return np.asarray(raw, dtype=np.float64) - self.prior
 
 
@@ -212,25 +212,25 @@ def _fit_boosting(
     from threadpoolctl import threadpool_limits
 
     there = ~np.isnan(rows)
-    kept = np.asarray(there.any(axis=0))
-    if not kept.any():
+    present = np.asarray(there.any(axis=0))
+    if not present.any():
         raise InsufficientDataError("A discriminator needs a column that is not all missing.")
-    top = np.where(there, rows, 0).max(axis=0)[kept]
+    top = np.where(there, rows, 0).max(axis=0)[present]
     model = HistGradientBoostingClassifier(
         max_iter=_ITERATIONS,
         learning_rate=0.12,
         max_leaf_nodes=15,
         min_samples_leaf=max(20, len(rows) // 2000),
         l2_regularization=_RIDGE,
-        categorical_features=categorical[kept] & (top < _LEVELS),
+        categorical_features=categorical[present] & (top < _LEVELS),
         early_stopping=len(rows) >= 400,
         n_iter_no_change=6,
         random_state=integer_seed(rng),
     )
     with threadpool_limits({"openmp": threads}):
-        model.fit(rows[:, kept], is_p)
+        model.fit(rows[:, present], is_p)
     share = float(is_p.mean())
-    return _BoostingDiscriminator(model, math.log(share / (1 - share)), kept, threads)
+    return _BoostingDiscriminator(model, math.log(share / (1 - share)), present, threads)
 
 
 def _calibration(p: FloatArray, q: FloatArray) -> tuple[float, float]:
@@ -246,9 +246,9 @@ def _calibration(p: FloatArray, q: FloatArray) -> tuple[float, float]:
     start = np.array([1.0, 0.0])
     beta = start.copy()
     for _ in range(_NEWTON_STEPS):
-        said = expit(design @ beta)
-        slope = design.T @ (weight * (target - said)) - _RIDGE * (beta - start)
-        curve = (design.T * (weight * said * (1 - said))) @ design + _RIDGE * np.eye(2)
+        chance = expit(design @ beta)
+        slope = design.T @ (weight * (target - chance)) - _RIDGE * (beta - start)
+        curve = (design.T * (weight * chance * (1 - chance))) @ design + _RIDGE * np.eye(2)
         step = np.linalg.solve(curve, slope)
         beta = beta + np.clip(step, -1, 1)
         if np.abs(step).max() < 1e-9:
