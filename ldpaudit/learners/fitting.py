@@ -88,13 +88,13 @@ class Rows:
         self, synthetic: FloatArray, synthetic_codes: IntArray, mechanism: SyntheticFeatures
     ) -> "Rows":
         """Return these rows and the synthetic ones with the soft labels of double RR."""
-        targets = double_targets(self.codes, synthetic_codes, mechanism, self.weights)
+        released, drawn = double_targets(self.codes, synthetic_codes, mechanism, self.weights)
         # Scaled so that each released row again has a soft label of about its own size.
         scale = float(self.weights.sum())
         return replace(
             self,
             matrix=np.concatenate([self.matrix, synthetic]),
-            answers=np.concatenate([targets.released, targets.synthetic]) * scale,
+            answers=np.concatenate([released, drawn]) * scale,
             weights=np.ones(len(self.matrix) + len(synthetic)),
             codes=np.concatenate([self.codes, synthetic_codes]),
         )
