@@ -28,7 +28,7 @@ class NumericCoding:
     edges : float64 array of shape (c − 1,)
         For bins, increasing: code 0 is up to and with the first, …, code c − 1 above the last.
     low, high : float
-        No number outside of them has a code.
+        Numbers outside have no code.
     """
 
     names: tuple[Label, ...]
@@ -113,7 +113,7 @@ class NumericView:
 
 @dataclass(frozen=True)
 class NumericLabels:
-    """Labels as numbers, beside their codes.
+    """Labels as numbers, in addition to their codes.
 
     Attributes
     ----------

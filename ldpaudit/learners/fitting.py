@@ -172,7 +172,7 @@ def _at_their_word(channel: Channel) -> FloatArray:
     """Return for each class the indicator of the output of its name, float64 of shape (k, m)."""
     if not set(channel.outputs) <= set(channel.classes):
         raise InputError(
-            "Without correction the released labels are taken at their word, but not all of the "
+            "Without correction the released labels are taken as true, but not all of the "
             "channel's outputs are classes: choose a correction."
         )
     indicators = [

@@ -131,7 +131,7 @@ def fit_network(
 
 
 def _is_small(options: NetworkOptions) -> bool:
-    """Tell whether a batch is so little work that sharing it between threads makes it longer."""
+    """Return whether a batch is so little work that sharing it between threads takes longer."""
     width = max(options.hidden, default=1)
     return options.architecture == "dense" and options.batch_size * width <= _SHARED_FROM
 
@@ -231,7 +231,7 @@ def _layers(d: int, k: int, options: NetworkOptions, generator: Any) -> Any:
 
 
 def _initialise(layers: list[Any], generator: Any) -> None:
-    # From the learner's own generator: torch's global one is left as it is.
+    # From the learner's own generator: torch's global one does not change.
     from torch import nn
 
     for layer in layers:

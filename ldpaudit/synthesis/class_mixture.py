@@ -93,7 +93,7 @@ class ClassMixture:
         codes = np.zeros((n, len(self.tables)), dtype=np.int32)
         for c, table in enumerate(self.tables):
             upto = np.cumsum(table, axis=1)[which]
-            # The last share counts as 1 whatever rounding says.
+            # The last share counts as 1, despite rounding.
             codes[:, c] = (upto[:, :-1] <= rng.random(n)[:, None]).sum(axis=1)
         return numbers.astype(np.float32), codes
 

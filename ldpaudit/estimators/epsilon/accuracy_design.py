@@ -120,7 +120,7 @@ def best_plan(sizes: IndexArray, channel: FloatArray, alpha: float) -> tuple[Acc
 
 
 def _partitions(sizes: IndexArray, channel: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield (groups, guess): every label by itself, then :func:`collapses`."""
+    """Yield (groups, guess): every label as a group, then :func:`collapses`."""
     present = np.flatnonzero(sizes > 0)
     groups = np.full(len(sizes), -1, dtype=np.int32)
     groups[present] = np.arange(len(present))

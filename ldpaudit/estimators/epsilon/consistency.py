@@ -30,7 +30,7 @@ class Consistency:
     cells : int
         The probabilities that were compared.
     inconsistent : int
-        How many of them lie outside their simultaneous confidence intervals at the level asked.
+        How many lie outside their simultaneous confidence intervals at the given level.
     """
 
     p_value: float

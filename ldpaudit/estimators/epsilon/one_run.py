@@ -102,7 +102,7 @@ def design_candidates(
     Returns
     -------
     CandidateDesign, float
-        The design and the bound to expect of it, in nats.
+        The design and its expected bound, in nats.
     """
     order = np.argsort(-sizes, kind="stable").astype(np.int32)
     options = [_design(order[:j], sizes, channel) for j in _subset_sizes(sizes)]

@@ -301,8 +301,8 @@ def group_power(test: GroupTest, k: int, limit: float, epsilon: float, alpha: fl
     Returns
     -------
     float
-        Assuming that the same rows were grouped and as many of them are of the label that their
-        group stands for: a row agrees with probability (1 − λ)κ + λβ, κ the share of those rows,
+        Assuming that the same rows were grouped and as many have the label that their group
+        represents: a row agrees with probability (1 − λ)κ + λβ, κ the share of those rows,
         β the agreement by chance.
     """
     n = int(test.sizes.sum())

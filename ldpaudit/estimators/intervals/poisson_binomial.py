@@ -96,7 +96,7 @@ class ShiftedCoins:
         return float(brentq(short, -_LARGEST, _LARGEST, xtol=1e-3))
 
     def _pmf(self, shift: float) -> tuple[int, FloatArray]:
-        """Return P(S = s) for the s around the mean that matter, and the first of them.
+        """Return P(S = s) for the s around the mean that matter, and the first such s.
 
         The characteristic function is inverted at as many points as cover ten standard deviations
         and more on either side: what lies farther away has a mass below 1e-15 (Bernstein).
@@ -166,7 +166,7 @@ def _largest(
     """Return the largest shift at which a tail that grows with it is at most alpha.
 
     Normal quantiles of the tail are nearly linear in the shift: a few steps from where the normal
-    approximation would have it are enough. −∞ stands for none.
+    approximation puts it are enough. −∞ if there is none.
     """
     from scipy.optimize import brentq
 

@@ -18,7 +18,7 @@ _MOST_BINS = 60
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows that no model has seen, and what the fitting rows say of them.
+    """Rows that no model has seen, and what the fitting rows say about them.
 
     Attributes
     ----------

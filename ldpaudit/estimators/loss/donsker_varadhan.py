@@ -1,7 +1,7 @@
 """Certified lower bounds on E[ν] = Σ_y p_y KL(P_y ‖ P_{¬y}), the mean instance-based loss.
 
 P_y is the distribution of features and released label (x, z) under the true label y, P_{¬y} that
-under all other labels. Nothing is assumed of them: rows are independent, that is all.
+under all other labels. The only assumption is that rows are independent.
 
 With q_y = p_y P_y the mean loss is Σ_y ∫ q_y log(q_y/q_{¬y}) + Σ_y g(p_y), g(p) = −p logit p, and
 for any fixed ψ, from log t ≤ t − 1,

@@ -33,7 +33,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Block:
-    """Neighbouring rows of one cell, at most 1020 of them, ordered by label.
+    """At most 1020 neighbouring rows of one cell, ordered by label.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class CellIndex:
     centers : float32 array of shape (c, d)
         The shifted center of each cell.
     cells : tuple of Cell
-        c of them, none with less than an eighth of the rows of another.
+        c cells, none with less than an eighth of the rows of another.
     """
 
     shift: Float32Array

@@ -104,7 +104,7 @@ def _row_hashes(matrix: Float32Array) -> HashArray:
 
 
 def _equal_rows(matrix: Float32Array, rows: Float32Array, inverse: IndexArray) -> bool:
-    """Return whether every row equals the distinct row that stands for it."""
+    """Return whether every row equals its distinct row."""
     if len(rows) == len(matrix):
         return True
     pieces = [slice(i, i + _ROWS_AT_ONCE) for i in range(0, len(matrix), _ROWS_AT_ONCE)]

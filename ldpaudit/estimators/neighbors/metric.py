@@ -41,7 +41,7 @@ _LEAST_PROBABILITY = 1e-6
 
 @dataclass(frozen=True)
 class ColumnMetric:
-    """Coded columns, and their principal components where there are too many of them.
+    """Coded columns, or their principal components where the columns are too many.
 
     Attributes
     ----------

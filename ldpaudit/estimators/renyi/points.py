@@ -7,7 +7,7 @@ when E_Q[e^{αφ}] rests on rows that are too rare to occur, the convex-conjugat
 
 at a c fixed beforehand errs low. The estimate to report takes the part of E_Q[e^{αφ}] above a cut
 from the rows of P, as E_P[e^{(α−1)φ}; φ > cut]: there Q has few rows and P has many, but there it
-trusts φ. All of them are estimates, never bounds.
+trusts φ. All are estimates, never bounds.
 
 References
 ----------

@@ -2,7 +2,7 @@
 
 Synthetic rows are not independent given the two sets of records: a hundred of them may sit at one
 record, so counting them as a hundred coin flips accuses generators that never saw a record. Here
-each *record* has one say, and what is random is which of two exchangeable records was trained on.
+each *record* counts once, and what is random is which of two exchangeable records was trained on.
 
 Where only few synthetic rows are copies most pairs say nothing, and drown those that do. So the
 pairs that are most one-sided, one record far nearer to a synthetic row than the other, are counted
@@ -25,14 +25,14 @@ from ldpaudit.estimators.neighbors.closest_records import (
 from ldpaudit.release import BoolArray, Float32Array, FloatArray
 
 MIN_PAIRS = 20
-"""With fewer pairs of records nothing is said."""
+"""The fewest pairs of records that are tested."""
 FEWEST_ONE_SIDED = 8
 """The fewest pairs that are counted on their own: eight of eight are 0.4 % by chance."""
 
 
 @dataclass(frozen=True)
 class PairWins:
-    """Pairs that prefer one of their records, and those of them that prefer the training one."""
+    """Pairs that prefer one of their records, and how many prefer the training one."""
 
     decisive: int
     wins: int
@@ -58,7 +58,7 @@ class MemorisationCounts:
     decisive : int
         Those in which one record is the closest record of more synthetic rows than the other is.
     wins : int
-        Those of them in which it is the training record.
+        Decisive pairs in which it is the training record.
     synthetic : int
         Synthetic rows.
     nearest_training : int

@@ -40,7 +40,7 @@ def count_own_rows(
     -------
     PairWins
         Decisive: pairs in which the synthetic rows are nearer to the true rows in one order than in
-        the other. Wins: those of them in which that order is the released one.
+        the other. Wins: decisive pairs in which that order is the released one.
 
     Notes
     -----

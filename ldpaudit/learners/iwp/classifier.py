@@ -40,10 +40,10 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
     ----------
     noise : GaussianRR, other mechanism or Channel, optional
         What released the labels; a GaussianRR states the features' noise as well. None takes the
-        labels at their word.
+        labels as true.
     loss : {"quadratic", "exponential", "log"} or MarginLoss
         f(y θᵀx). The first two are corrected exactly; the log loss by a series that is cut off,
-        with the bias that ``truncation_bias`` tells.
+        with the bias that ``truncation_bias`` returns.
     sigma : float, optional
         σ of Gaussian noise on the features, where ``noise`` does not state it.
     ridge : float

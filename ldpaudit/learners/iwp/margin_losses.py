@@ -22,11 +22,11 @@ class MarginLoss(Protocol):
     def growth(self) -> float | None:
         """The a of |f(u)| ≤ M exp(a u²) and |f^{(2k)}(u)| ≤ A (4a)^k k!; the least one.
 
-        0 where every a > 0 will do; None where no a will, so that the series must be cut off.
+        0 where every a > 0 works; None where none does, so that the series must be cut off.
         """
 
     def check(self, largest: float) -> None:
-        """Refuse noise of the margin of a variance up to ``largest`` where it is too much."""
+        """Refuse margin noise with a variance of up to ``largest`` where that is too much."""
 
     def order(self, variance: float) -> int | None:
         """Return the order at which the series is cut off; None for a closed form."""

@@ -23,7 +23,7 @@ class IWPRegressor(RegressorMixin, IWPEstimator):  # type: ignore[misc]
     Parameters
     ----------
     noise : GaussianRR, other mechanism or Channel, optional
-        What released the labels; None takes them at their word, which is right for any unbiased
+        What released the labels; None takes them as true, which is right for any unbiased
         noise.
     sigma, ridge, radius, step, batch_size, epochs, shuffle, average, fit_intercept
         As in :class:`~ldpaudit.learners.IWPClassifier`.

@@ -47,7 +47,7 @@ class SeriesLoss:
     _orders: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     def check(self, largest: float) -> None:
-        """Refuse a variance for which the series diverges, or cut off means nothing.
+        """Refuse a variance for which the series diverges, or means nothing when cut off.
 
         Raises
         ------

@@ -17,14 +17,14 @@ _MOST_LEVELS = 100
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """The values of one column, the most frequent first; "missing" is one of them.
+    """The values of one column, the most frequent first, "missing" included.
 
     Attributes
     ----------
     kind : pyarrow.DataType
         The column's type.
     levels : pyarrow.Array of v values
-        Every value that occurs, by falling frequency; a null stands for "missing".
+        Every value that occurs, by falling frequency; a null is "missing".
     shares : float64 array of shape (v,)
         Their shares of the rows.
     """
@@ -35,7 +35,7 @@ class CategoryColumn:
 
     @property
     def cardinality(self) -> int:
-        """The number of codes: at most 101, the last of which then stands for all rarer values."""
+        """The number of codes: at most 101, where the last one holds all rarer values."""
         return min(len(self.levels), _MOST_LEVELS + 1)
 
     @classmethod

@@ -109,12 +109,12 @@ class TrainingLog:
 
     @property
     def patience_is_over(self) -> bool:
-        """Whether the last looks brought nothing."""
+        """Whether the last looks brought no improvement."""
         looks = len(self._distances)
         return looks - 1 - int(np.argmin(self._distances)) >= self._plan.patience
 
     def best_weights(self) -> dict[str, Tensor]:
-        """Return the weights nearest to held-out rows; raise if they are not near at all."""
+        """Return the weights nearest to held-out rows; raise if they are not near enough."""
         if self._best is None or not min(self._distances) < self._limit:
             raise GeneratorDivergedError(
                 f"Training the generator failed: after {self._at[-1]} steps its rows are hardly "

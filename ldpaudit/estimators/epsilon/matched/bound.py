@@ -37,7 +37,7 @@ class MatchedTest:
 def matched_tests(
     counts: Sequence[MatchedCounts], designed: MatchedCounts | None = None
 ) -> list[MatchedTest]:
-    """Return the bounds that are taken, with their shares, whatever was counted.
+    """Return the bounds that are taken, with their shares, independent of the counts.
 
     Half of alpha goes to the accuracy of the one-to-one matching, the rest in equal parts to the
     two-sided bound of each matching. A designed matching gets three quarters of alpha first.

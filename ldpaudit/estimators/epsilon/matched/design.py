@@ -43,7 +43,7 @@ def designed_matching(
     Returns
     -------
     Matching or None
-        None where no choice of at least 20 cases and 5 expected hits is to be had.
+        None where no choice has at least 20 cases and 5 expected hits.
     """
     best: tuple[float, int, IndexArray, IndexArray, IndexArray] | None = None
     for ratio in RATIOS:

@@ -42,11 +42,11 @@ class ModelBasedFamily:
         return 1 / (1 + self.floor * math.expm1(epsilon))
 
     def shift(self, epsilon: float, chance: FloatArray | float) -> FloatArray:
-        """Return the log ratio of rows of which the model gives the label ``chance``."""
+        """Return the log ratio of rows whose label has the probability ``chance`` in the model."""
         return np.asarray(np.log1p(math.expm1(epsilon) * self.floor / chance))
 
     def blind_up_to(self, epsilon: float, chance: float) -> float:
-        """Return the ε' at which such rows show ``epsilon``: no number of them finds less."""
+        """Return the ε' at which such rows show ``epsilon``, however many they are."""
         return math.log1p(math.expm1(epsilon) * chance / self.floor)
 
 
@@ -54,7 +54,7 @@ def target_chance(counts: MatchedCounts, alpha: float) -> float:
     """Return p̄ of matched rows: as stated, or the less informative end of its interval.
 
     The rates A of the target among cases and C among controls differ by 1 − λ, so that
-    p̄ = C/(1 − A + C) whatever λ is: no claim is believed for it.
+    p̄ = C/(1 − A + C) whatever λ is: this trusts no claim.
 
     Parameters
     ----------

@@ -147,7 +147,7 @@ class MatchedCounts:
     cases, case_hits, controls, control_hits : int
         Rows and rows with the event; ``controls`` is ``ratio · cases``.
     chance : float or None
-        The average over the cases of P̂(target | x), with which a mechanism is said to draw.
+        The average over the cases of P̂(target | x), with which the mechanism is claimed to draw.
     """
 
     ratio: int

@@ -1,6 +1,6 @@
 """A certified lower bound of ε from the release alone: no true label at all.
 
-Where features tell the label well, rows can be put into groups that stand for labels, and the
+Where features predict the label well, rows can be put into groups that represent labels, and the
 released labels of a group can only be as unanimous as the channel allows. Valid for every
 ε-label-DP channel that is the same for all rows; not for one that depends on the features, where
 the released label may follow the features whatever the true label is.
@@ -35,7 +35,7 @@ _MOST_OUTPUTS = 16
 
 @dataclass(frozen=True, eq=False)
 class GroupTest:
-    """How often the released labels of groups of rows are the ones that the groups stand for.
+    """How often the released labels of groups of rows are the ones that the groups represent.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def _score_tests(
 
 
 def _meant(released: IntArray, output: int | None) -> IntArray:
-    """Return the group that each released label stands for, as in :func:`as_scores`."""
+    """Return the group that each released label represents, as in :func:`as_scores`."""
     return released if output is None else (released == output).astype(np.int32)
 
 
