@@ -85,7 +85,7 @@ def arrow_of(
 
     ``missing`` is as in :func:`missing_codes`; whole numbers stay in offset … offset + span.
     """
-    scalar = _scalar_type(kind)
+    scalar = kind.value_type if is_list(kind) else kind
     target = _integer_type(scalar)
     flat = values.ravel()
     if target is None:
@@ -133,16 +133,9 @@ def _integer_type(kind: pa.DataType) -> pa.DataType | None:
     return None
 
 
-def _scalar_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if is_list(kind) else kind
-
-
 def _whole(scalars: pa.ChunkedArray, target: pa.DataType) -> Any:
-    return (
-        scalars.cast(target)
-        .to_numpy()
-        .astype(np.uint64 if target.equals(pa.uint64()) else np.int64)
-    )
+    whole = np.uint64 if target.equals(pa.uint64()) else np.int64
+    return scalars.cast(target).to_numpy().astype(whole)
 
 
 def _list_size(kind: pa.DataType) -> int:
