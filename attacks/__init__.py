@@ -1,8 +1,8 @@
-"""Label-inference attacks, and how they are scored.
+"""Label-inference attacks: one module and one class each, and how they are scored.
 
-An attack is one module with a class that is built from a
-:class:`~ldpaudit.attacks.interface.Knowledge`. Other packages register theirs under the entry-point
-group ``ldpaudit.attacks``.
+In: what an attacker knows, as :class:`~ldpaudit.attacks.interface.Knowledge`, and rows. Out:
+P(true label | what the attack sees). Other packages register attacks under the entry-point group
+``ldpaudit.attacks``.
 """
 
 import importlib

@@ -138,9 +138,9 @@ def run_audit(
 
 
 def available_audits() -> Mapping[str, str]:
-    """Return the audits by id, with the place of each: built in, then plug-ins."""
+    """Return the audits by id, with the place of each; a plug-in cannot replace a built-in one."""
     plugins = importlib.metadata.entry_points(group="ldpaudit.audits")
-    return AUDITS | {plugin.name: plugin.value for plugin in plugins}
+    return AUDITS | {plugin.name: plugin.value for plugin in plugins if plugin.name not in AUDITS}
 
 
 def _claim(release: Release, policy: Policy) -> tuple[Release, Mechanism]:

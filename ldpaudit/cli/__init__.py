@@ -1,6 +1,7 @@
 """The command line: thin shells, one module per command.
 
-Exit status: 0 no violation found, 1 a violation, 2 could not run, 3 inconclusive.
+In: words and the environment. Out: a request to a command, and its exit status: 0 no violation
+found, 1 a violation, 2 could not run, 3 inconclusive.
 """
 
 import os

@@ -70,9 +70,9 @@ class Candidate:
 
 
 def numeric_traits(name: str, title: str, options: tuple[str, ...], need: Need) -> Traits:
-    """Return what a family is that releases a number for a number, row by row, with its ε stated.
+    """Return the traits of a family stated by ε that releases a number for each row's number.
 
-    ``need`` is what it cannot be made without.
+    ``need`` is what it needs besides its labels and ε.
     """
     return Traits(
         name=name,

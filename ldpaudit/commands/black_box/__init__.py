@@ -1,7 +1,7 @@
-"""Audits of any randomizer by its outputs alone.
+"""``ldpaudit mechanism audit``: any randomizer, by its outputs alone.
 
-The names below are imported when they are first used: the processes in which randomizers run need
-none of them.
+In: a function and inputs for it. Out: a certified lower bound on ε, and the event that gave it. The
+names below are imported when they are first used: the processes in which randomizers run need none.
 """
 
 from typing import TYPE_CHECKING

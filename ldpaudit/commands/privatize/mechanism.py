@@ -116,7 +116,10 @@ def build(
     mechanism = family(request.mechanism)
     if "prior" in mechanism.traits.needs:
         options = _with_prior(options, prior(classes))
-    built = mechanism.from_options(options)
+    try:
+        built = mechanism.from_options(options)
+    except InputError as error:
+        raise InputError(_with_options(str(error))) from None
     if built.epsilon is None or not math.isfinite(built.epsilon):
         raise InputError(
             "With these parameters epsilon is infinite: some true label would be given away for "
@@ -127,6 +130,13 @@ def build(
             "--sigma is too small for --feature-epsilon and --delta; give a larger one."
         )
     return built
+
+
+def _with_options(message: str) -> str:
+    """Return a message that names parameters with the options that state them instead."""
+    for option, name in _SETTINGS.items():
+        message = message.replace(f"'{name}'", f"--{option.replace('_', '-')}")
+    return message
 
 
 def _with_prior(options: MechanismOptions, prior: Prior) -> MechanismOptions:

@@ -358,7 +358,8 @@ def test_the_page_says_what_an_attack_learns_from(build: Build) -> None:
     assert known is not None
     assert "from the whole release" not in words(render(result, "html"))
     assert known.score is not None
-    score = known.score.model_copy(update={"subject": "bayes-whole-release"})
+    title = "Whole release, channel (Bayes)"
+    score = known.score.model_copy(update={"subject": "bayes-whole-release", "row": title})
     whole = known.model_copy(update={"id": "attack.bayes-whole-release.accuracy", "score": score})
     more = result.model_copy(update={"estimates": (*result.estimates, whole)})
     text = words(render(more, "html"))
