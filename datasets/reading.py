@@ -178,7 +178,7 @@ def read_channel(path: str | os.PathLike[str]) -> dict[str, Any]:
         If the file is not a rectangle of numbers with names around it. Whether the rows sum to 1
         is checked where the mechanism is built.
     """
-    file, rows = small_csv(path, "channel")
+    file, rows = small_csv(path, "The channel")
     if len(rows) < 2 or len(rows) > most_classes(10**9):
         raise InputError(f"A channel must have 2 to 1000 labels, one per row. Got {len(rows)}.")
     for number, row in enumerate(rows, start=1):

@@ -42,7 +42,7 @@ def read_prior(path: str | os.PathLike[str]) -> LabelPrior:
         If it is no such file, a probability is no number or a label occurs twice. Whether the
         probabilities are a distribution is checked where the prior is used.
     """
-    file, rows = small_csv(path, "prior")
+    file, rows = small_csv(path, "The prior")
     if file.names != HEADER:
         raise InputError(f"The prior {quoted(file.name)} must have the header {','.join(HEADER)}.")
     if any(len(row) != len(HEADER) for row in rows):

@@ -96,7 +96,7 @@ class CsvFile:
 
 
 def small_csv(path: str | os.PathLike[str], what: str) -> tuple[CsvFile, list[list[str]]]:
-    """Return a CSV file and its rows without the header and empty lines; ``what`` it is to be.
+    """Return a CSV file and its rows without the header and empty lines; ``what`` begins an error.
 
     Raises
     ------
@@ -105,6 +105,6 @@ def small_csv(path: str | os.PathLike[str], what: str) -> tuple[CsvFile, list[li
     """
     location = locate(path)
     if len(location.paths) > 1 or not location.paths[0].lower().endswith(SUFFIXES):
-        raise InputError(f"The {what} {quoted(location.name)} must be one CSV file.")
+        raise InputError(f"{what} {quoted(location.name)} must be one CSV file.")
     file = CsvFile(location)
     return file, [row for row in file.rows() if row][1:]

@@ -204,7 +204,7 @@ def _matrix(column: pa.Array, name: str) -> FloatArray:
 
 def _column(part: npt.NDArray[np.float64], kind: pa.DataType) -> pa.Array:
     cells = pa.array(np.ascontiguousarray(part).reshape(-1))
-    if not _is_list(kind):
+    if not is_any(kind, *LISTS):
         return cells
     offsets = np.arange(len(part) + 1, dtype=np.int32) * part.shape[1]
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), cells)
