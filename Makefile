@@ -1,4 +1,4 @@
-# Everything runs in a virtual environment of the project's own; nothing is installed elsewhere.
+# Everything runs in the project's own virtual environment; nothing is installed elsewhere.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -35,7 +35,7 @@ check: $(READY) ## Check format, lint, types, layers and the wheel
 validate: $(READY) ## Run the long statistical validation
 	$(BIN)/python -m pytest -n auto -m validate
 
-format: $(READY) ## Format the code and mend what lint can mend
+format: $(READY) ## Format the code and fix what lint can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

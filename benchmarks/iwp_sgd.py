@@ -24,9 +24,10 @@ from sklearn.linear_model import SGDClassifier
 from ldpaudit.learners import IWPClassifier, IWPRegressor
 from ldpaudit.learners.iwp.margin_losses import ExponentialLoss, QuadraticLoss
 from ldpaudit.learners.iwp.series_loss import log_loss
-from ldpaudit.learners.iwp.sgd import ClassificationLoss, Problem, RegressionLoss
+from ldpaudit.learners.iwp.sgd import ClassificationLoss, Objective, RegressionLoss
 from ldpaudit.mechanisms.response.gaussian import classical_sigma
 from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
+from ldpaudit.mechanisms.response.randomized_response import lambda_of_epsilon
 
 ROWS = 1_000_000
 SGD = {"ridge": 5.0, "radius": 0.5, "step": 1e-4, "fit_intercept": False, "shuffle": False}
@@ -44,7 +45,7 @@ def data(p, seed):
 
 
 def excess(row_loss, X, answers, models):
-    problem = Problem(row_loss, 0.0, SGD["ridge"], 1.0, False)
+    problem = Objective(row_loss, 0.0, SGD["ridge"], 1.0, False)
     ones = np.ones(len(X))
     best = minimize(
         problem.risk,
@@ -59,9 +60,9 @@ def excess(row_loss, X, answers, models):
 def classification(p, epsilon, loss, seed):
     X, y = data(p, seed)
     rng = np.random.default_rng(1000 + seed)
-    mechanism = GaussianRR.calibrated(
-        (0, 1), epsilon / 2, epsilon / 2, 1e-5, np.sqrt(p), calibration="classical"
-    )
+    radius, label_noise = np.sqrt(p), lambda_of_epsilon(epsilon / 2, 2)
+    sigma = classical_sigma(epsilon / 2, 1e-5, 2 * radius)
+    mechanism = GaussianRR((0, 1), label_noise, radius, sigma, epsilon / 2, 1e-5)
     noisy, z = mechanism.release_features(X, rng, simulation=True), mechanism.sample(y, rng)
     models, seconds = [], 0.0
     runs = ((None, X, y, False), (mechanism, noisy, z, False), (mechanism, noisy, z, True))

@@ -1,6 +1,7 @@
 """Audits of datasets released with privatized labels.
 
-``ldpaudit.audit(release)`` answers how much a release gives away about each person's label.
+In: a release, with or without its true labels. Out: how much it gives away about each person's
+label, whether that is what was promised, and how sure that is: ``ldpaudit.audit(release)``.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,7 @@
-"""Report formats: each renders a result, and nothing but a result."""
+"""Report formats, one module each, and the parts that pages are made of.
+
+In: a result, and nothing else. Out: one HTML page, or JSON.
+"""
 
 import importlib
 from typing import Final

@@ -1,6 +1,7 @@
 """The command line: thin shells, one module per command.
 
-Exit status: 0 no violation found, 1 a violation, 2 could not run, 3 inconclusive.
+In: words and the environment. Out: a request to a command, and its exit status: 0 no violation
+found, 1 a violation, 2 could not run, 3 inconclusive.
 """
 
 import os
@@ -97,7 +98,7 @@ def _one_line(error: Exception) -> str:
         return "The audit needs more memory than there is; try fewer --queries or --neighbors."
     if isinstance(error, OSError) and error.strerror:
         return f"A file could not be used: {error.strerror}."
-    # The text of a foreign exception may hold data, so only its type is told.
+    # The text of a foreign exception may hold data, so only its type is shown.
     return f"Internal fault ({type(error).__name__}); run again with --debug and report it."
 
 

@@ -1,1 +1,4 @@
-"""Estimators: numbers in, bounds and estimates out; nothing here knows of files or reports."""
+"""Estimators: bounds and estimates that know nothing about files or reports.
+
+In: arrays of numbers. Out: frozen values with their level and side.
+"""

@@ -1,6 +1,7 @@
 """Learning from noisy releases: losses and learners corrected for a known mechanism.
 
-The names are imported on first use: scikit-learn takes more than a second to import.
+In: released rows and the mechanism. Out: scikit-learn estimators of the true label, imported on
+first use: scikit-learn takes more than a second to import.
 """
 
 from typing import TYPE_CHECKING

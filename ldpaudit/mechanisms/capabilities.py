@@ -1,6 +1,6 @@
 """What some mechanisms do besides randomizing one label by one channel.
 
-The rest of the house asks for these abilities, never for a particular mechanism.
+Other packages test for these abilities, never for a particular mechanism.
 """
 
 from abc import abstractmethod
@@ -41,9 +41,14 @@ class SyntheticFeatures(AnalysedMechanism):
         labels : int32 array of shape (n,)
             Codes of the true labels.
         synthetic_labels : int32 array of shape (s,)
-            Codes of the labels of the synthetic table's rows.
+            Codes of the labels of the synthetic table's rows; every label must occur.
         rng : numpy.random.Generator or BitSource, optional
             Default: the operating system's randomness.
+
+        Raises
+        ------
+        InputError
+            If the synthetic table lacks rows of some label.
         """
 
     @abstractmethod
@@ -76,17 +81,31 @@ class NoisyFeatures(AnalysedMechanism):
 
     @abstractmethod
     def project(self, features: FloatArray) -> FloatArray:
-        """Return the features with every row shortened to norm R where it is longer; (n, p)."""
+        """Return the features of shape (n, p) with longer rows shortened to norm R."""
 
     @abstractmethod
     def release_features(
         self, features: FloatArray, rng: Any = None, *, simulation: bool = False
     ) -> FloatArray:
-        """Release feature vectors, float64 of shape (n, p)."""
+        """Release feature vectors.
+
+        Parameters
+        ----------
+        features : float64 array of shape (n, p)
+            Rows of norm at most R.
+        rng : numpy.random.Generator
+            Needed for a simulation.
+        simulation : bool
+            Whether floating-point noise is acceptable because nothing will be released.
+
+        Returns
+        -------
+        float64 array of shape (n, p)
+        """
 
 
 class FeatureDependentLabel(Mechanism):
-    """A mechanism whose released label is drawn with a look at the row's features."""
+    """A mechanism that uses a row's features to draw its released label."""
 
     if TYPE_CHECKING:
         classes: tuple[Label, ...]
@@ -110,7 +129,7 @@ class FeatureDependentLabel(Mechanism):
 
 
 class PublicModelLabel(AnalysedMechanism):
-    """A mechanism with a channel for each row, known from a public model P̂(label | features)."""
+    """A mechanism with a channel for each row, given by a public model P̂(label | features)."""
 
     if TYPE_CHECKING:
         classes: tuple[Label, ...]
@@ -147,7 +166,7 @@ class BagSums(AnalysedMechanism):
 
     if TYPE_CHECKING:
         bag: str
-        """The column that says which rows belong together."""
+        """The column that identifies a row's bag."""
         classes: tuple[Label, ...]
         noise: str
         statistic: str
@@ -168,7 +187,7 @@ class BagSums(AnalysedMechanism):
 
     @abstractmethod
     def log_likelihood(self, released: FloatArray, size: int) -> FloatArray:
-        """Return log P(released | true sum) up to a constant, float64 of shape (b, size + 1).
+        """Return log P(released | true sum) up to a constant.
 
         Parameters
         ----------
@@ -176,6 +195,11 @@ class BagSums(AnalysedMechanism):
             Released sums of bags of one size.
         size : int
             Rows of a bag.
+
+        Returns
+        -------
+        float64 array of shape (b, size + 1)
+            For sums 0 … size; −∞ for an impossible sum.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""A mechanism given by its channel matrix, and one of which nothing is known."""
+"""A mechanism given by its channel matrix, and the unknown mechanism."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class ExplicitChannel(FiniteMechanism):
         return f"a declared channel of {k} labels and {m} outputs, ε = {self.epsilon:.6g} nats"
 
     def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
+        """Return classes, outputs and matrix."""
         return {
             "classes": list(self.channel.classes),
             "outputs": list(self.channel.outputs),
@@ -51,10 +51,10 @@ class ExplicitChannel(FiniteMechanism):
 
     @classmethod
     def candidates(cls) -> Iterator[Candidate]:
-        """Yield the linear program over a mesh of outputs, which is slow: a reference."""
+        """Yield the linear program over a mesh of outputs: a slow reference."""
 
         def build(problem: Problem) -> Proposal:
-            # The program's result is an explicit channel itself.
+            # The program's module imports this one.
             from ldpaudit.mechanisms.numeric.mesh_program import mesh_randomizer
 
             return Proposal(mesh_randomizer(problem))
@@ -63,12 +63,12 @@ class ExplicitChannel(FiniteMechanism):
 
     @property
     def error_tolerance(self) -> float:
-        """Up to which |bias| is rounding: of a matrix nothing else is known."""
+        """The largest |bias| that is only rounding."""
         return 1e-12
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
-        """Build it from a declaration; ``classes`` stands in where none are declared."""
+        """Build it from a declaration; the outputs are by default the classes."""
         only_known(parameters, {"classes", "outputs", "matrix"}, cls.traits.name)
         if "matrix" not in parameters:
             raise InputError("A declared channel must give its matrix.")
@@ -86,7 +86,7 @@ def _matrix(value: Any) -> FloatArray:
 
 @dataclass(frozen=True)
 class UnknownMechanism(Mechanism):
-    """Nothing is claimed: no ε, no channel."""
+    """The mechanism where nothing is claimed: no ε, no channel."""
 
     traits = Traits(
         name="unknown",
@@ -104,22 +104,18 @@ class UnknownMechanism(Mechanism):
 
     @property
     def description(self) -> str:
-        """The words for a report."""
+        """A phrase for reports."""
         return "an undeclared mechanism"
 
     @property
     def epsilon(self) -> None:
-        """Nothing is claimed."""
+        """None: nothing is claimed."""
         return None
 
     @property
     def channel(self) -> None:
-        """Nothing is known."""
+        """None: nothing is known."""
         return None
-
-    def declaration(self) -> Mapping[str, Any]:
-        """Return no parameters."""
-        return {}
 
     @classmethod
     def from_parameters(
@@ -127,5 +123,5 @@ class UnknownMechanism(Mechanism):
         parameters: Mapping[str, Any],  # noqa: ARG003
         classes: tuple[Label, ...],  # noqa: ARG003
     ) -> Self:
-        """Build it; nothing is declared."""
+        """Build it, whatever the parameters."""
         return cls()

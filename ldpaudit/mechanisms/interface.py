@@ -1,9 +1,9 @@
-"""What a mechanism says about itself: its traits, and answers to what the rest of the house asks.
+"""The interface of a mechanism: its traits, and the methods that the other packages call.
 
 A family is one class. It states its :class:`Traits`, derives from the bases below that fit it, and
 is registered by name (:mod:`ldpaudit.mechanisms.registry`, or the entry-point group
-``ldpaudit.mechanisms`` for other packages). Nothing outside this package compares a mechanism's
-name or tests for its class; what differs between mechanisms is asked of them.
+``ldpaudit.mechanisms`` for other packages). Code outside this package never compares a mechanism's
+name or tests for its class.
 """
 
 from abc import ABC, abstractmethod
@@ -17,6 +17,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.options import MechanismOptions
+from ldpaudit.mechanisms.parameters import Parameter, fields_of
 from ldpaudit.release import FloatArray, Label
 from ldpaudit.result import Estimate
 
@@ -33,17 +34,17 @@ Need = Literal[
     "protocol",
     "bags",
 ]
-"""What a mechanism cannot be made or applied without, besides its labels and ε or λ."""
+"""What a mechanism needs besides its labels and ε or λ."""
 UNBIASED: Final = 1e-9
-"""How far from unbiased rounding, or a program's solver, may leave a mechanism that is unbiased by
+"""The largest |bias| that rounding or a solver may leave in a mechanism that is unbiased by
 construction, in units of its scale."""
 OF_ITS_OWN: frozenset[Need] = frozenset({"matrix", "public model", "feature noise", "protocol"})
-"""Needs that one value of ε or λ after another does not meet: such a mechanism is not swept."""
+"""Needs that more than ε or λ must meet: mechanisms with one of these are not swept."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
-    """What a family of mechanisms is. No field has a default: a family states them all.
+    """The traits of a family of mechanisms. No field has a default: a family states them all.
 
     Attributes
     ----------
@@ -55,24 +56,24 @@ class Traits:
         What the true labels are.
     outputs : {"labels", "numbers", "reports", "sums", "unknown"}
         What is released for a label: one of the labels, a number, a report of a protocol, a sum
-        over a bag, or something that is not known.
+        over a bag, or unknown.
     label_depends_on_features : bool
-        Whether P(released label | true label) may differ between rows with different features.
-        Bounds on ε for one channel are withheld then.
+        Whether P(released label | true label) may depend on a row's features. If so, bounds on ε
+        for one channel are withheld.
     features : {"unchanged", "noisy", "partly synthetic", "withheld", "unknown"}
         What is released of the features.
     rows : {"independent", "bags"}
-        Whether each row is released by itself.
+        Whether rows are released independently, or as sums over bags.
     options : tuple of str
-        The options of ``ldpaudit privatize`` that it uses, besides those that all have; empty
-        where it cannot be applied to a table.
+        The options of ``ldpaudit privatize`` that it uses, besides those common to all; empty if
+        it cannot be applied to a table.
     stated_by : tuple of {"epsilon", "lambda"}
-        The parameters by which its noise can be stated; empty where nothing states it.
+        The parameters that can state its noise; empty if none can.
     whole : bool
         Whether its labels and one of ``stated_by`` describe it completely, so that a policy can
         claim another ε for the same mechanism.
     needs : frozenset of str
-        What else it cannot be made or applied without.
+        What else is needed to build or apply it.
     """
 
     name: str
@@ -99,7 +100,7 @@ class Traits:
 
     @property
     def feature_values_kept(self) -> bool:
-        """Whether some feature values are released as they are."""
+        """Whether some feature values are released unchanged."""
         return self.features not in ("noisy", "withheld")
 
     @property
@@ -109,9 +110,14 @@ class Traits:
 
 
 class Mechanism(ABC):
-    """A mechanism as it was declared: a frozen value with an exact analysis."""
+    """A mechanism as it was declared: a frozen value with an exact analysis.
+
+    A family whose parameters are its fields lists them in ``declared``. Others override
+    :meth:`declaration` and :meth:`from_parameters`.
+    """
 
     traits: ClassVar[Traits]
+    declared: ClassVar[tuple[Parameter, ...]] = ()
 
     if TYPE_CHECKING:  # Nothing at run time: a dataclass may have them as fields.
 
@@ -121,7 +127,7 @@ class Mechanism(ABC):
 
         @property
         def channel(self) -> Channel | None:
-            """The channel of shape (k, m); None where it is unknown, not finite, or not all."""
+            """The channel of shape (k, m); None where unknown, not finite or only a part."""
 
     @property
     def name(self) -> str:
@@ -131,40 +137,45 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def description(self) -> str:
-        """One phrase with every parametrisation, for people; holds no label value."""
+        """One phrase with every parametrisation; holds no label value."""
 
     @property
     def label_channel(self) -> Channel | None:
-        """The channel of the label alone; None where it is unknown or depends on the features."""
+        """The channel of the label alone; None where unknown or dependent on the features."""
         return self.channel
 
     @property
     def unchanged_share(self) -> float | None:
-        """The share of rows whose features are released as they are; None where unknown."""
+        """The share of rows whose features are released unchanged; None where unknown."""
         shares = {"unchanged": 1.0, "noisy": 0.0, "withheld": 0.0}
         return shares.get(self.traits.features)
 
-    @abstractmethod
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters that rebuild the mechanism (without its name)."""
+        stated = {p.name: getattr(self, p.field or p.name) for p in self.declared}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in stated.items()
+            if value is not None
+        }
 
     @classmethod
-    @abstractmethod
     def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
         """Build it from a declaration, with every parameter checked.
 
         Parameters
         ----------
         parameters : mapping
-            As :meth:`declaration` returns them; ``epsilon`` may stand for ``lambda``.
+            As :meth:`declaration` returns them; ``epsilon`` may replace ``lambda``.
         classes : tuple
-            The labels where the declaration names none.
+            The labels to use where the declaration states none.
 
         Raises
         ------
         InputError
             If a parameter is missing, unknown or out of range, or two of them disagree.
         """
+        return cls(**fields_of(cls.declared, parameters, classes, cls.traits.name))
 
     @classmethod
     def parameters_from(cls, options: MechanismOptions) -> dict[str, Any]:
@@ -184,24 +195,24 @@ class Mechanism(ABC):
 
     @classmethod
     def applied_range(cls, labels: LabelRange) -> LabelRange:
-        """Return the range on which it is applied to a table: labels count in ones by default."""
+        """Return the range to use when applied to a table; the step is 1 where none is stated."""
         return labels if labels.step is not None else LabelRange(labels.low, labels.high, 1.0)
 
     @classmethod
     def candidates(cls) -> "Iterator[Candidate]":
-        """Yield what ``ldpaudit mechanism design`` compares of this family; nothing by default."""
+        """Yield this family's candidates for ``ldpaudit mechanism design``; none by default."""
         return iter(())
 
     def parametrisations(self) -> dict[str, float]:
-        """Return the ways to state the mechanism: ``epsilon``, ``lambda``, ``scale`` and others."""
+        """Return the values of its parametrisations: ``epsilon``, ``lambda``, ``scale`` …"""
         return {} if self.epsilon is None else {"epsilon": float(self.epsilon)}
 
     def remarks(self) -> tuple[str, ...]:
-        """Return what must be known to read ε, δ(ε) and the Rényi curve rightly."""
+        """Return what a reader must know to interpret ε, δ(ε) and the Rényi curve."""
         return ()
 
     def exact_estimates(self) -> Iterator[Estimate]:
-        """Yield further exact numbers of the mechanism, for the audit's report."""
+        """Yield further exact numbers for the audit's report."""
         return iter(())
 
 
@@ -218,10 +229,10 @@ class AnalysedMechanism(Mechanism):
 
 
 class NumericMechanism(AnalysedMechanism):
-    """A mechanism on labels that are numbers, with its errors and likelihoods.
+    """A mechanism on numeric labels, with its errors and likelihoods.
 
-    A mechanism with finitely many labels and outputs of any type derives from it as well; there
-    these methods raise an :class:`~ldpaudit.errors.InputError` where the values are no numbers.
+    Mechanisms with finitely many labels and outputs of any type derive from it too; their methods
+    raise an :class:`~ldpaudit.errors.InputError` where labels or outputs are not numbers.
     """
 
     @property
@@ -241,7 +252,7 @@ class NumericMechanism(AnalysedMechanism):
 
     @property
     def error_tolerance(self) -> float:
-        """Up to which |bias|, in units of the mechanism's scale, is rounding only."""
+        """The largest |bias| that is only rounding, in units of the mechanism's scale."""
         return 0.0
 
     @abstractmethod
@@ -263,8 +274,8 @@ class NumericMechanism(AnalysedMechanism):
         """Return E[ℓ(ŷ, y)] for y drawn from a prior of shape (k,); squared is ½(ŷ − y)²."""
 
     def bin_edges(self, bins: int) -> FloatArray:
-        """Return bounds between bins of the outputs, increasing, at most bins − 1 of them."""
-        # As many outputs in each: those of an unbiased randomizer are far apart at the ends.
+        """Return at most bins − 1 increasing bounds between bins of the outputs."""
+        # Equal numbers of outputs: those of an unbiased randomizer are far apart at the ends.
         outputs = np.sort(np.asarray(self.output_values, dtype=np.float64))
         places = np.unique(np.linspace(0, len(outputs), bins + 1).astype(int)[1:-1])
         places = places[places > 0]
@@ -277,7 +288,7 @@ class NumericMechanism(AnalysedMechanism):
         Parameters
         ----------
         edges : sequence of float, increasing
-            m − 1 bounds of m bins: up to and with the first, …, above the last.
+            The m − 1 bounds of m bins; each bin includes its upper bound.
         labels : float64 array of shape (k,), optional
             Label values; default: all labels.
 
@@ -296,11 +307,11 @@ class NumericMechanism(AnalysedMechanism):
         released : float64 array of shape (n,)
             Released numbers.
         labels : float64 array of shape (g,)
-            True labels: of finitely many, some of them; else any inside the declared range.
+            True labels: some of the finitely many, or any numbers in the declared range.
 
         Returns
         -------
         float64 array of shape (n, g)
-            Densities, or probabilities where the output is one of finitely many or an end of the
-            range that outputs are clipped to; comparable within a row only.
+            Densities, or probabilities where outputs are finitely many or clipped to an end of
+            the range; comparable within a row only.
         """

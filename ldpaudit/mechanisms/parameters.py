@@ -1,9 +1,10 @@
-"""Checks of the parameters of mechanisms: what must hold, and what was found instead."""
+"""Parameters of mechanisms: how a declaration states them, and their checks."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,20 +20,64 @@ _SHOWN_LENGTH = 40
 AGREEMENT = 1e-6
 """How far two statements of one parameter may lie apart."""
 
+REQUIRED: Final = object()
+"""The default of a parameter that must be declared."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a declaration.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the declaration.
+    check : callable or None
+        Returns the declared value in the field's type, or raises an InputError; None where the
+        mechanism itself checks it.
+    field : str
+        The mechanism's field with the value, by default of the same name.
+    default : object
+        The value where none is declared, or a function that computes it from the fields before.
+    """
+
+    name: str
+    check: Callable[[Any], Any] | None = None
+    field: str = ""
+    default: Any = REQUIRED
+
+
+def fields_of(
+    declared: Sequence[Parameter],
+    parameters: Mapping[str, Any],
+    classes: tuple[Label, ...],
+    name: str,
+) -> dict[str, Any]:
+    """Return the fields of a mechanism called ``name`` from a declaration, all checked.
+
+    ``classes`` are the labels where the declaration states none.
+    """
+    only_known(parameters, {p.name for p in declared}, name)
+    stated = {**parameters, "classes": parameters.get("classes") or classes}
+    fields: dict[str, Any] = {}
+    for p in declared:
+        if stated.get(p.name) is not None or p.default is REQUIRED:
+            value = required(stated, p.name, name)
+            value = value if p.check is None else p.check(value)
+        else:
+            value = p.default(fields) if callable(p.default) else p.default
+        fields[p.field or p.name] = value
+    return fields
+
 
 def check_epsilon(epsilon: float) -> float:
     """Return ε in nats; it must be above 0 and finite."""
-    value = _number("epsilon", epsilon)
-    if not (value > 0 and math.isfinite(value)):
-        raise InputError(
-            f"The 'epsilon' parameter must be above 0 and finite. Got {value:g} instead."
-        )
-    return value
+    return check_positive("epsilon", epsilon)
 
 
 def check_delta(delta: float) -> float:
     """Return δ; it must lie strictly between 0 and 1."""
-    value = _number("delta", delta)
+    value = check_number("delta", delta)
     if not 0 < value < 1:
         raise InputError(f"The 'delta' parameter must lie in (0, 1). Got {value:g} instead.")
     return value
@@ -40,7 +85,7 @@ def check_delta(delta: float) -> float:
 
 def check_positive(name: str, value: float) -> float:
     """Return a parameter that must be above 0 and finite, for instance σ."""
-    number = _number(name, value)
+    number = check_number(name, value)
     if not (number > 0 and math.isfinite(number)):
         raise InputError(
             f"The '{name}' parameter must be above 0 and finite. Got {number:g} instead."
@@ -50,7 +95,7 @@ def check_positive(name: str, value: float) -> float:
 
 def check_finite(name: str, value: float) -> float:
     """Return a parameter that must be a finite number."""
-    number = _number(name, value)
+    number = check_number(name, value)
     if not math.isfinite(number):
         raise InputError(f"The '{name}' parameter must be finite. Got {number:g} instead.")
     return number
@@ -103,7 +148,7 @@ def check_prior(prior: Iterable[float], k: int) -> FloatArray:
 
 
 def only_known(parameters: Mapping[str, Any], known: set[str], name: str) -> None:
-    """Refuse a declaration that has parameters besides the known ones."""
+    """Refuse a declaration with parameters other than the known ones."""
     unknown = sorted(set(parameters) - known)
     if unknown:
         first = unknown[0][:_SHOWN_LENGTH]
@@ -115,34 +160,35 @@ def only_known(parameters: Mapping[str, Any], known: set[str], name: str) -> Non
 
 
 def real(parameters: Mapping[str, Any], key: str) -> float | None:
-    """Return a declared number, None where it is not given."""
+    """Return a declared number; None where it is not declared."""
     value = parameters.get(key)
-    return None if value is None else _number(key, value)
+    return None if value is None else check_number(key, value)
 
 
 def required(parameters: Mapping[str, Any], key: str, name: str) -> Any:
-    """Return a declared parameter that must be there."""
+    """Return a parameter that must be declared."""
     if parameters.get(key) is None:
         raise InputError(f"The mechanism {name!r} must state '{key}'.")
     return parameters[key]
 
 
-def _number(name: str, value: Any) -> float:
+def check_number(name: str, value: Any) -> float:
+    """Return a parameter that must be a number, ∞ included."""
     real_number = isinstance(value, int | float | np.integer | np.floating)
     if isinstance(value, bool) or not real_number or math.isnan(value):
-        # NaN is a float by its type, and "got float" would tell nobody what is wrong.
+        # NaN is a float by its type, and "Got float" would not say what is wrong.
         got = "NaN" if real_number and math.isnan(value) else type(value).__name__
         raise InputError(f"The '{name}' parameter must be a number. Got {got} instead.")
     return float(value)
 
 
 def epsilon_or_scale(parameters: Mapping[str, Any], width: float, name: str) -> float:
-    """Return ε = width/scale of a declaration that states ``epsilon``, ``scale`` or both alike."""
+    """Return ε = width/scale of a declaration with ``epsilon``, ``scale`` or both, which agree."""
     epsilon, scale = real(parameters, "epsilon"), real(parameters, "scale")
     if epsilon is None and scale is None:
         raise InputError(f"The mechanism {name!r} must state 'epsilon' or 'scale'.")
     if scale is None:
-        return check_epsilon(epsilon if epsilon is not None else math.nan)
+        return check_epsilon(required(parameters, "epsilon", name))
     implied = check_epsilon(width / check_positive("scale", scale))
     if epsilon is not None and not math.isclose(
         implied, check_epsilon(epsilon), rel_tol=AGREEMENT, abs_tol=AGREEMENT
@@ -156,7 +202,7 @@ def epsilon_or_scale(parameters: Mapping[str, Any], width: float, name: str) -> 
 
 def check_proportion(name: str, value: float) -> float:
     """Return a parameter that must lie in [0, 1], for instance λ."""
-    number = _number(name, value)
+    number = check_number(name, value)
     if not 0 <= number <= 1:
         raise InputError(f"The '{name}' parameter must lie in [0, 1]. Got {number:g} instead.")
     return number

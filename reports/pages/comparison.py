@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from ldpaudit.comparison import Comparison, Fingerprint
 from ldpaudit.reports.charts.intervals import Table
 from ldpaudit.reports.html import rendered
-from ldpaudit.reports.json_report import as_json
 from ldpaudit.reports.pages.comparison_parts import comparison_parts
 from ldpaudit.reports.pages.comparison_tables import release_table
 from ldpaudit.reports.parts.part import Part
@@ -46,11 +45,6 @@ def render_comparison(comparison: Comparison) -> str:
         limits=LIMITS,
         glossary=GLOSSARY,
     )
-
-
-def comparison_json(comparison: Comparison) -> str:
-    """Return it as JSON: sorted keys, full precision, "inf" for infinities."""
-    return as_json(comparison.model_dump())
 
 
 def view_of(comparison: Comparison) -> ComparisonView:

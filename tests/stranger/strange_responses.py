@@ -9,7 +9,13 @@ from ldpaudit.mechanisms.capabilities import FeatureDependentLabel
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Traits
-from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, required
+from ldpaudit.mechanisms.parameters import (
+    Parameter,
+    check_classes,
+    check_epsilon,
+    only_known,
+    required,
+)
 from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
 
 
@@ -31,6 +37,8 @@ class CyclicResponse(FiniteMechanism):
         needs=frozenset(),
     )
 
+    declared = (Parameter("classes", check_classes), Parameter("epsilon", check_epsilon, "stated"))
+
     classes: tuple
     stated: float
 
@@ -44,15 +52,6 @@ class CyclicResponse(FiniteMechanism):
         gap = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
         weights = np.exp(-self.stated * np.minimum(gap, k - gap) / (k // 2))
         return Channel(weights / weights.sum(axis=1, keepdims=True), self.classes, self.classes)
-
-    def declaration(self):
-        return {"classes": list(self.classes), "epsilon": self.stated}
-
-    @classmethod
-    def from_parameters(cls, parameters, classes):
-        only_known(parameters, {"classes", "epsilon"}, cls.traits.name)
-        epsilon = check_epsilon(required(parameters, "epsilon", cls.traits.name))
-        return cls(check_classes(parameters.get("classes") or classes), epsilon)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""Exact analysis and design of mechanisms: from parameters to privacy, error and the best choice.
+"""``ldpaudit mechanism describe | design | compose | channel``: exact analysis without a release.
 
-Nothing here looks at a release; the only data that may be read is a column from which a prior is
-estimated with a privacy budget of its own.
+In: parameters; the only data that may be read is a column from which a prior is estimated with a
+privacy budget of its own. Out: privacy, error, and the best choice for a prior.
 """

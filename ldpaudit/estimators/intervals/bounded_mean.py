@@ -18,6 +18,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import ndtri
 
 from ldpaudit.errors import InputError
@@ -41,12 +42,7 @@ _ROUNDING = 1e-9
 
 
 def mean_lower(
-    values: FloatArray,
-    alpha: float,
-    low: float,
-    high: float,
-    *,
-    rng: np.random.Generator | None = None,
+    values: FloatArray, alpha: float, low: float, high: float, *, rng: Generator | None = None
 ) -> float:
     """Return a lower confidence bound at level 1 − alpha for the mean of i.i.d. values.
 
@@ -94,12 +90,7 @@ def mean_lower(
 
 
 def mean_upper(
-    values: FloatArray,
-    alpha: float,
-    low: float,
-    high: float,
-    *,
-    rng: np.random.Generator | None = None,
+    values: FloatArray, alpha: float, low: float, high: float, *, rng: Generator | None = None
 ) -> float:
     """Return an upper confidence bound at level 1 − alpha for the mean of i.i.d. values.
 

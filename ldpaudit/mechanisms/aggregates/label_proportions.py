@@ -1,10 +1,9 @@
-"""Label proportions: only the sum of a bag's labels is released, with or without noise."""
+"""Label proportions: the sum of each bag's labels, with or without noise."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, Self, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -17,28 +16,27 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release, simulation_generator
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from ldpaudit.mechanisms.noise.laplace import Laplace
-from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, real, required
+from ldpaudit.mechanisms.parameters import Parameter, check_classes, check_epsilon
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
 
 Noise = Literal["none", "laplace", "geometric"]
 Statistic = Literal["proportion", "sum"]
-_NAME: Final = "label-proportions"
 _WORDS: Final = {"laplace": "Laplace noise of scale 1/ε", "geometric": "two-sided geometric noise"}
 
 
 @dataclass(frozen=True)
 class LabelProportions(BagSums):
-    """Every row of a bag carries the bag's sum of labels, or its proportion, noisy or not.
+    """Each row of a bag carries the bag's sum of labels, or its proportion, with or without noise.
 
     One label changes the sum by at most 1, so noise of density ∝ e^{−ε|x|} gives exactly ε. Without
-    noise no ε holds: a bag whose labels are all alike states them.
+    noise no ε holds: a bag of equal labels reveals them.
 
     Parameters
     ----------
     bag : str
-        The column that says which rows belong together.
+        The column that identifies a row's bag.
     classes : tuple
-        Two labels; the second is the one that is counted.
+        Two labels; the second is counted.
     noise : {"none", "laplace", "geometric"}
         What is added to the sum.
     target_epsilon : float or None
@@ -66,6 +64,14 @@ class LabelProportions(BagSums):
         needs=frozenset({"bags"}),
     )
 
+    declared = (
+        Parameter("bag"),
+        Parameter("classes", check_classes),
+        Parameter("noise", default="none"),
+        Parameter("statistic", default="proportion"),
+        Parameter("epsilon", check_epsilon, "target_epsilon", None),
+    )
+
     bag: str
     classes: tuple[Label, ...]
     noise: Noise = "none"
@@ -76,7 +82,7 @@ class LabelProportions(BagSums):
         object.__setattr__(self, "classes", check_classes(self.classes))
         if len(self.classes) != 2:
             raise InputError(
-                f"Label proportions must have two classes, of which the second is counted. Got "
+                f"Label proportions must have two classes; the second is counted. Got "
                 f"{len(self.classes)}."
             )
         if not isinstance(self.bag, str) or not self.bag:
@@ -89,7 +95,7 @@ class LabelProportions(BagSums):
             if value not in allowed:
                 raise InputError(f"The '{key}' parameter must be one of {', '.join(allowed)}.")
         if (self.noise == "none") != (self.target_epsilon is None):
-            raise InputError("Label proportions must state 'epsilon' where there is noise, only.")
+            raise InputError("Label proportions must state 'epsilon' with noise, and only then.")
         if self.target_epsilon is not None:
             check_epsilon(self.target_epsilon)
 
@@ -100,12 +106,12 @@ class LabelProportions(BagSums):
 
     @property
     def channel(self) -> None:
-        """None: what is released of one row depends on the labels of its whole bag."""
+        """None: what a row shows depends on the labels of its whole bag."""
         return None
 
     @property
     def description(self) -> str:
-        """What is released, in words."""
+        """What is released."""
         if self.noise == "none":
             return f"the {self.statistic} of each bag's labels, without noise: no finite ε holds"
         return (
@@ -139,10 +145,7 @@ class LabelProportions(BagSums):
         return self.noise == "none"
 
     def log_likelihood(self, released: FloatArray, size: int) -> FloatArray:
-        """Return log P(released | true sum) up to a constant, float64 of shape (b, size + 1).
-
-        For true sums 0 … size; −∞ for a sum that cannot be.
-        """
+        """Return log P(released | true sum) up to a constant, float64 of shape (b, size + 1)."""
         distance = np.abs(np.asarray(released)[:, None] - np.arange(size + 1)[None, :])
         if self.noise == "none":
             return np.where(distance < 0.5, 0.0, -np.inf)
@@ -177,7 +180,7 @@ class LabelProportions(BagSums):
         members : int64 array of shape (n,)
             The bag of each row, 0 … b − 1, every one of at least two rows.
         rng : numpy.random.Generator or BitSource, optional
-            The source of randomness of geometric noise; default: the operating system.
+            The randomness of geometric noise; default: the operating system's.
         simulation : bool
             Whether floating-point Laplace noise is acceptable because nothing will be released.
 
@@ -200,21 +203,3 @@ class LabelProportions(BagSums):
         if not simulation:
             return laplace_release(sums, 1 / self.epsilon, 1.0)
         return np.asarray(sums + simulation_generator(rng).laplace(0, 1 / self.epsilon, len(sums)))
-
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
-        stated: dict[str, Any] = {"bag": self.bag, "classes": list(self.classes)}
-        stated |= {"noise": self.noise, "statistic": self.statistic}
-        return stated if self.target_epsilon is None else stated | {"epsilon": self.target_epsilon}
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
-        """Build it from a declaration."""
-        only_known(parameters, {"bag", "classes", "noise", "epsilon", "statistic"}, _NAME)
-        return cls(
-            required(parameters, "bag", _NAME),
-            tuple(parameters.get("classes") or classes),
-            parameters.get("noise", "none"),
-            real(parameters, "epsilon"),
-            parameters.get("statistic", "proportion"),
-        )

@@ -1,5 +1,8 @@
-"""Frequency-oracle protocols, one file per protocol: their law, their reports, their ε."""
+"""Frequency oracles: protocols by which people report labels under ε-LDP, a module for each kind.
 
-from ldpaudit.mechanisms.frequency_oracles.interface import NAME, PROTOCOLS, FrequencyOracle
+In: a declared protocol. Out: its law and exact ε, and what a report says about a label.
+"""
 
-__all__ = ["NAME", "PROTOCOLS", "FrequencyOracle"]
+from ldpaudit.mechanisms.frequency_oracles.interface import PROTOCOLS, FrequencyOracle
+
+__all__ = ["PROTOCOLS", "FrequencyOracle"]

@@ -1,4 +1,4 @@
-"""Unary reports: one bit per label, 1 with probability p for the true one and q for the rest."""
+"""Reports of one bit per label: 1 with probability p for the true label and q for the others."""
 
 import math
 from abc import abstractmethod
@@ -13,8 +13,6 @@ from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.frequency_oracles.interface import (
     FrequencyOracle,
     Reports,
-    check_reports,
-    check_width,
     logit,
     two_rows,
 )
@@ -52,22 +50,25 @@ class BitReports(FrequencyOracle):
 
     @cached_property
     def keep_probability(self) -> float:
-        """Of the set bits one is drawn uniformly; of all labels where none is set."""
+        """That of a uniform draw from the set bits, or from all labels where none is set."""
         others = np.arange(self.k)
         shares = binom.pmf(others, self.k - 1, self.q) / (1 + others)
         nobody = (1 - self.p) * math.exp((self.k - 1) * math.log1p(-self.q)) / self.k
         return float(self.p * shares.sum() + nobody)
 
-    def check(self, reports: Reports) -> Reports:
+    @property
+    def unit(self) -> float:
+        """Logit p − logit q."""
+        return logit(self.p) - logit(self.q)
+
+    def read(self, table: Reports) -> tuple[Reports, BoolArray]:
         """Return the bits as bool of shape (n, k)."""
-        table = check_width(reports, self.k)
-        check_reports(table, self.k, ((table == 0) | (table == 1)).all(axis=1))
-        return table.astype(np.bool_)
+        return table.astype(np.bool_), ((table == 0) | (table == 1)).all(axis=1)
 
     def sample(self, labels: IntArray, rng: Randomness = None) -> Reports:
         """Draw bits, bool of shape (n, k); each probability within 2⁻⁵³ of p or q."""
         codes, source = check_codes(labels, self.k), bit_source(rng)
-        found = np.empty((len(codes), self.k), dtype=np.bool_)
+        reports = np.empty((len(codes), self.k), dtype=np.bool_)
         true, other = (np.uint64(math.floor(math.ldexp(chance, 64))) for chance in (self.p, self.q))
         for start in range(0, len(codes), _ROWS):
             block = codes[start : start + _ROWS]
@@ -75,14 +76,12 @@ class BitReports(FrequencyOracle):
             bits = words < other
             rows = np.arange(len(block))
             bits[rows, block] = words[rows, block] < true
-            found[start : start + _ROWS] = bits
-        return found
+            reports[start : start + _ROWS] = bits
+        return reports
 
-    def log_ratio(self, reports: Reports, first: IntArray, second: IntArray) -> FloatArray:
-        """Return (b_first − b_second)(logit p − logit q)."""
-        rows = np.arange(len(reports))
-        gap = reports[rows, first].astype(np.float64) - reports[rows, second]
-        return np.asarray(gap * (logit(self.p) - logit(self.q)))
+    def support(self, reports: Reports, codes: IntArray) -> FloatArray:
+        """Return each label's bit."""
+        return reports[np.arange(len(reports)), codes].astype(np.float64)
 
     def most_likely(self, reports: Reports) -> BoolArray:
         """Return the labels whose bit is set, all where none is."""

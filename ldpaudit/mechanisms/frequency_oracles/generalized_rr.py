@@ -1,4 +1,4 @@
-"""Generalized randomized response (GRR, also direct encoding): the report is a label."""
+"""Generalized randomized response (GRR, also called direct encoding): the report is a label."""
 
 import math
 from dataclasses import dataclass
@@ -11,9 +11,7 @@ from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.frequency_oracles.interface import (
     FrequencyOracle,
     Reports,
-    check_reports,
-    check_width,
-    two_rows,
+    response_rows,
 )
 from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
 from ldpaudit.release import BoolArray, FloatArray, IntArray
@@ -52,26 +50,21 @@ class GeneralizedRR(FrequencyOracle):
 
     @cached_property
     def pair_channel(self) -> Channel:
-        """The law of: the one label, the other, any third."""
-        p = self.keep_probability
-        q = math.exp(-self.stated_epsilon) * p
-        return two_rows([[p, q, (self.k - 2) * q], [q, p, (self.k - 2) * q]])
+        """The law of the reported label: the one, the other, any third."""
+        return response_rows(self.keep_probability, self.stated_epsilon, self.k)
 
-    def check(self, reports: Reports) -> Reports:
+    def read(self, table: Reports) -> tuple[Reports, BoolArray]:
         """Return label codes, int32 of shape (n, 1)."""
-        table = check_width(reports, 1)
-        check_reports(table, 1, np.all((table >= 0) & (table < self.k), axis=1))
-        return table.astype(np.int32)
+        return table.astype(np.int32), np.all((table >= 0) & (table < self.k), axis=1)
 
     def sample(self, labels: IntArray, rng: Randomness = None) -> Reports:
         """Draw label codes, int32 of shape (n, 1)."""
-        drawn = RandomizedResponse.from_epsilon(self.classes, self.stated_epsilon)
-        return drawn.sample(labels, rng)[:, None]
+        response = RandomizedResponse.from_epsilon(self.classes, self.stated_epsilon)
+        return response.sample(labels, rng)[:, None]
 
-    def log_ratio(self, reports: Reports, first: IntArray, second: IntArray) -> FloatArray:
-        """Return ε, −ε or 0."""
-        gap = (reports[:, 0] == first).astype(np.float64) - (reports[:, 0] == second)
-        return np.asarray(self.stated_epsilon * gap)
+    def support(self, reports: Reports, codes: IntArray) -> FloatArray:
+        """Return 1 for the reported label, else 0."""
+        return np.asarray(reports[:, 0] == codes, dtype=np.float64)
 
     def most_likely(self, reports: Reports) -> BoolArray:
         """Return the reported label."""

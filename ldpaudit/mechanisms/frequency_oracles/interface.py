@@ -1,4 +1,4 @@
-"""What every frequency-oracle protocol offers: law, reports, and what a report says of a label."""
+"""The interface of a frequency-oracle protocol: its law and its reports."""
 
 import math
 from abc import abstractmethod
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +15,20 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Traits
-from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, required
+from ldpaudit.mechanisms.parameters import (
+    Parameter,
+    check_classes,
+    check_epsilon,
+    fields_of,
+    required,
+)
 from ldpaudit.release import BoolArray, FloatArray, IntArray, Label
 
 Reports = npt.NDArray[Any]
-"""Reports of n people, shape (n, d); what the d entries are is the protocol's."""
+"""Reports of n people, shape (n, d); the protocol defines the d entries."""
 ReportKind = Literal["label", "labels", "numbers"]
 """How a released column holds a report: a label, a list of labels, or a list of numbers."""
 
-NAME: Final = "frequency-oracle"
 PROTOCOLS: Final[Mapping[str, tuple[str, str]]] = {
     "GRR": ("generalized_rr", "GeneralizedRR"),
     "SS": ("subset_selection", "SubsetSelection"),
@@ -34,7 +39,7 @@ PROTOCOLS: Final[Mapping[str, tuple[str, str]]] = {
     "BLH": ("local_hashing", "BinaryLocalHashing"),
     "OLH": ("local_hashing", "OptimizedLocalHashing"),
 }
-"""Where each protocol lives: a module of this package and a class."""
+"""The protocols: a module of this package and a class each."""
 _BATCH = 1 << 16
 
 
@@ -42,8 +47,8 @@ _BATCH = 1 << 16
 class FrequencyOracle(AnalysedMechanism):
     """A protocol by which each person reports a label under ε-LDP.
 
-    Two labels' reports differ through a small statistic only; ``pair_channel`` is its law given
-    either label, so that ε, δ(ε) and the Rényi curve are those of a 2-row channel.
+    Reports of two labels differ only in a small statistic; ``pair_channel`` is its law given either
+    label. So ε, δ(ε) and the Rényi curve are those of a channel with two rows.
 
     References
     ----------
@@ -52,7 +57,7 @@ class FrequencyOracle(AnalysedMechanism):
     """
 
     traits = Traits(
-        name=NAME,
+        name="frequency-oracle",
         title="a frequency oracle",
         labels="classes",
         outputs="reports",
@@ -65,6 +70,11 @@ class FrequencyOracle(AnalysedMechanism):
         needs=frozenset({"protocol"}),
     )
 
+    declared: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("classes", check_classes),
+        Parameter("epsilon", check_epsilon, "stated_epsilon"),
+    )
+
     classes: tuple[Label, ...]
     stated_epsilon: float
 
@@ -72,8 +82,6 @@ class FrequencyOracle(AnalysedMechanism):
     """The protocol's usual abbreviation."""
     report_kind: ClassVar[ReportKind]
     """How a released column holds a report."""
-    parameters: ClassVar[frozenset[str]] = frozenset()
-    """The declared parameters that it has besides ``classes`` and ``epsilon``."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", check_classes(self.classes))
@@ -81,7 +89,7 @@ class FrequencyOracle(AnalysedMechanism):
 
     @property
     def channel(self) -> None:
-        """None: a report is no label."""
+        """None: a report is not a label."""
         return None
 
     @property
@@ -97,19 +105,27 @@ class FrequencyOracle(AnalysedMechanism):
     @property
     @abstractmethod
     def width(self) -> int:
-        """How many entries a report has."""
+        """The number of entries of a report."""
 
     @property
     @abstractmethod
     def pair_channel(self) -> Channel:
-        """The law of what tells two labels apart, float64 of shape (2, m)."""
+        """The law of the statistic that distinguishes two labels, of shape (2, m)."""
 
     @property
     @abstractmethod
     def keep_probability(self) -> float | None:
         """P(the most likely label is the true one), ties broken uniformly; None: not known."""
 
+    @property
+    def unit(self) -> float:
+        """The log likelihood ratio, in nats, of two labels whose support differs by 1."""
+        return self.stated_epsilon
+
     @abstractmethod
+    def read(self, table: Reports) -> tuple[Reports, BoolArray]:
+        """Return reports of the right width in their own type, and which are possible, (n,)."""
+
     def check(self, reports: Reports) -> Reports:
         """Return reports of shape (n, d) in their own type.
 
@@ -118,29 +134,40 @@ class FrequencyOracle(AnalysedMechanism):
         InputError
             If some cannot come from the protocol; they are counted, not shown.
         """
+        table = np.asarray(reports)
+        if table.ndim != 2 or table.shape[1] != self.width:
+            raise InputError(f"Every report must have {self.width} entries; got {table.shape[-1]}.")
+        typed, possible = self.read(table)
+        bad = int(np.count_nonzero(~possible))
+        if bad:
+            raise InputError(f"Every report must be possible in its protocol; {bad} are not.")
+        return typed
 
     @abstractmethod
     def sample(self, labels: IntArray, rng: Randomness = None) -> Reports:
         """Draw a report for each label code, shape (n, d)."""
 
     @abstractmethod
+    def support(self, reports: Reports, codes: IntArray) -> FloatArray:
+        """Return how far each report supports a label, in :attr:`unit`, float64 of shape (n,).
+
+        Most protocols: 1 where the report agrees with the label, else 0.
+        """
+
     def log_ratio(self, reports: Reports, first: IntArray, second: IntArray) -> FloatArray:
         """Return log P(report | first)/P(report | second) of each row, in nats, shape (n,).
 
         ``first`` and ``second`` are label codes of shape (n,).
         """
+        return self.unit * (self.support(reports, first) - self.support(reports, second))
 
     @abstractmethod
     def most_likely(self, reports: Reports) -> BoolArray:
-        """Return which labels are the most likely ones, bool of shape (n, k), one at least."""
+        """Return which labels are the most likely, bool of shape (n, k), at least one a row."""
 
     def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters that rebuild it (without the mechanism's name)."""
-        return {
-            "protocol": self.protocol,
-            "classes": list(self.classes),
-            "epsilon": self.stated_epsilon,
-        }
+        """Return the protocol and its parameters."""
+        return {"protocol": self.protocol, **super().declaration()}
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
@@ -154,7 +181,7 @@ class FrequencyOracle(AnalysedMechanism):
     def label_channel(self) -> Channel | None:
         """The channel from the true to the most likely label, exact; None where not known.
 
-        All protocols treat labels alike, so every wrong label is equally likely.
+        Every protocol treats labels alike, so all wrong labels are equally likely.
         """
         keep = self.keep_probability
         if keep is None:
@@ -165,18 +192,18 @@ class FrequencyOracle(AnalysedMechanism):
 
     def labels(self, reports: Reports, rng: np.random.Generator) -> IntArray:
         """Return a most likely label of each report, ties broken uniformly, int32 of shape (n,)."""
-        found = np.empty(len(reports), dtype=np.int32)
+        codes = np.empty(len(reports), dtype=np.int32)
         for start in range(0, len(reports), _BATCH):
             block = self.most_likely(reports[start : start + _BATCH])
             keys = np.where(block, rng.random(block.shape), -1.0)
-            found[start : start + _BATCH] = keys.argmax(axis=1)
-        return found
+            codes[start : start + _BATCH] = keys.argmax(axis=1)
+        return codes
 
     @classmethod
     def from_parameters(
         cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]
     ) -> "FrequencyOracle":
-        """Build the declared protocol; ``classes`` stands in where none are declared."""
+        """Build the declared protocol, with the best value of each parameter not declared."""
         protocol = required(parameters, "protocol", cls.traits.name)
         if protocol not in PROTOCOLS:
             raise InputError(f"The 'protocol' must be one of {', '.join(PROTOCOLS)}.")
@@ -184,20 +211,7 @@ class FrequencyOracle(AnalysedMechanism):
         place = import_module(f"ldpaudit.mechanisms.frequency_oracles.{module}")
         family: type[FrequencyOracle] = getattr(place, name)
         rest = {key: value for key, value in parameters.items() if key != "protocol"}
-        only_known(rest, {"classes", "epsilon", *family.parameters}, cls.traits.name)
-        named = check_classes(rest.get("classes") or classes)
-        epsilon = check_epsilon(required(rest, "epsilon", cls.traits.name))
-        return family.built(named, epsilon, rest)
-
-    @classmethod
-    def built(
-        cls,
-        classes: tuple[Label, ...],
-        epsilon: float,
-        parameters: Mapping[str, Any],  # noqa: ARG003
-    ) -> Self:
-        """Build the protocol, with the best value for each parameter that is not declared."""
-        return cls(classes, epsilon)
+        return family(**fields_of(family.declared, rest, classes, cls.traits.name))
 
 
 def two_rows(matrix: list[list[float]]) -> Channel:
@@ -205,20 +219,10 @@ def two_rows(matrix: list[list[float]]) -> Channel:
     return Channel(np.array(matrix), (0, 1), tuple(range(len(matrix[0]))))
 
 
-def check_reports(reports: Reports, width: int, fine: BoolArray) -> None:
-    """Refuse reports of another width, or where a row is not ``fine``, bool of shape (n,)."""
-    if reports.ndim != 2 or reports.shape[1] != width:
-        raise InputError(f"Every report must have {width} entries; got {reports.shape[-1]}.")
-    bad = int(np.count_nonzero(~fine))
-    if bad:
-        raise InputError(f"Every report must be one of the declared protocol's; {bad} are not.")
-
-
-def check_width(reports: Reports, width: int) -> Reports:
-    """Return reports of shape (n, width), or refuse them."""
-    table = np.asarray(reports)
-    check_reports(table, width, np.ones(len(table), dtype=np.bool_))
-    return table
+def response_rows(p: float, epsilon: float, size: int) -> Channel:
+    """Return the law of randomized response on ``size`` values: the one, the other, any third."""
+    q = math.exp(-epsilon) * p
+    return two_rows([[p, q, (size - 2) * q], [q, p, (size - 2) * q]])
 
 
 def logit(p: float) -> float:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -12,21 +12,22 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness, bit_source
 from ldpaudit.mechanisms.finite import check_codes
-from ldpaudit.mechanisms.frequency_oracles.interface import (
-    FrequencyOracle,
-    Reports,
-    check_reports,
-    check_width,
-    two_rows,
-)
-from ldpaudit.release import BoolArray, FloatArray, IntArray, Label
+from ldpaudit.mechanisms.frequency_oracles.interface import FrequencyOracle, Reports, two_rows
+from ldpaudit.mechanisms.parameters import Parameter
+from ldpaudit.release import BoolArray, FloatArray, IntArray
 
 _ROWS = 1 << 14
 
 
+def _best_size(fields: Mapping[str, Any]) -> int:
+    """Return k/(e^ε + 1), rounded, between 1 and k − 1."""
+    k, epsilon = len(fields["classes"]), fields["stated_epsilon"]
+    return min(max(1, round(k / (math.exp(epsilon) + 1))), k - 1)
+
+
 @dataclass(frozen=True)
 class SubsetSelection(FrequencyOracle):
-    """A uniform set of ω labels that holds the true one with p = ωe^ε/(ωe^ε + k − ω).
+    """A uniform set of ω labels that holds the true one with probability ωe^ε/(ωe^ε + k − ω).
 
     Parameters
     ----------
@@ -43,6 +44,10 @@ class SubsetSelection(FrequencyOracle):
     distribution estimation.
     """
 
+    protocol = "SS"
+    report_kind = "labels"
+    declared = (*FrequencyOracle.declared, Parameter("size", default=_best_size))
+
     size: int
 
     def __post_init__(self) -> None:
@@ -51,9 +56,6 @@ class SubsetSelection(FrequencyOracle):
             raise InputError("The 'size' of the subset must be a whole number.")
         if not 1 <= self.size < self.k:
             raise InputError(f"The 'size' of the subset must lie in 1 … k − 1. Got {self.size}.")
-
-    protocol = "SS"
-    parameters = frozenset({"size"})
 
     @property
     def p(self) -> float:
@@ -69,8 +71,6 @@ class SubsetSelection(FrequencyOracle):
             f"probability {self.p:.6g}; ε = {self.epsilon:.6g} nats"
         )
 
-    report_kind = "labels"
-
     @property
     def width(self) -> int:
         """ω."""
@@ -78,7 +78,7 @@ class SubsetSelection(FrequencyOracle):
 
     @cached_property
     def pair_channel(self) -> Channel:
-        """The law of which of the two labels are in: the one, the other, both, none."""
+        """The law of which of the two labels the set holds: the one, the other, both, none."""
         p, w, rest = self.p, self.size, self.k - 1
         one, other = p * (rest - w + 1) / rest, (1 - p) * w / rest
         same = [p * (w - 1) / rest, (1 - p) * (rest - w) / rest]
@@ -89,51 +89,34 @@ class SubsetSelection(FrequencyOracle):
         """p/ω."""
         return self.p / self.size
 
-    def check(self, reports: Reports) -> Reports:
+    def read(self, table: Reports) -> tuple[Reports, BoolArray]:
         """Return label codes, int32 of shape (n, ω), all different in a row."""
-        table = check_width(reports, self.size)
         ordered = np.sort(table, axis=1)
-        fine = (ordered[:, 0] >= 0) & (ordered[:, -1] < self.k)
-        check_reports(table, self.size, fine & (np.diff(ordered, axis=1) > 0).all(axis=1))
-        return ordered.astype(np.int32)
+        labels = (ordered[:, 0] >= 0) & (ordered[:, -1] < self.k)
+        return ordered.astype(np.int32), labels & (np.diff(ordered, axis=1) > 0).all(axis=1)
 
     def sample(self, labels: IntArray, rng: Randomness = None) -> Reports:
         """Draw sets in increasing order, int32 of shape (n, ω)."""
         codes, source = check_codes(labels, self.k), bit_source(rng)
-        found = np.empty((len(codes), self.size), dtype=np.int32)
+        reports = np.empty((len(codes), self.size), dtype=np.int32)
         threshold = np.uint64(math.floor(math.ldexp(self.p, 64)))
         for start in range(0, len(codes), _ROWS):
             block = codes[start : start + _ROWS]
             # Half-words leave room for a first and a last place; ties have probability 2⁻⁶³.
             keys = source.words(len(block) * self.k).reshape(len(block), self.k) >> np.uint64(1)
-            kept = source.words(len(block)) < threshold
-            ends = np.where(kept, np.uint64(0), np.iinfo(np.uint64).max).astype(np.uint64)
+            holds = source.words(len(block)) < threshold
+            ends = np.where(holds, np.uint64(0), np.iinfo(np.uint64).max).astype(np.uint64)
             keys[np.arange(len(block)), block] = ends
             chosen = np.argpartition(keys, self.size - 1, axis=1)[:, : self.size]
-            found[start : start + _ROWS] = np.sort(chosen, axis=1)
-        return found
+            reports[start : start + _ROWS] = np.sort(chosen, axis=1)
+        return reports
 
-    def log_ratio(self, reports: Reports, first: IntArray, second: IntArray) -> FloatArray:
-        """Return ε, −ε or 0."""
-        holds = [
-            (reports == codes[:, None]).any(axis=1).astype(np.float64) for codes in (first, second)
-        ]
-        return np.asarray(self.stated_epsilon * (holds[0] - holds[1]))
+    def support(self, reports: Reports, codes: IntArray) -> FloatArray:
+        """Return 1 where the set holds the label, else 0."""
+        return np.asarray((reports == codes[:, None]).any(axis=1), dtype=np.float64)
 
     def most_likely(self, reports: Reports) -> BoolArray:
         """Return the labels in the set."""
-        found = np.zeros((len(reports), self.k), dtype=np.bool_)
-        np.put_along_axis(found, reports.astype(np.int64), True, axis=1)
-        return found
-
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters that rebuild it."""
-        return {**super().declaration(), "size": self.size}
-
-    @classmethod
-    def built(
-        cls, classes: tuple[Label, ...], epsilon: float, parameters: Mapping[str, Any]
-    ) -> Self:
-        """Build it, without a declared size with the best one, k/(e^ε + 1) rounded."""
-        best = min(max(1, round(len(classes) / (math.exp(epsilon) + 1))), len(classes) - 1)
-        return cls(classes, epsilon, best if parameters.get("size") is None else parameters["size"])
+        members = np.zeros((len(reports), self.k), dtype=np.bool_)
+        np.put_along_axis(members, reports.astype(np.int64), True, axis=1)
+        return members

@@ -10,13 +10,7 @@ import numpy as np
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import check_codes
-from ldpaudit.mechanisms.frequency_oracles.interface import (
-    FrequencyOracle,
-    Reports,
-    check_reports,
-    check_width,
-    two_rows,
-)
+from ldpaudit.mechanisms.frequency_oracles.interface import FrequencyOracle, Reports, two_rows
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release
 from ldpaudit.mechanisms.noise.laplace import laplace_rdp
 from ldpaudit.release import BoolArray, FloatArray, IntArray
@@ -24,7 +18,7 @@ from ldpaudit.release import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True)
 class SummedHistogram(FrequencyOracle):
-    """Laplace noise of scale 2/ε on every entry of a one-hot vector, of which two may differ.
+    """Laplace noise of scale 2/ε on every entry of a one-hot vector; two entries may differ.
 
     References
     ----------
@@ -32,6 +26,7 @@ class SummedHistogram(FrequencyOracle):
     """
 
     protocol = "SHE"
+    report_kind = "numbers"
 
     @property
     def scale(self) -> float:
@@ -46,8 +41,6 @@ class SummedHistogram(FrequencyOracle):
             f"ε = {self.epsilon:.6g} nats"
         )
 
-    report_kind = "numbers"
-
     @property
     def width(self) -> int:
         """One number per label."""
@@ -55,7 +48,7 @@ class SummedHistogram(FrequencyOracle):
 
     @property
     def pair_channel(self) -> Channel:
-        """The law of whether both entries lie where the loss is ±ε, or elsewhere."""
+        """The law of whether the two entries' loss is ε, −ε, or between."""
         high = 0.25
         low = high * math.exp(-self.stated_epsilon)
         rest = 1 - high - low
@@ -108,16 +101,20 @@ class SummedHistogram(FrequencyOracle):
         parts = [quad(density, a, c, epsabs=1e-13, limit=200)[0] for a, c in pairwise(cuts)]
         return float(sum(parts))
 
-    def check(self, reports: Reports) -> Reports:
+    @property
+    def unit(self) -> float:
+        """ε/2 a unit of the reported numbers."""
+        return self.stated_epsilon / 2
+
+    def read(self, table: Reports) -> tuple[Reports, BoolArray]:
         """Return the numbers as float64 of shape (n, k), all finite."""
-        table = check_width(reports, self.k).astype(np.float64)
-        check_reports(table, self.k, np.all(np.isfinite(table), axis=1))
-        return table
+        numbers = table.astype(np.float64)
+        return numbers, np.all(np.isfinite(numbers), axis=1)
 
     def sample(self, labels: IntArray, rng: Randomness = None) -> Reports:
         """Draw reports, float64 of shape (n, k).
 
-        With a NumPy generator a simulation; without one real noise, by OpenDP.
+        With a NumPy generator it is a simulation; without one OpenDP draws the noise.
         """
         codes = check_codes(labels, self.k)
         values = np.zeros((len(codes), self.k))
@@ -126,18 +123,14 @@ class SummedHistogram(FrequencyOracle):
             return np.asarray(values + rng.laplace(scale=self.scale, size=values.shape))
         return laplace_release(values.ravel(), self.scale, 2.0).reshape(values.shape)
 
-    def log_ratio(self, reports: Reports, first: IntArray, second: IntArray) -> FloatArray:
-        """Return the two entries' losses together."""
-        rows = np.arange(len(reports))
-        losses = [
-            np.abs(reports[rows, codes]) - np.abs(reports[rows, codes] - 1)
-            for codes in (first, second)
-        ]
-        return np.asarray((losses[0] - losses[1]) / self.scale)
+    def support(self, reports: Reports, codes: IntArray) -> FloatArray:
+        """Return |z| − |z − 1| of each label's entry z."""
+        entries = reports[np.arange(len(reports)), codes]
+        return np.asarray(np.abs(entries) - np.abs(entries - 1))
 
     def most_likely(self, reports: Reports) -> BoolArray:
         """Return the largest entry.
 
-        Above 1 all entries are equally likely to be the true one; the largest is one of them.
+        All entries above 1 are equally likely to be the true one; the largest is one of these.
         """
         return np.asarray(reports == reports.max(axis=1, keepdims=True))

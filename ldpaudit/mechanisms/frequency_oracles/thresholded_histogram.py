@@ -4,16 +4,29 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.frequency_oracles.bits import BitReports
-from ldpaudit.mechanisms.frequency_oracles.interface import logit
-from ldpaudit.mechanisms.parameters import (
-    check_finite,
-    real,
-)
-from ldpaudit.release import Label
+from ldpaudit.mechanisms.parameters import Parameter, check_finite
+
+
+@lru_cache
+def best_threshold(epsilon: float) -> float:
+    """Return the θ in (1/2, 1] with the least variance q(1 − q)/(p − q)² of a frequency."""
+    from scipy.optimize import minimize_scalar
+
+    def variance(threshold: float) -> float:
+        p = 1 - math.exp(epsilon * (threshold - 1) / 2) / 2
+        q = math.exp(-epsilon * threshold / 2) / 2
+        return q * (1 - q) / (p - q) ** 2
+
+    best = minimize_scalar(variance, bounds=(0.5, 1.0), method="bounded")
+    return min(max(float(best.x), 0.5 + 1e-9), 1.0)
+
+
+def _best_threshold(fields: Mapping[str, Any]) -> float:
+    return best_threshold(fields["stated_epsilon"])
 
 
 @dataclass(frozen=True)
@@ -25,7 +38,7 @@ class ThresholdedHistogram(BitReports):
     classes : tuple
         The k ≥ 2 labels.
     stated_epsilon : float
-        ε of the noise in nats. Thresholding loses some: the report's own ``epsilon`` is smaller.
+        ε of the noise in nats; the report's ``epsilon`` is smaller, as thresholding loses some.
     threshold : float
         θ in (1/2, 1].
 
@@ -34,15 +47,15 @@ class ThresholdedHistogram(BitReports):
     Wang et al. (2017), section 4.2.
     """
 
+    protocol = "THE"
+    declared = (*BitReports.declared, Parameter("threshold", default=_best_threshold))
+
     threshold: float
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0.5 < check_finite("threshold", self.threshold) <= 1:
             raise InputError(f"The 'threshold' must lie in (1/2, 1]. Got {self.threshold:g}.")
-
-    protocol = "THE"
-    parameters = frozenset({"threshold"})
 
     @property
     def p(self) -> float:
@@ -57,39 +70,13 @@ class ThresholdedHistogram(BitReports):
     @property
     def epsilon(self) -> float:
         """The exact ε = logit p − logit q of the bits, in nats."""
-        return logit(self.p) - logit(self.q)
+        return self.unit
 
     @property
     def description(self) -> str:
         """Its parameters."""
         return (
             f"THE on {self.k} labels: Laplace noise of scale {2 / self.stated_epsilon:.6g}, "
-            f"threshold {self.threshold:.6g}; ε = {self.epsilon:.6g} nats of "
+            f"threshold {self.threshold:.6g}; ε = {self.epsilon:.6g} nats, "
             f"{self.stated_epsilon:.6g} for the noise"
         )
-
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters that rebuild it."""
-        return {**super().declaration(), "threshold": self.threshold}
-
-    @classmethod
-    def built(
-        cls, classes: tuple[Label, ...], epsilon: float, parameters: Mapping[str, Any]
-    ) -> Self:
-        """Build it, without a declared threshold with the best one."""
-        threshold = real(parameters, "threshold")
-        return cls(classes, epsilon, best_threshold(epsilon) if threshold is None else threshold)
-
-
-@lru_cache
-def best_threshold(epsilon: float) -> float:
-    """Return the θ in (1/2, 1] of the least variance q(1 − q)/(p − q)² of a frequency."""
-    from scipy.optimize import minimize_scalar
-
-    def variance(threshold: float) -> float:
-        p = 1 - math.exp(epsilon * (threshold - 1) / 2) / 2
-        q = math.exp(-epsilon * threshold / 2) / 2
-        return q * (1 - q) / (p - q) ** 2
-
-    found = minimize_scalar(variance, bounds=(0.5, 1.0), method="bounded")
-    return min(max(float(found.x), 0.5 + 1e-9), 1.0)

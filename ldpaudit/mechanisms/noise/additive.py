@@ -1,4 +1,4 @@
-"""The base of mechanisms that add continuous noise to a numeric label, clipped or not."""
+"""The base of mechanisms that add continuous noise to a numeric label."""
 
 import math
 from abc import abstractmethod
@@ -6,124 +6,50 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.noise.continuous_release import REASON, simulation_generator
+from ldpaudit.mechanisms.noise.continuous import ContinuousMechanism, binned_channel, check_edges
 from ldpaudit.mechanisms.noise.noise_laws import NoiseLaw
 from ldpaudit.mechanisms.noise.ranged import SymmetricNoise
-from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.release import FloatArray
 
 _ROUNDING: Final = 1e-6
-"""How near the end of the range a clipped output counts as clipped, as a share of the range."""
+"""How near an end of the range an output counts as clipped, as a share of the range."""
 
 
-class AdditiveNoise(SymmetricNoise):
-    """Continuous noise."""
+class AdditiveNoise(SymmetricNoise, ContinuousMechanism):
+    """y + X with continuous noise X."""
 
     @property
     @abstractmethod
     def law(self) -> NoiseLaw:
         """The law of the noise."""
 
-    @property
-    def channel(self) -> None:
-        """None: the outputs are real numbers; :meth:`binned` gives a channel."""
-        return None
-
     @classmethod
     def applied_range(cls, labels: LabelRange) -> LabelRange:
-        """Return the range as it is: any number of it is a label."""
+        """Return the range unchanged: any number in it is a label."""
         return labels
 
-    def _distances(self, labels: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        values = self._values(labels)
-        return values - self.labels.low, self.labels.high - values
-
-    def _values(self, labels: FloatArray | None) -> FloatArray:
-        return self.labels.values if labels is None else self.labels.check(labels)
-
-    def bias(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return E[ŷ | y] − y.
-
-        Parameters
-        ----------
-        labels : float64 array of shape (k,), optional
-            Label values; default: all labels of the grid.
-
-        Returns
-        -------
-        float64 array of shape (k,)
-        """
-        below, above = self._distances(labels)
-        if not self.clipped:
-            return np.zeros_like(below)
-        return self.law.tail_moment(1, below) - self.law.tail_moment(1, above)
-
-    def variance(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return Var[ŷ | y], as :meth:`bias`."""
-        return 2 * self._squared(labels) - self.bias(labels) ** 2
-
-    def _squared(self, labels: FloatArray | None) -> FloatArray:
-        below, above = self._distances(labels)
-        return self._half_square(below) + self._half_square(above)
+    def _deviations(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        below, above = values - self.labels.low, self.labels.high - values
+        tail = self.law.tail_moment
+        mean, absolute = np.zeros_like(below), 2 * tail(1, np.zeros_like(below))
+        if self.clipped:
+            mean = tail(1, below) - tail(1, above)
+            absolute = absolute - tail(1, below) - tail(1, above)
+        return mean, absolute, self._half_square(below) + self._half_square(above)
 
     def _half_square(self, room: FloatArray) -> FloatArray:
-        """Return ½E[min(X₊, room)²]; all of ½E[X₊²] without clipping."""
-        whole = self.law.tail_moment(2, np.zeros_like(room))
+        """Return ½E[min(X₊, room)²]; without clipping ½E[X₊²]."""
+        tail = self.law.tail_moment
+        whole = tail(2, np.zeros_like(room))
         if not self.clipped:
             return whole
-        tail = self.law.tail_moment
         # X² = min(X, r)² + 2r(X − r)₊ + (X − r)₊² for X ≥ 0.
         return np.asarray(whole - tail(2, room) - room * tail(1, room))
 
-    def _absolute(self, labels: FloatArray | None) -> FloatArray:
-        below, above = self._distances(labels)
-        whole = 2 * self.law.tail_moment(1, np.zeros_like(below))
-        if not self.clipped:
-            return whole
-        return whole - self.law.tail_moment(1, below) - self.law.tail_moment(1, above)
-
-    def expected_loss(
-        self,
-        prior: Sequence[float] | FloatArray,
-        name: Loss = "squared",
-        labels: FloatArray | None = None,
-    ) -> float:
-        """Return E[ℓ(ŷ, y)] for y drawn from a prior.
-
-        Parameters
-        ----------
-        prior : float64 array of shape (k,)
-            The probabilities of the labels, summing to 1.
-        name : {"squared", "absolute", "poisson"}
-            The loss; squared is ½(ŷ − y)². The Poisson loss is ∞ where an output at or below 0
-            is possible (for a label of 0, at least below 0).
-        labels : float64 array of shape (k,), optional
-            Label values; default: all labels of the grid.
-        """
-        values = self._values(labels)
-        weights = check_prior(prior, len(values))
-        used = weights > 0
-        return float(weights[used] @ self._losses(name, values[used]))
-
-    def _losses(self, name: Loss, values: FloatArray) -> FloatArray:
-        if name == "squared":
-            return self._squared(values)
-        if name == "absolute":
-            return self._absolute(values)
-        if name != "poisson":
-            raise InputError(f"The loss must be squared, absolute or poisson. Got {name!r}.")
-        return np.array([self._poisson(float(y)) for y in values])
-
     def _poisson(self, y: float) -> float:
-        if y < 0:
-            raise InputError("The Poisson log loss must be used with labels that are not negative.")
         low, high = self.labels.low, self.labels.high
         if not self.clipped or low < 0 or (low == 0 and y > 0):
             return math.inf
@@ -154,30 +80,17 @@ class AdditiveNoise(SymmetricNoise):
         return np.where(x < 0, tail, 1 - tail)
 
     def likelihood(self, released: FloatArray, labels: FloatArray) -> FloatArray:
-        """Return densities, or probabilities at the ends that outputs are clipped to; (n, g)."""
+        """Return densities, or probabilities at the ends of a clipped range, of shape (n, g)."""
         result = np.array(self.density(released, labels).T)
         if not self.clipped:
             return result
-        slack = _ROUNDING * self.labels.width
-        atoms = self.atoms(labels)
-        result[released <= self.labels.low + slack] = atoms[:, 0]
-        result[released >= self.labels.high - slack] = atoms[:, 1]
+        slack, tail = _ROUNDING * self.labels.width, self.law.tail_moment
+        result[released <= self.labels.low + slack] = tail(0, labels - self.labels.low)
+        result[released >= self.labels.high - slack] = tail(0, self.labels.high - labels)
         return result
 
     def density(self, outputs: FloatArray, labels: FloatArray) -> FloatArray:
-        """Return the density of each output under each label.
-
-        Parameters
-        ----------
-        outputs : float64 array of shape (m,)
-            Where; with clipping the density lives inside the range, with atoms at its ends.
-        labels : float64 array of shape (k,)
-            The true labels.
-
-        Returns
-        -------
-        float64 array of shape (k, m)
-        """
+        """Return the density of outputs under labels, shape (k, m), without the atoms."""
         values = self.labels.check(labels)
         density = self.law.density(np.asarray(outputs)[None, :] - values[:, None])
         if not self.clipped:
@@ -185,15 +98,8 @@ class AdditiveNoise(SymmetricNoise):
         inside = (outputs > self.labels.low) & (outputs < self.labels.high)
         return np.where(inside[None, :], density, 0.0)
 
-    def atoms(self, labels: FloatArray) -> FloatArray:
-        """Return P(ŷ = low) and P(ŷ = high), float64 of shape (k, 2); zeros without clipping."""
-        below, above = self._distances(labels)
-        if not self.clipped:
-            return np.zeros((len(below), 2))
-        return np.column_stack([self.law.tail_moment(0, below), self.law.tail_moment(0, above)])
-
     def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
-        """Return the channel from labels (default: the grid) to bins of the output."""
+        """Return the channel from labels to bins, as :meth:`NumericMechanism.binned`."""
         cuts, values = check_edges(edges), self._values(labels)
         offset = cuts[None, :] - values[:, None]
         upper = self.law.tail_moment(0, np.abs(offset))
@@ -207,56 +113,8 @@ class AdditiveNoise(SymmetricNoise):
             below, above = np.where(starts, 0.0, below), np.where(starts, 1.0, above)
         return binned_channel(below, above, tuple(values.tolist()))
 
-    def release(
-        self, labels: npt.ArrayLike, rng: Randomness = None, *, simulation: bool = False
-    ) -> FloatArray:
-        """Release label values.
+    def _simulated(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return self._clip(values + self.law.draw(len(values), rng))
 
-        Parameters
-        ----------
-        labels : array of shape (n,)
-            True labels inside the range.
-        rng : numpy.random.Generator
-            Needed for a simulation.
-        simulation : bool
-            Whether floating-point noise is acceptable because nothing will be released.
-
-        Returns
-        -------
-        float64 array of shape (n,)
-
-        Raises
-        ------
-        InputError, MissingDependencyError
-            Without ``simulation``, if no exact sampler of this noise is at hand.
-        """
-        values = self.labels.check(labels)
-        if simulation:
-            noisy = values + self.law.draw(len(values), simulation_generator(rng))
-        else:
-            noisy = self._exact_release(values)
+    def _clip(self, noisy: FloatArray) -> FloatArray:
         return np.clip(noisy, self.labels.low, self.labels.high) if self.clipped else noisy
-
-    def _exact_release(self, values: FloatArray) -> FloatArray:  # noqa: ARG002
-        raise InputError(REASON)
-
-
-def check_edges(edges: Sequence[float]) -> FloatArray:
-    """Return the bounds of bins: finite and increasing, at least one."""
-    cuts = np.asarray(edges, dtype=np.float64)
-    if cuts.ndim != 1 or not len(cuts) or not np.isfinite(cuts).all() or (np.diff(cuts) <= 0).any():
-        raise InputError("The bins' bounds must be finite numbers in increasing order.")
-    return cuts
-
-
-def binned_channel(below: FloatArray, above: FloatArray, labels: tuple[float, ...]) -> Channel:
-    """Build a channel from P(ŷ ≤ edge) and P(ŷ > edge), both of shape (k, m − 1).
-
-    Each bin takes the difference of the smaller ones of the two, so that far tails keep their
-    relative precision.
-    """
-    left = np.diff(below, axis=1)
-    right = -np.diff(above, axis=1)
-    inner = np.where(below[:, 1:] <= 0.5, left, right)
-    matrix = np.column_stack([below[:, :1], inner, above[:, -1:]])
-    return Channel(np.clip(matrix, 0.0, None), labels, tuple(range(matrix.shape[1])))

@@ -1,8 +1,8 @@
 """Laws of integer noise that repeat themselves: discrete Laplace and discrete staircase.
 
 Both give |x| = jn + s (block j, place s < n) the probability e^{−jε} · block[s], up to one factor.
-Hence everything has a closed form in the n weights of a block, and a draw needs only a table of
-one block: beyond it the law is itself again, so that no tail is cut off.
+So everything has a closed form in the n weights of a block, and a draw needs only a table of one
+block: beyond it the law repeats, and no tail is cut off.
 """
 
 import math
@@ -13,12 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.mechanisms.exact_sampling import (
-    BitSource,
-    Randomness,
-    WeightTable,
-    bit_source,
-)
+from ldpaudit.mechanisms.exact_sampling import BitSource, Randomness, WeightTable, bit_source
 from ldpaudit.release import FloatArray
 
 Int64Array = npt.NDArray[np.int64]
@@ -76,15 +71,15 @@ class BlockLaw:
 
     def mean_absolute(self) -> float:
         """Return E|X|."""
-        b, kept, n = self._decay, -math.expm1(-self.epsilon), self.size
+        b, fall, n = self._decay, -math.expm1(-self.epsilon), self.size
         zero, one, _ = self._moments
-        return 2 * (n * b / kept**2 * zero + one / kept) / self._total
+        return 2 * (n * b / fall**2 * zero + one / fall) / self._total
 
     def variance(self) -> float:
         """Return Var X = E[X²]."""
-        b, kept, n = self._decay, -math.expm1(-self.epsilon), self.size
+        b, fall, n = self._decay, -math.expm1(-self.epsilon), self.size
         zero, one, two = self._moments
-        series = n**2 * b * (1 + b) / kept**3 * zero + 2 * n * b / kept**2 * one + two / kept
+        series = n**2 * b * (1 + b) / fall**3 * zero + 2 * n * b / fall**2 * one + two / fall
         return 2 * series / self._total
 
     @cached_property
@@ -103,7 +98,7 @@ class BlockLaw:
     def draw(self, n: int, rng: Randomness) -> Int64Array:
         """Draw n integers from integer weights, int64 of shape (n,).
 
-        A sign and a place within the block come from one random word, the block from another.
+        One random word gives the sign and the place within the block, another one the block.
         Zero with a minus sign is drawn anew, since zero has only one sign.
         """
         source = bit_source(rng)
@@ -121,14 +116,14 @@ class BlockLaw:
         return np.where(coded == 1, -1, coded)
 
     def _draw_periods(self, n: int, source: BitSource) -> Int64Array:
-        found = self._periods.draw(np.zeros(n, dtype=np.int32), source).astype(np.int64)
+        periods = self._periods.draw(np.zeros(n, dtype=np.int32), source).astype(np.int64)
         depth = self._periods.weights.shape[1] - 1
-        deeper = np.flatnonzero(found == depth)
-        while deeper.size:  # The geometric law forgets: what lies beyond is a fresh draw.
+        deeper = np.flatnonzero(periods == depth)
+        while deeper.size:  # The geometric law has no memory: beyond the table, draw afresh.
             more = self._periods.draw(np.zeros(deeper.size, dtype=np.int32), source)
-            found[deeper] += more
+            periods[deeper] += more
             deeper = deeper[more == depth]
-        return found
+        return periods
 
     @cached_property
     def _places(self) -> WeightTable:

@@ -1,4 +1,4 @@
-"""Real releases with continuous noise: through OpenDP, or not at all."""
+"""Real releases with continuous noise, drawn by OpenDP only."""
 
 from importlib import import_module
 from typing import Any
@@ -10,10 +10,10 @@ from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.release import FloatArray
 
 REASON = (
-    "Continuous noise made of floating-point numbers gives labels away through its last bits "
+    "Continuous noise in floating-point numbers reveals labels through its last bits "
     "(Mironov 2012), so it is not released; use the discrete variant of this mechanism."
 )
-_INSTALL = " The continuous Laplace and Gaussian noise of OpenDP can be used: ldpaudit[continuous]."
+_INSTALL = " For Laplace and Gaussian noise install OpenDP: ldpaudit[continuous]."
 
 
 def simulation_generator(rng: Randomness) -> np.random.Generator:
@@ -31,7 +31,7 @@ def laplace_release(values: FloatArray, scale: float, sensitivity: float) -> Flo
     MissingDependencyError
         If OpenDP is not installed.
     InputError
-        If OpenDP's own account of ε for this scale exceeds sensitivity/scale by more than 1e-6.
+        If the ε that OpenDP states for this scale exceeds sensitivity/scale by more than 1e-6.
     """
     dp = _opendp()
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
@@ -39,7 +39,7 @@ def laplace_release(values: FloatArray, scale: float, sensitivity: float) -> Flo
     stated, promised = float(measurement.map(sensitivity)), sensitivity / scale
     if stated > promised * (1 + 1e-6):
         raise InputError(
-            f"OpenDP grants epsilon = {stated:.9g} for this noise, not {promised:.9g}."
+            f"OpenDP states epsilon = {stated:.9g} for this noise, not {promised:.9g}."
         )
     return np.asarray(measurement(values.tolist()), dtype=np.float64)
 

@@ -7,9 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.design import numeric_traits
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
-from ldpaudit.mechanisms.noise.ranged import noise_traits
+from ldpaudit.mechanisms.options import NOISE
 from ldpaudit.release import FloatArray
 
 
@@ -22,7 +23,8 @@ class DiscreteLaplace(DiscreteNoise):
     Ghosh et al. (2009); Ghazi et al. (2023), Definition 22.
     """
 
-    traits = noise_traits("discrete-laplace", "discrete Laplace noise")
+    traits = numeric_traits("discrete-laplace", "discrete Laplace noise", NOISE, "range")
+    settings = ("scale", "clipped")
 
     @property
     def scale(self) -> float:
@@ -31,7 +33,7 @@ class DiscreteLaplace(DiscreteNoise):
 
     @property
     def description(self) -> str:
-        """Both parametrisations in words."""
+        """Both parametrisations."""
         clip = "clipped to the labels' grid" if self.clipped else "not clipped"
         return (
             f"discrete Laplace noise of scale {self.scale:.6g} on {self.labels.steps + 1} labels, "
@@ -70,7 +72,7 @@ class DiscreteLaplace(DiscreteNoise):
     def rdp(self, alpha: float) -> float:
         """Return the Rényi divergence of the two extreme labels at order α > 0, in nats.
 
-        Its sum over the integers: two geometric tails in closed form, and n − 1 terms between.
+        The sum over the integers: two geometric tails in closed form, and n − 1 terms between.
         """
         if not alpha > 0:
             raise InputError(f"The order alpha must be above 0, got {alpha}.")

@@ -2,9 +2,9 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,8 @@ from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.mechanisms.label_range import between
 from ldpaudit.mechanisms.losses import Loss, loss
-from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges
 from ldpaudit.mechanisms.noise.block_law import BlockLaw, Int64Array
+from ldpaudit.mechanisms.noise.continuous import binned_channel, check_edges
 from ldpaudit.mechanisms.noise.ranged import SymmetricNoise
 from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.release import FloatArray, IntArray
@@ -27,9 +27,9 @@ _LARGEST_MATRIX: Final = 4096
 
 
 class DiscreteNoise(SymmetricNoise):
-    """Whole steps of noise: y + step · X with an integer X; the labels' grid has n + 1 labels."""
+    """y + step · X with an integer X, on a grid of n + 1 labels."""
 
-    range_defaults: ClassVar[Mapping[str, float]] = {"step": 1.0}
+    default_step = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -42,7 +42,7 @@ class DiscreteNoise(SymmetricNoise):
 
     @property
     def output_values(self) -> FloatArray | None:
-        """The grid where outputs are clipped to it; None where any step may occur."""
+        """The grid with clipping; None without, where any step may occur."""
         return self.labels.values if self.clipped else None
 
     def bin_edges(self, bins: int) -> FloatArray:
@@ -56,7 +56,7 @@ class DiscreteNoise(SymmetricNoise):
 
     @cached_property
     def channel(self) -> Channel | None:
-        """The k × k channel with clipping; None without, or beyond 4,096 labels."""
+        """The k × k channel with clipping; None without, or for more than 4,096 labels."""
         k = self.labels.steps + 1
         if not self.clipped or k > _LARGEST_MATRIX:
             return None
@@ -86,12 +86,12 @@ class DiscreteNoise(SymmetricNoise):
     def expected_loss(self, prior: Sequence[float] | FloatArray, name: Loss = "squared") -> float:
         """Return E[ℓ(ŷ, y)] for y drawn from a prior of shape (k,).
 
-        Squared is ½(ŷ − y)². The Poisson loss is ∞ without clipping: outputs below 0 are possible.
+        Squared is ½(ŷ − y)². The Poisson loss is ∞ without clipping, as outputs can be below 0.
         """
         if self.clipped:
             return self._finite().expected_loss(prior, name)
         check_prior(prior, self.labels.steps + 1)
-        loss(name, self.labels.values, self.labels.values)  # Refuses what it cannot be used with.
+        loss(name, self.labels.values, self.labels.values)  # Checks the labels.
         if name == "poisson":
             return math.inf
         if name == "absolute":
@@ -133,7 +133,7 @@ class DiscreteNoise(SymmetricNoise):
         return np.asarray(result)
 
     def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
-        """Return the channel from labels (default: the grid) to bins of the output."""
+        """Return the channel from labels to bins, as :meth:`NumericMechanism.binned`."""
         last = np.floor((check_edges(edges) - self.labels.low) / self.labels.spacing + 1e-9)
         values = self.labels.values if labels is None else labels
         places = np.rint((values - self.labels.low) / self.labels.spacing).astype(np.int64)

@@ -1,68 +1,42 @@
 """The exponential mechanism on numeric labels: Laplace noise restricted to the labels' range.
 
-The usual proof grants ε where the density is e^{−ε|ŷ−y|/(2Δ)} up to a factor. The exact ε of that
-mechanism is ε/2: its factor is the same for the lowest and the highest label, and these two are
-the worst pair, because the family has a monotone likelihood ratio. So the scale Δ/ε is enough for
-ε, half of what the proof asks for.
+The usual proof gives ε for a density proportional to e^{−ε|ŷ−y|/(2Δ)}. The exact ε of that
+mechanism is ε/2: the lowest and the highest label are the worst pair, because the family has a
+monotone likelihood ratio, and have the same factor. So the scale Δ/ε, half of what the proof
+requires, is enough for ε.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammainc
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import Candidate, Proposal
-from ldpaudit.mechanisms.exact_sampling import Randomness
+from ldpaudit.mechanisms.design import Candidate, Proposal, numeric_traits
 from ldpaudit.mechanisms.finite import FiniteMechanism
-from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.noise.additive import binned_channel, check_edges
-from ldpaudit.mechanisms.noise.continuous_release import REASON, simulation_generator
+from ldpaudit.mechanisms.noise.continuous import ContinuousMechanism, binned_channel, check_edges
 from ldpaudit.mechanisms.noise.ranged import RangedMechanism
-from ldpaudit.mechanisms.parameters import (
-    check_epsilon,
-    check_prior,
-    epsilon_or_scale,
-    only_known,
-)
-from ldpaudit.release import FloatArray, Label
+from ldpaudit.mechanisms.parameters import check_epsilon
+from ldpaudit.release import FloatArray
 
 _LARGEST_MATRIX: Final = 4096
 
 
 class ExponentialMechanism(RangedMechanism):
-    """Both forms under their one name: on the labels' grid, and anywhere in their range.
+    """Both forms under one name: on the labels' grid, and anywhere in their range."""
 
-    Attributes
-    ----------
-    labels : LabelRange
-        The labels' range.
-    epsilon : float
-        The exact ε > 0 in nats.
-    """
-
-    traits = Traits(
-        name="exponential",
-        title="the exponential mechanism",
-        labels="numbers",
-        outputs="numbers",
-        label_depends_on_features=False,
-        features="unchanged",
-        rows="independent",
-        options=("epsilon", "labels"),
-        stated_by=("epsilon",),
-        whole=False,
-        needs=frozenset({"range"}),
+    traits = numeric_traits(
+        "exponential", "the exponential mechanism", ("epsilon", "labels"), "range"
     )
+    settings = ("scale",)
+
     if TYPE_CHECKING:
 
         @property
@@ -75,7 +49,7 @@ class ExponentialMechanism(RangedMechanism):
         return self.labels.width / self.epsilon
 
     def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
+        """Return the range and ``epsilon``."""
         return self.labels.declaration() | {"epsilon": self.epsilon}
 
     @classmethod
@@ -87,17 +61,9 @@ class ExponentialMechanism(RangedMechanism):
         yield Candidate("on their range", lambda p: Proposal(Exponential(p.labels, p.epsilon)))
 
     @classmethod
-    def from_parameters(
-        cls,
-        parameters: Mapping[str, Any],
-        classes: tuple[Label, ...],  # noqa: ARG003
-    ) -> "ExponentialMechanism":
-        """Build the discrete form where a step is declared, else the continuous one."""
-        name = cls.traits.name
-        only_known(parameters, {"low", "high", "step", "epsilon", "scale"}, name)
-        labels = LabelRange.from_parameters(parameters)
-        epsilon = epsilon_or_scale(parameters, labels.width, name)
-        return (Exponential if labels.step is None else DiscreteExponential)(labels, epsilon)
+    def form(cls, labels: LabelRange) -> Callable[..., Any]:
+        """Return the discrete form for labels with a step, else the continuous one."""
+        return Exponential if labels.step is None else DiscreteExponential
 
 
 @dataclass(frozen=True)
@@ -132,7 +98,7 @@ class DiscreteExponential(FiniteMechanism, ExponentialMechanism):
 
     @property
     def description(self) -> str:
-        """Its parametrisations in words."""
+        """Its parametrisations."""
         return (
             f"exponential mechanism on {self.labels.steps + 1} labels, scale {self.scale:.6g}: "
             f"ε = {self.epsilon:.6g} nats exactly, {2 * self.epsilon:.6g} by the usual proof"
@@ -163,7 +129,7 @@ class DiscreteExponential(FiniteMechanism, ExponentialMechanism):
 
 
 @dataclass(frozen=True)
-class Exponential(ExponentialMechanism):
+class Exponential(ExponentialMechanism, ContinuousMechanism):
     """ŷ anywhere in [low, high] with density ∝ e^{−|ŷ−y|/b} and b = (high − low)/ε, ε exact.
 
     Parameters
@@ -185,13 +151,8 @@ class Exponential(ExponentialMechanism):
         check_epsilon(self.epsilon)
 
     @property
-    def channel(self) -> None:
-        """None: the outputs are real numbers."""
-        return None
-
-    @property
     def description(self) -> str:
-        """Its parametrisations in words."""
+        """Its parametrisations."""
         return (
             f"exponential mechanism on a range of numbers, scale {self.scale:.6g}: "
             f"ε = {self.epsilon:.6g} nats exactly, {2 * self.epsilon:.6g} by the usual proof"
@@ -225,41 +186,16 @@ class Exponential(ExponentialMechanism):
         whole = math.factorial(order) * self.scale ** (order + 1)
         return np.asarray(whole * gammainc(order + 1, room / self.scale))
 
-    def _deviations(self, labels: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return E(ŷ − y), E|ŷ − y| and E(ŷ − y)², each float64 of shape (k,)."""
-        values = self.labels.values if labels is None else self.labels.check(labels)
-        below, above = values - self.labels.low, self.labels.high - values
-        mass = self._moment(0, below) + self._moment(0, above)
-        up, down = self._moment(1, above) / mass, self._moment(1, below) / mass
-        square = (self._moment(2, below) + self._moment(2, above)) / mass
-        return up - down, up + down, square
+    def _moments(self, order: int, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the moments below and above each label, float64 of shape (k,) both."""
+        low, high = self.labels.low, self.labels.high
+        return self._moment(order, values - low), self._moment(order, high - values)
 
-    def bias(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return E[ŷ | y] − y for label values (default: the grid), float64 of shape (k,)."""
-        return self._deviations(labels)[0]
-
-    def variance(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return Var[ŷ | y] for label values (default: the grid), float64 of shape (k,)."""
-        mean, _, square = self._deviations(labels)
-        return np.asarray(square - mean**2)
-
-    def expected_loss(
-        self,
-        prior: Sequence[float] | FloatArray,
-        name: Loss = "squared",
-        labels: FloatArray | None = None,
-    ) -> float:
-        """Return E[ℓ(ŷ, y)] for y drawn from a prior of shape (k,); squared is ½(ŷ − y)²."""
-        values = self.labels.values if labels is None else self.labels.check(labels)
-        weights = check_prior(prior, len(values))
-        _, absolute, square = self._deviations(values)
-        if name == "squared":
-            return float(weights @ square) / 2
-        if name == "absolute":
-            return float(weights @ absolute)
-        if name != "poisson":
-            raise InputError(f"The loss must be squared, absolute or poisson. Got {name!r}.")
-        return float(sum(w * self._poisson(float(y)) for w, y in zip(weights, values, strict=True)))
+    def _deviations(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        mass, first, second = (self._moments(order, values) for order in (0, 1, 2))
+        total = mass[0] + mass[1]
+        down, up = first[0] / total, first[1] / total
+        return up - down, up + down, (second[0] + second[1]) / total / 2
 
     def _poisson(self, y: float) -> float:
         if self.labels.low < 0:
@@ -285,34 +221,24 @@ class Exponential(ExponentialMechanism):
     def density(self, outputs: FloatArray, labels: FloatArray) -> FloatArray:
         """Return the density of each output under each label, float64 of shape (k, m)."""
         values = self.labels.check(labels)
-        mass = self._moment(0, values - self.labels.low) + self._moment(
-            0, self.labels.high - values
-        )
+        below, above = self._moments(0, values)
         outputs = np.asarray(outputs, dtype=np.float64)
         distance = np.abs(outputs[None, :] - values[:, None])
         inside = (outputs >= self.labels.low) & (outputs <= self.labels.high)
-        return np.where(inside, np.exp(-distance / self.scale) / mass[:, None], 0.0)
+        return np.where(inside, np.exp(-distance / self.scale) / (below + above)[:, None], 0.0)
 
-    def release(
-        self, labels: npt.ArrayLike, rng: Randomness = None, *, simulation: bool = False
-    ) -> FloatArray:
-        """Release label values by floating-point noise, in simulations only; float64 (n,)."""
-        values = self.labels.check(labels)
-        if not simulation:
-            raise InputError(REASON)
-        uniform = simulation_generator(rng).random(len(values))
-        below = self._moment(0, values - self.labels.low) / self.scale
-        above = self._moment(0, self.labels.high - values) / self.scale
+    def _simulated(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        uniform = rng.random(len(values))
+        below, above = (moment / self.scale for moment in self._moments(0, values))
         place = uniform * (below + above) - below
-        drawn = values - np.sign(place) * self.scale * np.log1p(-np.abs(place))
-        return np.clip(drawn, self.labels.low, self.labels.high)
+        noisy = values - np.sign(place) * self.scale * np.log1p(-np.abs(place))
+        return np.clip(noisy, self.labels.low, self.labels.high)
 
     def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
-        """Return the channel from labels (default: the grid) to bins of the output."""
-        values = self.labels.values if labels is None else self.labels.check(labels)
+        """Return the channel from labels to bins, as :meth:`NumericMechanism.binned`."""
+        values = self._values(labels)
         cuts = np.clip(check_edges(edges), self.labels.low, self.labels.high)
-        left = self._moment(0, values - self.labels.low)[:, None]
-        right = self._moment(0, self.labels.high - values)[:, None]
+        left, right = (moment[:, None] for moment in self._moments(0, values))
         offset = cuts[None, :] - values[:, None]
         inside = self._moment(0, np.abs(offset))
         below = np.where(offset < 0, left - inside, left + inside)

@@ -4,10 +4,11 @@ import math
 from dataclasses import dataclass
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.design import numeric_traits
 from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release
 from ldpaudit.mechanisms.noise.noise_laws import LaplaceLaw
-from ldpaudit.mechanisms.noise.ranged import noise_traits
+from ldpaudit.mechanisms.options import NOISE
 from ldpaudit.release import FloatArray
 
 
@@ -20,7 +21,8 @@ class Laplace(AdditiveNoise):
     Dwork et al. (2006); Ghazi et al. (2023), Definition 23, clipping in appendix F.
     """
 
-    traits = noise_traits("laplace", "Laplace noise")
+    traits = numeric_traits("laplace", "Laplace noise", NOISE, "range")
+    settings = ("scale", "clipped")
 
     @property
     def scale(self) -> float:
@@ -29,7 +31,7 @@ class Laplace(AdditiveNoise):
 
     @property
     def description(self) -> str:
-        """Both parametrisations in words."""
+        """Both parametrisations."""
         clip = "clipped to the labels' range" if self.clipped else "not clipped"
         return f"Laplace noise of scale {self.scale:.6g}, {clip}: ε = {self.epsilon:.6g} nats"
 
@@ -52,7 +54,7 @@ class Laplace(AdditiveNoise):
         return laplace_rdp(alpha, self.epsilon)
 
     def _exact_release(self, values: FloatArray) -> FloatArray:
-        return laplace_release(values, self.scale, self.labels.width)
+        return self._clip(laplace_release(values, self.scale, self.labels.width))
 
 
 def laplace_rdp(alpha: float, epsilon: float) -> float:

@@ -91,12 +91,12 @@ class StaircaseLaw:
         """Return ∫ from start to Δ of (t − start)^order/order! times the density."""
         knee = self.gamma * self.width
         low = _power_integral(order, np.maximum(knee - start, 0), self._height)
-        all_of_it = _power_integral(order, self.width - start, 1.0)
-        upper = all_of_it - _power_integral(order, np.maximum(knee - start, 0), 1.0)
+        whole = _power_integral(order, self.width - start, 1.0)
+        upper = whole - _power_integral(order, np.maximum(knee - start, 0), 1.0)
         return np.asarray(low + self._height * self._decay * upper)
 
     def _beyond(self, order: int, distance: FloatArray) -> FloatArray:
-        """Return the m-moment of a fresh one-sided law that starts ``distance`` further on."""
+        """Return the moment of a one-sided law that starts anew ``distance`` further on."""
         zero, one, two = self._origin
         if order == 0:
             return np.full_like(distance, zero)
@@ -107,12 +107,12 @@ class StaircaseLaw:
     @cached_property
     def _origin(self) -> tuple[float, float, float]:
         """m0, m1, m2 at 0, each from m(0) = within + e^{−ε} · moments of a law one Δ on."""
-        b, width, kept = self._decay, self.width, -math.expm1(-self.epsilon)
+        b, width, fall = self._decay, self.width, -math.expm1(-self.epsilon)
         start = np.zeros(1)
         zero = 0.5
-        one = (float(self._within(1, start)[0]) + b * width * zero) / kept
+        one = (float(self._within(1, start)[0]) + b * width * zero) / fall
         within = float(self._within(2, start)[0])
-        return zero, one, (within + b * (0.5 * width**2 * zero + width * one)) / kept
+        return zero, one, (within + b * (0.5 * width**2 * zero + width * one)) / fall
 
     def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw n values in floating point: sign, period, step and place in the step."""
@@ -131,22 +131,22 @@ def _power_integral(order: int, length: FloatArray, height: float) -> FloatArray
 
 
 def optimal_gamma(epsilon: float, loss: str = "squared") -> float:
-    """Return the staircase's γ of least expected loss at ε in nats.
+    """Return the γ of the staircase with the least expected loss at ε in nats.
 
     Parameters
     ----------
     epsilon : float
         ε > 0.
     loss : {"squared", "absolute"}
-        Which power of the noise is to be least.
+        The power of the noise to minimise.
 
     References
     ----------
     Geng and Viswanath (2014), Theorems 4 and 5: γ = 1/(1 + e^{ε/2}) for the absolute value, and
     −b/(1−b) + ((b − 2b² + 2b⁴ − b⁵)/2)^{1/3}/(1−b)² with b = e^{−ε} for the square.
     """
-    b, kept = math.exp(-epsilon), -math.expm1(-epsilon)
+    b = math.exp(-epsilon)
     if loss == "absolute":
         return 1 / (1 + math.exp(epsilon / 2))
-    # b − 2b² + 2b⁴ − b⁵ = b(1−b)³(1+b), written so that nothing cancels at small ε.
-    return (math.cbrt(b * (1 + b) / 2) - b) / kept
+    # b − 2b² + 2b⁴ − b⁵ = b(1−b)³(1+b): in this form nothing cancels at small ε.
+    return (math.cbrt(b * (1 + b) / 2) - b) / -math.expm1(-epsilon)

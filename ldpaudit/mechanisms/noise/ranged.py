@@ -1,30 +1,29 @@
 """What mechanisms on a declared range of numbers share."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.design import Candidate, Proposal, numeric_traits
-from ldpaudit.mechanisms.interface import UNBIASED, NumericMechanism, Traits
+from ldpaudit.mechanisms.design import Candidate, Proposal
+from ldpaudit.mechanisms.interface import UNBIASED, NumericMechanism
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.options import NOISE, MechanismOptions
-from ldpaudit.mechanisms.parameters import (
-    check_epsilon,
-    epsilon_or_scale,
-    only_known,
-    real,
-    required,
-)
+from ldpaudit.mechanisms.options import MechanismOptions
+from ldpaudit.mechanisms.parameters import check_epsilon, epsilon_or_scale, only_known, required
 from ldpaudit.release import FloatArray, Label
 
 _PARAMETERS: Final = ("scale", "gamma", "width")
 
 
 class RangedMechanism(NumericMechanism):
-    """A mechanism on labels of a declared range, whose outputs are real numbers or whole steps."""
+    """A mechanism on labels in a declared range, whose outputs are real numbers or whole steps."""
+
+    settings: ClassVar[tuple[str, ...]] = ()
+    """The declared parameters besides the range and ``epsilon``: ``scale``, or fields."""
+    default_step: ClassVar[float | None] = None
+    """The labels' step where none is declared."""
 
     if TYPE_CHECKING:
         labels: LabelRange
@@ -37,8 +36,12 @@ class RangedMechanism(NumericMechanism):
 
     @property
     def label_values(self) -> FloatArray | None:
-        """The labels of the grid, float64 of shape (k,); None: any number of the range."""
+        """The labels of the grid, float64 of shape (k,); None: any number in the range."""
         return None if self.labels.step is None else self.labels.values
+
+    def _values(self, labels: FloatArray | None) -> FloatArray:
+        """Return label values inside the range; default: all labels of the grid."""
+        return self.labels.values if labels is None else self.labels.check(labels)
 
     @property
     def output_values(self) -> FloatArray | None:
@@ -47,42 +50,63 @@ class RangedMechanism(NumericMechanism):
 
     def bin_edges(self, bins: int) -> FloatArray:
         """Return equally spaced bounds, with a bin for each end of the range."""
-        # Clipping puts mass at the ends, and tails tell labels best.
+        # Clipping puts mass at the ends, and tails distinguish labels best.
         edges = np.linspace(self.labels.low, self.labels.high, bins - 1)
         edges[-1] = np.nextafter(self.labels.high, -np.inf)
         return edges
 
     def parametrisations(self) -> dict[str, float]:
-        """Return ``epsilon``, and the family's own parameters."""
+        """Return ``epsilon``, and those of ``scale``, ``gamma`` and ``width`` that it has."""
         values = {key: getattr(self, key, None) for key in _PARAMETERS}
-        own = {key: float(value) for key, value in values.items() if value is not None}
-        return super().parametrisations() | own
+        numbers = {key: float(value) for key, value in values.items() if value is not None}
+        return super().parametrisations() | numbers
 
     @classmethod
     def parameters_from(cls, options: MechanismOptions) -> dict[str, Any]:
         """Return the stated parameters with the labels' range."""
         return options.stated() | options.stated_range()
 
+    @classmethod
+    def form(cls, labels: LabelRange) -> Callable[..., Any]:  # noqa: ARG003
+        """Return the class for a range of labels: this one, unless the family has several."""
+        return cls
+
+    @classmethod
+    def from_parameters(
+        cls,
+        parameters: Mapping[str, Any],
+        classes: tuple[Label, ...],  # noqa: ARG003
+    ) -> Self:
+        """Build it from a declaration of the range, ε (or the scale) and the settings."""
+        name = cls.traits.name
+        only_known(parameters, {"low", "high", "step", "epsilon", *cls.settings}, name)
+        labels = LabelRange.from_parameters({"step": cls.default_step, **parameters})
+        if "scale" in cls.settings:
+            epsilon = epsilon_or_scale(parameters, labels.width, name)
+        else:
+            epsilon = check_epsilon(required(parameters, "epsilon", name))
+        fields = {k: parameters[k] for k in cls.settings if k in parameters and k != "scale"}
+        mechanism: Self = cls.form(labels)(labels, epsilon, **fields)
+        return mechanism
+
 
 @dataclass(frozen=True)
 class SymmetricNoise(RangedMechanism):
-    """y + X with X of a law that is symmetric about 0; clipped to the labels' range or not.
+    """y + X with X of a law symmetric about 0, with or without clipping to the labels' range.
 
     Parameters
     ----------
     labels : LabelRange
         The labels' range; its width is the sensitivity.
     epsilon : float
-        The exact ε > 0 in nats, reached by the lowest and the highest label.
+        The exact ε > 0 in nats, attained by the lowest and the highest label.
     clipped : bool
-        Whether outputs are clipped to the range. Clipping merges only outputs whose likelihood
-        ratio between these two labels is the same (e^ε or e^{−ε}), so that ε, δ(ε) and the Rényi
-        divergences of the clipped and the unclipped mechanism are equal.
+        Whether outputs are clipped to the range. Clipping merges only outputs with the same
+        likelihood ratio between these two labels (e^ε or e^{−ε}), so ε, δ(ε) and the Rényi
+        divergences stay the same.
     """
 
-    own_parameter: ClassVar[str] = "scale"
-    """What a declaration may state besides the range, ε and clipping; a scale implies ε."""
-    range_defaults: ClassVar[Mapping[str, float]] = {}
+    settings: ClassVar[tuple[str, ...]] = ("clipped",)
 
     labels: LabelRange
     epsilon: float
@@ -95,37 +119,16 @@ class SymmetricNoise(RangedMechanism):
 
     @property
     def error_tolerance(self) -> float:
-        """Up to which |bias| is rounding: without clipping it is unbiased by construction."""
+        """The largest |bias| that is only rounding: unclipped it is unbiased by construction."""
         return 0.0 if self.clipped else UNBIASED
 
     def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
-        return self.labels.declaration() | {"epsilon": self.epsilon, "clipped": self.clipped}
-
-    @classmethod
-    def from_parameters(
-        cls,
-        parameters: Mapping[str, Any],
-        classes: tuple[Label, ...],  # noqa: ARG003
-    ) -> Self:
-        """Build it from a declaration."""
-        name, own = cls.traits.name, cls.own_parameter
-        only_known(parameters, {"low", "high", "step", "epsilon", "clipped", own}, name)
-        labels = LabelRange.from_parameters({**cls.range_defaults, **parameters})
-        clipped = parameters.get("clipped", False)
-        if own == "scale":
-            return cls(labels, epsilon_or_scale(parameters, labels.width, name), clipped)
-        epsilon = check_epsilon(required(parameters, "epsilon", name))
-        shape: dict[str, Any] = {own: real(parameters, own)}
-        return cls(labels, epsilon, clipped, **shape)
+        """Return the range, ``epsilon``, ``clipped`` and further settings."""
+        fields = {key: getattr(self, key) for key in self.settings if key != "scale"}
+        return self.labels.declaration() | {"epsilon": self.epsilon} | fields
 
     @classmethod
     def candidates(cls) -> Iterator[Candidate]:
-        """Yield it without and with clipping."""
+        """Yield it unclipped and clipped."""
         yield Candidate("unclipped", lambda p: Proposal(cls(p.labels, p.epsilon)))
         yield Candidate("clipped", lambda p: Proposal(cls(p.labels, p.epsilon, True)))
-
-
-def noise_traits(name: str, title: str) -> Traits:
-    """Return what every family of noise on a range of numbers is, under its own name."""
-    return numeric_traits(name, title, NOISE, "range")

@@ -1,42 +1,25 @@
 """The staircase mechanism, continuous and discrete."""
 
 import math
-from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.design import numeric_traits
 from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
 from ldpaudit.mechanisms.noise.noise_laws import StaircaseLaw, optimal_gamma
-from ldpaudit.mechanisms.noise.ranged import SymmetricNoise, noise_traits
-from ldpaudit.mechanisms.noise.step_loss import step_delta, step_rdp
-
-
-class StepNoise(SymmetricNoise):
-    """Noise whose likelihood ratio between the extreme labels is e^ε, 1 or e^{−ε} everywhere."""
-
-    @property
-    @abstractmethod
-    def _total_variation(self) -> float:
-        """The total variation distance of the extreme labels' outputs."""
-
-    def delta(self, epsilon: float) -> float:
-        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
-        return step_delta(self._total_variation, self.epsilon, epsilon)
-
-    def rdp(self, alpha: float) -> float:
-        """Return its Rényi label-DP parameter at order α > 0, in nats."""
-        return step_rdp(self._total_variation, self.epsilon, alpha)
+from ldpaudit.mechanisms.noise.step_loss import StepLoss
+from ldpaudit.mechanisms.options import NOISE
+from ldpaudit.mechanisms.parameters import check_finite, check_number
 
 
 @dataclass(frozen=True)
-class Staircase(StepNoise, AdditiveNoise):
+class Staircase(StepLoss, AdditiveNoise):
     """y + X with a density in steps: high on [0, γΔ), e^{−ε} of it up to Δ, and so on.
 
     Δ = high − low. The default γ has the least variance at this ε.
@@ -46,21 +29,22 @@ class Staircase(StepNoise, AdditiveNoise):
     Geng and Viswanath (2014); Ghazi et al. (2023), Definition 25.
     """
 
-    traits = noise_traits("staircase", "staircase noise")
+    traits = numeric_traits("staircase", "staircase noise", NOISE, "range")
+    settings = ("clipped", "gamma")
 
-    own_parameter = "gamma"
     gamma: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        gamma = optimal_gamma(self.epsilon) if self.gamma is None else self.gamma
-        if isinstance(gamma, bool) or not 0 < gamma < 1:
+        stated = optimal_gamma(self.epsilon) if self.gamma is None else self.gamma
+        gamma = check_number("gamma", stated)
+        if not 0 < gamma < 1:
             raise InputError(f"The 'gamma' parameter must lie in (0, 1). Got {gamma!r} instead.")
-        object.__setattr__(self, "gamma", float(gamma))
+        object.__setattr__(self, "gamma", gamma)
 
     @property
     def description(self) -> str:
-        """Its parameters in words."""
+        """Its parameters."""
         clip = "clipped to the labels' range" if self.clipped else "not clipped"
         return f"staircase noise with γ = {self.gamma:.6g}, {clip}: ε = {self.epsilon:.6g} nats"
 
@@ -76,17 +60,13 @@ class Staircase(StepNoise, AdditiveNoise):
         return (0.0, self.gamma * self.labels.width)
 
     @cached_property
-    def _total_variation(self) -> float:
-        # Two unimodal symmetric laws Δ apart cross half-way: TV = P(|X| ≤ Δ/2).
+    def total_variation(self) -> float:
+        """TV of the extreme labels: P(|X| ≤ Δ/2), as unimodal laws Δ apart cross halfway."""
         return 1 - 2 * float(self.law.tail_moment(0, np.array([self.labels.width / 2]))[0])
-
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
-        return {**super().declaration(), "gamma": self.gamma}
 
 
 @dataclass(frozen=True)
-class DiscreteStaircase(StepNoise, DiscreteNoise):
+class DiscreteStaircase(StepLoss, DiscreteNoise):
     """y + step · X with weight 1 for |x| < r, e^{−ε} for r ≤ |x| < r + n, e^{−2ε} for the next n …
 
     n = (high − low)/step. The default r has the least variance at this ε; 1 ≤ r ≤ n.
@@ -96,22 +76,25 @@ class DiscreteStaircase(StepNoise, DiscreteNoise):
     Geng and Viswanath (2014); Ghazi et al. (2023), Definition 24, with b = e^{−ε}.
     """
 
-    traits = noise_traits("discrete-staircase", "discrete staircase noise")
+    traits = numeric_traits("discrete-staircase", "discrete staircase noise", NOISE, "range")
+    settings = ("clipped", "width")
 
-    own_parameter = "width"
     width: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         n = self.labels.steps
-        width = optimal_width(n, self.epsilon) if self.width is None else self.width
-        if isinstance(width, bool) or width != int(width) or not 1 <= width <= n:
-            raise InputError("The 'width' parameter r must be a whole number from 1 to the steps.")
+        stated = optimal_width(n, self.epsilon) if self.width is None else self.width
+        width = check_finite("width", stated)
+        if width != int(width) or not 1 <= width <= n:
+            raise InputError(
+                f"The 'width' parameter r must be a whole number from 1 to {n}, the labels' steps."
+            )
         object.__setattr__(self, "width", int(width))
 
     @property
     def description(self) -> str:
-        """Its parameters in words."""
+        """Its parameters."""
         clip = "clipped to the labels' grid" if self.clipped else "not clipped"
         return (
             f"discrete staircase noise with r = {self.width} of {self.labels.steps} steps, {clip}: "
@@ -125,12 +108,9 @@ class DiscreteStaircase(StepNoise, DiscreteNoise):
         return _step_law(self.labels.steps, self.epsilon, self.width)
 
     @cached_property
-    def _total_variation(self) -> float:
+    def total_variation(self) -> float:
+        """TV of the extreme labels."""
         return self.law.total_variation()
-
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
-        return {**super().declaration(), "width": self.width}
 
 
 def _step_law(n: int, epsilon: float, width: int) -> BlockLaw:

@@ -1,21 +1,21 @@
 """The optimal unbiased randomizer for numeric labels, without a mesh.
 
-Among all ε-DP channels with E[ŷ | y] = y for every label, the one of least expected loss under a
+Among all ε-DP channels with E[ŷ | y] = y for every label it has the least expected loss under a
 prior. Squared loss: a closed form where it is optimal, else the exact program over intervals of
 labels. Poisson log loss: the program. Absolute loss: a linear program whose few outputs are exact.
-Derivation, proofs and what was only checked numerically: ``docs/mechanisms/optimal-unbiased.md``.
+Derivation, proofs and numerical checks: ``docs/mechanisms/optimal-unbiased.md``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import PROVED, Candidate, Problem, Proposal, numeric_traits
+from ldpaudit.mechanisms.design import PROVED, Candidate, Design, Problem, Proposal, numeric_traits
 from ldpaudit.mechanisms.exact_sampling import WeightTable
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.losses import Loss
@@ -32,9 +32,6 @@ from ldpaudit.mechanisms.parameters import (
     required,
 )
 from ldpaudit.release import FloatArray, Label
-
-if TYPE_CHECKING:
-    from ldpaudit.mechanisms.numeric.unbiased_design import UnbiasedDesign
 
 BIAS_TOLERANCE: Final = 1e-9
 """How far from unbiased a declared randomizer may be, in units of its largest output or label."""
@@ -64,7 +61,7 @@ class OptimalUnbiased(FiniteMechanism):
 
     @property
     def description(self) -> str:
-        """Its size and ε in words."""
+        """Its size and ε."""
         return (
             f"the optimal unbiased randomizer on {len(self.classes)} labels with "
             f"{len(self.channel.outputs)} outputs, ε = {self.target_epsilon:.6g} nats"
@@ -72,7 +69,7 @@ class OptimalUnbiased(FiniteMechanism):
 
     @cached_property
     def channel(self) -> Channel:
-        """The channel; columns of one output are added up."""
+        """The channel; columns with the same output are added up."""
         matrix = self.columns.matrix(len(self.classes), lowered_growth(self.target_epsilon))
         matrix = np.add.reduceat(matrix, self._firsts, axis=1)
         # Rounding leaves row sums of 1 ± 1e-15; the lowered growth has room for this division.
@@ -96,7 +93,7 @@ class OptimalUnbiased(FiniteMechanism):
         return WeightTable(np.add.reduceat(table, self._firsts, axis=1))
 
     def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
+        """Return labels, ε and the columns."""
         return {
             "classes": list(self.classes),
             "epsilon": self.target_epsilon,
@@ -107,17 +104,15 @@ class OptimalUnbiased(FiniteMechanism):
 
     @property
     def error_tolerance(self) -> float:
-        """Up to which |bias| is the solver's rounding."""
+        """The largest |bias| that is the solver's rounding."""
         return BIAS_TOLERANCE
 
     @classmethod
     def candidates(cls) -> Iterator[Candidate]:
-        """Yield the optimum, proved to be one where the solver closed the gap."""
+        """Yield the optimum; it is proved optimal if the solver closed the gap."""
 
         def build(problem: Problem) -> Proposal:
-            design = cls._design(
-                problem.labels.classes, problem.prior, problem.epsilon, problem.loss
-            )
+            design = _design(problem.labels.classes, problem.prior, problem.epsilon, problem.loss)
             among = "unbiased ε-label-DP mechanisms"
             if problem.loss == "absolute":
                 among += " with outputs within those of debiased randomized response"
@@ -128,17 +123,7 @@ class OptimalUnbiased(FiniteMechanism):
     @classmethod
     def from_options(cls, options: MechanismOptions) -> FiniteMechanism:
         """Build the one of least expected loss under the prior."""
-        classes, prior, epsilon = options.for_prior(cls.traits.name)
-        return cls._design(check_numeric_classes(classes), prior, epsilon, options.loss).mechanism
-
-    @staticmethod
-    def _design(
-        classes: tuple[Label, ...], prior: FloatArray, epsilon: float, loss: Loss
-    ) -> "UnbiasedDesign":
-        # The design is built on this module.
-        from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
-
-        return optimal_unbiased(classes, prior, epsilon, loss)
+        return _design(*options.for_prior(cls.traits.name), options.loss).mechanism
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
@@ -149,8 +134,17 @@ class OptimalUnbiased(FiniteMechanism):
         epsilon = check_epsilon(required(parameters, "epsilon", name))
         columns = _declared_columns(parameters, len(labels))
         mechanism = cls(labels, epsilon, columns)
-        _check_unbiased(mechanism)
+        scale = float(np.max(np.abs(mechanism.output_values), initial=1.0))
+        if np.abs(mechanism.bias()).max() > BIAS_TOLERANCE * scale:
+            raise InputError("The randomizer must be unbiased: E[ŷ | y] = y for every label.")
         return mechanism
+
+
+def _design(classes: tuple[Label, ...], prior: FloatArray, epsilon: float, loss: Loss) -> Design:
+    # The design's module imports this one.
+    from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
+
+    return optimal_unbiased(classes, prior, epsilon, loss)
 
 
 def _declared_columns(parameters: Mapping[str, Any], k: int) -> IntervalColumns:
@@ -178,9 +172,3 @@ def _numbers(values: Sequence[Any], dimensions: int) -> FloatArray:
     if array.ndim != dimensions or not np.isfinite(array).all():
         raise InputError("The outputs, intervals and masses must be lists of finite numbers.")
     return array
-
-
-def _check_unbiased(mechanism: OptimalUnbiased) -> None:
-    scale = float(np.max(np.abs(mechanism.output_values), initial=1.0))
-    if np.abs(mechanism.bias()).max() > BIAS_TOLERANCE * scale:
-        raise InputError("The declared randomizer must be unbiased: E[ŷ | y] = y for every label.")

@@ -1,15 +1,14 @@
 """RR-on-Bins: randomized response over the outputs of a partition of numeric labels into bins.
 
-A label's own bin's output is released with probability e^ε/(e^ε + d − 1), each of the other d − 1
-with probability 1/(e^ε + d − 1). Optimal among all ε-DP channels for losses that grow with the
+Optimal among all ε-DP channels for losses that grow with the
 distance (Ghazi et al. 2023, Theorem 5); biased.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,17 +20,72 @@ from ldpaudit.mechanisms.finite import FiniteMechanism, noise_on
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.numeric.interval.columns import lowered_growth
 from ldpaudit.mechanisms.options import DESIGN, MechanismOptions
-from ldpaudit.mechanisms.parameters import (
-    check_epsilon,
-    check_numeric_classes,
-    only_known,
-    required,
-)
+from ldpaudit.mechanisms.parameters import Parameter, check_epsilon, check_numeric_classes
 from ldpaudit.release import FloatArray, IntArray, Label
 
 
+class ResponseOnOutputs(FiniteMechanism):
+    """Randomized response over d outputs, each of them the true one of some labels.
+
+    A label's own output is released with probability e^ε/(e^ε + d − 1), each other one with
+    1/(e^ε + d − 1).
+    """
+
+    if TYPE_CHECKING:
+        classes: tuple[Label, ...]
+        target_epsilon: float
+        """ε in nats; :attr:`epsilon` is never above it."""
+
+        @property
+        def outputs(self) -> tuple[float, ...]:
+            """The d outputs."""
+
+        @property
+        def bins(self) -> IntArray:
+            """The position of each label's own output, int32 of shape (k,)."""
+
+    @cached_property
+    def channel(self) -> Channel:
+        """The k × d channel."""
+        growth, d = lowered_growth(self.target_epsilon), len(self.outputs)
+        low = 1 / (growth + d)
+        matrix = np.full((len(self.classes), d), low)
+        matrix[np.arange(len(self.classes)), self.bins] = low * (1 + growth)
+        return Channel(matrix, self.classes, self.outputs)
+
+    @cached_property
+    def weights(self) -> WeightTable:
+        """The channel as integers; their own ε is never above the target."""
+        d = len(self.outputs)
+        low = math.ceil(TOTAL / (lowered_growth(self.target_epsilon) + d))
+        table = np.full((len(self.classes), d), low, dtype=np.uint64)
+        table[np.arange(len(self.classes)), self.bins] = TOTAL - (d - 1) * low
+        return WeightTable(table)
+
+    def parametrisations(self) -> dict[str, float]:
+        """Return ``epsilon``, and λ of randomized response on the outputs."""
+        return super().parametrisations() | {"lambda": noise_on(len(self.outputs), self.epsilon)}
+
+    def worst_rows(self) -> Sequence[int]:
+        """Return a label of each of two outputs."""
+        _, first = np.unique(self.bins, return_index=True)
+        return [int(label) for label in first[:2]]
+
+
+def _codes(starts: Any) -> tuple[int, ...]:
+    if not all(isinstance(v, int) and not isinstance(v, bool) for v in starts):
+        raise InputError("The bins must start at label codes, which are integers.")
+    return tuple(starts)
+
+
+def _numbers(outputs: Any) -> tuple[float, ...]:
+    if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in outputs):
+        raise InputError("The outputs of the bins must be numbers.")
+    return tuple(map(float, outputs))
+
+
 @dataclass(frozen=True)
-class RROnBins(FiniteMechanism):
+class RROnBins(ResponseOnOutputs):
     """Randomized response over d bins of neighbouring labels.
 
     Parameters
@@ -41,12 +95,19 @@ class RROnBins(FiniteMechanism):
     target_epsilon : float
         ε in nats; :attr:`epsilon` is never above it, and 0 where there is one bin.
     starts : tuple of int
-        The code of each bin's first label, beginning with 0, increasing.
+        The code of each bin's first label: 0 first, increasing.
     outputs : tuple of float
         Each bin's output, increasing.
     """
 
     traits = numeric_traits("rr-on-bins", "RR-on-Bins", DESIGN, "prior")
+
+    declared = (
+        Parameter("classes", check_numeric_classes),
+        Parameter("epsilon", check_epsilon, "target_epsilon"),
+        Parameter("starts", _codes),
+        Parameter("outputs", _numbers),
+    )
 
     classes: tuple[Label, ...]
     target_epsilon: float
@@ -66,7 +127,7 @@ class RROnBins(FiniteMechanism):
 
     @property
     def description(self) -> str:
-        """Its size and ε in words."""
+        """Its size and ε."""
         bins = len(self.starts)
         keep = (
             math.exp(-np.logaddexp(0, math.log(bins - 1) - self.target_epsilon)) if bins > 1 else 1
@@ -82,41 +143,6 @@ class RROnBins(FiniteMechanism):
         inner = np.searchsorted(self.starts, np.arange(len(self.classes)), side="right") - 1
         return inner.astype(np.int32)
 
-    @cached_property
-    def channel(self) -> Channel:
-        """The k × d channel."""
-        growth, bins = lowered_growth(self.target_epsilon), len(self.starts)
-        low = 1 / (growth + bins)
-        matrix = np.full((len(self.classes), bins), low)
-        matrix[np.arange(len(self.classes)), self.bins] = low * (1 + growth)
-        return Channel(matrix, self.classes, self.outputs)
-
-    @cached_property
-    def weights(self) -> WeightTable:
-        """The channel as integers; their own ε is never above the target."""
-        bins = len(self.starts)
-        low = math.ceil(TOTAL / (lowered_growth(self.target_epsilon) + bins))
-        table = np.full((len(self.classes), bins), low, dtype=np.uint64)
-        table[np.arange(len(self.classes)), self.bins] = TOTAL - (bins - 1) * low
-        return WeightTable(table)
-
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
-        return {
-            "classes": list(self.classes),
-            "epsilon": self.target_epsilon,
-            "starts": list(self.starts),
-            "outputs": list(self.outputs),
-        }
-
-    def parametrisations(self) -> dict[str, float]:
-        """Return ``epsilon``, and λ of randomized response on the bins."""
-        return super().parametrisations() | {"lambda": noise_on(len(self.starts), self.epsilon)}
-
-    def worst_rows(self) -> Sequence[int]:
-        """Return a label of each of two bins."""
-        return self.starts[:2]
-
     @classmethod
     def candidates(cls) -> Iterator[Candidate]:
         """Yield the optimal bins: optimal for every loss that grows with the distance.
@@ -127,38 +153,22 @@ class RROnBins(FiniteMechanism):
         """
 
         def build(problem: Problem) -> Proposal:
-            mechanism = cls._optimal(
-                problem.labels.classes, problem.prior, problem.epsilon, problem.loss
-            )
+            labels = problem.labels.classes
+            mechanism = _optimal(labels, problem.prior, problem.epsilon, problem.loss)
             return Proposal(mechanism, "all ε-label-DP mechanisms")
 
         yield Candidate("", build)
 
     @classmethod
-    def from_options(cls, options: MechanismOptions) -> "RROnBins":
+    def from_options(cls, options: MechanismOptions) -> FiniteMechanism:
         """Build the bins that are optimal for the prior and the loss."""
-        classes, prior, epsilon = options.for_prior(cls.traits.name)
-        return cls._optimal(check_numeric_classes(classes), prior, epsilon, options.loss)
+        return _optimal(*options.for_prior(cls.traits.name), options.loss)
 
-    @staticmethod
-    def _optimal(
-        classes: tuple[Label, ...], prior: FloatArray, epsilon: float, loss: Loss
-    ) -> "RROnBins":
-        # The design is built on this module.
-        from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 
-        return optimal_bins(classes, prior, epsilon, loss).mechanism
+def _optimal(
+    classes: tuple[Label, ...], prior: FloatArray, epsilon: float, loss: Loss
+) -> FiniteMechanism:
+    # The design's module imports this one.
+    from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
-        """Build it from a declaration."""
-        only_known(parameters, {"classes", "epsilon", "starts", "outputs"}, "rr-on-bins")
-        labels = check_numeric_classes(parameters.get("classes") or classes)
-        starts = required(parameters, "starts", "rr-on-bins")
-        outputs = required(parameters, "outputs", "rr-on-bins")
-        if not all(isinstance(v, int) and not isinstance(v, bool) for v in starts):
-            raise InputError("The bins must start at label codes, which are integers.")
-        if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in outputs):
-            raise InputError("The outputs of the bins must be numbers.")
-        epsilon = check_epsilon(required(parameters, "epsilon", "rr-on-bins"))
-        return cls(labels, epsilon, tuple(starts), tuple(map(float, outputs)))
+    return optimal_bins(classes, prior, epsilon, loss).mechanism

@@ -1,4 +1,4 @@
-"""Double randomized response: the label and the features, each kept or replaced on its own."""
+"""Double randomized response: label and features are kept or replaced independently."""
 
 import math
 from collections.abc import Mapping
@@ -12,12 +12,7 @@ import numpy as np
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.exact_sampling import (
-    BitSource,
-    Randomness,
-    bit_source,
-    uniform_below,
-)
+from ldpaudit.mechanisms.exact_sampling import BitSource, Randomness, bit_source, uniform_below
 from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.options import RESPONSE, SYNTHETIC
@@ -30,7 +25,7 @@ from ldpaudit.release import IndexArray, IntArray, Label
 
 @dataclass(frozen=True)
 class DoubleDraw:
-    """What double randomized response decided for n rows.
+    """What double randomized response releases of n rows.
 
     Attributes
     ----------
@@ -61,8 +56,8 @@ class DoubleRR(SyntheticFeatures):
 
     Notes
     -----
-    The synthetic rows must come from public data or from a generator with a privacy budget of its
-    own. Rows are drawn from the table with replacement, so a synthetic row may appear often.
+    The synthetic rows must come from public data or from a generator with its own privacy budget.
+    They are drawn with replacement.
 
     References
     ----------
@@ -100,7 +95,7 @@ class DoubleRR(SyntheticFeatures):
 
     @property
     def channel(self) -> None:
-        """None: the released features also depend on the label; see :attr:`label_channel`."""
+        """None: the released features depend on the label too; see :attr:`label_channel`."""
         return None
 
     @property
@@ -120,11 +115,8 @@ class DoubleRR(SyntheticFeatures):
     def conditional_epsilon(self, divergence: float) -> float:
         """Return ε of (α, ε, P)-label Rényi DP in nats: 2 log(1 + k(1 − λ)/λ) + Δ.
 
-        Parameters
-        ----------
-        divergence : float
-            Δ ≥ 0, a bound in nats of D_α(P_{X|y} ‖ P̂_{X|y}) for every label. With an estimate of
-            Δ the result is an estimate.
+        Δ ≥ 0 bounds D_α(P_{X|y} ‖ P̂_{X|y}) in nats for every label. With an estimate of Δ the
+        result is an estimate.
 
         References
         ----------
@@ -149,26 +141,7 @@ class DoubleRR(SyntheticFeatures):
     def sample(
         self, labels: IntArray, synthetic_labels: IntArray, rng: Randomness = None
     ) -> DoubleDraw:
-        """Decide what is released of each row.
-
-        Parameters
-        ----------
-        labels : int32 array of shape (n,)
-            Codes of the true labels.
-        synthetic_labels : int32 array of shape (s,)
-            Codes of the labels of the synthetic table's rows; every label must occur.
-        rng : numpy.random.Generator or BitSource, optional
-            The source of randomness; default: the operating system.
-
-        Returns
-        -------
-        DoubleDraw
-
-        Raises
-        ------
-        InputError
-            If the synthetic table lacks rows of some label.
-        """
+        """Decide what is released of each row, as :meth:`SyntheticFeatures.sample`."""
         codes, source = check_codes(labels, len(self.classes)), bit_source(rng)
         rows = _rows_by_label(synthetic_labels, len(self.classes))
         chosen = np.full(len(codes), -1, dtype=np.int64)
@@ -179,7 +152,7 @@ class DoubleRR(SyntheticFeatures):
         return DoubleDraw(self._labels.sample(codes, source), chosen)
 
     def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration; the synthetic table is not part of it."""
+        """Return the parameters that rebuild it; the synthetic table is not part of them."""
         return self._labels.declaration()
 
     def parametrisations(self) -> dict[str, float]:
@@ -187,7 +160,7 @@ class DoubleRR(SyntheticFeatures):
         return self._labels.parametrisations()
 
     def remarks(self) -> tuple[str, ...]:
-        """Say what ε speaks of, and what the synthetic features add."""
+        """Say what ε covers, and what the synthetic features add."""
         return (
             "ε, δ(ε) and the Rényi curve hold for features taken as known. For features drawn from "
             "their label the Rényi parameter is at most 2ε plus the divergence of the synthetic "
@@ -204,9 +177,11 @@ class DoubleRR(SyntheticFeatures):
 def _rows_by_label(synthetic_labels: IntArray, k: int) -> list[IndexArray]:
     codes = check_codes(synthetic_labels, k)
     rows = [np.flatnonzero(codes == y).astype(np.int64) for y in range(k)]
-    empty = sum(not len(found) for found in rows)
+    empty = sum(not len(candidates) for candidates in rows)
     if empty:
-        raise InputError(f"The synthetic table must have rows of every label; {empty} have none.")
+        raise InputError(
+            f"The synthetic table must have rows of every label; {empty} label(s) have none."
+        )
     return rows
 
 

@@ -1,10 +1,9 @@
 """Randomized response on the label with the features withheld."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldpaudit.mechanisms.design import Candidate
-from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.options import RESPONSE, SYNTHETIC
 from ldpaudit.mechanisms.response.randomized_response import (
     LABEL_ONLY,
@@ -17,25 +16,19 @@ from ldpaudit.mechanisms.response.randomized_response import (
 class DummyFeaturesRR(RandomizedResponse):
     """Randomized response with λ on the label; the features are replaced by a constant.
 
-    Useless for learning, it is the floor with which mechanisms that release features are compared.
+    It is useless for learning: a floor with which to compare mechanisms that release features.
 
     References
     ----------
     Busa-Fekete et al. (2023), Mechanism 3.
     """
 
-    traits = Traits(
+    traits = replace(
+        RandomizedResponse.traits,
         name="dummy-features-rr",
         title="randomized response with dummy features",
-        labels="classes",
-        outputs="labels",
-        label_depends_on_features=False,
         features="withheld",
-        rows="independent",
         options=(*RESPONSE, *SYNTHETIC),
-        stated_by=("epsilon", "lambda"),
-        whole=True,
-        needs=frozenset(),
     )
 
     @property
@@ -44,18 +37,11 @@ class DummyFeaturesRR(RandomizedResponse):
         return super().description + ", released without its features"
 
     def conditional_rdp_floor(self, alpha: float) -> float:
-        """Return a lower bound of the Rényi label-DP with conditional features, α > 1, in nats.
-
-        α/(α − 1) · log(1 + (1 − λ)k/λ) − log(k/λ)/(α − 1).
-
-        References
-        ----------
-        Busa-Fekete et al. (2023), Theorem 7.2.
-        """
+        """Return a lower bound on the Rényi DP with conditional features, α > 1, in nats."""
         return conditional_rdp_floor(alpha, self.noise, len(self.classes))
 
     def remarks(self) -> tuple[str, ...]:
-        """Say what ε speaks of."""
+        """Say what ε covers."""
         return (LABEL_ONLY,)
 
     @classmethod

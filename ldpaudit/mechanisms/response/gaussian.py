@@ -31,7 +31,7 @@ def gaussian_delta(sigma: float, sensitivity: float, epsilon: float) -> float:
     """
     half, slope = sensitivity / (2 * sigma), epsilon * sigma / sensitivity
     first, second = float(log_ndtr(half - slope)), float(log_ndtr(-half - slope))
-    # Written as Φ(a)(1 − ratio), so that a small δ keeps its digits.
+    # In the form Φ(a)(1 − ratio) a small δ keeps its digits.
     return math.exp(first) * -math.expm1(min(epsilon + second - first, 0.0))
 
 
@@ -95,8 +95,3 @@ def classical_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     """
     spread = math.sqrt(2 * math.log(1.25 / check_delta(delta)))
     return check_positive("sensitivity", sensitivity) * spread / check_epsilon(epsilon)
-
-
-def gaussian_rdp(sigma: float, sensitivity: float, alpha: float) -> float:
-    """Return D_α = α Δ²/(2σ²) in nats (Mironov 2017, Proposition 7)."""
-    return alpha * sensitivity**2 / (2 * sigma**2)

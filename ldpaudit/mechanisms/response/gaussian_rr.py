@@ -1,9 +1,9 @@
 """Gaussian noise on the features and randomized response on the label."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Any
 
 import numpy as np
 
@@ -15,38 +15,28 @@ from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.noise.continuous_release import gaussian_release, simulation_generator
 from ldpaudit.mechanisms.options import RESPONSE, MechanismOptions
 from ldpaudit.mechanisms.parameters import (
+    Parameter,
     check_delta,
     check_epsilon,
     check_positive,
-    only_known,
     real,
     required,
 )
-from ldpaudit.mechanisms.response.gaussian import (
-    classical_sigma,
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_sigma,
-)
-from ldpaudit.mechanisms.response.randomized_response import (
-    LABEL_ONLY,
-    RandomizedResponse,
-    lambda_of_epsilon,
-)
-from ldpaudit.release import FloatArray, Label
+from ldpaudit.mechanisms.response.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
+from ldpaudit.mechanisms.response.randomized_response import LABEL_ONLY, RandomizedResponse
+from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate
 
 _ON_THE_SPHERE = 1e-9
-_OF_FEATURES: Final = ("radius", "sigma", "feature_epsilon", "feature_delta")
 
 
 @dataclass(frozen=True)
 class GaussianRR(RandomizedResponse, NoisyFeatures):
     """x̃ = x + N(0, σ²I) for ‖x‖₂ ≤ R, and ỹ by randomized response with λ, independently.
 
-    The label's own protection is that of randomized response: ``epsilon``, ``delta``, ``rdp`` and
-    ``channel`` speak of the label with the features taken as known. The methods that begin with
-    ``example_`` speak of the whole example (x, y).
+    ``epsilon``, ``delta``, ``rdp`` and ``channel`` are those of the label's randomized response,
+    with the features taken as known. The methods that begin with ``example_`` cover the whole
+    example (x, y).
 
     Parameters
     ----------
@@ -80,6 +70,11 @@ class GaussianRR(RandomizedResponse, NoisyFeatures):
         needs=frozenset({"feature noise"}),
     )
 
+    declared = (
+        *RandomizedResponse.declared,
+        *map(Parameter, ("radius", "sigma", "feature_epsilon", "feature_delta")),
+    )
+
     radius: float = 1.0
     sigma: float = 1.0
     feature_epsilon: float = 1.0
@@ -91,39 +86,6 @@ class GaussianRR(RandomizedResponse, NoisyFeatures):
         check_positive("sigma", self.sigma)
         check_epsilon(self.feature_epsilon)
         check_delta(self.feature_delta)
-
-    @classmethod
-    def calibrated(
-        cls,
-        classes: tuple[Label, ...],
-        label_epsilon: float,
-        feature_epsilon: float,
-        feature_delta: float,
-        radius: float,
-        calibration: str = "exact",
-    ) -> "GaussianRR":
-        """Build it from ε of the label and (ε, δ) of the features.
-
-        Parameters
-        ----------
-        classes : tuple
-            The labels.
-        label_epsilon, feature_epsilon : float
-            Both above 0, in nats.
-        feature_delta : float
-            δ in (0, 1).
-        radius : float
-            R > 0; the sensitivity is 2R.
-        calibration : {"exact", "classical"}
-            The least σ (Balle and Wang 2018), or the classical one, which is too small from
-            ε = 8.42 on (at δ = 1e-5) and too large below.
-        """
-        choices = {"exact": gaussian_sigma, "classical": classical_sigma}
-        if calibration not in choices:
-            raise InputError(f"The calibration must be exact or classical. Got {calibration!r}.")
-        sigma = choices[calibration](feature_epsilon, feature_delta, 2 * radius)
-        noise = lambda_of_epsilon(check_epsilon(label_epsilon), len(classes))
-        return cls(classes, noise, radius, sigma, feature_epsilon, feature_delta)
 
     @property
     def description(self) -> str:
@@ -169,27 +131,14 @@ class GaussianRR(RandomizedResponse, NoisyFeatures):
         return self.exact_feature_epsilon + self.epsilon
 
     def project(self, features: FloatArray) -> FloatArray:
-        """Return the features with every row shortened to norm R where it is longer; (n, p)."""
+        """Return the features of shape (n, p) with longer rows shortened to norm R."""
         norms = np.linalg.norm(features, axis=1, keepdims=True)
         return np.asarray(features * np.minimum(1.0, self.radius / np.maximum(norms, 1e-300)))
 
     def release_features(
         self, features: FloatArray, rng: Randomness = None, *, simulation: bool = False
     ) -> FloatArray:
-        """Release feature vectors.
-
-        Parameters
-        ----------
-        features : float64 array of shape (n, p)
-            Rows of norm at most R.
-        rng : numpy.random.Generator
-            Needed for a simulation.
-        simulation : bool
-            Whether floating-point noise is acceptable because nothing will be released.
-
-        Returns
-        -------
-        float64 array of shape (n, p)
+        """Release feature vectors of norm at most R, as :meth:`NoisyFeatures.release_features`.
 
         Raises
         ------
@@ -212,16 +161,12 @@ class GaussianRR(RandomizedResponse, NoisyFeatures):
         generator = simulation_generator(rng)
         return values + generator.normal(scale=self.sigma, size=values.shape)
 
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
-        return {**super().declaration(), **{key: getattr(self, key) for key in _OF_FEATURES}}
-
     def parametrisations(self) -> dict[str, float]:
         """Return ``epsilon`` and ``lambda`` of the label, ``sigma`` and ``radius``."""
         return super().parametrisations() | {"sigma": self.sigma, "radius": self.radius}
 
     def remarks(self) -> tuple[str, ...]:
-        """Say what ε speaks of, and what holds for the whole example, features and label."""
+        """Say what ε covers, and what holds for the whole example, features and label."""
         held = "holds" if self.claim_holds() else "does NOT hold"
         return (
             LABEL_ONLY,
@@ -251,19 +196,8 @@ class GaussianRR(RandomizedResponse, NoisyFeatures):
         return iter(())
 
     @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
-        """Build it from a declaration; ``epsilon`` or ``lambda`` speak of the label."""
-        name = cls.traits.name
-        only_known(parameters, {"classes", "lambda", "epsilon", *_OF_FEATURES}, name)
-        features = [required(parameters, key, name) for key in _OF_FEATURES]
-        plain = RandomizedResponse.from_parameters(
-            {key: value for key, value in parameters.items() if key not in _OF_FEATURES}, classes
-        )
-        return cls(plain.classes, plain.noise, *features)
-
-    @classmethod
     def parameters_from(cls, options: MechanismOptions) -> dict[str, Any]:
-        """Return the declaration's parameters, with σ from the features' (ε, δ) or the reverse.
+        """Return the declaration's parameters, with σ from the features' (ε, δ) or ε from (σ, δ).
 
         Raises
         ------
@@ -275,7 +209,7 @@ class GaussianRR(RandomizedResponse, NoisyFeatures):
         delta = check_delta(required(stated, "feature_delta", cls.traits.name))
         sigma, epsilon = real(stated, "sigma"), real(stated, "feature_epsilon")
         if sigma is None and epsilon is None:
-            raise InputError("Gaussian features must state sigma or feature_epsilon.")
+            raise InputError("Gaussian features must state 'sigma' or 'feature_epsilon'.")
         if sigma is None:
             assert epsilon is not None
             sigma = gaussian_sigma(epsilon, delta, 2 * radius)

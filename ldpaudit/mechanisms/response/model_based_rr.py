@@ -1,11 +1,10 @@
 """Model-based randomized response: the new label is drawn from a model of the features."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +12,11 @@ import numpy.typing as npt
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.exact_sampling import (
-    BitSource,
-    Randomness,
-    bit_source,
-    integer_weights,
-)
+from ldpaudit.mechanisms.exact_sampling import BitSource, Randomness, bit_source, integer_weights
 from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.options import RESPONSE, MechanismOptions
-from ldpaudit.mechanisms.parameters import check_classes, check_proportion, only_known, required
+from ldpaudit.mechanisms.parameters import Parameter, check_classes, check_proportion
 from ldpaudit.release import FloatArray, IntArray, Label
 
 _BLOCK = 1 << 14
@@ -52,12 +46,12 @@ class ModelBasedRR(PublicModelLabel):
     noise : float
         λ in [0, 1].
     floor : float
-        f in [0, 1/k]; 0 leaves P̂ as it is, and then no finite ε holds for every possible row.
+        f in [0, 1/k]; 0 leaves P̂ unchanged, and no finite ε holds for every possible row.
 
     Notes
     -----
-    The model must not have been fitted on the labels to be released, unless with a privacy budget
-    of its own. The guarantee is for features that are public (label-DP with static features).
+    The model must not have been fitted to the labels to be released, unless with a privacy budget
+    of its own. The guarantee is for public features (label-DP with static features).
 
     References
     ----------
@@ -78,6 +72,12 @@ class ModelBasedRR(PublicModelLabel):
         needs=frozenset({"public model"}),
     )
 
+    declared = (
+        Parameter("classes", check_classes),
+        Parameter("lambda", field="noise"),
+        Parameter("floor", default=0.0),
+    )
+
     classes: tuple[Label, ...]
     noise: float
     floor: float = 0.0
@@ -96,7 +96,7 @@ class ModelBasedRR(PublicModelLabel):
 
     @property
     def channel(self) -> None:
-        """None: every row has a channel of its own, see :meth:`channels`."""
+        """None: each row has its own channel, see :meth:`channels`."""
         return None
 
     @property
@@ -132,7 +132,7 @@ class ModelBasedRR(PublicModelLabel):
             same = len(set(known) & set(self.classes))
             raise InputError(
                 f"The classifier must know exactly the mechanism's {len(self.classes)} labels. "
-                f"It knows {len(known)}, of which {same} are the same."
+                f"It knows {len(known)}, {same} of them among these."
             )
         probabilities = np.asarray(classifier.predict_proba(features), dtype=np.float64)
         order = [known.index(label) for label in self.classes]
@@ -183,36 +183,22 @@ class ModelBasedRR(PublicModelLabel):
     def rdp(self, alpha: float) -> float:
         """Return the Rényi label-DP of the worst row the floor allows, at order α > 0, in nats.
 
-        The divergence of two labels falls as either one's P̂ grows (Σ p^α q^{1−α} less the part
-        that both share is convex in it and bounded), so both are at the floor; of two labels only,
-        one is.
+        The divergence of two labels falls as the P̂ of either grows (Σ p^α q^{1−α} less their
+        common part is convex in it and bounded), so in the worst row both are at the floor; with
+        k = 2, one is.
         """
         return self._worst_row.rdp(alpha)
 
     @cached_property
     def _worst_row(self) -> Channel:
-        """The channel of two labels in the worst row; every other output is one."""
+        """The channel of two labels in the worst row; all other outputs are merged."""
         f, k = self.floor, len(self.classes)
         p = np.array([f, 1 - f] if k == 2 else [f, f, 1 - 2 * f])
         matrix = (1 - self.noise) * np.eye(2, len(p)) + self.noise * p
         return Channel(matrix, (0, 1), tuple(range(len(p))))
 
     def sample(self, labels: IntArray, synthetic: FloatArray, rng: Randomness = None) -> IntArray:
-        """Release labels given as codes.
-
-        Parameters
-        ----------
-        labels : int32 array of shape (n,)
-            Codes of the true labels.
-        synthetic : float64 array of shape (n, k)
-            P̂(y | x) of each row.
-        rng : numpy.random.Generator or BitSource, optional
-            The source of randomness; default: the operating system.
-
-        Returns
-        -------
-        int32 array of shape (n,)
-        """
+        """Release label codes of shape (n,), as :meth:`PublicModelLabel.sample`."""
         out = np.array(check_codes(labels, len(self.classes)))
         if len(synthetic) != len(out):
             raise InputError(f"There are {len(out)} labels but {len(synthetic)} distributions.")
@@ -230,32 +216,21 @@ class ModelBasedRR(PublicModelLabel):
         drawn = self.floor + (1 - k * self.floor) * posterior
         chance = drawn[np.arange(len(released)), released]
         # T_x[y, ỹ] = (1 − λ)·1[y = ỹ] + λ P̂(ỹ | x).
-        kept = np.eye(k)[released]
-        return np.asarray((1 - self.noise) * kept + self.noise * chance[:, None])
+        same = np.eye(k)[released]
+        return np.asarray((1 - self.noise) * same + self.noise * chance[:, None])
 
     def parametrisations(self) -> dict[str, float]:
         """Return ``epsilon``, ``lambda`` and ``floor``."""
-        own = {"lambda": float(self.noise), "floor": float(self.floor)}
-        return super().parametrisations() | own
+        stated = {"lambda": float(self.noise), "floor": float(self.floor)}
+        return super().parametrisations() | stated
 
     def remarks(self) -> tuple[str, ...]:
-        """Say which row ε speaks of."""
+        """Say which row ε is for."""
         return ("ε, δ(ε) and the Rényi curve are those of the worst row that the floor allows.",)
-
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration; the model is not part of it."""
-        return {"classes": list(self.classes), "lambda": self.noise, "floor": self.floor}
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
-        """Build it from a declaration."""
-        only_known(parameters, {"classes", "lambda", "floor"}, cls.traits.name)
-        noise = required(parameters, "lambda", cls.traits.name)
-        return cls(parameters.get("classes") or classes, noise, parameters.get("floor", 0.0))
 
     @classmethod
     def parameters_from(cls, options: MechanismOptions) -> dict[str, Any]:
-        """Return λ and the floor f, by default 1/(10 k); with ε, the λ at which no row exceeds it.
+        """Return λ and the floor f, by default 1/(10 k); for a stated ε, the λ that keeps it.
 
         Raises
         ------

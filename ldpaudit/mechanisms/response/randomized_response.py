@@ -2,7 +2,7 @@
 
 ε form: keep the label with probability e^ε/(e^ε + k − 1), else one of the k − 1 others.
 λ form: keep it with probability 1 − λ, else draw uniformly from all k labels.
-They are the same mechanism with ε = log(1 + k(1 − λ)/λ) and λ = k/(k − 1 + e^ε). For two labels
+The two agree with ε = log(1 + k(1 − λ)/λ) and λ = k/(k − 1 + e^ε). For two labels
 the probability of a flip is λ/2.
 """
 
@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -20,14 +20,14 @@ from ldpaudit.mechanisms.design import Candidate, Proposal
 from ldpaudit.mechanisms.exact_sampling import Randomness, randomized_response
 from ldpaudit.mechanisms.finite import FiniteMechanism, check_codes
 from ldpaudit.mechanisms.interface import Traits
-from ldpaudit.mechanisms.noise.step_loss import step_delta, step_rdp
+from ldpaudit.mechanisms.noise.step_loss import StepLoss
 from ldpaudit.mechanisms.options import RESPONSE
-from ldpaudit.mechanisms.parameters import AGREEMENT, check_classes, only_known, real
+from ldpaudit.mechanisms.parameters import AGREEMENT, Parameter, check_classes, only_known, real
 from ldpaudit.release import IntArray, Label
 from ldpaudit.result import Estimate
 
 LABEL_ONLY: Final = "ε, δ(ε) and the Rényi curve are the label's, with its features taken as known."
-"""What the mechanisms that release features in another way say of their ε."""
+"""The remark of mechanisms that do not release the features unchanged."""
 
 
 def epsilon_of_lambda(noise: float, k: int) -> float:
@@ -51,7 +51,7 @@ def lambda_of_epsilon(epsilon: float, k: int) -> float:
 
 
 def conditional_rdp_floor(alpha: float, noise: float, k: int) -> float:
-    """Return the Rényi label-DP at order α > 1, in nats, that no choice of features goes below.
+    """Return a lower bound on the Rényi label-DP with conditional features at order α > 1, in nats.
 
     α/(α − 1) · log(1 + (1 − λ)k/λ) − log(k/λ)/(α − 1), for λ and k labels.
 
@@ -68,7 +68,7 @@ def conditional_rdp_floor(alpha: float, noise: float, k: int) -> float:
 
 
 @dataclass(frozen=True)
-class RandomizedResponse(FiniteMechanism):
+class RandomizedResponse(StepLoss, FiniteMechanism):
     """Randomized response over ``classes`` with noise λ: T = (1 − λ)I + (λ/k)11ᵀ.
 
     Parameters
@@ -91,6 +91,11 @@ class RandomizedResponse(FiniteMechanism):
         stated_by=("epsilon", "lambda"),
         whole=True,
         needs=frozenset(),
+    )
+
+    declared: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("classes", check_classes),
+        Parameter("lambda", field="noise"),
     )
 
     classes: tuple[Label, ...]
@@ -127,13 +132,14 @@ class RandomizedResponse(FiniteMechanism):
         return Channel(matrix, self.classes, self.classes)
 
     @property
+    def total_variation(self) -> float:
+        """1 − λ, for any two labels."""
+        return 1 - self.noise
+
+    @property
     def keep_probability(self) -> float:
         """P(released = true) for every label: 1 − λ + λ/k."""
         return 1 - self.noise + self.noise / len(self.classes)
-
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration."""
-        return {"classes": list(self.classes), "lambda": self.noise}
 
     def parametrisations(self) -> dict[str, float]:
         """Return ``epsilon`` and ``lambda``."""
@@ -170,14 +176,6 @@ class RandomizedResponse(FiniteMechanism):
                 method="the probability that the released label is the other one, λ/2",
             )
 
-    def delta(self, epsilon: float) -> float:
-        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
-        return step_delta(1 - self.noise, self.epsilon, epsilon)
-
-    def rdp(self, alpha: float) -> float:
-        """Return its Rényi label-DP parameter at order α > 0, in nats."""
-        return step_rdp(1 - self.noise, self.epsilon, alpha)
-
     def sample(self, labels: IntArray, rng: Randomness = None) -> IntArray:
         """Release labels given as codes, as :meth:`FiniteMechanism.sample`."""
         codes = check_codes(labels, len(self.classes))
@@ -185,14 +183,15 @@ class RandomizedResponse(FiniteMechanism):
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
-        """Build it from a declaration; ``classes`` stands in where none are declared."""
-        only_known(parameters, {"classes", "lambda", "epsilon"}, cls.traits.name)
-        named = check_classes(parameters.get("classes") or classes)
-        return cls(named, _noise(parameters, len(named)))
+        """Build it from a declaration with ``lambda``, ``epsilon`` or both, which agree."""
+        only_known(parameters, {"epsilon", *(p.name for p in cls.declared)}, cls.traits.name)
+        k = len(check_classes(parameters.get("classes") or classes))
+        stated = {key: value for key, value in parameters.items() if key != "epsilon"}
+        return super().from_parameters(stated | {"lambda": _noise(parameters, k)}, classes)
 
     @classmethod
     def candidates(cls) -> Iterator[Candidate]:
-        """Yield it as it is."""
+        """Yield it for the labels and ε."""
         yield Candidate("", lambda p: Proposal(cls.from_epsilon(p.labels.classes, p.epsilon)))
 
 

@@ -1,7 +1,7 @@
 """Randomized response on the most likely labels only: RR-Top-k and RR with prior."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -14,14 +14,14 @@ from ldpaudit.mechanisms.design import Candidate, Proposal
 from ldpaudit.mechanisms.finite import FiniteMechanism, noise_on
 from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.options import CLASSES, PRIOR, MechanismOptions
-from ldpaudit.mechanisms.parameters import (
-    check_classes,
-    check_epsilon,
-    check_prior,
-    only_known,
-    required,
-)
+from ldpaudit.mechanisms.parameters import Parameter, check_classes, check_epsilon, check_prior
 from ldpaudit.release import FloatArray, Label
+
+
+def _labels(kept: Any) -> tuple[Label, ...]:
+    if isinstance(kept, str) or not isinstance(kept, Sequence):
+        raise InputError("The kept labels must be a list of labels.")
+    return tuple(kept)
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class RandomizedResponseTopK(FiniteMechanism):
     kept : tuple
         The m ≥ 1 outputs, some of the labels.
     budget : float
-        The ε > 0 in nats of the randomized response on the kept labels. It is the mechanism's
-        exact ε if m ≥ 2; a single kept label gives nothing away (ε = 0).
+        ε > 0 in nats of the randomized response on the kept labels: the mechanism's exact ε if
+        m ≥ 2. A single kept label gives nothing away (ε = 0).
 
     References
     ----------
@@ -61,6 +61,12 @@ class RandomizedResponseTopK(FiniteMechanism):
         needs=frozenset({"prior"}),
     )
 
+    declared = (
+        Parameter("classes", check_classes),
+        Parameter("kept", _labels),
+        Parameter("epsilon", check_epsilon, "budget"),
+    )
+
     classes: tuple[Label, ...]
     kept: tuple[Label, ...]
     budget: float
@@ -70,7 +76,7 @@ class RandomizedResponseTopK(FiniteMechanism):
         object.__setattr__(self, "kept", tuple(self.kept))
         check_epsilon(self.budget)
         if not self.kept or len(set(self.kept)) < len(self.kept):
-            raise InputError("The kept labels must be distinct, and at least one.")
+            raise InputError("There must be at least one kept label, and no label twice.")
         if not set(self.kept) <= set(self.classes):
             raise InputError("The kept labels must be among the mechanism's labels.")
 
@@ -85,8 +91,8 @@ class RandomizedResponseTopK(FiniteMechanism):
         classes : sequence, length k
             The labels.
         prior : float64 array of shape (k,)
-            Their probabilities; they must not be computed from the labels to be released, unless
-            with a privacy budget of their own.
+            Their probabilities, from other data than the labels to be released, or with a privacy
+            budget of their own.
         epsilon : float
             ε > 0 in nats.
 
@@ -132,23 +138,19 @@ class RandomizedResponseTopK(FiniteMechanism):
                 matrix[y, place[label]] = 1 / (1 + (m - 1) * math.exp(-self.budget))
         return Channel(matrix, self.classes, self.kept)
 
-    def declaration(self) -> Mapping[str, Any]:
-        """Return the parameters of the declaration; ``epsilon`` is the budget."""
-        return {"classes": list(self.classes), "kept": list(self.kept), "epsilon": self.budget}
-
     def parametrisations(self) -> dict[str, float]:
         """Return ``epsilon``, and λ of randomized response on the kept labels."""
         return super().parametrisations() | {"lambda": noise_on(len(self.kept), self.epsilon)}
 
     def worst_rows(self) -> Sequence[int]:
-        """Return two kept labels and one that is not kept."""
+        """Return two kept labels and another one."""
         kept = [self.classes.index(label) for label in self.kept[:2]]
         others = [y for y, label in enumerate(self.classes) if label not in self.kept]
         return kept + others[:1]
 
     @classmethod
     def candidates(cls) -> Iterator[Candidate]:
-        """Yield the one that keeps as many labels as the prior makes worth it."""
+        """Yield the one with the best number of kept labels for the prior."""
         yield Candidate(
             "with prior", lambda p: Proposal(cls.from_prior(p.labels.classes, p.prior, p.epsilon))
         )
@@ -157,13 +159,3 @@ class RandomizedResponseTopK(FiniteMechanism):
     def from_options(cls, options: MechanismOptions) -> Self:
         """Build it for the prior."""
         return cls.from_prior(*options.for_prior(cls.traits.name))
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
-        """Build it from a declaration; ``classes`` stands in where none are declared."""
-        only_known(parameters, {"classes", "kept", "epsilon"}, "rr-top-k")
-        kept = required(parameters, "kept", "rr-top-k")
-        if isinstance(kept, str) or not isinstance(kept, Sequence):
-            raise InputError("The kept labels must be a list of labels.")
-        budget = check_epsilon(required(parameters, "epsilon", "rr-top-k"))
-        return cls(check_classes(parameters.get("classes") or classes), tuple(kept), budget)

@@ -165,7 +165,7 @@ def test_the_intervals_count_bags_and_hold_the_exact_accuracy():
         truth, members = rng.integers(0, 2, 480).astype(np.int32), np.repeat(np.arange(120), 4)
         sums = made.release(truth, members)[::4]
         even = np.full(480, 0.5)
-        found = bag_posterior(even, members, sums, made.likelihood, made.epsilon)
+        found = bag_posterior(even, members, sums, made.log_likelihood, made.epsilon)
         right = ((found > 0.5) == (truth == 1)).reshape(120, 4).mean(axis=1)
         run = BagRun(
             "posterior", "Posterior", (right[:60], right[60:]), (right[:60] - 0.5, right[60:] - 0.5)

@@ -212,9 +212,7 @@ def test_unknown_mechanism_is_measured() -> None:
 
 def test_features_dependent_mechanism_leaves_the_features_part() -> None:
     class Dependent(UnknownMechanism):
-        @property
-        def name(self) -> str:
-            return "model-based-rr"
+        traits = replace(UnknownMechanism.traits, label_depends_on_features=True)
 
     finding = run(context_of(release_of(20_000), Dependent()))
     assert value(finding, "instance_loss.mean") == pytest.approx(0.5, abs=0.05)

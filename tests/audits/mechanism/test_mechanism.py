@@ -1,5 +1,6 @@
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -174,7 +175,7 @@ def test_few_rows_leave_the_insider_bound() -> None:
 
 def test_a_mechanism_that_uses_the_features_is_refused() -> None:
     class ModelBased(UnknownMechanism):
-        name = "model-based-rr"  # type: ignore[assignment]
+        traits = replace(UnknownMechanism.traits, label_depends_on_features=True)
 
     finding, found = run(context(binary(1.0), ModelBased()))
     assert not finding.bounds

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from commands.privatize.conftest import ROWS, Command, declared, frame
 
-from ldpaudit.commands.privatize.request import TAKES, PrivatizeRequest
+from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.registry import applicable
 
 GRID = ("--labels", "0:10:1")
 WEEKS = ("--label", "weeks", *GRID)
@@ -53,7 +54,7 @@ def tables(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_mechanism_has_a_case() -> None:
-    assert set(CASES) == set(TAKES)
+    assert set(CASES) == set(applicable())
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -25,7 +25,9 @@ def test_the_known_advantages_at_even_odds(size, advantage):
     sums = np.arange(size + 1.0)
     members = np.repeat(np.arange(size + 1), size)
     made = mechanism()
-    found = bag_posterior(np.full(len(members), 0.5), members, sums, made.likelihood, made.epsilon)
+    found = bag_posterior(
+        np.full(len(members), 0.5), members, sums, made.log_likelihood, made.epsilon
+    )
     right = np.maximum(found, 1 - found).reshape(size + 1, size).mean(axis=1)
     pmf = binom.pmf(np.arange(size + 1), size, 0.5)
     assert pmf @ right - 0.5 == pytest.approx(advantage, abs=5e-5)
@@ -36,7 +38,9 @@ def test_the_known_chances_of_certainty(size, chance):
     priors = np.full(size, 1 / 16)
     assert np.prod(priors) + np.prod(1 - priors) == pytest.approx(chance, abs=5e-4)
     made = mechanism()
-    pure = bag_posterior(priors, np.zeros(size, int), np.zeros(1), made.likelihood, made.epsilon)
+    pure = bag_posterior(
+        priors, np.zeros(size, int), np.zeros(1), made.log_likelihood, made.epsilon
+    )
     assert (log_odds_shift(priors, pure) == np.inf).all()
 
 
@@ -54,21 +58,21 @@ def test_the_known_chances_of_certainty(size, chance):
 )
 def test_it_is_what_enumeration_gives(noise, epsilon, released):
     priors, made = np.random.default_rng(4).uniform(0.001, 0.999, 7), mechanism(noise, epsilon)
-    weights = np.exp(made.likelihood(np.array([released]), 7)[0])
+    weights = np.exp(made.log_likelihood(np.array([released]), 7)[0])
     every = np.array(list(itertools.product((0, 1), repeat=7)))
     joint = np.prod(np.where(every == 1, priors, 1 - priors), axis=1) * weights[every.sum(axis=1)]
     expected = joint @ every / joint.sum()
     members = np.zeros(7, dtype=int)
-    found = bag_posterior(priors, members, np.array([released]), made.likelihood, made.epsilon)
+    found = bag_posterior(priors, members, np.array([released]), made.log_likelihood, made.epsilon)
     assert np.allclose(found, expected, atol=1e-12)
 
 
 def test_improbable_sums_of_large_bags_do_not_underflow():
     priors, members, made = np.full(2000, 0.01), np.zeros(2000, int), mechanism()
-    found = bag_posterior(priors, members, np.array([1999.0]), made.likelihood, np.inf)
+    found = bag_posterior(priors, members, np.array([1999.0]), made.log_likelihood, np.inf)
     assert np.allclose(found, 0.9995, atol=1e-9)
     faint = mechanism("laplace", 0.001)
-    found = bag_posterior(priors, members, np.array([1000.0]), faint.likelihood, 0.001)
+    found = bag_posterior(priors, members, np.array([1000.0]), faint.log_likelihood, 0.001)
     # A slope of ε tilts the odds of every label by e^ε.
     assert np.allclose(found, 0.01 * np.exp(0.001) / (0.99 + 0.01 * np.exp(0.001)), atol=1e-9)
 
@@ -77,11 +81,11 @@ def test_bags_of_many_sizes_are_told_apart():
     rng, made = np.random.default_rng(2), mechanism("geometric", 1.0)
     members = rng.integers(0, 30, 400)
     priors, released = rng.uniform(0, 1, 400), rng.integers(0, 12, 30).astype(float)
-    found = bag_posterior(priors, members, released, made.likelihood, 1.0)
+    found = bag_posterior(priors, members, released, made.log_likelihood, 1.0)
     for bag in (0, 7, 29):
         own = members == bag
         alone = bag_posterior(
-            priors[own], np.zeros(own.sum(), int), released[[bag]], made.likelihood, 1.0
+            priors[own], np.zeros(own.sum(), int), released[[bag]], made.log_likelihood, 1.0
         )
         assert np.allclose(found[own], alone, atol=1e-12)
 
@@ -89,5 +93,5 @@ def test_bags_of_many_sizes_are_told_apart():
 def test_a_bag_that_is_too_large_is_refused():
     with pytest.raises(InputError, match="at most 4096 rows"):
         bag_posterior(
-            np.full(5000, 0.5), np.zeros(5000, int), np.ones(1), mechanism().likelihood, 1
+            np.full(5000, 0.5), np.zeros(5000, int), np.ones(1), mechanism().log_likelihood, 1
         )
