@@ -6,7 +6,6 @@ from typing import Final
 from ldpaudit.comparison import Comparison, Fingerprint
 from ldpaudit.reports.charts.intervals import Table
 from ldpaudit.reports.html import rendered
-from ldpaudit.reports.json_report import as_json
 from ldpaudit.reports.pages.common import Pair, assumptions_of, notes_of, run_pairs, versions_pair
 from ldpaudit.reports.pages.comparison_parts import comparison_parts
 from ldpaudit.reports.pages.comparison_tables import release_table
@@ -49,11 +48,6 @@ def render_comparison(comparison: Comparison) -> str:
         limits=LIMITS,
         glossary=GLOSSARY,
     )
-
-
-def comparison_json(comparison: Comparison) -> str:
-    """Return it as JSON: sorted keys, full precision, "inf" for infinities."""
-    return as_json(comparison.model_dump())
 
 
 def view_of(comparison: Comparison) -> ComparisonView:
