@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpaudit.attacks.numeric.guesses import ATTACKS, REFERENCES, NumericAttacker
 from ldpaudit.attacks.numeric.posterior import LabelGrid
-from ldpaudit.attacks.numeric.scoring import Measure, Values, measures, row_values
+from ldpaudit.attacks.numeric.scoring import NumericMeasure, Values, measures, row_values
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import half_model
 from ldpaudit.audits.numeric_inference.estimates import (
@@ -61,7 +61,7 @@ class NumericInferenceAudit:
 
 
 def _finding(
-    context: AuditContext, runs: list[NumericRun], every: tuple[Measure, ...], width: float
+    context: AuditContext, runs: list[NumericRun], every: tuple[NumericMeasure, ...], width: float
 ) -> Finding:
     confidence = context.plan.confidence
     attacks = [run for run in runs if run.name in ATTACKS]

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.numeric.scoring import Measure, Values
+from ldpaudit.attacks.numeric.scoring import NumericMeasure, Values
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate, Score
 
@@ -26,15 +26,15 @@ class NumericRun:
     title: str
     folds: tuple[Values, ...]
 
-    def of(self, measure: Measure) -> list[FloatArray]:
+    def of(self, measure: NumericMeasure) -> list[FloatArray]:
         """Return the folds' values of a measure; empty where the attack has none."""
         return [fold[measure.name] for fold in self.folds if measure.name in fold]
 
-    def value(self, measure: Measure) -> float:
+    def value(self, measure: NumericMeasure) -> float:
         """Return the average of a measure over all rows."""
         return float(np.concatenate(self.of(measure)).mean())
 
-    def bound(self, measure: Measure, alpha: float, side: str) -> float:
+    def bound(self, measure: NumericMeasure, alpha: float, side: str) -> float:
         """Return a one-sided bound at level 1 − alpha of the two fitted attacks' average score.
 
         Two folds of cross-fitting depend on each other: each is bounded at half of alpha, and the
@@ -47,7 +47,7 @@ class NumericRun:
 
 
 def run_estimates(
-    run: NumericRun, every: Sequence[Measure], confidence: float
+    run: NumericRun, every: Sequence[NumericMeasure], confidence: float
 ) -> Iterator[Estimate]:
     """Yield every score of one attack, certified on both sides."""
     for measure in every:
@@ -55,7 +55,7 @@ def run_estimates(
             yield _estimate(run, measure, confidence)
 
 
-def _estimate(run: NumericRun, measure: Measure, confidence: float) -> Estimate:
+def _estimate(run: NumericRun, measure: NumericMeasure, confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
     ends = run.bound(measure, tail, "lower"), run.bound(measure, tail, "upper")
     cell = measure.smallest_cell(run.of(measure))
@@ -64,7 +64,7 @@ def _estimate(run: NumericRun, measure: Measure, confidence: float) -> Estimate:
 
 def _scored(
     run: NumericRun,
-    measure: Measure,
+    measure: NumericMeasure,
     ends: tuple[float, float],
     level: float,
     cell: int | None,
@@ -88,7 +88,7 @@ def _scored(
 
 
 def best_estimates(
-    attacks: Sequence[NumericRun], every: Sequence[Measure], confidence: float
+    attacks: Sequence[NumericRun], every: Sequence[NumericMeasure], confidence: float
 ) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
     """Return each measure of its strongest attack, corrected for choosing it.
 
@@ -112,7 +112,7 @@ def best_estimates(
     return estimates, bounds
 
 
-def _strength(able: Sequence[NumericRun], measure: Measure, alpha: float) -> float:
+def _strength(able: Sequence[NumericRun], measure: NumericMeasure, alpha: float) -> float:
     """Return how strong the strongest attack is at least, at level 1 − alpha."""
     share = alpha / len(able)
     if measure.better > 0:
@@ -120,14 +120,14 @@ def _strength(able: Sequence[NumericRun], measure: Measure, alpha: float) -> flo
     return min(run.bound(measure, share, "upper") for run in able)
 
 
-def _weakness(able: Sequence[NumericRun], measure: Measure, alpha: float) -> float:
+def _weakness(able: Sequence[NumericRun], measure: NumericMeasure, alpha: float) -> float:
     """Return how strong it is at most: one bound is the strongest attack's own."""
     if measure.better > 0:
         return max(run.bound(measure, alpha, "upper") for run in able)
     return min(run.bound(measure, alpha, "lower") for run in able)
 
 
-def _best(able: Sequence[NumericRun], measure: Measure, confidence: float) -> Estimate:
+def _best(able: Sequence[NumericRun], measure: NumericMeasure, confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
     best = max(able, key=lambda run: measure.better * run.value(measure))
     low, high = sorted([_strength(able, measure, tail), _weakness(able, measure, tail)])

@@ -39,7 +39,7 @@ _SAME_CHANNEL = (
     "besides those audited"
 )
 _DRAWN = "the canaries' labels were drawn independently, with the probabilities stated"
-_REFERENCE = "Kalemaj et al. (2025); Hoeffding (1956), Theorem 4"
+_REFERENCE = "Kalemaj et al. (2025); Hoeffding (1956), Theorem 5"
 
 
 class ObservationalAudit:

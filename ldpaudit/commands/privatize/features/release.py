@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from ldpaudit.commands.privatize.features.generated_rows import RowSource
 from ldpaudit.commands.privatize.features.synthetic_rows import plain_schema
+from ldpaudit.datasets.formats.columns import LISTS, NUMBERS, is_any
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
@@ -152,22 +153,14 @@ FeatureRelease = AsTheyAre | Withheld | GaussianNoise
 """Turns a batch of true features into released ones, of the same number of rows."""
 
 
-def _is_any(kind: pa.DataType, *tests: str) -> bool:
-    return any(bool(getattr(pa.types, f"is_{test}")(kind)) for test in tests)
-
-
 def _is_number(kind: pa.DataType) -> bool:
-    return _is_any(kind, "integer", "floating", "decimal", "boolean")
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return _is_any(kind, "list", "large_list", "fixed_size_list")
+    return is_any(kind, *NUMBERS, "boolean")
 
 
 def _noisy_type(field: pa.Field) -> pa.DataType:
     if _is_number(field.type):
         return pa.float64()
-    if _is_list(field.type) and _is_number(field.type.value_type):
+    if is_any(field.type, *LISTS) and _is_number(field.type.value_type):
         return pa.list_(pa.float64())
     raise InputError(
         f"Gaussian noise needs numbers; the column {quoted(field.name)} is of type {field.type}. "
@@ -178,7 +171,7 @@ def _noisy_type(field: pa.Field) -> pa.DataType:
 def _matrix(column: pa.Array, name: str) -> FloatArray:
     """Return a feature as float64 of shape (n, width), all of it finite."""
     width, cells = 1, column
-    if _is_list(column.type):
+    if is_any(column.type, *LISTS):
         lengths = pc.unique(pc.list_value_length(column))
         if len(lengths) != 1 or lengths.null_count:
             raise InputError(f"The lists in the column {quoted(name)} must all have one length.")
@@ -197,7 +190,7 @@ def _matrix(column: pa.Array, name: str) -> FloatArray:
 
 def _column(part: npt.NDArray[np.float64], kind: pa.DataType) -> pa.Array:
     cells = pa.array(np.ascontiguousarray(part).reshape(-1))
-    if not _is_list(kind):
+    if not is_any(kind, *LISTS):
         return cells
     offsets = np.arange(len(part) + 1, dtype=np.int32) * part.shape[1]
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), cells)

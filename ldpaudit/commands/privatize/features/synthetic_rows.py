@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from ldpaudit.commands.privatize.labels.domains import ClassDomain, bare_labels, label_values
 from ldpaudit.datasets.formats.batches import open_batches, read_whole
+from ldpaudit.datasets.formats.columns import TEXTS, decoded, is_any, value_type
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import IndexArray, IntArray, Label
@@ -40,11 +41,7 @@ class SyntheticRows:
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema with dictionaries decoded."""
-    return pa.schema([pa.field(f.name, _plain(f.type)) for f in schema])
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.schema([pa.field(f.name, value_type(f.type)) for f in schema])
 
 
 def read_features(
@@ -88,8 +85,7 @@ def read_features(
 
 def _as_type(column: pa.ChunkedArray, kind: pa.DataType, name: str, role: str) -> pa.ChunkedArray:
     """Return a column in the data's type; only numbers and texts of another width are converted."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     if column.type == kind:
         return column
     if _family(column.type) != _family(kind) and not pa.types.is_null(column.type):
@@ -107,11 +103,10 @@ def _as_type(column: pa.ChunkedArray, kind: pa.DataType, name: str, role: str) -
 
 
 def _family(kind: pa.DataType) -> str:
-    """Return the family of types that are converted into each other: number, text, or itself."""
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+    """Return what types may be converted into each other: numbers, texts, or the type itself."""
+    if is_any(kind, "integer", "floating"):
         return "number"
-    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return "text" if any(test(kind) for test in texts) else str(kind)
+    return "text" if is_any(kind, *TEXTS) else str(kind)
 
 
 def label_codes(column: pa.ChunkedArray, classes: tuple[Label, ...], role: str) -> IntArray:

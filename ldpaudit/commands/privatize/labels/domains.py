@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ldpaudit.datasets.formats.columns import NUMBERS, TEXTS, is_any
 from ldpaudit.datasets.labels import positions
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.label_range import LabelRange
@@ -121,11 +122,9 @@ def check_label_type(kind: pa.DataType, *, numeric: bool) -> None:
     bare = bare_type(kind)
     if pa.types.is_null(bare):
         raise InputError("Every row must have a label; the column has none, or the table no rows.")
-    numbers_ = any(getattr(pa.types, f"is_{t}")(bare) for t in ("integer", "floating", "decimal"))
-    if numeric and not numbers_:
+    if numeric and not is_any(bare, *NUMBERS):
         raise InputError(f"The labels of a numeric mechanism must be numbers. Got {bare} instead.")
-    tests = ("boolean", "string", "large_string", "date", "timestamp")
-    if not numbers_ and not any(getattr(pa.types, f"is_{test}")(bare) for test in tests):
+    if not is_any(bare, *NUMBERS, *TEXTS, "boolean", "date", "timestamp"):
         raise InputError(
             f"A label must be text, a number, a date or a boolean. Got {bare} instead."
         )
