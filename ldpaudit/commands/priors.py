@@ -25,8 +25,9 @@ def prior_over(classes: tuple[Label, ...], table: LabelPrior) -> FloatArray:
     place = _places(table.labels, classes)
     if len(table.labels) != len(classes) or (np.sort(place) != np.arange(len(classes))).any():
         raise InputError(
-            f"The prior must have one row for each of the {len(classes)} labels. It has "
-            f"{len(table.labels)}, and {int((place < 0).sum())} of them are of other labels."
+            f"The prior must have one row for each of the {len(classes)} labels; "
+            f"{len(classes) - len(np.unique(place[place >= 0]))} have none, and "
+            f"{int((place < 0).sum())} row(s) are of other labels."
         )
     ordered = np.empty(len(classes))
     ordered[place] = table.probabilities

@@ -125,15 +125,12 @@ def fit_network(
     device = options.device
     share = weights / weights.mean()
     data = [_tensor(part, device) for part in (scaling.transform(matrix), answers, share)]
-    with torch_threads(1) if _is_small(options) else nullcontext():
+    work = options.batch_size * max(options.hidden, default=1)
+    # Sharing little work between threads takes longer.
+    small = options.architecture == "dense" and work <= _SHARED_FROM
+    with torch_threads(1) if small else nullcontext():
         _train(module, data, loss, options, rng)
     return TrainedNetwork(module, scaling, loss, device)
-
-
-def _is_small(options: NetworkOptions) -> bool:
-    """Return whether a batch is so little work that sharing it between threads takes longer."""
-    width = max(options.hidden, default=1)
-    return options.architecture == "dense" and options.batch_size * width <= _SHARED_FROM
 
 
 def _pooled(scaling: Scaling) -> Scaling:

@@ -140,7 +140,7 @@ class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
 
     def _run(self, problem: Objective, rows: "Prepared", epochs: int, *, whole: bool) -> None:
-        """Pass over the rows, from the current parameters on; ``whole``: these are all."""
+        """Pass over the rows, from the current parameters on; ``whole``: no more will follow."""
         expected = self.expected_rows or (epochs * len(rows.matrix) if whole else None)
         step_size = self._step_size(problem, rows, expected)
         matrix, rng = np.ascontiguousarray(rows.matrix), np.random.default_rng(self.random_state)

@@ -9,6 +9,7 @@ import torch
 
 from ldpaudit.release import Float32Array, FloatArray, IntArray
 from ldpaudit.synthesis.codecs.black_pixels import BlackPixels
+from ldpaudit.synthesis.codecs.encoded import split_rows
 from ldpaudit.synthesis.gan.networks import NetworkPair, draw_noise
 
 _AT_ONCE = 4096
@@ -82,7 +83,8 @@ class Calibration:
         true = np.stack([rows[labels == y, d:].mean(axis=0) for y in range(classes)])
         made = generate(pair, calibration, asked, seed, device)
         for _ in range(_ROUNDS if sizes else 0):
-            shares = _shares(made[:, d:], sizes).reshape(classes, _ROWS, -1).mean(axis=1)
+            drawn = split_rows(made, d, sizes).flat()[:, d:]
+            shares = drawn.reshape(classes, _ROWS, -1).mean(axis=1)
             least = 0.5 / _ROWS
             step = np.log(np.maximum(true, least) / np.maximum(shares, least))
             shifts = np.clip(calibration.shifts + step, -_LARGEST_SHIFT, _LARGEST_SHIFT)
@@ -130,14 +132,3 @@ def generate(
             inputs = normal, some, gumbel + shifts[some]
             parts.append(pair.generator(*(part.to(device) for part in inputs)).cpu().numpy())
     return calibration.mapped(np.concatenate(parts), labels)
-
-
-def _shares(soft: Float32Array, sizes: tuple[int, ...]) -> Float32Array:
-    """Return one-hot codes: of each relaxed code its largest entry."""
-    hard = np.zeros_like(soft)
-    start = 0
-    for size in sizes:
-        best = soft[:, start : start + size].argmax(axis=1)
-        hard[np.arange(len(soft)), start + best] = 1.0
-        start += size
-    return hard

@@ -41,7 +41,7 @@ class DenseGenerator(nn.Module):
         self, numbers: int, cardinalities: Sequence[int], classes: int, width: int
     ) -> None:
         super().__init__()
-        self._numbers, self._cardinalities = numbers, tuple(cardinalities)
+        self._numbers, self._cardinalities = numbers, list(cardinalities)
         self.label = nn.Embedding(classes, _EMBEDDED)
         self.first = nn.Linear(NOISE + _EMBEDDED, width)
         self.second = nn.Linear(width + _EMBEDDED, width)
@@ -58,15 +58,10 @@ class DenseGenerator(nn.Module):
         first = torch.relu(self.first_norm(self.first(torch.cat([noise, label], 1))))
         second = torch.relu(self.second_norm(self.second(torch.cat([first, label], 1))))
         raw = self.out(torch.cat([first, second], 1))
-        parts = [raw[:, : self._numbers]]
-        start = self._numbers
-        for size in self._cardinalities:
-            logits = raw[:, start : start + size]
-            offset = start - self._numbers
-            drawn = (logits + gumbel[:, offset : offset + size]) / _TEMPERATURE
-            parts.append(functional.softmax(drawn, dim=1))
-            start += size
-        return torch.cat(parts, 1)
+        numbers, *logits = torch.split(raw, [self._numbers, *self._cardinalities], 1)
+        pairs = zip(logits, torch.split(gumbel, self._cardinalities, 1), strict=True)
+        codes = [functional.softmax((part + noise) / _TEMPERATURE, dim=1) for part, noise in pairs]
+        return torch.cat([numbers, *codes], 1)
 
 
 class DenseCritic(nn.Module):

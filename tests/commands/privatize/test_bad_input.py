@@ -142,7 +142,7 @@ PRIORS = {
     "lacking": ("label,probability\n0,0.5\n1,0.5\n", "9 have none"),
     "foreign": (
         "label,probability\n99,0\n" + "".join(f"{i},{1 / 11}\n" for i in range(11)),
-        "1 of them are of other labels",
+        "1 row(s) are of other labels",
     ),
     "no number": ("label,probability\n0,many\n", "must be numbers"),
     "no header": ("0,0.5\n1,0.5\n", "header"),
