@@ -173,7 +173,7 @@ class TestGroups:
                     guess = np.where(right, truth, (truth + 1) % 3)
                     posterior = np.eye(3)[guess]
                     folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
-                runs.append(AttackRun(f"a{i}", True, tuple(folds), 1, 1))
+                runs.append(AttackRun(f"a{i}", f"A{i}", True, tuple(folds), 1, 1))
             best = strongest(runs)
             estimates, _ = class_estimates(context, best, len(runs))
             true = chances[int(best.name[1:])]
@@ -193,7 +193,7 @@ class TestGroups:
             folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
         release, mechanism = gaussian_release(120, 1.0, 27, k=3)
         context = AuditContext(release, mechanism, Plan(seed=1))
-        estimates, _ = class_estimates(context, AttackRun("a", True, tuple(folds), 1, 1), 1)
+        estimates, _ = class_estimates(context, AttackRun("a", "A", True, tuple(folds), 1, 1), 1)
         assert [e.suppressed for e in estimates] == [True, True, False]
 
 
@@ -213,7 +213,7 @@ def test_the_curve_holds_at_every_cut():
             folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
             order = np.argsort(-sure[rows], kind="stable")
             means.append(np.cumsum(chance[rows][order]))
-        curve = confidence_curve(AttackRun("a", True, tuple(folds), 1, 1), confidence)
+        curve = confidence_curve(AttackRun("a", "A", True, tuple(folds), 1, 1), confidence)
         for share, low, high in zip(curve.x, curve.low, curve.high, strict=True):
             n = round(share * 150)
             true = sum(m[n - 1] for m in means) / (2 * n)
@@ -262,7 +262,7 @@ def simulated_audit(seed, n=240, fresh=20_000):
             for measure in (ACCURACY, ADVANTAGE):
                 true[measure.name][name] += measure.value(folds[1]) / 2
             runs[name].append(folds[0])
-    return true, [AttackRun(name, True, tuple(folds), 1, 1) for name, folds in runs.items()]
+    return true, [AttackRun(name, name, True, tuple(folds), 1, 1) for name, folds in runs.items()]
 
 
 def test_intervals_cover_on_a_few_releases():
@@ -414,7 +414,7 @@ class TestTheStrongest:
                 accuracy[i] += self.population(table) / 2
                 advantage[i] += (self.population(table) - self.population(baseline)) / 2
         return (
-            [AttackRun(f"a{i}", True, tuple(f), 1, 1) for i, f in runs.items()],
+            [AttackRun(f"a{i}", f"A{i}", True, tuple(f), 1, 1) for i, f in runs.items()],
             accuracy,
             advantage,
         )
