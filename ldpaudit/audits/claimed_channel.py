@@ -58,13 +58,8 @@ def _aligned(context: AuditContext) -> Channel | None:
 def attackers_channel(context: AuditContext, rows: IndexArray) -> Channel | None:
     """Return the channel that an attacker uses who knows the true labels of some rows.
 
-    The claimed one; where labels are grouped, each group's average over the labels of these rows.
-
-    Parameters
-    ----------
-    context : AuditContext
-    rows : int64 array of shape (r,)
-        The rows that the attack is fitted on.
+    The claimed one; where labels are grouped, each group's average over the labels of ``rows``, on
+    which the attack is fitted.
     """
     numeric = context.release.numeric
     if numeric is None or not numeric.view.classes.grouped:
@@ -81,9 +76,9 @@ def _numeric(claim: Mechanism, labels: NumericLabels, rows: IndexArray | None) -
 
 
 def why_unscored(context: AuditContext, purpose: str) -> str | None:
-    """Return why nothing can be held against the true labels, known or implied; else None.
+    """Return why nothing can be compared with true labels, known or implied; else None.
 
-    ``purpose`` says what cannot be done, as in "an attack cannot be scored".
+    ``purpose`` names what cannot be done, as in "an attack cannot be scored".
     """
     reason = why_no_channel(context) if context.release.truth is None else None
     return None if reason is None else f"without true labels {purpose}: {reason}"
@@ -99,5 +94,5 @@ def why_no_channel(context: AuditContext) -> str | None:
     if np.linalg.matrix_rank(channel.matrix, tol=1e-9) < len(context.release.classes):
         return "the channel has no inverse"
     if np.abs(channel.inverse).max() > np.sqrt(len(context.release)):
-        return "the channel's inverse would magnify chance beyond what so many rows can say"
+        return "the channel's inverse would magnify chance too much for so few rows"
     return None

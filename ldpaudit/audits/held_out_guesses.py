@@ -38,16 +38,16 @@ class HeldOutGuesses:
     halves: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32), repr=False)
 
     def record(self, name: str, rows: IndexArray, right: BoolArray, halves: IntArray) -> None:
-        """Remember which of some held-out rows, positions in the release, were right."""
+        """Remember for which held-out rows, by position in the release, the guess was right."""
         self.halves = halves
         unasked = np.full(len(halves), NOT_ASKED, dtype=np.int8)
         self.outcomes.setdefault(name, unasked)[rows] = right
 
     def record_values(
-        self, name: str, rows: IndexArray, found: Mapping[str, FloatArray], halves: IntArray
+        self, name: str, rows: IndexArray, measured: Mapping[str, FloatArray], halves: IntArray
     ) -> None:
         """Remember the values of an attack on numeric labels by measure, on some held-out rows."""
         self.halves = halves
-        for measure, values in found.items():
+        for measure, values in measured.items():
             unasked = np.full(len(halves), np.nan)
             self.values.setdefault(f"{name}.{measure}", unasked)[rows] = values

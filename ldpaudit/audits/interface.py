@@ -12,7 +12,7 @@ from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
-from ldpaudit.release import IntArray, Release
+from ldpaudit.release import Bags, IndexArray, IntArray, Release
 from ldpaudit.result import Finding
 
 T = TypeVar("T")
@@ -46,9 +46,9 @@ class Plan:
     show_class_names : bool
         Whether the report may name the classes and the label column.
     budget : float
-        Seconds that attacks may take; those that do not fit are named and left out.
+        Seconds that attacks may take; those that do not fit are left out, and named.
     slices : tuple of Slices
-        Groups of rows for which the strongest attack is scored by itself.
+        Groups of rows for which the strongest attack is scored separately.
     """
 
     seed: int
@@ -69,7 +69,7 @@ class AuditContext:
     """Everything an audit may use.
 
     ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
-    pays for it. ``guesses``, where given, is told which held-out guesses were right.
+    pays for it. ``guesses``, where not None, records which held-out guesses were right.
     """
 
     release: Release
@@ -78,6 +78,18 @@ class AuditContext:
     progress: Progress = field(default_factory=NoProgress)
     guesses: HeldOutGuesses | None = None
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def truth(self) -> IntArray:
+        """The true labels, int32 of shape (n,), for code that runs only where they are known."""
+        assert self.release.truth is not None
+        return self.release.truth
+
+    @property
+    def bags(self) -> Bags:
+        """The bags, for code that runs only on releases of bags."""
+        assert self.release.bags is not None
+        return self.release.bags
 
     def rng(self, *names: str) -> np.random.Generator:
         """Return the generator of a part of the audit, independent of every other part."""
@@ -97,6 +109,16 @@ class AuditContext:
         """
         return self.once("halves", self._draw_halves)
 
+    def half(self, half: int) -> IndexArray:
+        """Return the rows of one of the two halves, in order."""
+        return np.flatnonzero(self.halves() == half)
+
+    def sample(self, rows: IndexArray, most: int, *names: str) -> IndexArray:
+        """Return ``most`` of the rows at random, in order; all if there are no more than that."""
+        if len(rows) <= most:
+            return rows
+        return np.sort(self.rng(*names).choice(rows, size=most, replace=False))
+
     def _draw_halves(self) -> IntArray:
         n = len(self.release)
         halves = np.zeros(n, dtype=np.int32)
@@ -105,7 +127,7 @@ class AuditContext:
 
 
 class Audit(Protocol):
-    """One audit: a file in this folder, or a plug-in of the entry-point group ldpaudit.audits."""
+    """One audit: a folder here, or a plug-in of the entry-point group ldpaudit.audits."""
 
     @property
     def id(self) -> str:

@@ -15,13 +15,8 @@ Target = Literal["truth", "released"]
 def cross_fitted_posterior(context: AuditContext, target: Target) -> FloatArray:
     """Return class probabilities given the features alone, each row's from the other half's model.
 
-    Parameters
-    ----------
-    context : AuditContext
-        Its :meth:`~ldpaudit.audits.interface.AuditContext.halves` give the two folds.
-    target : {"truth", "released"}
-        Whose probabilities: the true label's (K = k classes) or the released label's (K = m
-        outputs; no channel is assumed).
+    The two folds are the context's halves. The probabilities are the true label's (K = k classes)
+    or the released label's (K = m outputs; no channel is assumed).
 
     Returns
     -------
@@ -44,20 +39,20 @@ def half_model(context: AuditContext, target: Target, half: int) -> PosteriorMod
 
 
 def _cross_fitted(context: AuditContext, target: Target) -> FloatArray:
-    halves = context.halves()
     _, n_codes = _codes(context, target)
     result = np.empty((len(context.release), n_codes))
     for half in (0, 1):
-        rows = np.flatnonzero(halves == 1 - half)
-        model = half_model(context, target, half)
-        result[rows] = model.predict(context.release.features.take(rows))
+        rows = context.half(1 - half)
+        result[rows] = half_model(context, target, half).predict(
+            context.release.features.take(rows)
+        )
     result.setflags(write=False)
     return result
 
 
 def _fit_half(context: AuditContext, target: Target, half: int) -> PosteriorModel:
     codes, n_codes = _codes(context, target)
-    rows = np.flatnonzero(context.halves() == half)
+    rows = context.half(half)
     rng = context.rng("models", target, str(half))
     context.progress.step(f"fitting a model of the {target} label")
     features = context.release.features.take(rows)

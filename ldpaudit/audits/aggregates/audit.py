@@ -8,10 +8,7 @@ one half of the bags and scored on the other, both ways, and every interval coun
 from functools import partial
 from typing import Final
 
-from ldpaudit.audits.aggregates.estimates import (
-    attack_estimates,
-    expectation_findings,
-)
+from ldpaudit.audits.aggregates.estimates import attack_estimates, expectation_findings
 from ldpaudit.audits.aggregates.noise import bag_bound, noise_estimates, unclipped_residuals
 from ldpaudit.audits.aggregates.runs import run_attacks, shared_priors
 from ldpaudit.audits.interface import AuditContext
@@ -25,7 +22,7 @@ MIN_BAGS: Final = 20
 
 
 class AggregatesAudit:
-    """Attacks the labels in bags of which sums were released."""
+    """Attacks the labels in bags whose sums were released."""
 
     id = AUDIT_ID
 
@@ -38,15 +35,10 @@ class AggregatesAudit:
     def run(self, context: AuditContext) -> Finding:
         """Run it.
 
-        Raises
-        ------
-        ldpaudit.errors.InsufficientDataError
-            With fewer than 20 bags.
-        ldpaudit.errors.InputError
-            If a bag is larger than its exact posterior can be computed for.
+        Raise InsufficientDataError with fewer than 20 bags, InputError if a bag is too large for
+        its exact posterior to be computed.
         """
-        bags, claim = context.release.bags, context.claim
-        assert bags is not None
+        bags, claim = context.bags, context.claim
         assert isinstance(claim, BagSums)
         if len(bags.released) < MIN_BAGS:
             raise InsufficientDataError(
@@ -64,8 +56,7 @@ def _insider(context: AuditContext, claim: BagSums) -> Finding:
     runs, priors = run_attacks(context, claim)
     estimates, bounds = attack_estimates(runs, context.plan.confidence)
     curves, expected = expectation_findings(context, claim, priors, "a model of other bags")
-    noise = noise_estimates(context, claim)
-    every = (*estimates, *expected, *noise)
+    every = (*estimates, *expected, *noise_estimates(context, claim))
     if claim.noise != "none":
         bounds = {**bounds, LOWER: partial(bag_bound, unclipped_residuals(context))}
     return Finding(estimates=every, curves=curves, notes=_limits(claim), bounds=bounds)
@@ -75,7 +66,7 @@ def _limits(claim: BagSums) -> tuple[Note, ...]:
     if claim.noise != "none":
         return ()
     text = (
-        "Without noise no ε holds: where the labels of a bag are all alike, its sum states every "
-        "one of them, and the multiplicative advantage is infinite."
+        "Without noise no ε holds: where all labels of a bag are the same, its sum reveals every "
+        "one, and the multiplicative advantage is infinite."
     )
-    return (Note(audit=AUDIT_ID, text=text, level="warning"),)
+    return (Note.warning(AUDIT_ID, text),)

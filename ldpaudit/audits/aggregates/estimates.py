@@ -1,7 +1,7 @@
 """From bags to the estimates of the result."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -21,6 +21,7 @@ from ldpaudit.result import Curve, Estimate, Score, Unit
 _REFERENCE: Final = "Busa-Fekete et al. (2024)"
 _SHIFTS: Final = tuple(float(s) for s in np.round(np.arange(0, 6.01, 0.25), 2))
 _RIGHT: Final = "labels guessed right, as a share of each bag, averaged over held-out bags"
+_GAINED: Final = f"{_RIGHT}, less those that the features alone give"
 _INDEPENDENT_LABELS: Final = "labels of a bag are independent given the features"
 _MEASURES: Final = {"accuracy": "accuracy", "advantage": "additive advantage"}
 _LARGEST: Final = 40.0
@@ -33,9 +34,9 @@ def attack_estimates(
     """Return accuracy and advantage of every attack, and of the strongest, certified."""
     estimates = []
     for run in runs:
-        estimates.append(_accuracy(run, confidence))
+        estimates.append(_estimate(run, "accuracy", run.right, 0.0, confidence, _RIGHT))
         if run.name in ATTACKS:
-            estimates.append(_advantage(run, confidence))
+            estimates.append(_estimate(run, "advantage", run.gained, -1.0, confidence, _GAINED))
     attacks = [run for run in runs if run.name in ATTACKS]
     best = _best(attacks, confidence)
     bounds = {best.id: partial(_best_lower, attacks)}
@@ -47,15 +48,6 @@ def _bound(values: Sequence[FloatArray], alpha: float, low: float, side: str) ->
     end = mean_lower if side == "lower" else mean_upper
     total = sum(len(part) for part in values)
     return sum(len(part) / total * end(part, alpha / len(values), low, 1.0) for part in values)
-
-
-def _accuracy(run: BagRun, confidence: float) -> Estimate:
-    return _estimate(run, "accuracy", run.right, 0.0, confidence, _RIGHT)
-
-
-def _advantage(run: BagRun, confidence: float) -> Estimate:
-    words = f"{_RIGHT}, less those that the features alone give"
-    return _estimate(run, "advantage", run.gained, -1.0, confidence, words)
 
 
 def _estimate(
@@ -115,7 +107,7 @@ def _best(attacks: Sequence[BagRun], confidence: float) -> Estimate:
 def expectation_findings(
     context: AuditContext, claim: BagSums, priors: FloatArray, source: str
 ) -> tuple[tuple[Curve, ...], list[Estimate]]:
-    """Return what the exact posterior expects of itself, given P(label | features).
+    """Return the accuracy that the exact posterior expects of itself, given P(label | features).
 
     Parameters
     ----------
@@ -126,53 +118,50 @@ def expectation_findings(
     source : str
         Where they come from.
     """
-    bags = context.release.bags
-    assert bags is not None
+    bags = context.bags
     posterior = bag_posterior(
         priors, bags.members, bags.released, claim.log_likelihood, claim.epsilon
     )
-    told = float(np.maximum(posterior, 1 - posterior).mean())
-    untold = float(np.maximum(priors, 1 - priors).mean())
+    expected = float(np.maximum(posterior, 1 - posterior).mean())
+    gain = expected - float(np.maximum(priors, 1 - priors).mean())
     given = (_INDEPENDENT_LABELS, f"P(label | features) is that of {source}", "the claim holds")
-    words = "the larger posterior, averaged over rows"
-    make = partial(_estimated, len(priors), given)
-    estimates = [
-        make(
-            "expected_accuracy",
-            "Accuracy that the bags’ posterior expects",
-            told,
-            "proportion",
-            words,
-        ),
-        make(
-            "additive_advantage",
-            "Additive advantage that the bags’ posterior expects",
-            told - untold,
-            "proportion",
-            "the larger posterior less the larger prior, averaged over rows",
-        ),
-        make(
-            "equivalent_epsilon",
-            "Randomized response with the same additive advantage",
-            equivalent_epsilon(priors, told - untold),
-            "nats",
-            "the ε of randomized response that has this additive advantage at the same priors",
-        ),
-    ]
+    values = {
+        "expected_accuracy": expected,
+        "additive_advantage": gain,
+        "equivalent_epsilon": equivalent_epsilon(priors, gain),
+    }
+    estimates = [_expected(name, value, len(priors), given) for name, value in values.items()]
     estimates += _certainty(context, claim, priors, given)
     shift = log_odds_shift(priors, posterior)
     return (_multiplicative(shift, given),), estimates
 
 
-def _estimated(
-    n: int,
-    given: tuple[str, ...],
-    name: str,
-    title: str,
-    value: float,
-    unit: Unit,
-    method: str,
-) -> Estimate:
+_EXPECTED: Final[Mapping[str, tuple[str, Unit, str]]] = {
+    "expected_accuracy": (
+        "Accuracy that the bags’ posterior expects",
+        "proportion",
+        "the larger posterior, averaged over rows",
+    ),
+    "additive_advantage": (
+        "Additive advantage that the bags’ posterior expects",
+        "proportion",
+        "the larger posterior less the larger prior, averaged over rows",
+    ),
+    "equivalent_epsilon": (
+        "Randomized response with the same additive advantage",
+        "nats",
+        "the ε of randomized response that has this additive advantage at the same priors",
+    ),
+    "expected_certain_share": (
+        "The same, as expected from the features",
+        "proportion",
+        "∏p + ∏(1 − p), averaged over bags",
+    ),
+}
+
+
+def _expected(name: str, value: float, n: int, given: tuple[str, ...]) -> Estimate:
+    title, unit, method = _EXPECTED[name]
     return Estimate.estimated(
         f"aggregates.{name}",
         title,
@@ -211,9 +200,8 @@ def equivalent_epsilon(priors: FloatArray, advantage: float) -> float:
 def _certainty(
     context: AuditContext, claim: BagSums, priors: FloatArray, given: tuple[str, ...]
 ) -> Iterator[Estimate]:
-    """Yield the share of bags whose labels are all alike, where the sum tells so."""
-    bags = context.release.bags
-    assert bags is not None
+    """Yield the share of bags whose labels are all the same, where the sum reveals it."""
+    bags = context.bags
     if claim.noise != "none":
         return
     sizes = np.bincount(bags.members)
@@ -228,18 +216,14 @@ def _certainty(
         unit="proportion",
         n=len(sizes),
         count=pure,
-        method="bags of which the sum states every label, since they are all alike: there the "
-        "multiplicative advantage is infinite",
+        method="bags whose sum reveals every label because all are the same; the multiplicative "
+        "advantage is infinite there",
         assumptions=(_BAGS,),
         reference=_REFERENCE,
     )
     logs = np.stack([np.log(np.clip(p, 1e-300, 1)) for p in (priors, 1 - priors)])
     alike = [np.exp(np.bincount(bags.members, weights=part)).mean() for part in logs]
-    title, words = "The same, as expected from the features", "∏p + ∏(1 − p), averaged over bags"
-    share = float(sum(alike))
-    yield _estimated(
-        len(priors), given, "expected_certain_share", title, share, "proportion", words
-    )
+    yield _expected("expected_certain_share", float(sum(alike)), len(priors), given)
 
 
 def _multiplicative(shift: FloatArray, given: tuple[str, ...]) -> Curve:

@@ -13,32 +13,26 @@ from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate
 
-_SAME_NOISE: Final = "noise is added to each bag's sum, of one law and independently"
+_SAME_NOISE: Final = "each bag's sum gets independent noise from one distribution"
 _CLIPPED: Final = f"{_SAME_NOISE}; it may have been clipped to the bag's size"
 _ROUNDING: Final = 1e-6
 
 
 def residuals_of(context: AuditContext) -> FloatArray:
     """Return released less true sums of all bags, float64 of shape (b,); true labels are known."""
-    release = context.release
-    assert release.bags is not None
-    assert release.truth is not None
-    true = np.bincount(release.bags.members, weights=release.truth)
-    return np.asarray(release.bags.released - true)
+    true = np.bincount(context.bags.members, weights=context.truth)
+    return np.asarray(context.bags.released - true)
 
 
 def unclipped_residuals(context: AuditContext) -> FloatArray:
     """Return the residuals of bags that have labels of both classes, float64 of shape (b',).
 
-    There a noisy sum that was clipped to 0 … size, or not, is above, at or below the true sum and
-    its neighbours alike. Where all labels are alike a clipped one never lies beyond the true sum,
-    and the few far residuals would look like little noise.
+    There, clipping a noisy sum to 0 … size leaves it on the same side of the true sum and of its
+    neighbours. Where all labels are the same a clipped sum never lies beyond the true one, and the
+    few far residuals would look like little noise.
     """
-    release = context.release
-    assert release.bags is not None
-    assert release.truth is not None
-    sizes = np.bincount(release.bags.members)
-    true = np.bincount(release.bags.members, weights=release.truth)
+    sizes = np.bincount(context.bags.members)
+    true = np.bincount(context.bags.members, weights=context.truth)
     return residuals_of(context)[(true > 0) & (true < sizes)]
 
 
@@ -46,24 +40,16 @@ def bag_bound(residuals: FloatArray, alpha: float) -> float:
     """Return a lower bound of ε from the noise of released sums, in nats, at level 1 − alpha.
 
     Neighbouring sums differ by 1, so for additive noise F(t) ≤ e^ε F(t − 1), and the same for the
-    upper tail; t = 0, where Laplace and geometric noise reach ε.
-
-    Parameters
-    ----------
-    residuals : float64 array of shape (b,)
-        Released less true sums.
-    alpha : float
-        One-sided error probability, half of it for each tail.
+    upper tail; t = 0, where Laplace and geometric noise reach ε. Each tail of the residuals, which
+    are released less true sums, float64 of shape (b,), gets half of alpha.
     """
     return max(0.0, *(_tail_bound(side * residuals, alpha / 2) for side in (1, -1)))
 
 
 def _tail_bound(residuals: FloatArray, alpha: float) -> float:
     n = len(residuals)
-    near = int((residuals <= _ROUNDING).sum())
-    far = int((residuals <= _ROUNDING - 1).sum())
-    low = float(trials_lower(near, n, alpha / 2))
-    high = float(trials_upper(far, n, alpha / 2))
+    low = float(trials_lower(int((residuals <= _ROUNDING).sum()), n, alpha / 2))
+    high = float(trials_upper(int((residuals <= _ROUNDING - 1).sum()), n, alpha / 2))
     return math.log(low / high) if low > 0 else 0.0
 
 
@@ -73,8 +59,7 @@ def noise_estimates(context: AuditContext, claim: BagSums) -> Iterator[Estimate]
         return
     confidence, residuals = context.plan.confidence, residuals_of(context)
     mixed = unclipped_residuals(context)
-    cells = [int((side * mixed <= _ROUNDING - 1).sum()) for side in (1, -1)]
-    cell = smallest_positive(cells)
+    cell = smallest_positive([int((side * mixed <= _ROUNDING - 1).sum()) for side in (1, -1)])
     yield Estimate.lower_bound(
         "aggregates.epsilon_lower",
         "Noise of the released sums",

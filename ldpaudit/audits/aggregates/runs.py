@@ -20,7 +20,7 @@ ATTACKS: Final[Mapping[str, str]] = {
     "bag": "The bag’s released share",
     "posterior": "Features and the bag’s released share",
 }
-"""What guesses with the release, with the title of each."""
+"""What uses the release, with the title of each."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,7 @@ class BagRun:
 
 
 def run_attacks(context: AuditContext, claim: BagSums) -> tuple[list[BagRun], FloatArray]:
-    """Fit and score every attack on both halves of the bags.
-
-    Parameters
-    ----------
-    context : AuditContext
-        Its release has bags and true labels.
-    claim : BagSums
+    """Fit and score every attack on both halves of the bags; true labels are known.
 
     Returns
     -------
@@ -57,9 +51,7 @@ def run_attacks(context: AuditContext, claim: BagSums) -> tuple[list[BagRun], Fl
     float64 array of shape (n,)
         P(second class | features) of every row, from a model that has not seen its bag.
     """
-    bags, truth = context.release.bags, context.release.truth
-    assert bags is not None
-    assert truth is not None
+    bags = context.bags
     half = _halves(context, bags)
     shares, features = _priors(context, half)
     chances = {
@@ -68,7 +60,7 @@ def run_attacks(context: AuditContext, claim: BagSums) -> tuple[list[BagRun], Fl
         "bag": _posterior(shares, bags, claim),
         "posterior": _posterior(features, bags, claim),
     }
-    yes = truth == 1
+    yes = context.truth == 1
     right = {name: _per_bag((chance > 0.5) == yes, bags) for name, chance in chances.items()}
     return [_run(name, right, half) for name in chances], features
 
@@ -94,15 +86,13 @@ def _halves(context: AuditContext, bags: Bags) -> FloatArray:
 def _priors(context: AuditContext, half: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return for every row P(second class) and P(second class | features) from other bags."""
     release = context.release
-    assert release.truth is not None
-    assert release.bags is not None
-    side = half[release.bags.members]
+    side = half[context.bags.members]
     shares, features = np.empty(len(release)), np.empty(len(release))
-    for own in (0, 1):
-        fitting, others = np.flatnonzero(side != own), np.flatnonzero(side == own)
-        labels = release.truth[fitting]
+    for guessed in (0, 1):
+        fitting, others = np.flatnonzero(side != guessed), np.flatnonzero(side == guessed)
+        labels = context.truth[fitting]
         shares[others] = (labels.sum() + 1) / (len(labels) + 2)
-        rng = context.rng("aggregates", "model", str(own))
+        rng = context.rng("aggregates", "model", str(guessed))
         table = release.features.take(fitting)
         model = fit_posterior(table, labels, 2, rng, context.plan.threads)
         features[others] = model.predict(release.features.take(others))[:, 1]

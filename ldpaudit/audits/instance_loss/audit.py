@@ -38,13 +38,7 @@ class InstanceLossAudit:
         return why_unscored(context, "the loss cannot be estimated")
 
     def run(self, context: AuditContext) -> Finding:
-        """Run it.
-
-        Raises
-        ------
-        ldpaudit.errors.InsufficientDataError
-            With fewer than 100 rows, or one true label only.
-        """
+        """Run it; with fewer than 100 rows or only one true label raise InsufficientDataError."""
         budget = ErrorBudget.of(min(LARGEST_ERROR, 1 - context.plan.confidence))
         labels = loss_labels(context, budget.prior)
         asked = neighborhoods(context, labels, budget.count)
@@ -61,7 +55,7 @@ class InstanceLossAudit:
 
 
 def _in_learned_metric(context: AuditContext, labels: LossLabels, budget: ErrorBudget) -> Finding:
-    """Return J(τ) and E[ν] by neighbours in the space of a model's score, beside the plan's metric.
+    """Return J(τ) and E[ν] by neighbours in the space of a model's score, in addition.
 
     Distances between columns follow the labels poorly where there are many columns: neighbourhoods
     then mix people, and losses come out too small. A policy looks at both curves.
@@ -86,7 +80,7 @@ def _learned(identifier: str, title: str) -> dict[str, str]:
 def _assumptions(labels: LossLabels, asked: Neighborhoods) -> tuple[str, ...]:
     channel = {
         "declared": (FEATURE_BLIND, "the declared channel is the true one"),
-        "measured": (FEATURE_BLIND, "the channel is as measured on the release and its truth"),
+        "measured": (FEATURE_BLIND, "the channel is the one measured from true labels"),
         "none": (),
     }
     smooth = (SMOOTHNESS,) if asked.features else ()
@@ -109,7 +103,7 @@ def _notes(
         yield Note.info(
             AUDIT_ID,
             "Where label probabilities change faster than the neighbourhoods can follow, the "
-            "estimate is drawn towards the average person: the true loss of some is then larger.",
+            "estimate is drawn towards the average person: some people's true loss is larger.",
         )
     yield from _channel_notes(labels)
     if report.unlimited:
@@ -136,6 +130,6 @@ def _channel_notes(labels: LossLabels) -> Iterator[Note]:
     if labels.source == "none":
         yield Note.info(
             AUDIT_ID,
-            "The mechanism uses the features, so the estimates are of the features' part alone: "
-            "what the features say about the label, the released label unseen.",
+            "The mechanism uses the features, so the estimates cover the features' part alone: "
+            "what the features reveal about the label without the released label.",
         )

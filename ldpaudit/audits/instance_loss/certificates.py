@@ -14,6 +14,7 @@ from ldpaudit.audits.instance_loss.labels import (
     LossLabels,
     measured_channel,
     measured_shares,
+    prior_box,
 )
 from ldpaudit.audits.instance_loss.queries import has_features
 from ldpaudit.audits.interface import AuditContext
@@ -24,7 +25,6 @@ from ldpaudit.estimators.epsilon.consistency import marginal_consistency
 from ldpaudit.estimators.loss.bound_if_claim_holds import claimed_mean_loss
 from ldpaudit.estimators.loss.critic import HeldOut
 from ldpaudit.estimators.loss.donsker_varadhan import MeanLossBound, certified_mean_loss, strongest
-from ldpaudit.estimators.loss.posterior_intervals import PosteriorBox
 from ldpaudit.release import FloatArray, IndexArray
 from ldpaudit.result import Estimate
 
@@ -90,21 +90,16 @@ def _centre(bound: MeanLossBound) -> Estimate:
 
 
 def _held_out(context: AuditContext, labels: LossLabels) -> HeldOut:
-    halves, truth, k = context.halves(), labels.truth, len(labels.classes)
+    truth, k = labels.truth, len(labels.classes)
     assert truth is not None
-    fitting, held_out = np.flatnonzero(halves == 1), np.flatnonzero(halves == 0)
+    fitting, held_out = context.half(1), context.half(0)
     prior = measured_shares(truth[fitting], k)
     channel = measured_channel(truth[fitting], labels.released[fitting], k, labels.outputs)
     posterior = np.tile(prior, (len(held_out), 1))
     if has_features(context):
-        posterior = _occurring(cross_fitted_posterior(context, "truth"), held_out, labels)
+        posterior = cross_fitted_posterior(context, "truth")[np.ix_(held_out, labels.classes)]
+        posterior = posterior / posterior.sum(axis=1, keepdims=True)
     return HeldOut(posterior, truth[held_out], labels.released[held_out], prior, channel)
-
-
-def _occurring(posterior: FloatArray, rows: IndexArray, labels: LossLabels) -> FloatArray:
-    """Return the rows' posteriors over the labels that occur."""
-    chosen = posterior[np.ix_(rows, labels.classes)]
-    return np.asarray(chosen / chosen.sum(axis=1, keepdims=True))
 
 
 def _estimate(
@@ -130,11 +125,10 @@ def _claimed(context: AuditContext, labels: LossLabels) -> Certificates:
     p_value = marginal_consistency(counts, labels.channel)
     if p_value is not None and p_value <= REFUTED:
         return Certificates(
-            missing="The released shares contradict the declared channel, so nothing is bounded "
-            "through it; what is estimated through it is not to be relied on."
+            missing="The released shares contradict the declared channel, so no bound uses it; do "
+            "not rely on estimates that do."
         )
-    halves, released = context.halves(), labels.released
-    fitting, held_out = np.flatnonzero(halves == 1), np.flatnonzero(halves == 0)
+    released, fitting, held_out = labels.released, context.half(1), context.half(0)
     shares = measured_shares(released[fitting], labels.outputs)
     posterior = np.tile(shares, (len(held_out), 1))
     if has_features(context):
@@ -164,7 +158,4 @@ def _claimed(context: AuditContext, labels: LossLabels) -> Certificates:
 
 def _implied_shares(labels: LossLabels, rows: IndexArray) -> FloatArray:
     assert labels.channel is not None
-    counts = np.bincount(labels.released[rows], minlength=labels.outputs).astype(np.int32)
-    total = np.array([len(rows)], dtype=np.int32)
-    box = PosteriorBox.from_counts(counts[None], total, 0.05).through(labels.channel)
-    return np.asarray(box.estimate[0])
+    return np.asarray(prior_box(labels.released[rows], labels.channel, 0.05).estimate[0])

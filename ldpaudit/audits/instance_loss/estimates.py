@@ -1,4 +1,4 @@
-"""What neighbourhoods say of the instance-based loss: J(τ), E[ν], quantiles and a histogram."""
+"""What neighbourhoods show of the instance-based loss: J(τ), E[ν], quantiles and a histogram."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,16 +45,9 @@ class LossReport:
 def loss_report(
     labels: LossLabels, asked: Neighborhoods, budget: ErrorBudget, assumptions: tuple[str, ...]
 ) -> LossReport:
-    """Turn label counts around queries into estimates.
+    """Turn label counts around queries into estimates, each with the ``assumptions``.
 
-    Parameters
-    ----------
-    labels : LossLabels
-    asked : Neighborhoods
-    budget : ErrorBudget
-        Of each point of the curves' lower bounds.
-    assumptions : tuple of str
-        Printed beside every number.
+    The error budget is that of each point of the curves' lower bounds.
     """
     box = labels.box(asked.counts, asked.totals, budget.per_query)
     losses = mean_loss(box.estimate, labels.prior, labels.channel)
@@ -109,9 +102,9 @@ def _expected(labels: LossLabels, box: PosteriorBox, released: Any) -> Exceedanc
     weights = np.where(total > 0, weights / np.where(total > 0, total, 1.0), labels.prior)
     losses = np.empty_like(weights)
     for y in range(k):
-        own = np.full(len(released), y, dtype=np.int32)
-        losses[:, y] = row_loss(box.estimate, own, released, labels.prior, labels.channel)
-    # A released label that the claim excludes says nothing: 0 − 0 likelihoods give NaN.
+        truth = np.full(len(released), y, dtype=np.int32)
+        losses[:, y] = row_loss(box.estimate, truth, released, labels.prior, labels.channel)
+    # A released label that the claim excludes reveals nothing: 0 − 0 likelihoods give NaN.
     losses = np.where(np.isnan(losses), 0.0, losses)
     possible = losses[weights > 0]
     return expected_exceedance(losses, weights, loss_grid(possible))
@@ -206,22 +199,22 @@ class _Writer:
                 assumptions=self.assumptions[-1:] if truth is not None else self.assumptions,
             )
 
-    def curve(self, identifier: str, title: str, found: Exceedance, what: str) -> Curve:
+    def curve(self, identifier: str, title: str, shares: Exceedance, what: str) -> Curve:
         """Return J(τ) on its grid."""
-        bounded = found.low is not None
+        bounded = shares.low is not None
         return Curve(
             id=identifier,
             title=title,
             kind="estimated",
             axis="share of people",
-            x=tuple(found.grid.tolist()),
-            value=tuple(found.value.tolist()),
-            low=tuple(found.low.tolist()) if found.low is not None else None,
+            x=tuple(shares.grid.tolist()),
+            value=tuple(shares.value.tolist()),
+            low=tuple(shares.low.tolist()) if shares.low is not None else None,
             side="lower" if bounded else None,
             level=1 - self.budget.total if bounded else None,
             x_label="privacy loss τ in nats",
             unit="proportion",
-            n=found.queries,
+            n=shares.queries,
             method=f"share of queries that lose τ or more, {what}; {self._method}"
             + (f"; {_AT_GRID}" if bounded else ""),
             assumptions=self.assumptions,

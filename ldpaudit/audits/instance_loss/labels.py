@@ -72,10 +72,7 @@ class LossLabels:
 def loss_labels(context: AuditContext, error: float) -> LossLabels:
     """Return the labels of a release; the shares' intervals fail with probability ``error``.
 
-    Raises
-    ------
-    InsufficientDataError
-        If only one true label occurs.
+    Raise InsufficientDataError if only one true label occurs.
     """
     return _outsider(context, error) if context.release.truth is None else _insider(context, error)
 
@@ -87,8 +84,8 @@ def measured_channel(labels: IntArray, released: IntArray, k: int, m: int) -> Fl
     """
     counts = label_table(labels, released, k, m)
     shares = (counts.sum(axis=0) + SMOOTHING) / (counts.sum() + SMOOTHING * m)
-    own = counts.sum(axis=1, keepdims=True)
-    return np.asarray((counts + SMOOTHING * m * shares) / (own + SMOOTHING * m))
+    rows = counts.sum(axis=1, keepdims=True)
+    return np.asarray((counts + SMOOTHING * m * shares) / (rows + SMOOTHING * m))
 
 
 def measured_shares(labels: IntArray, k: int) -> FloatArray:
@@ -98,32 +95,17 @@ def measured_shares(labels: IntArray, k: int) -> FloatArray:
 
 
 def _insider(context: AuditContext, error: float) -> LossLabels:
-    release = context.release
-    assert release.truth is not None
-    classes, codes = np.unique(release.truth, return_inverse=True)
+    released, m = context.release.released, len(context.release.outputs)
+    occurring, codes = np.unique(context.truth, return_inverse=True)
+    classes = occurring.astype(np.int64)
     truth: IntArray = codes.astype(np.int32)
-    k, m = len(classes), len(release.outputs)
-    if k < 2:
+    if len(classes) < 2:
         raise InsufficientDataError("The privacy loss needs at least two true labels that occur.")
-    counts = np.bincount(truth, minlength=k)
-    low, high = _share_intervals(counts, error)
-    channel, source = _channel(context, truth, classes.astype(np.int64), m)
-    return LossLabels(
-        truth,
-        release.released,
-        classes.astype(np.int64),
-        m,
-        counts / len(truth),
-        low,
-        high,
-        channel,
-        source,
-    )
-
-
-def _share_intervals(counts: npt.NDArray[np.int64], error: float) -> tuple[FloatArray, FloatArray]:
-    n, tail = int(counts.sum()), error / (2 * len(counts))
-    return clopper_pearson_lower(counts, n, tail), clopper_pearson_upper(counts, n, tail)
+    counts, n = np.bincount(truth), len(truth)
+    tail = error / (2 * len(counts))
+    low, high = clopper_pearson_lower(counts, n, tail), clopper_pearson_upper(counts, n, tail)
+    channel, source = _channel(context, truth, classes, m)
+    return LossLabels(truth, released, classes, m, counts / n, low, high, channel, source)
 
 
 def _channel(
@@ -146,9 +128,7 @@ def _outsider(context: AuditContext, error: float) -> LossLabels:
     declared = aligned_channel(context)
     assert declared is not None
     released, matrix = context.release.released, declared.matrix
-    counts = np.bincount(released, minlength=matrix.shape[1]).astype(np.int32)
-    total = np.array([len(released)], dtype=np.int32)
-    box = PosteriorBox.from_counts(counts[None], total, error).through(matrix)
+    box = prior_box(released, matrix, error)
     return LossLabels(
         None,
         released,
@@ -160,3 +140,10 @@ def _outsider(context: AuditContext, error: float) -> LossLabels:
         matrix,
         "declared",
     )
+
+
+def prior_box(released: IntArray, channel: FloatArray, error: float) -> PosteriorBox:
+    """Return the shares of true labels, one row, that released labels imply through a channel."""
+    counts = np.bincount(released, minlength=channel.shape[1]).astype(np.int32)
+    total = np.array([len(released)], dtype=np.int32)
+    return PosteriorBox.from_counts(counts[None], total, error).through(channel)

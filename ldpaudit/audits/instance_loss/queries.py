@@ -17,9 +17,9 @@ from ldpaudit.release import Float32Array, IntArray
 Rows = npt.NDArray[np.int64]
 
 MIN_ROWS = 100
-"""With fewer rows neither an index nor a query half says anything."""
+"""With fewer rows neither half is of any use."""
 PRECISION = 0.005
-"""How far below the observed share its bound may lie, whatever the share."""
+"""How far below the observed share its bound may lie, for any share."""
 NO_FEATURES = "no features: every person has the same neighbours"
 
 
@@ -55,19 +55,10 @@ class Neighborhoods:
 def neighborhoods(context: AuditContext, labels: LossLabels, count_error: float) -> Neighborhoods:
     """Count labels around randomly chosen queries, index rows and queries being disjoint.
 
-    Parameters
-    ----------
-    context : AuditContext
-        Index rows are one of its halves, queries are from the other; with the learned metric both
-        are parts of one half and the metric is of the other.
-    labels : LossLabels
-    count_error : float
-        The error probability of the bound on a share of the queries: it says how many are enough.
-
-    Raises
-    ------
-    InsufficientDataError
-        With fewer than 100 rows.
+    Index rows are one half, queries are from the other; with the learned metric both are parts of
+    one half and the metric comes from the other. The error probability of the bound on a share of
+    the queries, ``count_error``, determines how many are enough. Raise InsufficientDataError with
+    fewer than 100 rows.
     """
     if len(context.release) < MIN_ROWS:
         raise InsufficientDataError(f"The privacy loss needs at least {MIN_ROWS} rows.")
@@ -80,7 +71,7 @@ def neighborhoods(context: AuditContext, labels: LossLabels, count_error: float)
     k = context.plan.neighbors or default_neighbors(len(index), at_index.shape[1])
     k = min(k, len(index))
     context.progress.step("counting the labels of nearest neighbours")
-    found = count_labels(
+    neighbors = count_labels(
         at_index,
         labels.counted[index],
         at_queries,
@@ -90,15 +81,14 @@ def neighborhoods(context: AuditContext, labels: LossLabels, count_error: float)
         progress=context.progress,
         seed=integer_seed(context.rng("instance-loss", "search")),
     )
-    method = f"{words}; {found.method}"
-    return Neighborhoods(queries, found.counts, found.totals, len(index), k, method, True)
+    counts, totals, method = neighbors.counts, neighbors.totals, f"{words}; {neighbors.method}"
+    return Neighborhoods(queries, counts, totals, len(index), k, method, True)
 
 
 def _split(context: AuditContext) -> tuple[Rows, Rows]:
-    halves = context.halves()
     if context.plan.metric != "learned" or not has_features(context):
-        return np.flatnonzero(halves == 1), np.flatnonzero(halves == 0)
-    rows = context.rng("instance-loss", "learned").permutation(np.flatnonzero(halves == 0))
+        return context.half(1), context.half(0)
+    rows = context.rng("instance-loss", "learned").permutation(context.half(0))
     return np.sort(rows[: len(rows) // 2]), np.sort(rows[len(rows) // 2 :])
 
 
@@ -116,7 +106,7 @@ def _sample(context: AuditContext, rows: Rows, count_error: float) -> Rows:
         return rows
     if wanted < 1:
         raise InputError(f"The number of queries must be at least 1. Got {wanted} instead.")
-    return np.sort(context.rng("instance-loss", "queries").choice(rows, wanted, replace=False))
+    return context.sample(rows, wanted, "instance-loss", "queries")
 
 
 def _points(

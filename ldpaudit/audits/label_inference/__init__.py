@@ -1,4 +1,4 @@
-"""Attacks on labels, held against their references.
+"""Attacks on labels, compared with their references.
 
 In: the release and the claim. Out: accuracy, advantage and AUC of each attack, with intervals.
 """

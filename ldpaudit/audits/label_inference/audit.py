@@ -1,12 +1,12 @@
 """Label inference: how often an attacker with the release guesses a person's true label.
 
 Every attack is fitted on one half of the rows and scored on the other, both ways; one learns from
-all that is released, as a real attacker does. It is held against guessing the most frequent label,
-against an attacker who has the features but no release, and against what the claim allows at most.
-Being no better than the features alone is what good privacy looks like.
+all that is released, as a real attacker does. It is compared with guessing the most frequent label,
+with an attacker who has the features but no release, and with what the claim allows at most. Being
+no better than the features alone is what good privacy looks like.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ldpaudit.audits.claimed_channel import aligned_channel, why_unscored
 from ldpaudit.audits.interface import AuditContext
@@ -27,7 +27,7 @@ MIN_ROWS = 40
 
 
 class LabelInferenceAudit:
-    """Runs every attack and holds it against its references."""
+    """Runs every attack and compares it with its references."""
 
     id = AUDIT_ID
 
@@ -38,10 +38,7 @@ class LabelInferenceAudit:
     def run(self, context: AuditContext) -> Finding:
         """Fit every attack on one half of the rows, score it on the other, and the reverse.
 
-        Raises
-        ------
-        ldpaudit.errors.InsufficientDataError
-            With fewer than 40 rows, of which either half must teach an attack something.
+        Raise InsufficientDataError with fewer than 40 rows: each half must suffice for fitting.
         """
         if len(context.release) < MIN_ROWS:
             raise InsufficientDataError(f"Attacks need at least {MIN_ROWS} rows.")
@@ -54,16 +51,16 @@ class LabelInferenceAudit:
 
 def _insider(context: AuditContext, channel: Channel | None) -> Finding:
     confidence = context.plan.confidence
-    found = run_attacks(context)
-    estimates = [e for run in found.runs for e in score_estimates(run, confidence)]
-    best, bounds = best_estimates(found.runs, confidence)
-    closer, curves, remarks = _closer(context, found.runs)
+    runs, missing = run_attacks(context)
+    estimates = [e for run in runs for e in score_estimates(run, confidence)]
+    best, bounds = best_estimates(runs, confidence)
+    closer, curves, remarks = _closer(context, runs)
     ceilings = ceiling_estimates(context, channel, cross_fitted_posterior(context, "truth"))
     utility, notes = utility_estimate(context, channel)
     return Finding(
         estimates=(*best, *closer, *estimates, *ceilings, *utility),
         curves=curves,
-        notes=(*notes, *remarks, *_not_run(found.skipped, found.left_out, context.plan.budget)),
+        notes=(*notes, *remarks, *_not_run(missing, context.plan.budget)),
         bounds=bounds,
     )
 
@@ -83,7 +80,7 @@ def _closer(
             f"For each class the attack {blind.name} is scored, the strongest of those that learn "
             "nothing from the rows they guess."
         )
-        remarks.append(Note(audit=AUDIT_ID, text=text))
+        remarks.append(Note.info(AUDIT_ID, text))
     slices, names = slice_estimates(context, champion, attacks)
     curve = confidence_curve(champion, context.plan.confidence, attacks)
     curves = () if curve is None else (curve,)
@@ -91,34 +88,29 @@ def _closer(
 
 
 def _outsider(context: AuditContext, channel: Channel) -> Finding:
-    found = outsider_estimates(context, channel)
+    estimates, missing = outsider_estimates(context, channel)
     ceilings = ceiling_estimates(context, channel, None)
     utility, notes = utility_estimate(context, channel)
     return Finding(
-        estimates=(*found.estimates, *ceilings, *utility),
-        notes=(*notes, *_not_run(found.skipped, found.left_out, context.plan.budget)),
+        estimates=(*estimates, *ceilings, *utility),
+        notes=(*notes, *_not_run(missing, context.plan.budget)),
     )
 
 
-def _not_run(reasons: Mapping[str, str], left_out: LeftOut, budget: float) -> list[Note]:
-    notes = [
-        Note(audit=AUDIT_ID, text=f"The attack {name} was left out: {reason.rstrip('.')}.")
-        for name, reason in reasons.items()
-    ]
-    notes += [
-        Note(
-            audit=AUDIT_ID,
-            text=f"The attack {name} was left out: its predicted {seconds:.0f} s do not fit into "
-            f"the {budget:g} s for attacks (--budget).",
+def _not_run(missing: LeftOut, budget: float) -> Iterator[Note]:
+    for name, reason in missing.unfit.items():
+        yield Note.info(AUDIT_ID, f"The attack {name} was left out: {reason.rstrip('.')}.")
+    for name, seconds in missing.too_dear.items():
+        text = (
+            f"The attack {name} was left out: its predicted {seconds:.0f} s do not fit into the "
+            f"{budget:g} s for attacks (--budget)."
         )
-        for name, seconds in left_out.too_dear.items()
-    ]
-    if left_out.too_slow:
+        yield Note.info(AUDIT_ID, text)
+    if missing.too_slow:
         text = (
             f"Attacks took far longer here than the {budget:g} s of --budget, so these were left "
-            f"out: {', '.join(left_out.too_slow)}. A faster machine would have run them, and the "
+            f"out: {', '.join(missing.too_slow)}. A faster machine would have run them, and the "
             "strongest attack may be another there. A larger budget gives the same numbers "
             "everywhere."
         )
-        notes.append(Note(audit=AUDIT_ID, text=text, level="warning"))
-    return notes
+        yield Note.warning(AUDIT_ID, text)

@@ -1,13 +1,14 @@
 """Which attacks run: those that apply, the cheap ones first, within a budget of seconds.
 
 The budget is spent on seconds predicted from the size of the release, so the choice is the same on
-every machine. Only where they take far longer than predicted is an attack left out by the machine's
-speed, and that is said with a warning.
+every machine. Only where they take far longer than predicted is an attack left out for the
+machine's speed; a warning then says so.
 """
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ldpaudit.attacks import available_attacks, create_attack
 from ldpaudit.attacks.costs import Choice, Costed, Size, affordable, cost_of
@@ -15,6 +16,8 @@ from ldpaudit.attacks.interface import Attack, Knowledge, missing_need
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.mechanisms.channel import Channel
+
+T = TypeVar("T")
 
 _PATIENCE = 2.0
 _GRACE = 30.0
@@ -26,16 +29,19 @@ Candidates = Mapping[str, list[Attack]]
 
 @dataclass
 class LeftOut:
-    """Attacks that the budget left out.
+    """Attacks that did not run.
 
     Attributes
     ----------
+    unfit : dict from name to str
+        Why those that do not apply to the release, or failed on it, did not run.
     too_dear : mapping from name to float
         The predicted seconds of those that did not fit.
     too_slow : list of str
         Those that fitted, but for which the machine was too slow.
     """
 
+    unfit: dict[str, str] = field(default_factory=dict)
     too_dear: Mapping[str, float] = field(default_factory=dict)
     too_slow: list[str] = field(default_factory=list)
 
@@ -61,7 +67,7 @@ class Budget:
         free = frozenset(
             name for name, parts in costs if not parts and isinstance(candidates[name][0], Costed)
         )
-        left_out = LeftOut(choice.too_dear)
+        left_out = LeftOut(too_dear=choice.too_dear)
         return cls(candidates, choice, context.plan.budget, free, left_out=left_out)
 
     def chosen(self) -> Iterator[tuple[str, list[Attack]]]:
@@ -72,6 +78,24 @@ class Budget:
                 self.left_out.too_slow.append(name)
             else:
                 yield name, self.candidates[name]
+
+
+def run_affordable(
+    context: AuditContext,
+    candidates: Candidates,
+    unfit: dict[str, str],
+    run: Callable[[str, list[Attack]], T],
+) -> tuple[list[T], LeftOut]:
+    """Return what ``run`` gives for every attack that the budget affords, and what did not run."""
+    results, budget = [], Budget.of(context, candidates)
+    for name, attacks in budget.chosen():
+        context.progress.step(f"attack: {name}")
+        try:
+            results.append(run(name, attacks))
+        except LdpAuditError as error:
+            unfit[name] = str(error)
+    budget.left_out.unfit = unfit
+    return results, budget.left_out
 
 
 def candidate_attacks(
@@ -110,12 +134,5 @@ def without_learners_from_asked(
 
 def knowledge_of(context: AuditContext, channel: Channel | None, seed: int) -> Knowledge:
     """Return what an attacker knows who attacks with this channel."""
-    plan = context.plan
-    return Knowledge(
-        channel,
-        plan.threads,
-        seed,
-        context.progress,
-        context.claim,
-        plan.device,
-    )
+    threads, device = context.plan.threads, context.plan.device
+    return Knowledge(channel, threads, seed, context.progress, context.claim, device)

@@ -13,22 +13,15 @@ def confidence_curve(run: AttackRun, confidence: float, attacks: int = 1) -> Cur
     """Return accuracy among the most confident guesses against the share of rows guessed.
 
     Neighbouring points are merged until no step between two points rests on 1 to 9 right or wrong
-    guesses; None where nothing is left.
-
-    Parameters
-    ----------
-    run : AttackRun
-    confidence : float
-        Of the whole curve at once.
-    attacks : int
-        Of how many attacks this is the one chosen: the error probability is divided by them.
+    guesses; None where nothing is left. The confidence is that of the whole curve at once; the run
+    is chosen among ``attacks``, and the error probability is divided by their number.
 
     Notes
     -----
-    Given features and released labels the guesses are right independently of one another, not
-    alike: Clopper–Pearson would not do once the cut depends on the confidences, but Chernoff's
-    bound in its relative-entropy form holds for independent trials that are not alike (Hoeffding
-    1963, Theorem 1), so wherever the cut falls it bounds the mean chance of being right.
+    Given features and released labels the guesses are right independently of one another, but not
+    equally often: Clopper–Pearson does not apply once the cut depends on the confidences, but
+    Chernoff's bound in its relative-entropy form holds for independent trials that are not alike
+    (Hoeffding 1963, Theorem 1), so wherever the cut falls it bounds the mean chance of being right.
     """
     counts = [np.cumsum(fold.steps, axis=0) for fold in run.folds]
     ends = whole_steps(np.sum([fold.steps for fold in run.folds], axis=0))

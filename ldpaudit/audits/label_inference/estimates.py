@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ldpaudit.attacks.scoring.measures import (
     ACCURACY,
@@ -40,8 +41,8 @@ def attack_score(name: str, title: str, measure: Measure) -> Score:
 def score_estimates(run: AttackRun, confidence: float) -> list[Estimate]:
     """Return every score of one attack and, where there is one, its in-sample accuracy.
 
-    Scores are certified; of an attack that learns from the rows it guesses, those are which need no
-    more than independent rows.
+    Scores are certified; for an attack that learns from the rows it guesses, only those that need
+    no more than independent rows.
     """
     measures = SCORES + GAINS if run.uses_release else SCORES
     estimates = [
@@ -65,7 +66,7 @@ def _point(run: AttackRun, measure: Measure) -> Estimate:
         smallest_cell=smallest_cell(run.folds, measure),
         method="as counted, mean over labels and folds; no interval: the attack learns from the "
         "rows that it guesses, and an interval would need rows that are alike",
-        assumptions=("what was counted of these people is all that is said",),
+        assumptions=("the number describes these people only",),
     )
 
 
@@ -102,7 +103,7 @@ def _in_sample(run: AttackRun) -> Estimate:
         count=run.fitted_correct,
         method="guesses on rows that the attack was fitted on (of large releases, a sample)",
         assumptions=(
-            "exact for these rows; an attack that memorises its rows does otherwise on new ones",
+            "exact for these rows; an attack that memorises its rows does differently on new ones",
         ),
     )
 
@@ -115,21 +116,18 @@ def best_estimates(
     The lower end is the largest lower bound, each at the error probability divided by the number
     of attacks; the upper end is the largest upper bound, which needs no correction: the strongest
     attack's own bound is among them. Where one learns from the rows it guesses, all are bounded
-    given what is released, so that which is the strongest is no matter of chance.
-
-    Returns
-    -------
-    tuple
-        The estimates, and by id the lower bound as a function of its error probability.
+    given what is released, so that chance does not decide which is the strongest. The second result
+    is by id the lower bound as a function of its error probability.
     """
     attacks = [run for run in runs if run.uses_release]
     if not attacks:
         return [], {}
     if any(run.given_release for run in attacks):
         attacks = [_given_release(run) for run in attacks]
-    estimates, bounds = [], {}
+    estimates: list[Estimate] = []
+    bounds: dict[str, Callable[[float], float]] = {}
     for measure in (ACCURACY, ADVANTAGE):
-        lower = _best_lower(attacks, measure)
+        lower = partial(_best_lower, attacks, measure)
         estimate = _best(attacks, measure, confidence, lower)
         estimates.append(estimate)
         bounds[estimate.id] = lower
@@ -147,12 +145,8 @@ def strongest(runs: Sequence[AttackRun], measure: Measure = ACCURACY) -> AttackR
     return max(attacks, key=lambda run: average(run.folds, measure.value), default=None)
 
 
-def _best_lower(attacks: Sequence[AttackRun], measure: Measure) -> Callable[[float], float]:
-    def lower(alpha: float) -> float:
-        share = alpha / len(attacks)
-        return max(lower_bound(run.folds, measure, share) for run in attacks)
-
-    return lower
+def _best_lower(attacks: Sequence[AttackRun], measure: Measure, alpha: float) -> float:
+    return max(lower_bound(run.folds, measure, alpha / len(attacks)) for run in attacks)
 
 
 def _best(

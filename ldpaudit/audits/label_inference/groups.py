@@ -24,7 +24,7 @@ from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.result import SMALLEST_CELL, Details, Estimate, Note, Score
 
 MOST_CLASSES = 20
-"""With more classes none is shown by itself."""
+"""With more classes none is shown separately."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ def class_estimates(
 
     Every interval holds at once with all others, and for whichever of the attacks is the strongest.
     The number of people in a class depends on their true labels, so only an attack that learns
-    nothing from the rows it guesses can be scored so.
+    nothing from the rows it guesses can be scored this way.
     """
     k = len(context.release.classes)
     if k > MOST_CLASSES:
-        text = f"With {k} classes the strongest attack is not scored for each class by itself."
-        return [], [Note(audit=AUDIT_ID, text=text)]
+        text = f"With {k} classes the strongest attack is not scored for each class separately."
+        return [], [Note.info(AUDIT_ID, text)]
     groups = []
     for y in range(k):
         counts = [(int(fold.class_rows[y]), int(fold.class_correct[y]), 0, 0) for fold in run.folds]
@@ -81,7 +81,7 @@ def slice_estimates(
         if context.plan.show_class_names:
             named = (f"{i + 1}: {name}" for i, name in enumerate(column.names))
             text = f"Slices {place + 1} are by the column {column.column}: {'; '.join(named)}."
-            notes.append(Note(audit=AUDIT_ID, text=text))
+            notes.append(Note.info(AUDIT_ID, text))
     return estimates, notes
 
 
@@ -136,12 +136,12 @@ def _advantages(
     tail = _tail(groups, confidence, attacks)
     decided = all(is_decided(fold) for fold in run.folds)
     lower = partial(gain_lower, decided=decided)
-    found = []
+    estimates = []
     for group in groups:
         gained, lost = (sum(fold[i] for fold in group.folds) for i in (2, 3))
         if not group.rows:
             continue
-        found.append(
+        estimates.append(
             _estimate(
                 group,
                 ADVANTAGE,
@@ -155,7 +155,7 @@ def _advantages(
                 method=_method(run, group, len(groups), attacks),
             )
         )
-    return found
+    return estimates
 
 
 def _estimate(
@@ -166,11 +166,11 @@ def _estimate(
     level: float,
     **details: Unpack[Details],
 ) -> Estimate:
-    names = {"subject": BEST, "measure": measure.name, "column": measure.title}
-    score = Score(**names, row=group.title, group=group.key)
+    title, column = group.title, measure.title
+    score = Score(subject=BEST, measure=measure.name, row=title, column=column, group=group.key)
     details |= {"score": score, "unit": "proportion", "n": group.rows}
-    title = f"{BEST_TITLE}, {score.title}"
-    return Estimate.interval(score_id(score), title, value, ends, level, **details)
+    named = score_id(score), f"{BEST_TITLE}, {score.title}"
+    return Estimate.interval(*named, value, ends, level, **details)
 
 
 def _tail(groups: Sequence[_Group], confidence: float, attacks: int) -> float:
@@ -182,7 +182,7 @@ def _average(group: _Group, bound: Callable[[int, int, int, int], Any]) -> float
 
 
 def _hidden(groups: Sequence[_Group]) -> set[str]:
-    """Return groups with a small cell; if one only, a second, or the total would tell it."""
+    """Return groups with a small cell; if only one, a second, or the total would reveal it."""
     small = {g.key for g in groups if any(cell < SMALLEST_CELL for cell in g.cells())}
     if len(small) == 1:
         others = [g for g in groups if g.key not in small and g.rows]

@@ -6,7 +6,6 @@ estimate of η through the inverse channel R, so Σ_y R[z, y] c_y(x) is an unbia
 accuracy at each held-out row; no true label is needed.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,14 +15,13 @@ from ldpaudit.attacks.interface import Attack, Knowledge
 from ldpaudit.attacks.scoring.measures import ACCURACY, ADVANTAGE, Measure
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.label_inference.budget import (
-    Budget,
     LeftOut,
     candidate_attacks,
     knowledge_of,
+    run_affordable,
     without_learners_from_asked,
 )
 from ldpaudit.audits.label_inference.estimates import BEST, BEST_TITLE, attack_score, score_id
-from ldpaudit.errors import LdpAuditError
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.randomness import seed_from
@@ -37,8 +35,8 @@ _METHOD: Final = (
     "claimed channel; no true label is used"
 )
 _NOT_BLIND: Final = (
-    "it learns from the released labels of the rows it guesses, which without true labels are what "
-    "scores it"
+    "it learns from the released labels of the rows it guesses, and without true labels those same "
+    "labels score it"
 )
 _REFERENCES: Final = ("classifier", "prior")
 """Learnt from the release, but blind to a person's own released label: the outsider's reference is
@@ -56,61 +54,37 @@ class _Values:
     high: float
 
 
-@dataclass(frozen=True)
-class OutsiderAttacks:
-    """What attacks gave, and why others did not run."""
+def outsider_estimates(context: AuditContext, channel: Channel) -> tuple[list[Estimate], LeftOut]:
+    """Return the estimated accuracy of each attack that needs no true label, and what did not run.
 
-    estimates: list[Estimate]
-    skipped: Mapping[str, str]
-    left_out: LeftOut
-
-
-def outsider_estimates(context: AuditContext, channel: Channel) -> OutsiderAttacks:
-    """Return the estimated accuracy of each attack that needs no true label.
-
-    Parameters
-    ----------
-    context : AuditContext
-        Its release may lack true labels.
-    channel : Channel
-        The claimed channel, aligned with the release.
-
-    Raises
-    ------
-    ldpaudit.errors.InputError
-        If the channel cannot be inverted.
+    The channel is the claimed one, aligned with the release; raise InputError if it has no inverse.
     """
-    found, skipped, left_out = _run_all(context, channel)
+    runs, missing = _run_all(context, channel)
     confidence = context.plan.confidence
-    estimates = [_estimate(values, ACCURACY, confidence) for values in found]
-    references = {v.name: v for v in found if v.name in _REFERENCES}
+    estimates = [_estimate(values, ACCURACY, confidence) for values in runs]
+    references = {v.name: v for v in runs if v.name in _REFERENCES}
     baseline = next((references[name] for name in _REFERENCES if name in references), None)
-    attacks = [values for values in found if values.name not in _REFERENCES]
+    attacks = [values for values in runs if values.name not in _REFERENCES]
     if baseline is not None:
         differences = [_difference(values, baseline) for values in attacks]
         same_rows = [d for d in differences if d is not None]
         estimates += [_estimate(difference, ADVANTAGE, confidence) for difference in same_rows]
         estimates += _best(same_rows, ADVANTAGE, confidence)
-    candidates = [values for values in found if values.name != "prior"]
+    candidates = [values for values in runs if values.name != "prior"]
     estimates += _best(candidates, ACCURACY, confidence)
-    return OutsiderAttacks(estimates, skipped, left_out)
+    return estimates, missing
 
 
-def _run_all(
-    context: AuditContext, channel: Channel
-) -> tuple[list[_Values], dict[str, str], LeftOut]:
+def _run_all(context: AuditContext, channel: Channel) -> tuple[list[_Values], LeftOut]:
     knowledge = [_knowledge(context, channel, half) for half in (0, 1)]
     held_out = [_held_out_rows(context, half, channel) for half in (0, 1)]
-    candidates, skipped = candidate_attacks(context, knowledge)
-    candidates = without_learners_from_asked(candidates, skipped, _NOT_BLIND)
-    found, budget = [], Budget.of(context, candidates)
-    for name, attacks in budget.chosen():
-        context.progress.step(f"attack: {name}")
-        try:
-            found.append(_values(context, channel, attacks, held_out))
-        except LdpAuditError as error:
-            skipped[name] = str(error)
-    return found, skipped, budget.left_out
+    candidates, unfit = candidate_attacks(context, knowledge)
+    candidates = without_learners_from_asked(candidates, unfit, _NOT_BLIND)
+
+    def run(_: str, attacks: list[Attack]) -> _Values:
+        return _values(context, channel, attacks, held_out)
+
+    return run_affordable(context, candidates, unfit, run)
 
 
 def _knowledge(context: AuditContext, channel: Channel, half: int) -> Knowledge:
@@ -119,12 +93,9 @@ def _knowledge(context: AuditContext, channel: Channel, half: int) -> Knowledge:
 
 
 def _held_out_rows(context: AuditContext, half: int, channel: Channel) -> IndexArray:
-    rows = np.flatnonzero(context.halves() != half)
     most = max(_MOST_ROWS // channel.matrix.shape[1], 1_000)
-    if len(rows) <= most:
-        return rows
-    rng = context.rng("label-inference", "outsider", str(half))
-    return np.sort(rng.choice(rows, size=most, replace=False))
+    names = "label-inference", "outsider", str(half)
+    return context.sample(context.half(1 - half), most, *names)
 
 
 def _values(
@@ -133,7 +104,7 @@ def _values(
     folds = []
     for half, (attack, rows) in enumerate(zip(attacks, held_out, strict=True)):
         rng = context.rng("label-inference", attack.name, str(half))
-        attack.fit(context.release.take(np.flatnonzero(context.halves() == half)), rng)
+        attack.fit(context.release.take(context.half(half)), rng)
         asked = rows
         if attack.most_rows is not None and len(rows) > attack.most_rows:
             asked = np.sort(rng.choice(rows, size=attack.most_rows, replace=False))
@@ -145,14 +116,8 @@ def _values(
 def unbiased_accuracy(attack: Attack, release: Release, channel: Channel) -> FloatArray:
     """Return values whose mean is the attack's accuracy if the channel is as claimed, shape (n,).
 
-    Parameters
-    ----------
-    attack : Attack
-        Fitted on other rows.
-    release : Release
-        Held-out rows; true labels are not looked at.
-    channel : Channel
-        Of rank k.
+    The attack is fitted on other rows than those of ``release``, whose true labels are not used;
+    the channel has rank k.
     """
     n, k = len(release), len(channel.classes)
     right = np.zeros((n, k))
@@ -220,12 +185,12 @@ def _bound(values: _Values, alpha: float, *, lower: bool) -> float:
     return float(min(max(average, -1.0), 1.0))
 
 
-def _best(found: list[_Values], measure: Measure, confidence: float) -> list[Estimate]:
-    if not found:
+def _best(runs: list[_Values], measure: Measure, confidence: float) -> list[Estimate]:
+    if not runs:
         return []
-    best, tail = max(found, key=_average), (1 - confidence) / 2
-    low = max(_bound(values, tail / len(found), lower=True) for values in found)
-    high = max(_bound(values, tail, lower=False) for values in found)
-    method = f"the strongest of {len(found)}, here {best.name}; {_METHOD}"
+    best, tail = max(runs, key=_average), (1 - confidence) / 2
+    low = max(_bound(values, tail / len(runs), lower=True) for values in runs)
+    high = max(_bound(values, tail, lower=False) for values in runs)
+    method = f"the strongest of {len(runs)}, here {best.name}; {_METHOD}"
     strongest = replace(best, name=BEST, title=BEST_TITLE)
     return [_scored(strongest, measure, (low, high), confidence, method)]

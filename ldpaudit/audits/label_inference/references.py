@@ -1,4 +1,4 @@
-"""What attacks are held against: the ceilings that the claim implies."""
+"""What attacks are compared with: the ceilings that the claim implies."""
 
 import numpy as np
 
@@ -26,13 +26,8 @@ def ceiling_estimates(
 ) -> list[Estimate]:
     """Return the ceilings of accuracy and advantage under the claim.
 
-    Parameters
-    ----------
-    context : AuditContext
-    channel : Channel or None
-        The claimed channel, aligned with the release.
-    posterior : float64 array of shape (n, k) or None
-        P(y | x) for each row, from the features alone.
+    The channel is the claimed one, aligned with the release; ``posterior``, float64 of shape
+    (n, k), is P(y | x) for each row, from the features alone.
     """
     epsilon = context.claim.epsilon
     if epsilon is None:
@@ -106,14 +101,14 @@ def utility_estimate(
             *_UTILITY_BOUND,
             1.0,
             unit="proportion",
-            method="features are released as they are, so the claim alone bounds no attack",
+            method="features are released unchanged, so the claim alone bounds no attack",
             reference=reference,
         )
         text = (
-            "The claim protects the label given the features. What the features themselves give "
-            "away is not bounded by it, so the bound on any attack's accuracy is 1."
+            "The claim protects the label given the features. It does not bound what the features "
+            "themselves give away, so the bound on any attack's accuracy is 1."
         )
-        return [bound], [Note(audit=AUDIT_ID, text=text)]
+        return [bound], [Note.info(AUDIT_ID, text)]
     return _constant_features(context, channel, reference), []
 
 
@@ -125,7 +120,6 @@ def _constant_features(context: AuditContext, channel: Channel, reference: str) 
     counts = np.bincount(truth, minlength=k)
     # The largest of k frequencies: a bound for each at alpha/k.
     p_star = float(clopper_pearson_upper(counts, len(truth), alpha / k).max())
-    cells = [int(c) for c in counts if c > 0]
     return [
         Estimate.upper_bound(
             *_UTILITY_BOUND,
@@ -133,7 +127,7 @@ def _constant_features(context: AuditContext, channel: Channel, reference: str) 
             context.plan.confidence,
             unit="proportion",
             n=len(truth),
-            smallest_cell=min(cells),
+            smallest_cell=int(counts[counts > 0].min()),
             method="no feature varies: Rényi divergence of the claimed channel, minimised over "
             "δ and α; the most frequent label's share bounded from above",
             assumptions=("the claim holds",),

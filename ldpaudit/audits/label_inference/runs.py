@@ -1,7 +1,7 @@
 """Running every attack on both halves of a release: fitted on one, scored on the other."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -17,15 +17,14 @@ from ldpaudit.attacks.scoring.fold import FoldScore, score_fold
 from ldpaudit.audits.claimed_channel import attackers_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.label_inference.budget import (
-    Budget,
     LeftOut,
     candidate_attacks,
     knowledge_of,
+    run_affordable,
     without_learners_from_asked,
 )
 from ldpaudit.audits.models import cross_fitted_posterior, half_model
 from ldpaudit.datasets.beside.slices import joint_slices
-from ldpaudit.errors import LdpAuditError
 from ldpaudit.randomness import seed_from
 from ldpaudit.release import IndexArray, IntArray, Release
 
@@ -49,7 +48,7 @@ class AttackRun:
         Two held-out folds.
     fitted_correct, fitted_n : int
         Right guesses on rows that the attack was fitted on (in-sample), at most 100,000 a fold; 0
-        where there is no such number.
+        where that is not measured.
     given_release : bool
         Whether it learns from the rows that it guesses: scores are then bounded given the release.
     """
@@ -61,15 +60,6 @@ class AttackRun:
     fitted_correct: int
     fitted_n: int
     given_release: bool = False
-
-
-@dataclass(frozen=True)
-class Runs:
-    """Every attack that ran, in order, and why the others did not: unfit, or left out."""
-
-    runs: tuple[AttackRun, ...]
-    skipped: Mapping[str, str]
-    left_out: LeftOut
 
 
 @dataclass(frozen=True)
@@ -85,33 +75,23 @@ class _Fold:
     half: int
 
 
-def run_attacks(context: AuditContext) -> Runs:
+def run_attacks(context: AuditContext) -> tuple[list[AttackRun], LeftOut]:
     """Fit and score every available attack that the budget allows, on both folds.
 
-    Parameters
-    ----------
-    context : AuditContext
-        Its release has true labels.
+    The release has true labels. Runs are in order of the attacks' cost.
     """
     folds = [_fold(context, half) for half in (0, 1)]
-    candidates, skipped = candidate_attacks(context, [fold.knowledge for fold in folds])
+    candidates, unfit = candidate_attacks(context, [fold.knowledge for fold in folds])
     if context.guesses is not None:
-        candidates = without_learners_from_asked(candidates, skipped, _NOT_PAIRED)
-    runs, budget = [], Budget.of(context, candidates)
-    for name, attacks in budget.chosen():
-        context.progress.step(f"attack: {name}")
-        try:
-            runs.append(_run(context, name, attacks, folds))
-        except LdpAuditError as error:
-            skipped[name] = str(error)
-    return Runs(tuple(runs), skipped, budget.left_out)
+        candidates = without_learners_from_asked(candidates, unfit, _NOT_PAIRED)
+    run = partial(_run, context, folds)
+    return run_affordable(context, candidates, unfit, run)
 
 
 def _fold(context: AuditContext, half: int) -> _Fold:
     """Return the fold that fits on ``half`` and scores on the other."""
     posterior = cross_fitted_posterior(context, "truth")
-    rows = np.flatnonzero(context.halves() == half)
-    others = np.flatnonzero(context.halves() != half)
+    rows, others = context.half(half), context.half(1 - half)
     fitting, held_out = context.release.take(rows), context.release.take(others)
     rng = context.rng("label-inference", "shared", str(half))
     channel = attackers_channel(context, rows)
@@ -124,7 +104,7 @@ def _fold(context: AuditContext, half: int) -> _Fold:
     return _Fold(knowledge, fitting, held_out, guesses, slices, others, half)
 
 
-def _run(context: AuditContext, name: str, attacks: list[Attack], folds: list[_Fold]) -> AttackRun:
+def _run(context: AuditContext, folds: list[_Fold], name: str, attacks: list[Attack]) -> AttackRun:
     scores, correct, n = [], 0, 0
     for half, (attack, fold) in enumerate(zip(attacks, folds, strict=True)):
         rng = context.rng("label-inference", name, str(half))
@@ -140,7 +120,7 @@ def _run(context: AuditContext, name: str, attacks: list[Attack], folds: list[_F
 def _held_out_score(
     context: AuditContext, attack: Attack, fold: _Fold, rng: np.random.Generator
 ) -> FoldScore:
-    # Whichever release it is, the same rows are asked about: so they can be paired.
+    # The same rows are asked about in every release, so that they can be paired.
     drawing = context.rng("label-inference", "asked", attack.name, str(fold.half))
     rows = _asked(attack, fold.held_out, drawing)
     asked = fold.held_out if rows is None else fold.held_out.take(rows)

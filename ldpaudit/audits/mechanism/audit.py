@@ -5,8 +5,7 @@ released labels, and without (as a cross-check also with them) by the release al
 refute a claim; it cannot prove one.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,7 @@ from ldpaudit.audits.mechanism.evidence import (
     outsider_evidence,
 )
 from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
-from ldpaudit.audits.mechanism.local_reports import report_bound, report_counts
+from ldpaudit.audits.mechanism.local_reports import report_counts
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound, smallest_positive
 from ldpaudit.estimators.epsilon.consistency import (
     SMALLEST_P_VALUE,
@@ -30,7 +29,7 @@ from ldpaudit.estimators.epsilon.consistency import (
     likelihood_ratio_p_value,
     marginal_consistency,
 )
-from ldpaudit.estimators.epsilon.guesses import GuessCounts
+from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import METHODS, BoundEvidence
 from ldpaudit.mechanisms.channel import Channel
@@ -61,12 +60,12 @@ _REFERENCES = {
 
 
 class MechanismAudit:
-    """Holds the released labels against the claim."""
+    """Compares the released labels with the claim."""
 
     id = "mechanism"
 
     def unavailable(self, context: AuditContext) -> str | None:  # noqa: ARG002
-        """Return None: something can always be said."""
+        """Return None: the audit always applies."""
         return None
 
     def run(self, context: AuditContext) -> Finding:
@@ -74,29 +73,25 @@ class MechanismAudit:
         agreement, differing = _agreement(context)
         insider, outsider = insider_evidence(context), outsider_evidence(context)
         estimates = [*exact_estimates(context.claim), *agreement]
-        bounds = {}
+        bounds: dict[str, Callable[[float], float]] = {}
         if insider is not None:
             estimates += _insider_estimates(context, insider)
-            bounds[INSIDER] = _bound_of(insider)
+            bounds[INSIDER] = lambda alpha: insider.strongest(alpha).epsilon
         reports = report_counts(context)
         if reports is not None:
-            estimates = [*_without(estimates, INSIDER), _report_estimate(context, reports)]
-            bounds[INSIDER] = lambda alpha: report_bound(reports, alpha).epsilon
+            # The reports show more than the labels drawn from them.
+            estimates = [estimate for estimate in estimates if estimate.id != INSIDER]
+            estimates.append(_report_estimate(context, reports))
+            bounds[INSIDER] = lambda alpha: epsilon_lower(reports, alpha).epsilon
         if isinstance(outsider, ReleaseOnlyEvidence):
             estimates.append(_outsider_estimate(context, outsider))
-            bounds[OUTSIDER] = _bound_of(outsider)
+            bounds[OUTSIDER] = lambda alpha: outsider.bound(alpha).epsilon
         return Finding(
             estimates=tuple(estimates),
             curves=tuple(exact_curves(context.claim)),
             notes=(*differing, *_notes(context, insider, outsider)),
             bounds=bounds,
         )
-
-
-def _bound_of(evidence: BoundEvidence | ReleaseOnlyEvidence) -> Any:
-    if isinstance(evidence, BoundEvidence):
-        return lambda alpha: evidence.strongest(alpha).epsilon
-    return lambda alpha: evidence.bound(alpha).epsilon
 
 
 def _insider_estimates(context: AuditContext, evidence: BoundEvidence) -> Iterator[Estimate]:
@@ -116,13 +111,8 @@ def _insider_estimates(context: AuditContext, evidence: BoundEvidence) -> Iterat
     yield _observed(label_counts(context))
 
 
-def _without(estimates: list[Estimate], identifier: str) -> list[Estimate]:
-    """Leave an estimate out: what labels show, where the reports behind them show more."""
-    return [estimate for estimate in estimates if estimate.id != identifier]
-
-
 def _report_estimate(context: AuditContext, counts: GuessCounts) -> Estimate:
-    bound = report_bound(counts, 1 - context.plan.confidence)
+    bound = epsilon_lower(counts, 1 - context.plan.confidence)
     words = (
         "how often the declared protocol's likelihood ratio of two labels names the true one, for "
         f"{counts.guesses} guesses of reports in pairs; labels and pairs do not look at the reports"
@@ -207,27 +197,27 @@ def _agreement(context: AuditContext) -> tuple[list[Estimate], list[Note]]:
     if not any(value <= alpha / len(p_values) for value in p_values):
         return estimates, []
     text = (
-        "The released labels do not follow the claimed mechanism: in at most "
-        f"{alpha:.0%} of releases their counts would be that far off. The claimed λ or ε may be in "
-        "another parametrisation, or labels may have been changed afterwards."
+        f"The released labels do not follow the claimed mechanism: in at most {alpha:.0%} of "
+        "releases their counts would be that far off. The claimed λ or ε may be in another "
+        "parametrisation, or labels may have been changed afterwards."
     )
-    return estimates, [Note(audit="mechanism", text=text, level="warning")]
+    return estimates, [Note.warning("mechanism", text)]
 
 
 def _cell_agreement(context: AuditContext, channel: Channel, alpha: float) -> Iterator[Estimate]:
     counts = label_counts(context)
-    found = channel_consistency(counts, channel.matrix, alpha)
+    test = channel_consistency(counts, channel.matrix, alpha)
     cell = smallest_positive(counts)
-    words = f"exact binomial tests of {found.cells} entries of the channel, Bonferroni"
+    words = f"exact binomial tests of {test.cells} entries of the channel, Bonferroni"
     title = "Counts against the declared channel (p-value)"
     names = ("mechanism.channel_consistency", title)
-    yield _p_value(context, names, found.p_value, words, cell)
+    yield _p_value(context, names, test.p_value, words, cell)
     yield Estimate.lower_bound(
         "mechanism.inconsistent_entries",
         "Entries of the channel outside their intervals",
-        found.inconsistent,
+        test.inconsistent,
         context.plan.confidence,
-        method=f"entries of the channel, of {found.cells}, outside their simultaneous intervals",
+        method=f"entries of the channel, of {test.cells}, outside their simultaneous intervals",
         assumptions=(INDEPENDENT,),
         reference="Clopper & Pearson (1934)",
     )
@@ -248,8 +238,8 @@ def _p_value(
 ) -> Estimate:
     """Return a valid p-value as a certified upper bound; ``names`` are its id and title.
 
-    Under the claim, data that speak against it as strongly have at most this probability. The
-    level is the one at which the report says that the claim is contradicted.
+    Under the claim, data that contradict it as strongly have at most this probability. The level
+    is the one at which the report calls the claim contradicted.
     """
     return Estimate.upper_bound(
         *names,
@@ -269,16 +259,16 @@ def _notes(
     dependent = feature_dependence(context)
     if dependent is not None:
         text = f"Counts of labels alone give no bound of ε: {dependent}."
-        yield Note(audit="mechanism", text=text, level="warning")
+        yield Note.warning("mechanism", text)
         return
     if context.release.truth is not None and insider is None:
         text = "True labels give no bound of ε: fewer than two classes occur among them."
-        yield Note(audit="mechanism", text=text, level="warning")
+        yield Note.warning("mechanism", text)
     if isinstance(outsider, str):
-        yield Note(audit="mechanism", text=f"No bound of ε from the release alone: {outsider}.")
+        yield Note.info("mechanism", f"No bound of ε from the release alone: {outsider}.")
     if context.claim.traits.outputs == "unknown":
         text = (
             "No mechanism is declared. The bounds of ε assume that the released label was drawn "
             "from the true label alone; for a mechanism that uses the features they do not hold."
         )
-        yield Note(audit="mechanism", text=text)
+        yield Note.info("mechanism", text)

@@ -24,14 +24,10 @@ _MOST_POINTS = 400_000
 
 
 def label_counts(context: AuditContext) -> npt.NDArray[np.int64]:
-    """Return how many rows have each true label and output, int64 of shape (k, m).
-
-    The release has true labels.
-    """
+    """Return how many rows have each true label and output, int64 of shape (k, m)."""
     release = context.release
-    assert release.truth is not None
     k, m = len(release.classes), len(release.outputs)
-    return label_table(release.truth, release.released, k, m)
+    return label_table(context.truth, release.released, k, m)
 
 
 def feature_dependence(context: AuditContext) -> str | None:
@@ -43,7 +39,7 @@ def feature_dependence(context: AuditContext) -> str | None:
         return None
     return (
         f"the mechanism {claim.name!r} uses the features, so a released label that follows them "
-        "says nothing about the true label"
+        "need not come from the true label"
     )
 
 

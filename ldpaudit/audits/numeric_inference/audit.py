@@ -2,17 +2,15 @@
 
 The attacker knows the mechanism, the labels of other people and a model of the features; the
 likelihood of the released number is exact. Every attack is fitted on one half of the rows and
-scored on the other, both ways, and is held against guessing without the release: from the labels
+scored on the other, both ways, and is compared with guessing without the release: from the labels
 of other people alone, and with the features too.
 """
 
 from typing import Final
 
-import numpy as np
-
 from ldpaudit.attacks.numeric.guesses import ATTACKS, REFERENCES, NumericAttacker
 from ldpaudit.attacks.numeric.posterior import LabelGrid
-from ldpaudit.attacks.numeric.scoring import NumericMeasure, Values, measures, row_values
+from ldpaudit.attacks.numeric.scoring import Values, measures, row_values
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import half_model
 from ldpaudit.audits.numeric_inference.estimates import (
@@ -31,7 +29,7 @@ _MOST_ROWS: Final = 100_000
 
 
 class NumericInferenceAudit:
-    """Runs every attack on numeric labels and holds it against its references."""
+    """Runs every attack on numeric labels and compares it with its references."""
 
     id = "numeric-inference"
 
@@ -44,30 +42,18 @@ class NumericInferenceAudit:
         return None
 
     def run(self, context: AuditContext) -> Finding:
-        """Run it.
-
-        Raises
-        ------
-        ldpaudit.errors.InsufficientDataError
-            With fewer than 40 rows.
-        """
+        """Run it; with fewer than 40 rows raise InsufficientDataError."""
         if len(context.release) < MIN_ROWS:
             raise InsufficientDataError(f"Attacks on numbers need at least {MIN_ROWS} rows.")
-        folds, grid = zip(*(_fold(context, half) for half in (0, 1)), strict=True)
-        every = measures(grid[0].width, grid[0].complete)
+        folds, grids = zip(*(_fold(context, half) for half in (0, 1)), strict=True)
+        width, confidence = grids[0].width, context.plan.confidence
+        every = measures(width, grids[0].complete)
         titles = {**REFERENCES, **ATTACKS}
         runs = [NumericRun(n, titles[n], tuple(fold[n] for fold in folds)) for n in folds[0]]
-        return _finding(context, runs, every, grid[0].width)
-
-
-def _finding(
-    context: AuditContext, runs: list[NumericRun], every: tuple[NumericMeasure, ...], width: float
-) -> Finding:
-    confidence = context.plan.confidence
-    attacks = [run for run in runs if run.name in ATTACKS]
-    best, bounds = best_estimates(attacks, every, confidence)
-    estimates = [e for run in runs for e in run_estimates(run, every, confidence)]
-    return Finding(estimates=(range_estimate(width), *best, *estimates), bounds=bounds)
+        attacks = [run for run in runs if run.name in ATTACKS]
+        best, bounds = best_estimates(attacks, every, confidence)
+        estimates = [e for run in runs for e in run_estimates(run, every, confidence)]
+        return Finding(estimates=(range_estimate(width), *best, *estimates), bounds=bounds)
 
 
 def _fold(context: AuditContext, half: int) -> tuple[dict[str, Values], LabelGrid]:
@@ -76,14 +62,11 @@ def _fold(context: AuditContext, half: int) -> tuple[dict[str, Values], LabelGri
     assert labels is not None
     assert isinstance(claim, NumericMechanism)
     assert labels.truth is not None
-    fitting = np.flatnonzero(context.halves() == half)
-    others = np.flatnonzero(context.halves() != half)
-    if len(others) > _MOST_ROWS:
-        rng = context.rng("numeric-inference", "rows", str(half))
-        others = np.sort(rng.choice(others, size=_MOST_ROWS, replace=False))
+    names = "numeric-inference", "rows", str(half)
+    others = context.sample(context.half(1 - half), _MOST_ROWS, *names)
     context.progress.step("attacking numeric labels")
     coding = labels.view.classes
-    grid = LabelGrid.fit(claim, coding, labels.truth[fitting])
+    grid = LabelGrid.fit(claim, coding, labels.truth[context.half(half)])
     features = context.release.features.take(others)
     posterior = half_model(context, "truth", half).predict(features)
     guesses = NumericAttacker(claim, grid, coding).guess(labels.released[others], posterior)

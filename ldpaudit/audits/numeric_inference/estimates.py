@@ -50,16 +50,12 @@ def run_estimates(
     run: NumericRun, every: Sequence[NumericMeasure], confidence: float
 ) -> Iterator[Estimate]:
     """Yield every score of one attack, certified on both sides."""
+    tail = (1 - confidence) / 2
     for measure in every:
         if run.of(measure) and (run.name, measure.name) not in _AGAINST_ITSELF:
-            yield _estimate(run, measure, confidence)
-
-
-def _estimate(run: NumericRun, measure: NumericMeasure, confidence: float) -> Estimate:
-    tail = (1 - confidence) / 2
-    ends = run.bound(measure, tail, "lower"), run.bound(measure, tail, "upper")
-    cell = measure.smallest_cell(run.of(measure))
-    return _scored(run, measure, ends, confidence, cell, measure.method)
+            ends = run.bound(measure, tail, "lower"), run.bound(measure, tail, "upper")
+            cell = measure.smallest_cell(run.of(measure))
+            yield _scored(run, measure, ends, confidence, cell, measure.method)
 
 
 def _scored(
@@ -70,10 +66,10 @@ def _scored(
     cell: int | None,
     method: str,
 ) -> Estimate:
-    names = {"subject": run.name, "measure": measure.name}
-    score = Score(**names, row=run.title, column=measure.title)
+    name = measure.name
+    score = Score(subject=run.name, measure=name, row=run.title, column=measure.title)
     return Estimate.interval(
-        f"numeric.{run.name}.{measure.name}",
+        f"numeric.{run.name}.{name}",
         score.title,
         run.value(measure),
         ends,
@@ -83,7 +79,7 @@ def _scored(
         n=sum(len(values) for values in run.of(measure)),
         smallest_cell=cell,
         method=method,
-        reference=_REFERENCE if measure.name in _GAINS else None,
+        reference=_REFERENCE if name in _GAINS else None,
     )
 
 
@@ -92,14 +88,9 @@ def best_estimates(
 ) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
     """Return each measure of its strongest attack, corrected for choosing it.
 
-    The end that says how strong it is at least is the best of all attacks' bounds, each at the
-    error probability divided by their number; the other end needs no correction.
-
-    Returns
-    -------
-    tuple
-        The estimates, and by id that end as a function of its one-sided error probability, for
-        measures of which a large value is a strong attack.
+    The end for its least strength is the best of all attacks' bounds, each at the error probability
+    divided by their number; the other end needs no correction. The bounds are that end by id, as a
+    function of its one-sided error probability, for measures whose large values are strong attacks.
     """
     estimates: list[Estimate] = []
     bounds: dict[str, Callable[[float], float]] = {}
@@ -114,25 +105,21 @@ def best_estimates(
 
 def _strength(able: Sequence[NumericRun], measure: NumericMeasure, alpha: float) -> float:
     """Return how strong the strongest attack is at least, at level 1 − alpha."""
-    share = alpha / len(able)
-    if measure.better > 0:
-        return max(run.bound(measure, share, "lower") for run in able)
-    return min(run.bound(measure, share, "upper") for run in able)
+    return _extreme(able, measure, alpha / len(able), "lower" if measure.better > 0 else "upper")
 
 
-def _weakness(able: Sequence[NumericRun], measure: NumericMeasure, alpha: float) -> float:
-    """Return how strong it is at most: one bound is the strongest attack's own."""
-    if measure.better > 0:
-        return max(run.bound(measure, alpha, "upper") for run in able)
-    return min(run.bound(measure, alpha, "lower") for run in able)
+def _extreme(able: Sequence[NumericRun], measure: NumericMeasure, alpha: float, side: str) -> float:
+    bounds = [run.bound(measure, alpha, side) for run in able]
+    return max(bounds) if measure.better > 0 else min(bounds)
 
 
 def _best(able: Sequence[NumericRun], measure: NumericMeasure, confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
     best = max(able, key=lambda run: measure.better * run.value(measure))
-    low, high = sorted([_strength(able, measure, tail), _weakness(able, measure, tail)])
+    corrected, other = ("lower", "upper") if measure.better > 0 else ("upper", "lower")
+    # How strong it is at most needs no correction: one bound is the strongest attack's own.
+    low, high = sorted([_strength(able, measure, tail), _extreme(able, measure, tail, other)])
     cells = [measure.smallest_cell(run.of(measure)) for run in able]
-    corrected = "lower" if measure.better > 0 else "upper"
     return _scored(
         replace(best, name="best", title="Strongest guess of the number"),
         measure,
@@ -145,7 +132,7 @@ def _best(able: Sequence[NumericRun], measure: NumericMeasure, confidence: float
 
 
 def range_estimate(width: float) -> Estimate:
-    """Return the width of the declared range, which errors are held against."""
+    """Return the width of the declared range, a scale for errors."""
     return Estimate.exact(
         "numeric.range",
         "Width of the declared range",

@@ -1,9 +1,9 @@
 """The observational audit: can the true label be told from one re-drawn given the features?
 
 Whoever sees features and released label is shown the true label or one drawn anew from P(label |
-features), and is to say which. An ε-label-DP channel shifts the odds by at most ε, also where it
-uses the features, as model-based randomized response does: there no count of true against released
-labels alone says anything, and this audit is what bounds ε.
+features), and guesses which it is. An ε-label-DP channel shifts the odds by at most ε, also where
+it uses the features, as model-based randomized response does: there counts of true against released
+labels alone prove nothing, and this audit is what bounds ε.
 
 It is certified where the re-drawn label's distribution is known by construction: among rows with
 equal features (the re-drawn label is another person's), and for canaries, whose labels the auditor
@@ -21,11 +21,7 @@ from functools import partial
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import INDEPENDENT, feature_dependence
 from ldpaudit.audits.observational.canaries import CanaryEvidence, canary_evidence
-from ldpaudit.audits.observational.evidence import (
-    Certificate,
-    MatchedEvidence,
-    matched_evidence,
-)
+from ldpaudit.audits.observational.evidence import Certificate, MatchedEvidence, matched_evidence
 from ldpaudit.audits.observational.game import proxy_findings
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.result import Estimate, Finding, Note
@@ -39,6 +35,10 @@ _SAME_CHANNEL = (
     "besides those audited"
 )
 _DRAWN = "the canaries' labels were drawn independently, with the probabilities stated"
+_UNCERTIFIED = (
+    "No bound of ε is certified for a mechanism that uses the features: too few rows have the same "
+    "features as a row with another true label, and no canaries are given."
+)
 _REFERENCE = "Kalemaj et al. (2025); Hoeffding (1956), Theorem 5"
 
 
@@ -56,30 +56,23 @@ class ObservationalAudit:
     def run(self, context: AuditContext) -> Finding:
         """Play the game with rows that are alike, with canaries, and with a model of the labels.
 
-        Raises
-        ------
-        ldpaudit.errors.InsufficientDataError
-            With fewer than 40 rows of the release.
-        ldpaudit.errors.InputError
-            If a public table or the canaries cannot belong to the release.
+        Raise InsufficientDataError with fewer than 40 rows, and InputError if a public table or the
+        canaries cannot belong to the release.
         """
         if len(context.release) < MIN_ROWS:
             raise InsufficientDataError(f"The observational audit needs at least {MIN_ROWS} rows.")
         context.progress.step("true labels against re-drawn ones")
         evidence = [e for e in (matched_evidence(context), canary_evidence(context)) if e]
         estimates = list(_certified(context, evidence))
-        game, curves, notes = proxy_findings(context)
-        bounds = {}
+        game, curve = proxy_findings(context)
         # Where no feature is used, the counts of the mechanism audit bound ε better, and a second
-        # bound would only take of their error probability.
+        # bound would only use up part of their error probability.
         needed = feature_dependence(context) is not None
-        if evidence and needed:
-            bounds[LOWER] = partial(_strongest, evidence)
         return Finding(
             estimates=(*estimates, *game),
-            curves=curves,
-            notes=(*(_notes(evidence) if needed else ()), *notes),
-            bounds=bounds,
+            curves=(curve,),
+            notes=(Note.info(AUDIT_ID, _UNCERTIFIED),) if needed and not evidence else (),
+            bounds={LOWER: partial(_strongest, evidence)} if needed and evidence else {},
         )
 
 
@@ -100,9 +93,9 @@ def _certified(
         words += f"; the stronger of {len(evidence)}, each at half the error probability"
     yield _estimate(context, LOWER, _TITLE, best, words)
     for part in evidence:
-        own = part.bound(alpha)
-        title, words = f"{_TITLE}, {part.title}", f"{own.words}; at its own level"
-        yield _estimate(context, f"{LOWER}.{part.name}", title, own, words)
+        bound = part.bound(alpha)
+        title, words = f"{_TITLE}, {part.title}", f"{bound.words}; at its own level"
+        yield _estimate(context, f"{LOWER}.{part.name}", title, bound, words)
 
 
 def _estimate(
@@ -121,12 +114,3 @@ def _estimate(
         assumptions=(_DRAWN if bound.by_construction else _SAME_CHANNEL, INDEPENDENT),
         reference=_REFERENCE,
     )
-
-
-def _notes(evidence: list[MatchedEvidence | CanaryEvidence]) -> Iterator[Note]:
-    if not evidence:
-        text = (
-            "No bound of ε is certified for a mechanism that uses the features: too few rows have "
-            "the same features as a row with another true label, and no canaries are given."
-        )
-        yield Note(audit=AUDIT_ID, text=text)

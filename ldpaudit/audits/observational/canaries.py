@@ -13,7 +13,7 @@ from ldpaudit.audits.observational.evidence import Certificate, guessed_events, 
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.estimators.intervals.poisson_binomial import ShiftedCoins, shift_lower
-from ldpaudit.release import FloatArray, IndexArray, Release
+from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 _FEWEST_CANARIES: Final = 20
 _FEWEST_WRONG: Final = 5.0
@@ -25,7 +25,7 @@ _INCREDIBLE: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class Guesses:
+class CanaryGuesses:
     """Guesses of labels that the auditor drew.
 
     Attributes
@@ -35,7 +35,7 @@ class Guesses:
     correct : int
         How many of the guesses are the label that was drawn.
     chances : float64 array of shape (c,) or None
-        P̂(guessed label | x), with which the mechanism is said to draw.
+        P̂(guessed label | x), with which the mechanism is stated to draw.
     """
 
     priors: FloatArray
@@ -49,24 +49,24 @@ class Guesses:
 
 @dataclass(frozen=True)
 class CanaryEvidence:
-    """Guesses of all canaries' labels, and of those of which most is to be expected.
+    """Guesses of all canaries' labels, and of the most promising ones.
 
     Attributes
     ----------
-    every : Guesses
-    chosen : Guesses or None
+    every : CanaryGuesses
+    chosen : CanaryGuesses or None
         Of the canaries whose released label the model finds least probable.
     spread : float
         The probability that two labels drawn for one canary differ, on average.
     """
 
-    every: Guesses
-    chosen: Guesses | None
+    every: CanaryGuesses
+    chosen: CanaryGuesses | None
     spread: float
     name: str = "canaries"
     title: str = "canaries"
 
-    def tests(self) -> Iterator[tuple[Guesses, float]]:
+    def tests(self) -> Iterator[tuple[CanaryGuesses, float]]:
         """Return the sets of guesses that are bounded, with their share of alpha."""
         if self.chosen is None:
             yield self.every, 1.0
@@ -76,14 +76,14 @@ class CanaryEvidence:
 
     def bound(self, alpha: float) -> Certificate:
         """Return the bound at a one-sided error probability."""
-        found = [(part.epsilon(alpha * share), part) for part, share in self.tests()]
-        epsilon, best = max(found, key=lambda pair: pair[0])
+        bounds = [(part.epsilon(alpha * share), part) for part, share in self.tests()]
+        epsilon, best = max(bounds, key=lambda pair: pair[0])
         words = (
             "canaries: each guess from the released label is right with a probability of log-odds "
             "at most ε above those with which its label was drawn (Poisson-binomial tail)"
         )
-        if len(found) > 1:
-            words += f"; corrected for {len(found)} bounds"
+        if len(bounds) > 1:
+            words += f"; corrected for {len(bounds)} bounds"
         n = len(best.priors)
         cell = smallest_positive(best.correct, n - best.correct)
         return Certificate(epsilon, n, cell, words, True)
@@ -92,13 +92,9 @@ class CanaryEvidence:
 def canary_evidence(context: AuditContext) -> CanaryEvidence | None:
     """Return the guesses of the canaries' labels, None where there are no canaries.
 
-    Raises
-    ------
-    InputError
-        If there are too few, or their labels cannot have been drawn as stated.
+    Raise InputError if there are too few, or their labels cannot have been drawn as stated.
     """
-    release = context.release
-    if release.canaries is None:
+    if context.release.canaries is None:
         return None
     return context.once("observational.canaries", lambda: _count(context))
 
@@ -106,43 +102,43 @@ def canary_evidence(context: AuditContext) -> CanaryEvidence | None:
 def _count(context: AuditContext) -> CanaryEvidence:
     release = context.release
     table, rows = guessed_events(context)
-    assert release.truth is not None
     assert release.canaries is not None
-    drawn = rows[np.isfinite(release.canaries[rows]).all(axis=1)]
-    _check_canaries(release, np.flatnonzero(np.isfinite(release.canaries).all(axis=1)))
+    complete = np.asarray(np.isfinite(release.canaries).all(axis=1))
+    _check_canaries(release.canaries[complete], context.truth[complete])
+    drawn = rows[complete[rows]]
     guess = table_guess(table, context)[release.released[drawn]]
-    priors, right = release.canaries[drawn, guess], guess == release.truth[drawn]
+    priors, right = release.canaries[drawn, guess], guess == context.truth[drawn]
     spread = float(1 - (release.canaries[drawn] ** 2).sum(axis=1).mean())
     chances = _chances(context, drawn)
     known = chances if release.public_posterior is not None else None
-    every = Guesses(priors, int(right.sum()), known)
+    every = CanaryGuesses(priors, int(right.sum()), known)
     chosen = _chosen(context, priors, chances)
     if chosen is None:
         return CanaryEvidence(every, None, spread)
-    own = None if known is None else known[chosen]
-    few = Guesses(priors[chosen], int(right[chosen].sum()), own)
+    stated = None if known is None else known[chosen]
+    few = CanaryGuesses(priors[chosen], int(right[chosen].sum()), stated)
     return CanaryEvidence(every, few, spread)
 
 
 def _chances(context: AuditContext, drawn: IndexArray) -> FloatArray | None:
-    """Return what the claimed mechanism draws each canary's released label with, about.
+    """Return roughly with what probability a model-based claim draws each canary's label.
 
     From the public P̂(y | x), or else from a model of the released label: from features and
     released labels alone. None for other mechanisms.
     """
-    release, claim = context.release, model_claim(context)
+    claim, scores = model_claim(context), context.release.public_posterior
     if claim is None:
         return None
-    known = release.public_posterior
-    scores = cross_fitted_posterior(context, "released") if known is None else known
-    own = scores[drawn, release.released[drawn]]
-    return np.asarray(claim.floor + (1 - len(claim.classes) * claim.floor) * own)
+    if scores is None:
+        scores = cross_fitted_posterior(context, "released")
+    chances = scores[drawn, context.release.released[drawn]]
+    return np.asarray(claim.floor + (1 - len(claim.classes) * claim.floor) * chances)
 
 
 def _chosen(
     context: AuditContext, priors: FloatArray, chance: FloatArray | None
 ) -> IndexArray | None:
-    """Return the canaries of which the released label is the least probable, best to guess.
+    """Return the canaries whose released label is the least probable, best to guess.
 
     Chosen by features and released labels alone, given which the canaries' labels are independent:
     abstaining from the others needs no correction.
@@ -163,24 +159,22 @@ def _chosen(
     return order[: best + 1] if np.isfinite(value[best]) else None
 
 
-def _check_canaries(release: Release, drawn: IndexArray) -> None:
-    assert release.truth is not None
-    assert release.canaries is not None
+def _check_canaries(drawn: FloatArray, truth: IntArray) -> None:
+    """Check the canaries' probabilities, shape (c, k), and true labels, shape (c,)."""
+    everyone = np.arange(len(drawn))
     if len(drawn) < _FEWEST_CANARIES:
         raise InputError(
             f"There must be at least {_FEWEST_CANARIES} canaries with probabilities for every "
             f"class; {len(drawn)} rows have them."
         )
-    own = release.canaries[drawn, release.truth[drawn]]
-    never = int((own <= 0).sum())
+    never = int((drawn[everyone, truth] <= 0).sum())
     if never:
         raise InputError(
             "The canaries' labels must be ones that their probabilities allow (the proxy must "
             f"overlap the release); {never} of {len(drawn)} have probability 0."
         )
-    likeliest = release.canaries[drawn].argmax(axis=1)
-    chance = release.canaries[drawn, likeliest]
-    hits = int((likeliest == release.truth[drawn]).sum())
+    likeliest, chance = drawn.argmax(axis=1), drawn.max(axis=1)
+    hits = int((likeliest == truth).sum())
     tails = (
         ShiftedCoins.of(chance, up=True).at_least(hits, 0.0),
         ShiftedCoins.of(chance, up=False).at_most(hits, 0.0),

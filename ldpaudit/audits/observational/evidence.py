@@ -21,18 +21,9 @@ _SAME_DIGITS: Final = 6
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certified lower bound of ε, in nats, at level 1 − alpha.
+    """A certified lower bound of ε, in nats, at level 1 − alpha, from n rows; ``words`` say how.
 
-    Attributes
-    ----------
-    epsilon : float
-    n : int
-        The rows behind it.
-    smallest_cell : int
-    words : str
-        How it was found.
-    by_construction : bool
-        Whether the re-drawn label's law was set by the auditor.
+    ``by_construction``: the auditor set the distribution of the re-drawn label.
     """
 
     epsilon: float
@@ -61,15 +52,15 @@ class MatchedEvidence:
 
     def bound(self, alpha: float) -> Certificate:
         """Return the bound at a one-sided error probability."""
-        found = matched_bound(self.counts, alpha, self.designed)
+        bound = matched_bound(self.counts, alpha, self.designed)
         words = (
-            f"rows with equal features and other true labels, {found.method} bound; corrected for "
+            f"rows with equal features and other true labels, {bound.method} bound; corrected for "
             f"{len(self.tests())} bounds"
         )
-        return Certificate(found.epsilon, found.n, found.smallest_cell, words, False)
+        return Certificate(bound.epsilon, bound.n, bound.smallest_cell, words, False)
 
     def tests(self) -> list[MatchedTest]:
-        """Return the bounds of which the strongest is taken."""
+        """Return the tests; the bound is that of the strongest."""
         return matched_tests(self.counts, self.designed)
 
 
@@ -81,19 +72,17 @@ def matched_evidence(context: AuditContext) -> MatchedEvidence | None:
 def _matched(context: AuditContext) -> MatchedEvidence | None:
     release, rng = context.release, context.rng("observational", "matching")
     table, rows = guessed_events(context)
-    assert release.truth is not None
     cells = _alike(release, rows)
-    truth, released = release.truth[rows], release.released[rows]
+    truth, released = context.truth[rows], release.released[rows]
     k = len(release.classes)
-
     scores = _drawn_with(context, cells, rows)
     known = scores if release.public_posterior is not None else None
 
     def count(matching: Matching) -> MatchedCounts:
         event, chance = table[matching.targets[cells], released], None
         if known is not None and len(matching.cases):
-            own = cells[matching.cases]
-            chance = float(known[own, matching.targets[own]].mean())
+            groups = cells[matching.cases]
+            chance = float(known[groups, matching.targets[groups]].mean())
         return MatchedCounts.of(matching, event, chance)
 
     counts = tuple(count(match(cells, truth, k, ratio, rng)) for ratio in RATIOS)
@@ -102,8 +91,8 @@ def _matched(context: AuditContext) -> MatchedEvidence | None:
     claim = model_claim(context)
     if scores is None or claim is None:
         return MatchedEvidence(counts)
-    own = context.rng("observational", "design")
-    chosen = designed_matching(cells, truth, scores, claim.noise, own)
+    rng = context.rng("observational", "design")
+    chosen = designed_matching(cells, truth, scores, claim.noise, rng)
     return MatchedEvidence(counts, None if chosen is None else count(chosen))
 
 
@@ -118,20 +107,16 @@ def _alike(release: Release, rows: IndexArray) -> IndexArray:
 
 
 def _drawn_with(context: AuditContext, cells: IndexArray, rows: IndexArray) -> FloatArray | None:
-    """Return what the claimed mechanism would draw each group's labels with, about.
+    """Return roughly with what probabilities a model-based claim draws each group's labels.
 
     From the public P̂(y | x), or else from a model of the true label: from features and true labels
-    alone. None for other mechanisms.
-
-    Returns
-    -------
-    float64 array of shape (g, k) or None
+    alone. float64 of shape (g, k); None for other mechanisms.
     """
-    release, claim = context.release, model_claim(context)
+    claim, scores = model_claim(context), context.release.public_posterior
     if claim is None:
         return None
-    known = release.public_posterior
-    scores = cross_fitted_posterior(context, "truth") if known is None else known
+    if scores is None:
+        scores = cross_fitted_posterior(context, "truth")
     sizes = np.bincount(cells)
     sums = [np.bincount(cells, weights=column) for column in scores[rows].T]
     means = np.stack(sums, axis=1) / sizes[:, None]
@@ -139,9 +124,9 @@ def _drawn_with(context: AuditContext, cells: IndexArray, rows: IndexArray) -> F
 
 
 def guessed_events(context: AuditContext) -> tuple[BoolArray, IndexArray]:
-    """Return which outputs speak for which label, and the rows on which that may be tested.
+    """Return which outputs point to which label, and the rows on which that may be tested.
 
-    An output that is a class speaks for it. Other outputs are learnt on one half of the rows, and
+    An output that is a class points to it. Other outputs are learnt on one half of the rows, and
     only the other half is tested.
 
     Returns
@@ -155,25 +140,23 @@ def _events(context: AuditContext) -> tuple[BoolArray, IndexArray]:
     release = context.release
     if release.outputs == release.classes:
         return np.eye(len(release.classes), dtype=bool), np.arange(len(release))
-    learnt = np.flatnonzero(context.halves() == 0)
-    table = _learnt_channel(release, learnt)
-    k = len(table)
-    others = (table.sum(axis=0) - table) / (k - 1)
-    return table > others, np.flatnonzero(context.halves() == 1)
+    table = _learnt_channel(context)
+    others = (table.sum(axis=0) - table) / (len(table) - 1)
+    return table > others, context.half(1)
 
 
-def _learnt_channel(release: Release, rows: IndexArray) -> FloatArray:
-    assert release.truth is not None
+def _learnt_channel(context: AuditContext) -> FloatArray:
+    release, rows = context.release, context.half(0)
     k, m = len(release.classes), len(release.outputs)
-    counts = label_table(release.truth[rows], release.released[rows], k, m) + 0.5
+    counts = label_table(context.truth[rows], release.released[rows], k, m) + 0.5
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
 def table_guess(table: BoolArray, context: AuditContext) -> IntArray:
-    """Return for each output the label that it speaks for most, int32 of shape (m,)."""
+    """Return for each output the label that it points to most, int32 of shape (m,)."""
     release = context.release
     if release.outputs == release.classes:
         return np.arange(len(release.classes), dtype=np.int32)
-    channel = _learnt_channel(release, np.flatnonzero(context.halves() == 0))
+    channel = _learnt_channel(context)
     lift = np.where(table, channel / channel.mean(axis=0), 0.0)
     return np.asarray(lift.argmax(axis=0), dtype=np.int32)

@@ -1,6 +1,6 @@
 """The game against a model of P(label | features), and what a wrong model may do to it.
 
-Shown a label, the attacker says "true" if it is the one that the released label speaks for. Over a
+Shown a label, the attacker says "true" if it is the one that the released label points to. Over a
 fair coin and a label drawn from the model P̂, both averaged out, row i is answered rightly with
 probability ½ + ½(1{y_i = g_i} − P̂(g_i | x_i)). The same guess with the released label of another
 row that the model finds alike must do no better than ½ if the model is right: what it does better
@@ -20,7 +20,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.intervals.poisson_binomial import shift_lower, shift_upper
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
-from ldpaudit.result import Curve, Estimate, Note
+from ldpaudit.result import Curve, Estimate
 
 _MOST_ROWS: Final = 200_000
 _FEWEST_INSIDE: Final = 20
@@ -32,17 +32,13 @@ _MODEL: Final = (
 _EVEN: Final = "the model's log-odds are off by no more than the shift, the same for all rows"
 _REFERENCE: Final = "Kalemaj et al. (2025)"
 
-Found = tuple[list[Estimate], tuple[Curve, ...], list[Note]]
 
-
-def proxy_findings(context: AuditContext) -> Found:
-    """Return the game's estimates, the bound by assumed shift, and notes."""
+def proxy_findings(context: AuditContext) -> tuple[list[Estimate], Curve]:
+    """Return the game's estimates, and the bound by assumed shift."""
     rows, posterior, source = _scored(context)
-    release = context.release
-    assert release.truth is not None
     table, _ = guessed_events(context)
-    guess = table_guess(table, context)[release.released[rows]]
-    truth = release.truth[rows]
+    guess = table_guess(table, context)[context.release.released[rows]]
+    truth = context.truth[rows]
     everyone = np.arange(len(rows))
     right, prior = guess == truth, posterior[everyone, guess]
     first, swapped = _alike(posterior, guess)
@@ -57,19 +53,20 @@ def proxy_findings(context: AuditContext) -> Found:
         _bound(context, max(raw - shift, 0.0) if math.isfinite(shift) else 0.0, len(rows), source),
         _shift(context, shift, len(first), source),
     ]
-    return estimates, (_curve(raw, len(rows), source, context),), []
+    return estimates, _curve(raw, len(rows), source, context)
 
 
 def _scored(context: AuditContext) -> tuple[IndexArray, FloatArray, str]:
     """Return the rows that are scored, P̂ of each, and where the model comes from."""
-    release, rng = context.release, context.rng("observational", "rows")
-    _, rows = guessed_events(context)
-    if len(rows) > _MOST_ROWS:
-        rows = np.sort(rng.choice(rows, size=_MOST_ROWS, replace=False))
+    release = context.release
+    rows = context.sample(guessed_events(context)[1], _MOST_ROWS, "observational", "rows")
     if release.public_posterior is not None:
         posterior = release.public_posterior[rows]
-        check_support(posterior, _labels(context)[rows])
-        return rows, _floored(posterior), "the public probabilities"
+        check_support(posterior, context.truth[rows])
+        # No probability is 0: a stated certainty is an error of the model.
+        floored = np.maximum(posterior, PROBABILITY_FLOOR)
+        floored = floored / floored.sum(axis=1, keepdims=True)
+        return rows, floored, "the public probabilities"
     if release.public is None:
         return rows, cross_fitted_posterior(context, "truth")[rows], "other rows"
     check_overlap(release.public.features, release.features)
@@ -83,29 +80,10 @@ def _scored(context: AuditContext) -> tuple[IndexArray, FloatArray, str]:
     return rows, model.predict(release.features.take(rows)), "the public table"
 
 
-def _labels(context: AuditContext) -> IntArray:
-    assert context.release.truth is not None
-    return context.release.truth
-
-
-def _floored(posterior: FloatArray) -> FloatArray:
-    """Return probabilities none of which is 0: a stated certainty is an error of the model."""
-    clipped = np.maximum(posterior, PROBABILITY_FLOOR)
-    return np.asarray(clipped / clipped.sum(axis=1, keepdims=True))
-
-
 def check_support(posterior: FloatArray, truth: IntArray) -> None:
-    """Check that public probabilities can be those of the true labels.
+    """Raise InputError if fewer than 20 rows' true labels have a public probability above 0.
 
-    Parameters
-    ----------
-    posterior : float64 array of shape (n, k)
-    truth : int32 array of shape (n,)
-
-    Raises
-    ------
-    InputError
-        If fewer than 20 rows' true labels have a probability above 0.
+    ``posterior`` is float64 of shape (n, k), ``truth`` int32 of shape (n,).
     """
     possible = int((posterior[np.arange(len(truth)), truth] > 0).sum())
     if possible < _FEWEST_INSIDE:
@@ -117,13 +95,9 @@ def check_support(posterior: FloatArray, truth: IntArray) -> None:
 
 
 def check_overlap(public: FeatureTable, released: FeatureTable) -> None:
-    """Check that a model of the public table can say something about the released rows.
+    """Raise InputError if a model of the public table would have to extrapolate to all rows.
 
-    Raises
-    ------
-    InputError
-        If fewer than 20 released rows lie within the public table's ranges and have levels that
-        occur there.
+    At least 20 released rows must lie within its ranges and have levels that occur there.
     """
     inside = np.ones(len(released), dtype=bool)
     with np.errstate(invalid="ignore"):
@@ -138,8 +112,8 @@ def check_overlap(public: FeatureTable, released: FeatureTable) -> None:
     if inside.sum() < _FEWEST_INSIDE:
         raise InputError(
             f"The public table must overlap the release: at least {_FEWEST_INSIDE} released rows "
-            "must lie within the ranges and levels of its features, or a model of it says nothing "
-            f"about them; of {len(released)} rows {int(inside.sum())} do."
+            "must lie within the ranges and levels of its features, or no model of it applies to "
+            f"them; of {len(released)} rows {int(inside.sum())} do."
         )
 
 
@@ -155,10 +129,10 @@ def _game(
 ) -> Estimate:
     values = 0.5 + 0.5 * (right.astype(np.float64) - prior)
     tail = (1 - context.plan.confidence) / 2
-    given, title = "the features and the released label", "told with the release"
+    given, title = "the features and the released label", "guessed with the release"
     if name == "features_only":
         given = "the features and the released label of a row that the model finds alike"
-        title = "told without"
+        title = "guessed without"
     return Estimate.interval(
         f"observational.game.{name}",
         f"True or re-drawn label, {title}",

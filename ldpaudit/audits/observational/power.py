@@ -9,13 +9,12 @@ believing the claim's λ.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.observational.canaries import CanaryEvidence, Guesses, canary_evidence
+from ldpaudit.audits.observational.canaries import CanaryEvidence, CanaryGuesses, canary_evidence
 from ldpaudit.audits.observational.evidence import MatchedEvidence, matched_evidence
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.matched.bound import MatchedTest
@@ -60,10 +59,7 @@ class Detector:
 def observational_power(context: AuditContext) -> Finding:
     """Return the smallest excess over the claim that is found with 90 % probability.
 
-    Raises
-    ------
-    ldpaudit.errors.InsufficientDataError
-        If there is no certified bound for the mechanism.
+    Raise InsufficientDataError if there is no certified bound for the mechanism.
     """
     claim, release = context.claim, context.release
     assert isinstance(claim, PublicModelLabel)
@@ -104,36 +100,31 @@ def _detectors(
 ) -> Iterator[Detector]:
     if isinstance(part, CanaryEvidence):
         for guesses, share in part.tests():
-            yield _canary_detector(part, guesses, share, family, limit, alpha)
+            chance = _guessed(part, guesses, family, alpha)
+            yield _canary_detector(guesses, share, chance, family, limit)
         return
     for test in part.tests():
-        chance = min(max(target_chance(test.counts, alpha), family.floor), 1 - family.floor)
-
-        power = partial(_matched_power, test, family, chance, limit)
-        yield Detector(power, min(chance, 1 - chance))
+        yield _matched_detector(test, family, limit, alpha)
 
 
-def _matched_power(
-    test: MatchedTest,
-    family: ModelBasedFamily,
-    chance: float,
-    limit: float,
-    epsilon: float,
-    error: float,
-) -> float:
-    return MatchedPower(test, family, chance, limit, error)(epsilon)
+def _matched_detector(
+    test: MatchedTest, family: ModelBasedFamily, limit: float, alpha: float
+) -> Detector:
+    chance = min(max(target_chance(test.counts, alpha), family.floor), 1 - family.floor)
+
+    def power(epsilon: float, error: float) -> float:
+        return MatchedPower(test, family, chance, limit, error)(epsilon)
+
+    return Detector(power, min(chance, 1 - chance))
 
 
 def _canary_detector(
-    part: CanaryEvidence,
-    guesses: Guesses,
+    guesses: CanaryGuesses,
     share: float,
+    chance: FloatArray | float,
     family: ModelBasedFamily,
     limit: float,
-    alpha: float,
 ) -> Detector:
-    chance = _guessed(part, guesses, family, alpha)
-
     def power(epsilon: float, error: float) -> float:
         shift = family.shift(epsilon, chance)
         return canary_power(guesses.priors, shift, limit, error * share)
@@ -142,12 +133,12 @@ def _canary_detector(
 
 
 def _guessed(
-    part: CanaryEvidence, guesses: Guesses, family: ModelBasedFamily, alpha: float
+    part: CanaryEvidence, guesses: CanaryGuesses, family: ModelBasedFamily, alpha: float
 ) -> FloatArray | float:
     """Return what the model gives the guessed labels: as stated, or at most, as counts show.
 
     A released label is the canary's own more often than another label drawn for it would be, by
-    (1 − λ) times the probability that the two differ: that gives λ, whatever is claimed.
+    (1 − λ) times the probability that the two differ: that gives λ, without the claim.
     """
     every, other = part.every, float(part.every.priors.mean())
     right = [
@@ -158,14 +149,10 @@ def _guessed(
     low, high = guessed_chance(
         guesses.priors, guesses.correct, (least, most), family.floor, alpha / 2
     )
-    # One number that stands for all: the shifts' average is what is seen.
-    if guesses.chances is not None and low <= _typical(guesses.chances) <= high:
+    # The harmonic mean represents all of them: the shifts' average is what is seen.
+    if guesses.chances is not None and low <= float(1 / np.mean(1 / guesses.chances)) <= high:
         return guesses.chances
     return high
-
-
-def _typical(chances: FloatArray) -> float:
-    return float(1 / np.mean(1 / chances))
 
 
 def _estimate(context: AuditContext, value: float, n: int) -> Estimate:
@@ -199,7 +186,7 @@ def _missing(
     family: ModelBasedFamily,
     limit: float,
 ) -> Iterator[Note]:
-    """Return what would have to be there for the wanted power."""
+    """Yield what the release lacks for the wanted power."""
     wanted = context.plan.max_undetected_excess
     if value <= wanted:
         return
@@ -208,14 +195,14 @@ def _missing(
         upward = math.ceil(100 * blind) / 100
         text = (
             f"However many rows like these there were, an excess up to {upward:g} nats would go "
-            "unnoticed: ε is that of a row in which the model gives a label its floor, "
-            "and the rows that can be compared lie above it. Needed are rows with equal features, "
-            "or canaries, for which the model finds one label as improbable as the floor."
+            "unnoticed: ε is reached only in rows in which the model gives a label its floor, and "
+            "the rows that can be compared lie above it. More power needs rows with equal "
+            "features, or canaries, for which the model finds one label as improbable as the floor."
         )
     else:
         text = (
-            f"Too few rows can be compared to find an excess of {wanted:g} nats: needed are "
-            "more rows with equal features and different true labels, or more canaries, where the "
-            "model finds one label improbable."
+            f"Too few rows can be compared to find an excess of {wanted:g} nats. That needs more "
+            "rows with equal features and different true labels, or more canaries, where the model "
+            "finds one label improbable."
         )
-    yield Note(audit="power", text=text, level="warning")
+    yield Note.warning("power", text)

@@ -4,7 +4,8 @@ An audit that finds nothing is worth as much as what it could have found.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,17 +45,17 @@ from ldpaudit.release import IndexArray
 from ldpaudit.result import Estimate, Finding, Note
 
 INSIDER_SHARE = 0.9
-"""Of the error probability, where the claim is held against a release-only bound as well."""
+"""Of the error probability, where a release-only bound tests the claim as well."""
 _MOST_ROWS = 1e12
 
 
 class PowerAudit:
-    """Says what the bounds of ε would have found."""
+    """Computes what the bounds of ε would have found."""
 
     id = "power"
 
     def unavailable(self, context: AuditContext) -> str | None:
-        """Return why nothing can be said, None where something can."""
+        """Return why the power is not known, None where it is."""
         dependent = feature_dependence(context)
         if dependent is not None and not isinstance(context.claim, PublicModelLabel):
             return f"no bound of ε applies: {dependent}"
@@ -66,13 +67,7 @@ class PowerAudit:
         return None
 
     def run(self, context: AuditContext) -> Finding:
-        """Run it.
-
-        Raises
-        ------
-        ldpaudit.errors.InsufficientDataError
-            If no bound of ε could be computed at all.
-        """
+        """Run it; raise InsufficientDataError if no bound of ε could be computed at all."""
         if isinstance(context.claim, PublicModelLabel):
             return observational_power(context)
         channel = aligned_channel(context)
@@ -95,8 +90,7 @@ def _insider(context: AuditContext, channel: Channel, sizes: IndexArray) -> Find
     level = _insider_alpha(context, 1 - context.plan.confidence)
 
     def excess(alpha: float) -> float:
-        found = _smallest(sizes, channel, limit, _insider_alpha(context, alpha))
-        return found - limit
+        return _smallest(sizes, channel, limit, _insider_alpha(context, alpha)) - limit
 
     value = excess(1 - context.plan.confidence)
     family = (
@@ -108,7 +102,7 @@ def _insider(context: AuditContext, channel: Channel, sizes: IndexArray) -> Find
         f"labels, at level {1 - level:.4g}, exceeds the claim with probability "
         f"{WANTED_POWER:.0%}; {family}"
     )
-    estimates = [
+    estimates = (
         Estimate.exact(EXCESS, EXCESS_TITLE, value, unit="nats", method=words),
         Estimate.exact(
             "power.rows_needed",
@@ -118,9 +112,8 @@ def _insider(context: AuditContext, channel: Channel, sizes: IndexArray) -> Find
             method=f"further rows, in the same classes' proportions, until an excess of {target:g} "
             f"nats is found with probability {WANTED_POWER:.0%} (to 2 %)",
         ),
-    ]
-    bounds: Mapping[str, Callable[[float], float]] = {EXCESS: excess}
-    return Finding(estimates=tuple(estimates), notes=tuple(_no_power(value)), bounds=bounds)
+    )
+    return Finding(estimates=estimates, notes=_no_power(value), bounds={EXCESS: excess})
 
 
 def _reports(context: AuditContext, counts: GuessCounts) -> Finding:
@@ -146,7 +139,7 @@ def _estimated(excess: Callable[[float], float], alpha: float, **details: Any) -
     """Return the smallest excess that would be found at a level, as a number with assumptions."""
     value = excess(alpha)
     estimate = Estimate.estimated(EXCESS, EXCESS_TITLE, value, unit="nats", **details)
-    return Finding(estimates=(estimate,), notes=tuple(_no_power(value)), bounds={EXCESS: excess})
+    return Finding(estimates=(estimate,), notes=_no_power(value), bounds={EXCESS: excess})
 
 
 def _is_randomized_response(channel: Channel) -> bool:
@@ -182,7 +175,7 @@ def _smallest(sizes: IndexArray, channel: Channel, limit: float, alpha: float) -
 def _rows_needed(
     sizes: IndexArray, channel: Channel, limit: float, target: float, alpha: float
 ) -> float:
-    """Return how many rows more find an excess ``target``, 0 where these do."""
+    """Return how many more rows find an excess ``target``, 0 where these do."""
     worse = sharpened(channel, limit + target).matrix
 
     def enough(factor: float) -> bool:
@@ -204,20 +197,19 @@ def _rows_needed(
     return float(np.ceil(sizes.sum() * (high - 1)))
 
 
-def _no_power(excess: float) -> Iterator[Note]:
-    if math.isinf(excess):
-        text = (
-            "With these rows and features no excess over the claim, however large, would be found "
-            "reliably."
-        )
-        yield Note(audit="power", text=text, level="warning")
+def _no_power(excess: float) -> tuple[Note, ...]:
+    text = (
+        "With these rows and features no excess over the claim, however large, would be found "
+        "reliably."
+    )
+    return (Note.warning("power", text),) if math.isinf(excess) else ()
 
 
 def _unclaimed(context: AuditContext, sizes: IndexArray) -> Finding:
     release, alpha = context.release, 1 - context.plan.confidence
     if len(release.outputs) != len(release.classes):
         text = "Without a claim the power is computed only where outputs and classes are the same."
-        return Finding(notes=(Note(audit="power", text=text),))
+        return Finding(notes=(Note.info("power", text),))
     used = (sizes - (PILOT_SHARE * sizes).astype(np.int64)).astype(np.int64)
 
     def power(epsilon: float) -> float:
@@ -227,11 +219,11 @@ def _unclaimed(context: AuditContext, sizes: IndexArray) -> Finding:
 
     estimate = Estimate.estimated(
         "power.detectable_epsilon",
-        "Smallest ε of which some is found with 90 % power",
+        "Smallest ε found to be above 0 with 90 % power",
         smallest_detectable(power, 0.0, WANTED_POWER),
         unit="nats",
         n=int(sizes.sum()),
-        method=f"the smallest ε of which some is certified with probability {WANTED_POWER:.0%}",
+        method=f"the smallest ε certified to be above 0 with probability {WANTED_POWER:.0%}",
         assumptions=(
             "the mechanism is randomized response",
             "the method is chosen as well as if its ε were known",
@@ -249,15 +241,13 @@ def _outsider(context: AuditContext, channel: Channel) -> Finding:
             "What the bound from the release alone could have found is estimated for randomized "
             "response only; for another channel it is not known."
         )
-        return Finding(notes=(Note(audit="power", text=text, level="warning"),))
+        return Finding(notes=(Note.warning("power", text),))
     limit, k = _limit(context, channel), len(channel.classes)
 
     def excess(alpha: float) -> float:
         test = evidence.strongest_test(alpha)
-        found = smallest_detectable(
-            lambda epsilon: group_power(test, k, limit, epsilon, alpha), limit, WANTED_POWER
-        )
-        return found - limit
+        power = partial(group_power, test, k, limit, alpha=alpha)
+        return smallest_detectable(power, limit, WANTED_POWER) - limit
 
     return _estimated(
         excess,

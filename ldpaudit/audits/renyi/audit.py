@@ -13,7 +13,7 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.renyi.curves import AUDIT_ID
 from ldpaudit.audits.renyi.double_rr import double_rr_finding
 from ldpaudit.audits.renyi.release import release_finding
-from ldpaudit.audits.renyi.synthetic import synthetic_outcome
+from ldpaudit.audits.renyi.synthetic import SyntheticOutcome, synthetic_outcome
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.result import Finding, Note
 
@@ -27,7 +27,7 @@ class RenyiAudit:
     id = AUDIT_ID
 
     def unavailable(self, context: AuditContext) -> str | None:
-        """Return why nothing can be measured, None where something can."""
+        """Return why no divergence can be measured, None where one can."""
         if context.release.truth is None:
             return "Rényi divergences between released rows of two labels need the true labels"
         return None
@@ -35,22 +35,16 @@ class RenyiAudit:
     def run(self, context: AuditContext) -> Finding:
         """Run it.
 
-        Raises
-        ------
-        ldpaudit.errors.InsufficientDataError
-            With fewer than 400 rows, or with fewer than two true labels that have enough rows.
+        Raise InsufficientDataError with fewer than 400 rows, or if fewer than two true labels have
+        enough rows.
         """
         if len(context.release) < MIN_ROWS:
             raise InsufficientDataError(f"The Rényi audit needs at least {MIN_ROWS} rows.")
-        findings = [release_finding(context)]
-        synthetic = synthetic_outcome(context)
-        if synthetic is not None:
-            findings.append(synthetic.finding)
-        divergence = None if synthetic is None else synthetic.estimate
-        labelled = synthetic is not None and synthetic.labelled
-        findings.append(double_rr_finding(context, divergence, labelled))
-        findings.append(Finding(notes=tuple(_notes(context, synthetic is not None))))
-        return _merged(findings)
+        release, synthetic = release_finding(context), synthetic_outcome(context)
+        compared = synthetic or SyntheticOutcome(Finding())
+        double_rr = double_rr_finding(context, compared.estimate, compared.labelled)
+        notes = Finding(notes=tuple(_notes(context, synthetic is not None)))
+        return _merged([release, compared.finding, double_rr, notes])
 
 
 def _merged(findings: list[Finding]) -> Finding:
@@ -67,7 +61,7 @@ def _notes(context: AuditContext, compared: bool) -> Iterator[Note]:
     if traits.features == "unchanged" and has_features(context):
         yield Note.info(
             AUDIT_ID,
-            "The features are released as they are, so the claim bounds no Rényi divergence "
+            "The features are released unchanged, so the claim bounds no Rényi divergence "
             "between released rows of two labels (Theorems 6.1 and 6.4 of Busa-Fekete et al. "
             "2023): where features settle the label it is infinite, however small ε is.",
         )
@@ -81,5 +75,5 @@ def _notes(context: AuditContext, compared: bool) -> Iterator[Note]:
         yield Note.info(
             AUDIT_ID,
             "The model behind the bounds takes the released label to depend on the true label "
-            "alone. Where it does not the bounds hold all the same, but are weaker.",
+            "alone. Where it does not, the bounds remain valid but are weaker.",
         )

@@ -2,8 +2,13 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 
+import numpy as np
+
+from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import INDEPENDENT
+from ldpaudit.estimators.label_inference.advantage import utility_bound
 from ldpaudit.estimators.renyi.divergence import RenyiBound
 from ldpaudit.estimators.renyi.points import RenyiPoint, largest_order
 from ldpaudit.result import Curve, Estimate
@@ -18,7 +23,7 @@ _CERTIFICATE = "Birrell et al. (2021), Theorem 3.1; Nguyen, Wainwright & Jordan 
 DELTA = 1e-5
 """The δ at which curves are converted to (ε, δ)."""
 LEAST_TOP_ORDER = 3.0
-"""A curve that ends below this order says nothing useful of (ε, δ) or of attacks."""
+"""A curve that ends below this order implies nothing useful about (ε, δ) or attacks."""
 
 
 def certified_curve(
@@ -62,20 +67,17 @@ def estimated_curve(
 
     ``given`` are assumptions beyond those of every estimate.
     """
-    held = [point for point in points if point.supported]
-    if not held:
+    supported = [point for point in points if point.supported]
+    if not supported:
         return None
-    values = [point.value for point in held]
-    for i in range(1, len(values)):
-        # D_α never falls as α grows.
-        values[i] = max(values[i], values[i - 1])
     return Curve(
         id=identifier,
         title=title,
         kind="estimated",
         axis="divergence",
-        x=tuple(point.order for point in held),
-        value=tuple(values),
+        x=tuple(point.order for point in supported),
+        # D_α never falls as α grows.
+        value=tuple(accumulate((point.value for point in supported), max)),
         x_label=X_LABEL,
         unit="nats",
         n=n,
@@ -93,7 +95,7 @@ def bound_functions(
 
 
 def bound_key(identifier: str, order: float) -> str:
-    """Return under which key a curve's bound at one order is kept."""
+    """Return the key of a curve's bound at one order."""
     return f"{identifier}@{order:g}"
 
 
@@ -109,12 +111,9 @@ def support_estimates(
     ``names`` say what the model is, and which rows they are.
     """
     top = largest_order(points)
-    words = (
-        "the largest order at which the exponential weights of the rows are worth at least 30 rows"
-    )
-    found = []
+    estimates = []
     if calibration is not None:
-        found.append(
+        estimates.append(
             Estimate.estimated(
                 f"{identifier}.calibration_error",
                 f"Calibration error of the {names[0]}",
@@ -126,14 +125,14 @@ def support_estimates(
                 assumptions=(INDEPENDENT,),
             )
         )
-    found += [
+    estimates += [
         Estimate.estimated(
             f"{identifier}.effective_rows.order_2",
             f"Effective rows at order 2, {names[1]}",
             math.floor(point.effective_rows),
             unit="rows",
-            method="(Σ w)²/Σ w² of the weights w = e^{αφ} at order 2, the fewer of what either "
-            "label's rows say",
+            method="(Σ w)²/Σ w² of the weights w = e^{αφ} at order 2, the smaller of the two "
+            "labels' values",
             assumptions=(CALIBRATED,),
             reference="Kong (1992)",
         )
@@ -141,17 +140,59 @@ def support_estimates(
         if point.order == 2.0
     ]
     if top is not None:
-        found.append(
+        estimates.append(
             Estimate.estimated(
                 f"{identifier}.largest_order",
                 f"Largest order that the rows support, {names[1]}",
                 top,
                 n=n,
-                method=words,
+                method="the largest order at which the exponential weights of the rows are worth "
+                "at least 30 rows",
                 assumptions=(CALIBRATED,),
             )
         )
-    return found
+    return estimates
+
+
+def curve_consequences(
+    context: AuditContext,
+    curve: Curve,
+    name: str,
+    which: str,
+    words: tuple[str, str],
+    n: int | None = None,
+) -> tuple[Estimate, ...]:
+    """Return the (ε, δ) and the bound on attacks' accuracy that an estimated curve implies.
+
+    Nothing where the curve ends early. ``words`` name the curve in the title of ε and in the title
+    of the bound, ``which`` in the methods.
+    """
+    if curve.x[-1] < LEAST_TOP_ORDER:
+        return ()
+    share = float(np.bincount(context.truth).max() / len(context.truth))
+    k = max(len(context.release.classes), 2)
+    return (
+        Estimate.estimated(
+            f"{name}.dp_at_delta",
+            f"ε at δ = 10⁻⁵ {words[0]}",
+            dp_epsilon(curve.x, curve.value),
+            unit="nats",
+            n=n,
+            method=f"ε at δ = {DELTA:g} that {which} implies, least over its orders",
+            assumptions=curve.assumptions,
+            reference="Canonne, Kamath & Steinke (2020), Proposition 12",
+        ),
+        Estimate.estimated(
+            f"{name}.attack_bound",
+            f"Bound on every attack’s accuracy, {words[1]}",
+            utility_bound(lambda order: at_or_above(curve, order), share, k),
+            unit="proportion",
+            method=f"the accuracy that no attack exceeds if {which} is right, minimised over δ and "
+            "α; the most frequent label's share as counted",
+            assumptions=curve.assumptions,
+            reference="Busa-Fekete et al. (2023), Theorem 5.2",
+        ),
+    )
 
 
 def dp_epsilon(orders: Sequence[float], values: Sequence[float], delta: float = DELTA) -> float:
@@ -163,11 +204,11 @@ def dp_epsilon(orders: Sequence[float], values: Sequence[float], delta: float = 
     ----------
     Canonne, Kamath & Steinke (2020), The discrete Gaussian for differential privacy, Prop. 12.
     """
-    found = [
+    candidates = [
         value + math.log((order - 1) / order) - (math.log(delta) + math.log(order)) / (order - 1)
         for order, value in zip(orders, values, strict=True)
     ]
-    return max(0.0, min(found, default=math.inf))
+    return max(0.0, min(candidates, default=math.inf))
 
 
 def at_or_above(curve: Curve, order: float) -> float:

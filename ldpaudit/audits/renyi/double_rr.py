@@ -2,32 +2,23 @@
 
 import math
 
-import numpy as np
-
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.renyi.curves import DELTA, LEAST_TOP_ORDER, X_LABEL, at_or_above, dp_epsilon
-from ldpaudit.estimators.label_inference.advantage import utility_bound
+from ldpaudit.audits.renyi.curves import X_LABEL, curve_consequences
 from ldpaudit.estimators.renyi.divergence import ORDERS
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
-from ldpaudit.result import Curve, Estimate, Finding
+from ldpaudit.result import Curve, Finding
 
 DOUBLE_RR = "renyi.double_rr_epsilon"
 FLOOR = "renyi.double_rr_floor"
+_REFERENCE = "Busa-Fekete et al. (2023), Theorem 7.1"
 _PLUGGED_IN = "the estimated divergence of synthetic from true features is not too small"
 
 
 def double_rr_finding(context: AuditContext, divergence: Curve | None, labelled: bool) -> Finding:
-    """Return the curves of the claimed double randomized response.
+    """Return the curves of the claimed double randomized response; nothing for other claims.
 
-    Parameters
-    ----------
-    context : AuditContext
-        Its claim replaces the features of some rows, with λ in (0, 1].
-    divergence : Curve or None
-        Estimated Δ̂(α); without it only the floor is known.
-    labelled : bool
-        Whether Δ̂ is between rows of one label each (Theorem 7.1), or from a label's true rows to
-        all synthetic ones.
+    Without the estimated divergence Δ̂(α) only the floor is known. If ``labelled``, Δ̂ is between
+    rows of one label (Theorem 7.1); else it is from a label's true rows to all synthetic ones.
     """
     claim = context.claim
     if not isinstance(claim, SyntheticFeatures) or claim.noise == 0:
@@ -36,7 +27,9 @@ def double_rr_finding(context: AuditContext, divergence: Curve | None, labelled:
     if divergence is None:
         return Finding(curves=(floor,))
     curve = _curve(claim, divergence, labelled)
-    return Finding(estimates=_consequences(context, curve), curves=(curve, floor))
+    words = "of double randomized response, estimated", "double RR, estimated"
+    implied = curve_consequences(context, curve, "renyi.double_rr", "the curve with Δ̂", words)
+    return Finding(estimates=implied, curves=(curve, floor))
 
 
 def mixture_epsilon(alpha: float, divergence: float, noise: float, label_rdp: float) -> float:
@@ -70,19 +63,18 @@ def mixture_epsilon(alpha: float, divergence: float, noise: float, label_rdp: fl
 
 
 def _curve(claim: SyntheticFeatures, divergence: Curve, labelled: bool) -> Curve:
-    values = []
-    for alpha, delta in zip(divergence.x, divergence.value, strict=True):
-        if labelled:
-            # Busa-Fekete et al. (2023), Theorem 7.1.
-            values.append(claim.conditional_epsilon(delta))
-        else:
-            values.append(mixture_epsilon(alpha, delta, claim.noise, claim.rdp(alpha)))
-    words = (
-        "2 log(1 + k(1 − λ)/λ) + Δ̂(α)"
-        if labelled
-        else "the label's Rényi DP + log(1/λ) + α/(α − 1) · log((1 − λ)e^{(α−1)Δ̂/α} + λ), Δ̂ from "
-        "a label's true features to all synthetic rows"
-    )
+    points = list(zip(divergence.x, divergence.value, strict=True))
+    if labelled:
+        # Busa-Fekete et al. (2023), Theorem 7.1.
+        values = [claim.conditional_epsilon(delta) for _, delta in points]
+        words, reference = "2 log(1 + k(1 − λ)/λ) + Δ̂(α)", _REFERENCE
+    else:
+        values = [mixture_epsilon(a, delta, claim.noise, claim.rdp(a)) for a, delta in points]
+        words = (
+            "the label's Rényi DP + log(1/λ) + α/(α − 1) · log((1 − λ)e^{(α−1)Δ̂/α} + λ), Δ̂ from "
+            "a label's true features to all synthetic rows"
+        )
+        reference = f"Minkowski's inequality; after {_REFERENCE}"
     return Curve(
         id=DOUBLE_RR,
         title="Double randomized response, with the estimated divergence",
@@ -95,9 +87,7 @@ def _curve(claim: SyntheticFeatures, divergence: Curve, labelled: bool) -> Curve
         n=divergence.n,
         method=f"{words}, with Δ̂ estimated: an estimate, no guarantee",
         assumptions=("the claim holds", _PLUGGED_IN, *divergence.assumptions),
-        reference="Busa-Fekete et al. (2023), Theorem 7.1"
-        if labelled
-        else "Minkowski's inequality; after Busa-Fekete et al. (2023), Theorem 7.1",
+        reference=reference,
     )
 
 
@@ -114,35 +104,4 @@ def _floor(claim: SyntheticFeatures) -> Curve:
         method="the label alone, with dummy features, gives away at least this at the declared "
         "λ: no less is possible",
         reference="Busa-Fekete et al. (2023), Theorem 7.2",
-    )
-
-
-def _consequences(context: AuditContext, curve: Curve) -> tuple[Estimate, ...]:
-    if curve.x[-1] < LEAST_TOP_ORDER:
-        return ()
-    truth, k = context.release.truth, len(context.release.classes)
-    assert truth is not None
-    share = float(np.bincount(truth).max() / len(truth))
-    attack = utility_bound(lambda order: at_or_above(curve, order), share, k)
-    words = f"ε at δ = {DELTA:g} that the curve with Δ̂ implies, least over its orders"
-    return (
-        Estimate.estimated(
-            "renyi.double_rr.dp_at_delta",
-            "ε at δ = 10⁻⁵ of double randomized response, estimated",
-            dp_epsilon(curve.x, curve.value),
-            unit="nats",
-            method=words,
-            assumptions=curve.assumptions,
-            reference="Canonne, Kamath & Steinke (2020), Proposition 12",
-        ),
-        Estimate.estimated(
-            "renyi.double_rr.attack_bound",
-            "Bound on every attack’s accuracy, double RR, estimated",
-            attack,
-            unit="proportion",
-            method="the accuracy that no attack exceeds if the curve with Δ̂ is right, minimised "
-            "over δ and α; the most frequent label's share as counted",
-            assumptions=curve.assumptions,
-            reference="Busa-Fekete et al. (2023), Theorem 5.2",
-        ),
     )

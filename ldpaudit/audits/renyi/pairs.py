@@ -1,9 +1,9 @@
-"""Which labels to hold against each other, and what a model guesses of their rows.
+"""Which labels to compare, and what a model guesses of their rows.
 
-D_α is convex in each argument in the sense of being at most the largest over a mixture's parts, so
-"a label against all others" bounds the worst pair of labels from below as "one against one" does:
-labels with few rows are merged that way, never dropped. Which pair to bound is chosen on tuning
-rows, so the bound needs no correction for the number of pairs.
+D_α is quasi-convex in each argument: at most the largest over a mixture's parts. So "a label
+against all others" bounds the worst pair of labels from below as "one against one" does: labels
+with few rows are merged that way, never dropped. Which pair to bound is chosen on tuning rows, so
+the bound needs no correction for the number of pairs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from ldpaudit.estimators.renyi.points import RenyiPoint, calibration_error, reny
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 
 MOST_LABELS = 8
-"""Labels that are looked at alone: the most frequent ones."""
+"""Labels that are compared singly: the most frequent ones."""
 _SCREENED_ROWS = 1_500
 _TUNED_ROWS = 5_000
 _FINALISTS = 3
@@ -62,9 +62,9 @@ class GuessedRows:
     def _side(self, pair: Pair, side: BoolArray, most: int | None) -> FloatArray:
         rows = np.flatnonzero(side[self.labels])[:most]
         weights, left, right = self.weights[rows], pair.left, pair.right
-        own = weights[:, left].sum(axis=1) / self.prior[left].sum()
+        here = weights[:, left].sum(axis=1) / self.prior[left].sum()
         other = weights[:, right].sum(axis=1) / self.prior[right].sum()
-        return np.asarray(np.log(own) - np.log(other))
+        return np.asarray(np.log(here) - np.log(other))
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class WorstPair:
     calibration : float or None
         The largest calibration error of the guesses for those pairs.
     compared : int
-        How many ordered pairs or groups were looked at for the bounds.
+        How many ordered pairs or groups were candidates for the bounds.
     rows : int
         Test rows.
     """
@@ -104,10 +104,7 @@ def worst_pair(
 ) -> WorstPair:
     """Choose pairs of labels on tuning rows and prepare their bounds on all others.
 
-    Raises
-    ------
-    InsufficientDataError
-        If no two groups of labels have 50 rows each.
+    Raise InsufficientDataError if no two groups of labels have 50 rows each.
     """
     order = rng.permutation(len(data.labels))
     first = max(int(TUNING_SHARE * len(order)), min(4 * FEWEST_ROWS, len(order) // 2))
@@ -175,8 +172,8 @@ def _estimable(test: GuessedRows) -> IndexArray:
     """Return the most frequent labels with 50 rows each, none where there is only one."""
     counts = np.bincount(test.labels, minlength=len(test.prior))
     frequent = np.sort(np.argsort(-counts, kind="stable")[:MOST_LABELS])
-    found = frequent[counts[frequent] >= FEWEST_ROWS]
-    return found if len(found) > 1 else found[:0]
+    enough = frequent[counts[frequent] >= FEWEST_ROWS]
+    return enough if len(enough) > 1 else enough[:0]
 
 
 def _against_rest(one: BoolArray, frequent: IndexArray) -> Iterator[Pair]:

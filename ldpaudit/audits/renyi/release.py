@@ -1,5 +1,6 @@
 """Released rows of two true labels: Definition 4.3 audited directly, for any mechanism."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,23 +13,19 @@ from ldpaudit.audits.mechanism.evidence import FEATURE_BLIND, INDEPENDENT, featu
 from ldpaudit.audits.models import half_model
 from ldpaudit.audits.renyi.curves import (
     AUDIT_ID,
-    DELTA,
-    LEAST_TOP_ORDER,
     X_LABEL,
-    at_or_above,
     bound_functions,
     certified_curve,
-    dp_epsilon,
+    curve_consequences,
     estimated_curve,
     support_estimates,
 )
 from ldpaudit.audits.renyi.pairs import GuessedRows, WorstPair, worst_pair
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.label_inference.advantage import utility_bound
 from ldpaudit.estimators.renyi.divergence import ORDERS
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FloatArray, IndexArray, IntArray
-from ldpaudit.result import Curve, Estimate, Finding, Note
+from ldpaudit.result import Curve, Finding, Note
 
 RELEASE = "renyi.release"
 MOST_HELD_OUT = 120_000
@@ -53,10 +50,7 @@ class _HeldOut:
 def release_finding(context: AuditContext) -> Finding:
     """Return certified and estimated curves between released rows of two true labels.
 
-    Raises
-    ------
-    InsufficientDataError
-        If there are no two labels, or groups of them, with enough rows.
+    Raise InsufficientDataError if there are no two labels, or groups of them, with enough rows.
     """
     data = _held_out(context)
     context.progress.step("bounding Rényi divergences of the release")
@@ -78,28 +72,26 @@ def release_finding(context: AuditContext) -> Finding:
     estimates = support_estimates(RELEASE, names, worst.points, worst.calibration, worst.rows)
     if estimate is not None:
         curves.append(estimate)
-        estimates += _consequences(context, estimate)
+        titles = "that the estimated curve implies", "by the estimated curve"
+        which = "the estimated Rényi curve"
+        estimates += curve_consequences(context, estimate, RELEASE, which, titles, estimate.n)
     curves += _parts(context, data)
     return Finding(
         estimates=tuple(estimates),
         curves=tuple(curves),
-        notes=tuple(_notes(data, worst)),
+        notes=tuple(Note.info(AUDIT_ID, text) for text in _notes(data, worst)),
         bounds=bound_functions(RELEASE, worst.bounds),
     )
 
 
 def _held_out(context: AuditContext) -> _HeldOut:
-    release, halves = context.release, context.halves()
-    assert release.truth is not None
-    classes, codes = np.unique(release.truth, return_inverse=True)
+    release = context.release
+    classes, codes = np.unique(context.truth, return_inverse=True)
     if len(classes) < 2:
         raise InsufficientDataError("The Rényi audit needs two true labels that occur.")
     labels = codes.astype(np.int32)
-    fitting, held = np.flatnonzero(halves == 1), np.flatnonzero(halves == 0)
-    available = len(held)
-    if available > MOST_HELD_OUT:
-        rng = context.rng(AUDIT_ID, "rows")
-        held = np.sort(rng.choice(held, size=MOST_HELD_OUT, replace=False))
+    fitting, available = context.half(1), context.half(0)
+    held = context.sample(available, MOST_HELD_OUT, AUDIT_ID, "rows")
     k, m = len(classes), len(release.outputs)
     prior = measured_shares(labels[fitting], k)
     posterior = np.tile(prior, (len(held), 1))
@@ -115,7 +107,7 @@ def _held_out(context: AuditContext) -> _HeldOut:
         prior,
         channel,
         classes.astype(np.int64),
-        available,
+        len(available),
     )
 
 
@@ -129,8 +121,8 @@ def _parts(context: AuditContext, data: _HeldOut) -> list[Curve]:
     confidence = context.plan.confidence
     words = f"the features alone, released label unseen; {_words(worst)}"
     names = f"{RELEASE}.features", "Features of two labels"
-    own = certified_curve(*names, worst.bounds, confidence, words, worst.rows)
-    return [own, _sum_with_label(own, worst, declared, data.classes)]
+    alone = certified_curve(*names, worst.bounds, confidence, words, worst.rows)
+    return [alone, _sum_with_label(alone, worst, declared, data.classes)]
 
 
 def _sum_with_label(
@@ -138,7 +130,7 @@ def _sum_with_label(
 ) -> Curve:
     """Return D_α(T[y]‖T[y']) of the claim plus the features' bound, for the bound's pairs.
 
-    Of a group of labels the pair with the least divergence of the channel counts.
+    In a group of labels the pair with the least divergence of the channel counts.
     """
     total = []
     for order, value, pair in zip(features.x, features.value, worst.pairs, strict=True):
@@ -171,66 +163,33 @@ def _words(worst: WorstPair) -> str:
     )
 
 
-def _consequences(context: AuditContext, curve: Curve) -> list[Estimate]:
-    if curve.x[-1] < LEAST_TOP_ORDER:
-        return []
-    truth, k = context.release.truth, len(context.release.classes)
-    assert truth is not None
-    share = float(np.bincount(truth).max() / len(truth))
-    attack = utility_bound(lambda order: at_or_above(curve, order), share, max(k, 2))
-    return [
-        Estimate.estimated(
-            f"{RELEASE}.dp_at_delta",
-            "ε at δ = 10⁻⁵ that the estimated curve implies",
-            dp_epsilon(curve.x, curve.value),
-            unit="nats",
-            n=curve.n,
-            method=f"ε at δ = {DELTA:g} that the estimated Rényi curve implies, least over orders",
-            assumptions=curve.assumptions,
-            reference="Canonne, Kamath & Steinke (2020), Proposition 12",
-        ),
-        Estimate.estimated(
-            f"{RELEASE}.attack_bound",
-            "Bound on every attack’s accuracy, by the estimated curve",
-            attack,
-            unit="proportion",
-            method="the accuracy that no attack exceeds if the estimated Rényi curve is the true "
-            "one, minimised over δ and α; the most frequent label's share as counted",
-            assumptions=curve.assumptions,
-            reference="Busa-Fekete et al. (2023), Theorem 5.2",
-        ),
-    ]
-
-
 def _unseen(worst: WorstPair, k: int) -> tuple[str, ...]:
     left = k - worst.estimated_labels
-    given = f"{left} labels with fewer rows are no farther from the others than those looked at"
+    given = f"{left} labels with fewer rows are no farther from the others than those compared"
     return (given,) if left else ()
 
 
-def _notes(data: _HeldOut, worst: WorstPair) -> list[Note]:
-    found = []
+def _notes(data: _HeldOut, worst: WorstPair) -> Iterator[str]:
     if data.sampled_from > len(data.labels):
-        found.append(
+        yield (
             f"{len(data.labels)} of {data.sampled_from} held-out rows were drawn at random for "
-            "Rényi divergences; the bounds hold all the same."
+            "Rényi divergences; the bounds remain valid."
         )
     few = int((data.prior * 2 * data.sampled_from < 100).sum())
     if few:
-        found.append(
-            f"{few} labels have fewer than 100 rows; they were looked at only together with "
-            "others, against which a lower bound holds as well. Estimates leave them out."
+        yield (
+            f"{few} labels have fewer than 100 rows; they were compared only as part of a group, "
+            "for which a lower bound holds as well. Estimates leave them out."
         )
     if not worst.points:
-        found.append(
+        yield (
             "The Rényi divergence was not estimated: fewer than two labels have 50 held-out rows "
             "each. The certified bound holds at every order."
         )
     unsupported = [point.order for point in worst.points if not point.supported]
     if unsupported:
-        found.append(
+        yield (
             f"{worst.rows} rows cannot support an estimate of the Rényi divergence from order "
             f"{min(unsupported):g} on: it would rest on fewer than 30 effective rows. The "
             "certified bound holds at every order."
         )
-    return [Note(audit=AUDIT_ID, text=text) for text in found]

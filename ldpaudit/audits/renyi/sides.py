@@ -1,4 +1,4 @@
-"""Which rows are true and which are synthetic, label by label, and what that takes for granted."""
+"""Which rows are true and which are synthetic, label by label, and what that assumes."""
 
 import math
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ _NEVER_EQUAL = (
 _COPIES = (
     "equal synthetic rows are copies of one row and count once, though a few true rows repeat too"
 )
-_UNTRUE = "the synthetic rows are no copies of true ones, though many are equal to one"
+_UNTRUE = "the synthetic rows are not copies of true ones, though many equal one"
 _MOST_COPIES = 0.01
 _STANDARD_ERRORS = 4
 UNSEEN = (
-    "the synthetic rows do not depend on the true rows that they are held against: their generator "
-    "never saw those rows"
+    "the synthetic rows do not depend on the true rows that they are compared with: their "
+    "generator never saw those rows"
 )
 
 
@@ -40,7 +40,7 @@ class Sides:
         Whether the synthetic rows' labels are known; else every label faces all of them.
     doubt : str or None
         What has to be assumed of the synthetic rows where they are known only by differing from
-        the row that they replace and true rows repeat. Nothing is certified of them then.
+        the row that they replace and true rows repeat. Nothing about them is certified then.
     seen : bool
         Whether clearly more synthetic rows equal true ones than true rows equal one another: their
         generator may have seen them (or favours rows that many people share), and then no
@@ -62,18 +62,18 @@ def true_and_synthetic(context: AuditContext) -> Sides | None:
     truth = release.truth
     if truth is None or release.features.width == 0:
         return None
-    given = release.synthetic
+    table = release.synthetic
     untouched = context.claim.traits.features == "unchanged"
     original = release.original
-    if original is None and given is not None and untouched:
+    if original is None and table is not None and untouched:
         original = release.features
     if original is None:
         return None
     true = {y: np.flatnonzero(truth == y) for y in range(k) if (truth == y).any()}
-    if given is not None:
-        made = {y: np.flatnonzero(given.labels == y) for y in range(k)}
-        seen = _are_copies(given.features, original)
-        return Sides(true, made, original, given.features, True, _UNTRUE if seen else None, seen)
+    if table is not None:
+        made = {y: np.flatnonzero(table.labels == y) for y in range(k)}
+        seen = _are_copies(table.features, original)
+        return Sides(true, made, original, table.features, True, _UNTRUE if seen else None, seen)
     if not context.claim.traits.features_replaced:
         return None
     rows = np.flatnonzero(replaced_rows(original, release.features))
@@ -115,7 +115,7 @@ def _once(
     """Return each synthetic row once, but values that people share as often as they would be.
 
     Copies of one row of a synthetic table are one draw of its generator: on both sides of a split
-    they would be recognised, which tells of the table, not of how the generator resembles people.
+    they would be recognised, which shows the table, not how the generator resembles people.
     A value that several people have would lose its weight among the synthetic rows alone; its rows
     are thinned by the average number of copies instead.
     """
@@ -125,5 +125,5 @@ def _once(
     first = np.zeros(len(rows), dtype=bool)
     first[np.unique(made, return_index=True)[1]] = True
     share = (first & ~shared).sum() / max(int((~shared).sum()), 1)
-    kept = np.where(shared, rng.random(len(rows)) < share, first)
-    return np.asarray(rows[kept])
+    chosen = np.where(shared, rng.random(len(rows)) < share, first)
+    return np.asarray(rows[chosen])

@@ -1,5 +1,6 @@
 """Synthetic features against true ones, label by label: Δ(α)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +27,7 @@ from ldpaudit.result import Curve, Finding, Note
 SYNTHETIC = "renyi.synthetic"
 _TITLE = "True against synthetic features"
 FEWEST = 200
-"""Rows of a label, true and synthetic, with which its divergence is looked at."""
+"""A label is compared if it has this many true and this many synthetic rows."""
 MOST_LABELS = 8
 _MOST_HELD_OUT = 40_000
 _FITTED_CELLS = 1_500_000
@@ -49,7 +50,7 @@ class SyntheticOutcome:
 
 
 @dataclass(frozen=True)
-class _OfLabel:
+class _LabelResult:
     bounds: tuple[RenyiBound, ...]
     points: tuple[RenyiPoint, ...]
     calibration: float
@@ -70,16 +71,16 @@ def synthetic_outcome(context: AuditContext) -> SyntheticOutcome | None:
             f"Synthetic features were not compared with true ones: no label has {FEWEST} rows of "
             "both."
         )
-        return SyntheticOutcome(Finding(notes=(Note(audit=AUDIT_ID, text=text),)))
+        return SyntheticOutcome(Finding(notes=(Note.info(AUDIT_ID, text),)))
     try:
-        found = [_of_label(context, sides, y, len(common)) for y in common]
+        results = [_of_label(context, sides, y, len(common)) for y in common]
     except InsufficientDataError as error:
         text = f"Synthetic features were not compared with true ones. {error}"
-        return SyntheticOutcome(Finding(notes=(Note(audit=AUDIT_ID, text=text),)))
-    return _outcome(context, sides, found, left_out)
+        return SyntheticOutcome(Finding(notes=(Note.info(AUDIT_ID, text),)))
+    return _outcome(context, sides, results, left_out)
 
 
-def _of_label(context: AuditContext, sides: Sides, label: int, labels: int) -> _OfLabel:
+def _of_label(context: AuditContext, sides: Sides, label: int, labels: int) -> _LabelResult:
     context.progress.step("comparing synthetic with true features")
     rng = context.rng(AUDIT_ID, "synthetic", str(label))
     p, categorical = as_matrix(sides.original.take(_sampled(sides.true[label], rng)))
@@ -100,7 +101,7 @@ def _of_label(context: AuditContext, sides: Sides, label: int, labels: int) -> _
     tuning, test = split_scores(scores, rng=rng)
     points = renyi_points(test, ORDERS)
     rows = len(test.p) + len(test.q)
-    return _OfLabel(bounds_on(tuning, test, ORDERS), points, calibration_error(test), rows)
+    return _LabelResult(bounds_on(tuning, test, ORDERS), points, calibration_error(test), rows)
 
 
 def _sampled(rows: IndexArray, rng: np.random.Generator) -> IndexArray:
@@ -116,22 +117,22 @@ def as_matrix(features: FeatureTable) -> tuple[Float32Array, BoolArray]:
 
 
 def _outcome(
-    context: AuditContext, sides: Sides, found: list[_OfLabel], left_out: int
+    context: AuditContext, sides: Sides, results: list[_LabelResult], left_out: int
 ) -> SyntheticOutcome:
-    rows, confidence = sum(one.rows for one in found), context.plan.confidence
+    rows, confidence = sum(one.rows for one in results), context.plan.confidence
     chosen = [
-        max((one.bounds[i] for one in found), key=lambda b: b.critic.foreseen)
+        max((one.bounds[i] for one in results), key=lambda b: b.critic.foreseen)
         for i in range(len(ORDERS))
     ]
     made = "synthetic rows of the same label" if sides.labelled else "all synthetic rows"
     words = (
-        f"true features of a label against {made}, the label chosen among {len(found)} on rows "
+        f"true features of a label against {made}, the label chosen among {len(results)} on rows "
         "that the bound does not use; a lower bound, so it cannot show that synthetic rows are "
         "realistic"
     )
-    points = largest_points([one.points for one in found])
-    calibration = max(one.calibration for one in found)
-    labels = f"largest of {len(found)} labels, at orders that the rows of every one support"
+    points = largest_points([one.points for one in results])
+    calibration = max(one.calibration for one in results)
+    labels = f"largest of {len(results)} labels, at orders that the rows of every one support"
     estimate = estimated_curve(
         f"{SYNTHETIC}.estimate",
         f"{_TITLE}, by a model",
@@ -148,39 +149,38 @@ def _outcome(
     curve = curve.model_copy(update={"kind": kind, "assumptions": given})
     curves = (curve,)
     names = "discriminator of synthetic rows", "synthetic features"
+    notes = [Note.info(AUDIT_ID, text) for text in _notes(sides, left_out)]
+    if sides.seen:
+        notes.append(Note.warning(AUDIT_ID, _COPIED))
     finding = Finding(
         estimates=tuple(support_estimates(SYNTHETIC, names, points, calibration, rows)),
         curves=curves if estimate is None else (*curves, estimate),
-        notes=(
-            *(Note(audit=AUDIT_ID, text=text) for text in _notes(sides, left_out)),
-            *((Note(audit=AUDIT_ID, text=_COPIED, level="warning"),) if sides.seen else ()),
-        ),
+        notes=tuple(notes),
         bounds={} if sides.doubt else bound_functions(SYNTHETIC, chosen),
     )
     return SyntheticOutcome(finding, estimate, sides.labelled)
 
 
 def _assumed(sides: Sides, left_out: int = 0) -> tuple[str, ...]:
-    """Return what is assumed of the synthetic rows, and of labels that were not looked at."""
+    """Return what is assumed of the synthetic rows, and of labels that were not compared."""
     doubts = () if sides.doubt is None else (sides.doubt,)
     others = f"{left_out} labels that were not compared are no farther from their synthetic rows"
     return (UNSEEN, *doubts, *((others,) if left_out else ()))
 
 
-def _notes(sides: Sides, left_out: int) -> list[str]:
-    found = [
+def _notes(sides: Sides, left_out: int) -> Iterator[str]:
+    yield (
         "The divergence between true and synthetic features is that of the generator. Rows of a "
         "synthetic table that are released more than once can be told from people by an attacker "
         "who holds the table; that is not measured here."
-    ]
+    )
     if left_out:
-        found.append(
+        yield (
             f"{left_out} labels were left out: those with fewer than {FEWEST} true or synthetic "
             f"rows, and all but the {MOST_LABELS} most frequent."
         )
     if not sides.labelled:
-        found.append(
-            "The label that a synthetic row stands for is not released, so each label's true "
+        yield (
+            "The label that a synthetic row was made for is not released, so each label's true "
             "features face all synthetic rows."
         )
-    return found

@@ -19,11 +19,11 @@ from ldpaudit.result import Estimate, Finding, Note
 
 AUDIT_ID = "synthetic"
 FEWEST = 100
-"""With fewer synthetic rows nothing is said."""
+"""The fewest synthetic rows that are audited."""
 
 
 class SyntheticAudit:
-    """Holds synthetic features against the true ones."""
+    """Compares synthetic features with the true ones."""
 
     id = AUDIT_ID
 
@@ -33,7 +33,7 @@ class SyntheticAudit:
         if release.features.width == 0:
             return "the release has no features"
         if release.original is None:
-            return "synthetic rows are known only beside the original features (--original)"
+            return "synthetic rows can be recognised only with the original features (--original)"
         if not context.claim.traits.features_replaced:
             return f"the claimed mechanism {context.claim.name} replaces no features"
         if release.original.is_constant():
@@ -41,13 +41,7 @@ class SyntheticAudit:
         return None
 
     def run(self, context: AuditContext) -> Finding:
-        """Run it.
-
-        Raises
-        ------
-        ldpaudit.errors.InsufficientDataError
-            With fewer than 100 synthetic rows.
-        """
+        """Run it; with fewer than 100 synthetic rows raise InsufficientDataError."""
         release = context.release
         original = release.original
         assert original is not None
@@ -55,17 +49,15 @@ class SyntheticAudit:
         if len(rows) < FEWEST:
             raise InsufficientDataError(
                 f"Synthetic features need at least {FEWEST} rows whose released features differ "
-                f"from the original ones."
+                "from the original ones."
             )
-        share = replaced_share(len(rows), len(release), context.plan.confidence)
-        found = (
-            share,
+        estimates = (
+            replaced_share(len(rows), len(release), context.plan.confidence),
             own_row_estimate(context, original, rows),
             *realism_estimates(context, original, rows),
             *held_out_estimates(context, rows),
         )
-        notes = tuple(_notes(context, found))
-        return Finding(estimates=found, notes=notes)
+        return Finding(estimates=estimates, notes=tuple(_notes(context, estimates)))
 
 
 def replaced_share(replaced: int, rows: int, confidence: float) -> Estimate:
@@ -86,8 +78,8 @@ def replaced_share(replaced: int, rows: int, confidence: float) -> Estimate:
     )
 
 
-def _notes(context: AuditContext, found: tuple[Estimate, ...]) -> Iterator[Note]:
-    values = {estimate.id: estimate for estimate in found}
+def _notes(context: AuditContext, estimates: tuple[Estimate, ...]) -> Iterator[Note]:
+    values = {estimate.id: estimate for estimate in estimates}
     claim, share = context.claim, values["synthetic.replaced_share"]
     if isinstance(claim, SyntheticFeatures) and share.high is not None and share.high < claim.noise:
         yield Note.warning(
@@ -100,8 +92,8 @@ def _notes(context: AuditContext, found: tuple[Estimate, ...]) -> Iterator[Note]
         yield Note.warning(
             AUDIT_ID,
             "More rows have other features than the declared λ says: more were replaced, or kept "
-            "rows were changed as well, for instance rounded. What is said here of synthetic rows "
-            "is then said of those too.",
+            "rows were changed as well, for instance rounded. The numbers on synthetic rows then "
+            "cover those rows too.",
         )
     if values["synthetic.own_row_share"].value > 0.5:
         yield Note.warning(
@@ -109,7 +101,7 @@ def _notes(context: AuditContext, found: tuple[Estimate, ...]) -> Iterator[Note]
             "Synthetic features are nearer to the very row that they replace than to other "
             "replaced rows: they were not drawn independently of it.",
         )
-    # The share says the same, but of few pairs it is rounded down, to below one half even.
+    # The share shows the same, but for few pairs it is rounded down, even to below one half.
     seen = values.get("synthetic.training_epsilon_lower")
     if seen is not None and seen.value > 0:
         yield Note.warning(

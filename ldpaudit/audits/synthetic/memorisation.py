@@ -6,30 +6,26 @@ from ldpaudit.attacks.models.cells import hash_rows
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import smallest_positive
-from ldpaudit.estimators.neighbors.metric import ColumnMetric, fit_metric
+from ldpaudit.estimators.neighbors.metric import fit_metric
 from ldpaudit.estimators.synthetic.memorisation import count_memorisation
 from ldpaudit.estimators.synthetic.own_rows import count_own_rows
 from ldpaudit.release import FeatureTable, IndexArray, joined
 from ldpaudit.result import Estimate
 
 _AUDIT_ID = "synthetic"
+_REFERENCE = "Steinke et al. (2023), Theorem 5.2 with δ = 0"
 _MOST_RECORDS = 20_000
 _MOST_SYNTHETIC = 40_000
 
 
 def own_row_estimate(context: AuditContext, original: FeatureTable, rows: IndexArray) -> Estimate:
-    """Return a lower bound of the chance that synthetic rows betray which rows they replace.
+    """Return a lower bound of the chance that synthetic rows reveal which rows they replace.
 
-    Parameters
-    ----------
-    context : AuditContext
-    original : FeatureTable
-    rows : int64 array of shape (m,)
-        The rows with synthetic features.
+    ``rows``, int64 of shape (m,), are those with synthetic features.
     """
     context.progress.step("comparing synthetic rows with the rows that they replace")
     rng = context.rng(_AUDIT_ID, "own-row")
-    metric = _metric(original, rng)
+    metric = fit_metric(original, "l2", rng=rng)
     true, made = original.take(rows), context.release.features.take(rows)
     counts = count_own_rows(
         metric.transform(true), metric.transform(made), rng, (hash_rows(true), hash_rows(made))
@@ -62,11 +58,12 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
     others = held_out.take(rng.permutation(len(held_out))[:_MOST_RECORDS])
     # The scale comes from both sets in the same measure, so that it cannot tell them apart.
     size = min(len(audited), len(others))
-    metric = _metric(joined(audited.take(np.arange(size)), others.take(np.arange(size))), rng)
+    scale = joined(audited.take(np.arange(size)), others.take(np.arange(size)))
+    metric = fit_metric(scale, "l2", rng=rng)
     made = release.features.take(rng.permutation(rows)[:_MOST_SYNTHETIC])
     try:
-        points = [metric.transform(part) for part in (audited, others, made)]
-        counts = count_memorisation(points[0], points[1], points[2], rng)
+        at = metric.transform
+        counts = count_memorisation(at(audited), at(others), at(made), rng)
     except InsufficientDataError:
         return ()
     alpha = 1 - context.plan.confidence
@@ -87,11 +84,11 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
             counts.share_lower(alpha),
             context.plan.confidence,
             unit="proportion",
-            n=strongest.decisive,
             count=strongest.wins,
+            n=strongest.decisive,
             method=method,
             assumptions=given,
-            reference="Steinke et al. (2023), Theorem 5.2 with δ = 0",
+            reference=_REFERENCE,
         ),
         Estimate.lower_bound(
             "synthetic.training_epsilon_lower",
@@ -99,14 +96,10 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
             counts.epsilon_lower(alpha),
             context.plan.confidence,
             unit="nats",
-            n=strongest.decisive,
             smallest_cell=smallest_positive(strongest.wins, strongest.decisive - strongest.wins),
             method="the same pairs: ε of exchanging one training row of the generator",
+            n=strongest.decisive,
             assumptions=given,
-            reference="Steinke et al. (2023), Theorem 5.2 with δ = 0",
+            reference=_REFERENCE,
         ),
     )
-
-
-def _metric(table: FeatureTable, rng: np.random.Generator) -> ColumnMetric:
-    return fit_metric(table, "l2", rng=rng)

@@ -23,21 +23,17 @@ def realism_estimates(
 ) -> tuple[Estimate, ...]:
     """Return the discriminator's AUC, copies, and how near synthetic rows lie to originals.
 
-    Parameters
-    ----------
-    context : AuditContext
-    original : FeatureTable
-        The true features of all rows.
-    rows : int64 array of shape (m,)
-        The rows whose features are synthetic.
+    ``original`` holds the true features of all rows; ``rows``, int64 of shape (m,), are those whose
+    features are synthetic.
     """
-    made, true = context.release.features.take(rows), original
-    matrix, _ = as_matrix(made)
-    originals, _ = as_matrix(true)
-    found = [copies_estimate(matrix, originals), repeats_estimate(originals)]
-    found += _nearness(context, original, rows)
-    found += _discriminator(context, original, rows)
-    return tuple(found)
+    made, _ = as_matrix(context.release.features.take(rows))
+    originals, _ = as_matrix(original)
+    return (
+        copies_estimate(made, originals),
+        repeats_estimate(originals),
+        _nearness(context, original, rows),
+        *_discriminator(context, original, rows),
+    )
 
 
 def copies_estimate(made: Float32Array, originals: Float32Array) -> Estimate:
@@ -67,38 +63,34 @@ def repeats_estimate(originals: Float32Array) -> Estimate:
         n=len(originals),
         count=repeated,
         method="original rows that equal another original row in every column, counted",
-        assumptions=("what copies among synthetic rows are held against",),
+        assumptions=("the share of copies to expect where synthetic rows copy nobody",),
     )
 
 
-def _nearness(
-    context: AuditContext, original: FeatureTable, rows: IndexArray
-) -> tuple[Estimate, ...]:
+def _nearness(context: AuditContext, original: FeatureTable, rows: IndexArray) -> Estimate:
     """Return the share of synthetic rows nearer to originals than originals are to one another.
 
     Both look for their closest record among the same other half of the originals.
     """
     rng = context.rng(_AUDIT_ID, "nearness")
     order = rng.permutation(len(original))[: 4 * _MOST_COMPARED]
-    records, own = original.take(order[: len(order) // 2]), original.take(order[len(order) // 2 :])
+    records, asking = (original.take(part) for part in np.split(order, [len(order) // 2]))
     metric = fit_metric(original, "l2", rng=rng)
     made = context.release.features.take(rng.permutation(rows)[:_MOST_COMPARED])
     points = metric.transform(records)
     far_made = closest(metric.transform(made), points, 1)[0][:, 0]
-    far_own = closest(metric.transform(own), points, 1)[0][:, 0]
-    return (
-        Estimate.estimated(
-            "synthetic.nearer_share",
-            "Synthetic rows nearer to originals than originals are",
-            auc(-far_made, -far_own),
-            unit="proportion",
-            n=len(far_made),
-            method="pairs of a synthetic and an original row: in how many is the synthetic one "
-            "nearer to its closest original of the other half; ties count half",
-            assumptions=(
-                "far above ½ is a sign of memorisation only where synthetic rows are no more "
-                "concentrated than true ones",
-            ),
+    far_own = closest(metric.transform(asking), points, 1)[0][:, 0]
+    return Estimate.estimated(
+        "synthetic.nearer_share",
+        "Synthetic rows nearer to originals than originals are",
+        auc(-far_made, -far_own),
+        unit="proportion",
+        n=len(far_made),
+        method="pairs of a synthetic and an original row: in how many is the synthetic one "
+        "nearer to its closest original of the other half; ties count half",
+        assumptions=(
+            "far above ½ is a sign of memorisation only where synthetic rows are no more "
+            "concentrated than true ones",
         ),
     )
 
@@ -156,5 +148,5 @@ def _balanced(context: AuditContext, n: int, rng: np.random.Generator) -> IndexA
     if truth is None:
         return order
     labels = [order[truth[order] == y] for y in np.unique(truth)]
-    each = min(len(found) for found in labels)
-    return np.asarray(rng.permutation(np.concatenate([found[:each] for found in labels])))
+    each = min(map(len, labels))
+    return np.asarray(rng.permutation(np.concatenate([rows[:each] for rows in labels])))

@@ -13,8 +13,9 @@ from scipy.stats import binom
 
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.mechanism.local_reports import candidates, report_bound, report_counts
+from ldpaudit.audits.mechanism.local_reports import candidates, report_counts
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.epsilon.guesses import epsilon_lower
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.frequency_oracles import PROTOCOLS, FrequencyOracle
 from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels, TrueLabels
@@ -105,7 +106,7 @@ def bound_of(protocol: str, made_with: float, n: int, seed: int, alpha: float) -
     )  # fmt: skip
     counts = report_counts(AuditContext(release, claim, Plan(seed)))
     assert counts is not None
-    return report_bound(counts, alpha).epsilon
+    return epsilon_lower(counts, alpha).epsilon
 
 
 @pytest.mark.parametrize("protocol", ["GRR", "SUE", "SHE", "OLH"])

@@ -114,7 +114,7 @@ def test_a_page_about_numbers_shows_the_scores_of_guesses_first() -> None:
         (
             "run-model-based-rr-posterior",
             "True against re-drawn labels",
-            "True or re-drawn label, told with the release",
+            "True or re-drawn label, guessed with the release",
         ),
         (
             "run-label-proportions",
