@@ -1,7 +1,7 @@
 """Label-inference attacks: one module and one class each, and how they are scored.
 
 In: what an attacker knows, as :class:`~ldpaudit.attacks.interface.Knowledge`, and rows. Out:
-P(true label | what the attack sees). Others register theirs under the entry-point group
+P(true label | what the attack sees). Other packages register attacks under the entry-point group
 ``ldpaudit.attacks``.
 """
 
@@ -38,10 +38,11 @@ ATTACKS: Final = {
     "bayes-network": "ldpaudit.attacks.corrected_classifiers:NetworkBayesAttack",
 }
 """The built-in attacks in the order in which a budget is spent on them; imported when they run."""
+_STATED: Final = ("name", "title", "needs", "uses_release", "learns_from_asked", "most_rows")
 
 
 def available_attacks() -> dict[str, str]:
-    """Return the attacks by name with the place of each: built in, then plug-ins."""
+    """Return the place of each attack by name: built in, then plug-ins."""
     plugins = importlib.metadata.entry_points(group="ldpaudit.attacks")
     return ATTACKS | {plugin.name: plugin.value for plugin in plugins if plugin.name not in ATTACKS}
 
@@ -52,11 +53,14 @@ def create_attack(name: str, knowledge: Knowledge) -> Attack:
     Raises
     ------
     InputError
-        If there is no attack of that name.
+        If there is no attack of that name, or it does not state what every attack states.
     """
     attacks = available_attacks()
     if name not in attacks:
         raise InputError(f"There is no such attack; choose one of {', '.join(sorted(attacks))}.")
     module, _, factory = attacks[name].partition(":")
     attack: Attack = getattr(importlib.import_module(module), factory)(knowledge)
+    unstated = [member for member in _STATED if not hasattr(attack, member)]
+    if unstated:
+        raise InputError(f"An attack must state {', '.join(unstated)}.")
     return attack

@@ -12,8 +12,8 @@ from ldpaudit.release import Release
 class ClassifierAttack(ModelAttack):
     """A model of P(y | x) learnt from released labels, corrected for the channel.
 
-    Each row's own released label is not used: what this attack finds, the release gives away
-    about people whose label was never released.
+    Each row's own released label is not used: what this attack finds, the release reveals about
+    people whose label was never released.
     """
 
     name = "classifier"

@@ -1,13 +1,14 @@
-"""Classifiers of three kinds with three losses, as the literature attacks with.
+"""Classifiers of three kinds with three losses, as the literature uses for attacks.
 
 Logistic regression, gradient boosting and a network; with the released labels as if they were true
-(plain), with the loss sent through the channel (forward), or with the unbiased loss of the inverse
+(plain), with the loss through the channel (forward), or with the unbiased loss of the inverse
 channel (backward). All guess from the features alone, except ``bayes-network``.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from functools import partial
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,28 +29,38 @@ Loss = Literal["plain", "forward", "backward"]
 
 _MOST_ASKED: Final = 50_000
 _FEWEST: Final = 2_000
-_WORK: Final[dict[Kind, float]] = {"logistic": 3e6, "boosting": 6e6, "network": 3e7}
-"""Rows × columns × labels that a classifier is fitted on: more rows are thinned."""
-_MOST_ROWS: Final[dict[Kind, int]] = {"logistic": 20_000, "boosting": 50_000, "network": 20_000}
 _STEPS: Final = 1_500
 """Batches that a network is trained on."""
 _BATCH: Final = 128
 _FLOOR: Final = 1e-6
 _ITERATIONS: Final = 150
-"""Where logistic training stops: more of it moves no accuracy by more than chance does."""
-_SECONDS: Final[dict[Kind, float]] = {"logistic": 2.0, "boosting": 2.5, "network": 3.5}
-"""Predicted for both folds and few classes; the losses of one kind differ too little to tell."""
-_SLOWED_BY: Final[dict[Kind, float]] = {"logistic": 10.0, "boosting": 4.0, "network": 50.0}
-"""As many classes more double the seconds."""
-_TITLES: Final[dict[Kind, str]] = {
-    "logistic": "Logistic regression",
-    "boosting": "Boosting",
-    "network": "Network",
-}
+"""Where logistic training stops: more moves no accuracy by more than chance does."""
 _IMAGE_BATCH_SECONDS: Final = 2.6e-5
 """Of a convolutional network, for each batch that it learns and each pixel of an image."""
 _IMAGE_ROW_SECONDS: Final = 3e-7
-"""For each row that it is asked about and each pixel."""
+"""For each row that it guesses and each pixel."""
+
+
+class _Limits(NamedTuple):
+    title: str
+    work: float
+    """Rows × columns × labels that a classifier is fitted on: more rows are thinned."""
+    most_rows: int
+    seconds: float
+    """Predicted for both folds and two classes; the losses of one kind differ little."""
+    slowed_by: float
+    """As many more classes double the seconds."""
+
+    def rows(self, width: int, k: int) -> int:
+        """Return how many rows of ``width`` columns and k labels are fitted on at most."""
+        return int(np.clip(self.work / (max(width, 1) * k), _FEWEST, self.most_rows))
+
+
+_KINDS: Final[dict[Kind, _Limits]] = {
+    "logistic": _Limits("Logistic regression", 3e6, 20_000, 2.0, 10.0),
+    "boosting": _Limits("Boosting", 6e6, 50_000, 2.5, 4.0),
+    "network": _Limits("Network", 3e7, 20_000, 3.5, 50.0),
+}
 
 
 class CorrectedClassifier(ModelAttack):
@@ -64,26 +75,28 @@ class CorrectedClassifier(ModelAttack):
         super().__init__(knowledge)
         self.kind, self.loss = kind, loss
         self.name = f"classifier-{kind}-{loss}"
-        self.title = f"{_TITLES[kind]}, {loss}"
+        self.title = f"{_KINDS[kind].title}, {loss}"
         labels: Need = "class-names" if loss == "plain" else "channel"
         self.needs = frozenset({labels, "features"})
 
     def learn(self, release: Release, rng: np.random.Generator) -> Model:  # noqa: ARG002
         """Return the classifier, fitted once for all attacks."""
-        key = f"{self.kind}-{self.loss}"
 
         def build(rng: np.random.Generator) -> SharedModel:
-            channel = _channel(self.knowledge, release, self.loss)
+            channel = self.knowledge.channel
+            if self.loss == "plain":
+                channel = Channel(np.eye(len(release.classes)), release.classes, release.outputs)
+            assert channel is not None
             device = torch_device(self.knowledge.device) if self.kind == "network" else "cpu"
-            fitted = fit_classifier(release, channel, self.kind, self.loss, rng, device)
-            return SharedModel(fitted)
+            return SharedModel(_fitted(release, channel, self.kind, self.loss, rng, device))
 
-        return self.knowledge.once(key, build)
+        return self.knowledge.once(f"{self.kind}-{self.loss}", build)
 
     def cost(self, size: Size) -> Parts:
         """Return the predicted seconds by part."""
-        seconds = _SECONDS[self.kind] * (1.0 + (size.classes - 2) / _SLOWED_BY[self.kind])
-        if self.kind == "network" and _may_be_image(size.width):
+        kind, width = _KINDS[self.kind], size.width
+        seconds = kind.seconds * (1.0 + (size.classes - 2) / kind.slowed_by)
+        if self.kind == "network" and is_image(width, np.zeros(width, dtype=np.bool_)):
             seconds += _image_seconds(size)
         return {f"{self.kind}-{self.loss}": seconds}
 
@@ -99,27 +112,15 @@ class NetworkBayesAttack(CorrectedClassifier):
         self.title = "Network and channel (Bayes)"
 
 
-def classifier(kind: Kind, loss: Loss) -> Callable[[Knowledge], CorrectedClassifier]:
-    """Return what builds one of the classifiers."""
-    return lambda knowledge: CorrectedClassifier(knowledge, kind, loss)
-
-
-logistic_plain = classifier("logistic", "plain")
-logistic_forward = classifier("logistic", "forward")
-logistic_backward = classifier("logistic", "backward")
-boosting_plain = classifier("boosting", "plain")
-boosting_forward = classifier("boosting", "forward")
-boosting_backward = classifier("boosting", "backward")
-network_plain = classifier("network", "plain")
-network_forward = classifier("network", "forward")
-network_backward = classifier("network", "backward")
-
-
-def _channel(knowledge: Knowledge, release: Release, loss: Loss) -> Channel:
-    if loss == "plain":
-        return Channel(np.eye(len(release.classes)), release.classes, release.outputs)
-    assert knowledge.channel is not None
-    return knowledge.channel
+logistic_plain = partial(CorrectedClassifier, kind="logistic", loss="plain")
+logistic_forward = partial(CorrectedClassifier, kind="logistic", loss="forward")
+logistic_backward = partial(CorrectedClassifier, kind="logistic", loss="backward")
+boosting_plain = partial(CorrectedClassifier, kind="boosting", loss="plain")
+boosting_forward = partial(CorrectedClassifier, kind="boosting", loss="forward")
+boosting_backward = partial(CorrectedClassifier, kind="boosting", loss="backward")
+network_plain = partial(CorrectedClassifier, kind="network", loss="plain")
+network_forward = partial(CorrectedClassifier, kind="network", loss="forward")
+network_backward = partial(CorrectedClassifier, kind="network", loss="backward")
 
 
 @dataclass(frozen=True)
@@ -134,28 +135,15 @@ class FittedClassifier:
         return floored(self.learner.predict_proba(self.matrix(features)), _FLOOR)
 
 
-def fit_classifier(
+def _fitted(
     release: Release,
     channel: Channel,
     kind: Kind,
     loss: Loss,
     rng: np.random.Generator,
-    device: str = "cpu",
+    device: str,
 ) -> FittedClassifier:
-    """Fit a classifier of the true label on released labels.
-
-    Parameters
-    ----------
-    release : Release
-        Without true labels; of many rows a random sample is used.
-    channel : Channel
-        The channel of the released labels; the identity for the plain loss.
-    kind, loss : str
-        Which classifier.
-    rng : numpy.random.Generator
-        Draws the rows and the learner's seed.
-    device : str
-        Where a network runs.
+    """Fit a classifier of the true label on released labels, of many rows on a random sample.
 
     Raises
     ------
@@ -165,7 +153,8 @@ def fit_classifier(
     from ldpaudit.learners import ReleaseClassifier
     from ldpaudit.learners.logistic import Stopping
 
-    release = release.take(_sample(release, len(channel.classes), kind, rng))
+    most = _KINDS[kind].rows(release.features.width, len(channel.classes))
+    release = release.take(np.sort(rng.permutation(len(release))[:most]))
     matrix = _matrix(release.features, kind)
     rows = matrix(release.features)
     if not rows.shape[1]:
@@ -182,12 +171,6 @@ def fit_classifier(
         random_state=integer_seed(rng),
     )
     return FittedClassifier(matrix, learner.fit(rows, release.released))
-
-
-def _sample(release: Release, k: int, kind: Kind, rng: np.random.Generator) -> Any:
-    per_row = max(release.features.width, 1) * k
-    most = int(np.clip(_WORK[kind] / per_row, _FEWEST, _MOST_ROWS[kind]))
-    return np.sort(rng.permutation(len(release))[:most])
 
 
 def _matrix(features: FeatureTable, kind: Kind) -> Callable[[FeatureTable], Float32Array]:
@@ -211,20 +194,17 @@ def is_image_table(features: FeatureTable) -> bool:
 def _network(features: FeatureTable, rows: int, device: str) -> Any:
     from ldpaudit.learners.network import NetworkOptions
 
-    epochs = int(np.clip(_STEPS * _BATCH // rows, 3, 30))
-    options = NetworkOptions(epochs=epochs, batch_size=_BATCH, device=device)
+    options = NetworkOptions(epochs=_epochs(rows), batch_size=_BATCH, device=device)
     return replace(options, architecture="convolutional") if is_image_table(features) else options
 
 
-def _may_be_image(width: int) -> bool:
-    return is_image(width, np.zeros(width, dtype=np.bool_))
+def _epochs(rows: int) -> int:
+    return int(np.clip(_STEPS * _BATCH // max(rows, 1), 3, 30))
 
 
 def _image_seconds(size: Size) -> float:
     """Return the predicted seconds of a convolutional network in both folds."""
-    most = np.clip(_WORK["network"] / (size.width * size.classes), _FEWEST, _MOST_ROWS["network"])
-    rows = min(size.rows, int(most))
-    epochs = np.clip(_STEPS * _BATCH // max(rows, 1), 3, 30)
-    learning = _IMAGE_BATCH_SECONDS * epochs * -(-rows // _BATCH)
+    rows = min(size.rows, _KINDS["network"].rows(size.width, size.classes))
+    learning = _IMAGE_BATCH_SECONDS * _epochs(rows) * -(-rows // _BATCH)
     asking = _IMAGE_ROW_SECONDS * min(size.rows, _MOST_ASKED)
     return float(2 * size.width * (learning + asking))

@@ -1,7 +1,7 @@
 """What attacks cost, predicted from the size of the release alone.
 
-A budget is spent on predicted seconds of one core of an ordinary machine, not on measured ones, so
-that the choice of attacks, and with it every number, is the same wherever the audit runs.
+A budget is spent on predicted seconds of one core of an ordinary machine, not on measured ones: so
+the choice of attacks, and every number, is the same on every machine.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,25 +9,17 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 Parts = Mapping[str, float]
-"""Predicted seconds by part; a part of one name is paid once, however many attacks use it."""
+"""Predicted seconds by part; a part that several attacks share (by name) is paid once."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """What the cost of an attack depends on.
-
-    Attributes
-    ----------
-    rows : int
-        Rows that the attack is fitted on in each of two folds; as many are asked about.
-    width : int
-        Feature columns as arrays.
-    classes : int
-        k.
-    """
+    """What the cost of an attack depends on."""
 
     rows: int
+    """Rows that the attack is fitted on in each of two folds; it guesses as many."""
     width: int
+    """Feature columns as arrays."""
     classes: int
 
     @property
@@ -38,7 +30,7 @@ class Size:
 
 @runtime_checkable
 class Costed(Protocol):
-    """An attack that says what it costs; one that does not is taken to be free."""
+    """An attack that states its cost; one that does not counts as free."""
 
     def cost(self, size: Size) -> Parts:
         """Return the predicted seconds of both folds, by part."""
@@ -46,18 +38,12 @@ class Costed(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """The attacks that a budget allows, in the order in which they run, and what it leaves out.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Cheap ones first.
-    too_dear : mapping from name to float
-        The predicted seconds of each attack that is left out.
-    """
+    """The attacks that a budget allows, and those that it leaves out."""
 
     names: tuple[str, ...]
+    """In the order in which they run, cheap ones first."""
     too_dear: Mapping[str, float]
+    """The predicted seconds of each attack that is left out."""
 
 
 def cost_of(attack: object, size: Size) -> Parts:
@@ -66,7 +52,7 @@ def cost_of(attack: object, size: Size) -> Parts:
 
 
 def affordable(costs: Sequence[tuple[str, Parts]], budget: float) -> Choice:
-    """Choose attacks by predicted cost until the budget is spent; cheap ones are to run first.
+    """Choose attacks by predicted cost until the budget is spent.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The reference that has no release: what the features give away by themselves."""
+"""The reference without the release: what the features alone reveal."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from ldpaudit.release import Release
 
 
 class FeaturesOnlyAttack(ModelAttack):
-    """A model of P(y | x) learnt from true labels of other people; sees no released label.
+    """A model of P(y | x) learnt from other people's true labels; sees no released label.
 
-    An attack that does no better than this has learnt nothing from the release about the people
-    in it (Wu et al. 2023, label-independent attack utility).
+    An attack that does no better has learnt nothing from the release about the people in it (Wu et
+    al. 2023, label-independent attack utility).
     """
 
     name = "features-only"

@@ -1,4 +1,4 @@
-"""What every label-inference attack implements, and what it may know."""
+"""What every label-inference attack states and does, and what it may know."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -17,13 +17,13 @@ from ldpaudit.release import FeatureTable, FloatArray, Release
 Need = Literal[
     "truth", "channel", "row-channel", "same-labels", "class-names", "features", "synthetic-rows"
 ]
-"""What an attack cannot do without.
+"""What an attack needs.
 
 ``truth``: true labels of other people; ``channel``: the declared channel, the same for all
 features; ``row-channel``: the declared channel, or that of each row; ``same-labels``: the declared
-channel, or released labels that are class names, so that they can be taken at their word;
-``class-names``: released labels that are class names, whatever is declared; ``features``: a feature
-column that varies; ``synthetic-rows``: double randomized response and its synthetic table.
+channel, or released labels that are class names and can be taken as true; ``class-names``: released
+labels that are class names, with or without a declaration; ``features``: a feature column that
+varies; ``synthetic-rows``: double randomized response and its synthetic table.
 """
 
 NEEDS: Final[dict[Need, str]] = {
@@ -36,7 +36,7 @@ NEEDS: Final[dict[Need, str]] = {
     "synthetic-rows": "it discounts synthetic rows, which need double randomized response to be "
     "declared and the synthetic table to be given (--synthetic)",
 }
-"""Why an attack is left out, by what it lacks."""
+"""Why an attack is left out, by what is missing."""
 _CHANNELS: Final = ("channel", "row-channel")
 _NO_PUBLIC_MODEL = (
     "each row has a channel of its own, and the public model's P̂(label | features) is not given "
@@ -54,7 +54,7 @@ class Model(Protocol):
 
 
 class SharedModel:
-    """A model of P(y | x) that several attacks ask about the same rows."""
+    """A model of P(y | x) that several attacks use on the same rows."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -70,7 +70,7 @@ class SharedModel:
         return posterior
 
     def remember(self, features: FeatureTable, posterior: FloatArray) -> None:
-        """Keep an answer that is already known."""
+        """Keep an answer that was computed elsewhere."""
         self._answers = [(features, posterior), *self._answers[:1]]
 
 
@@ -82,13 +82,12 @@ class Knowledge:
     ----------
     channel : Channel or None
         The declared channel, rows in the order of the release's classes and columns in the order
-        of its outputs; None where it is not known or depends on the features.
+        of its outputs; None where it is unknown or depends on the features.
     threads : int
         Threads for model fitting.
     seed : int
         The root of the randomness of shared models.
     progress : Progress
-        Told what is being fitted.
     claim : Mechanism or None
         The declared mechanism, for attacks that use more of it than its channel.
     device : {"auto", "cpu", "cuda"}
@@ -104,10 +103,9 @@ class Knowledge:
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: str, build: Callable[[np.random.Generator], T]) -> T:
-        """Return what ``build`` gives, computed by the first attack that asks for ``key``.
+        """Return the result of ``build``, which runs once for each ``key``.
 
-        ``build`` gets a generator that depends on the key alone, so the order of the attacks
-        changes no number.
+        Its generator depends on the key alone, so the order of the attacks changes no number.
         """
         if key not in self._shared:
             self._shared[key] = build(child_generator(self.seed, "shared", key))
@@ -115,24 +113,24 @@ class Knowledge:
         return value
 
     def share(self, key: str, value: object) -> None:
-        """Store what an audit has already fitted."""
+        """Store what an audit has fitted."""
         self._shared[key] = value
 
     def transition(self, release: Release) -> FloatArray:
-        """Return the channel T (k × m), the identity where labels are taken at their word."""
+        """Return the channel T (k × m), the identity where labels are taken as true."""
         if self.channel is not None:
             return self.channel.matrix
         return np.eye(len(release.classes))
 
     def knows_channel(self, release: Release) -> bool:
-        """Return whether P(ỹ | y, x) is known for every row, by one channel or one a row."""
+        """Return whether P(ỹ | y, x) is known for every row, by one channel or one for each."""
         by_row = isinstance(self.claim, PublicModelLabel) and release.public_posterior is not None
         return self.channel is not None or by_row
 
     def likelihood(self, release: Release) -> FloatArray:
         """Return P(ỹ | y, x) at each row's released label ỹ for every y, float64 of shape (n, k).
 
-        The indicator of y = ỹ where labels are taken at their word.
+        The indicator of y = ỹ where labels are taken as true.
         """
         posterior = release.public_posterior
         if posterior is None or not isinstance(self.claim, PublicModelLabel):
@@ -148,24 +146,36 @@ class Attack(Protocol):
         """The stable name in estimate ids, for instance ``"released-label"``."""
 
     @property
+    def title(self) -> str:
+        """What people call it."""
+
+    @property
     def needs(self) -> frozenset[Need]:
-        """What it cannot do without; ``truth`` also says that ``fit`` gets true labels."""
+        """What it needs; with ``truth``, ``fit`` gets true labels."""
 
     @property
     def uses_release(self) -> bool:
-        """Whether it looks at released labels: if not, it is a reference, not an attack."""
+        """Whether it uses released labels: if not, it is a reference, not an attack."""
+
+    @property
+    def learns_from_asked(self) -> bool:
+        """Whether ``posterior`` also learns from the rows it is asked about, truth apart.
+
+        So does a real attacker, who has the whole release. Its scores are then bounded given all
+        that is released: rows are right independently of one another, not alike.
+        """
 
     @property
     def most_rows(self) -> int | None:
         """The most rows it should be asked about at once (expensive attacks), or None."""
 
     def fit(self, release: Release, rng: np.random.Generator) -> Self:
-        """Learn from the rows given; true labels are there only for attacks that need them."""
+        """Learn from these rows; true labels are there only for attacks that need them."""
 
     def posterior(self, release: Release) -> FloatArray:
         """Return P(true label | what the attack sees), float64 of shape (n, k), for other rows.
 
-        The release comes without true labels. Rows sum to 1; the guess is the largest entry.
+        The release has no true labels. Rows sum to 1; the guess is the largest entry.
         """
 
 
@@ -189,22 +199,8 @@ def missing_need(attack: Attack, release: Release, knowledge: Knowledge) -> str 
     return None
 
 
-def title_of(attack: Attack) -> str:
-    """Return what people call the attack; its name where it states no ``title``."""
-    return str(getattr(attack, "title", attack.name))
-
-
-def learns_from_asked(attack: Attack) -> bool:
-    """Return whether the attack learns also from the rows it is asked about, truth apart.
-
-    So does a real attacker, who has the whole release. Its scores are then bounded given all that
-    is released: rows are right independently of one another, not alike.
-    """
-    return bool(getattr(attack, "learns_from_asked", False))
-
-
 def as_seen_by(attack: Attack, release: Release) -> Release:
-    """Return the release as the attack may learn from it: true labels only if it needs them."""
+    """Return the release that the attack may learn from: true labels only if it needs them."""
     return release if "truth" in attack.needs else without_truth(release)
 
 

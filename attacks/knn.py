@@ -25,8 +25,8 @@ class NeighborsAttack(ModelAttack):
     """P(y | x) from the released labels of the nearest rows, corrected for the channel.
 
     The neighbours' counts are deconvolved by maximum likelihood and combined with the person's own
-    released label by Bayes' rule. Without a declared channel the released labels are taken at
-    their word, and the person's own is not used.
+    released label by Bayes' rule. Without a declared channel the released labels are taken as
+    true, and the person's own is not used.
     """
 
     name = "knn"
@@ -36,10 +36,10 @@ class NeighborsAttack(ModelAttack):
     most_rows = _MOST_ASKED
 
     def learn(self, release: Release, rng: np.random.Generator) -> Model:
-        """Keep the rows as an index; of more than 200,000 a random sample."""
+        """Index the rows; of more than 200,000 a random sample."""
         if len(release) > _MOST_INDEXED:
-            kept = np.sort(rng.choice(len(release), size=_MOST_INDEXED, replace=False))
-            release = release.take(kept)
+            sample = rng.choice(len(release), size=_MOST_INDEXED, replace=False)
+            release = release.take(np.sort(sample))
         metric = fit_metric(release.features, rng=rng)
         transition = self.knowledge.transition(release)
         return NeighborModel(
@@ -72,7 +72,7 @@ class NeighborModel:
 
     def predict(self, features: FeatureTable) -> FloatArray:
         """Return P(y | neighbours), float64 of shape (n, k)."""
-        found = count_labels(
+        neighbors = count_labels(
             self.points,
             self.released,
             self.metric.transform(features),
@@ -82,7 +82,7 @@ class NeighborModel:
             seed=self.seed,
         )
         base = np.tile(self.prior, (len(features), 1))
-        counts = found.counts.astype(np.float64)
+        counts = neighbors.counts.astype(np.float64)
         return shrunk_cell_posteriors(counts, self.transition, base, _PRIOR_ROWS)
 
 

@@ -1,4 +1,4 @@
-"""What most attacks are: a model of P(y | x), by itself or with each person's released label."""
+"""Most attacks: a model of P(y | x), alone or with each person's released label."""
 
 from typing import Self
 
@@ -10,7 +10,7 @@ from ldpaudit.release import FloatArray, Release
 
 
 class ModelAttack:
-    """Guesses by a model of P(y | x); where ``uses_own_label``, by P(y | x) P(ỹ | y, x).
+    """Guesses by a model of P(y | x); if ``uses_own_label``, by P(y | x) P(ỹ | y, x).
 
     A subclass states its name, title and needs, and learns the model.
     """
@@ -20,7 +20,10 @@ class ModelAttack:
     needs: frozenset[Need]
     uses_release = True
     uses_own_label = False
+    learns_from_asked = False
     most_rows: int | None = None
+    transition: FloatArray | None = None
+    """The T[y, ỹ] that the attack estimates itself, float64 of shape (k, m); None: it does not."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.knowledge = knowledge
@@ -31,12 +34,14 @@ class ModelAttack:
         raise NotImplementedError
 
     def fit(self, release: Release, rng: np.random.Generator) -> Self:
-        """Learn the model, or take the one that another attack learnt."""
+        """Learn the model, or take the one of another attack."""
         self.model = self.learn(release, rng)
         return self
 
     def likelihood(self, release: Release) -> FloatArray | None:
         """Return P(ỹ | y, x), float64 of shape (n, k); None where ỹ is not used."""
+        if self.transition is not None:
+            return np.asarray(self.transition.T[release.released])
         known = self.uses_own_label and self.knowledge.knows_channel(release)
         return self.knowledge.likelihood(release) if known else None
 
@@ -48,5 +53,5 @@ class ModelAttack:
         return posterior if likelihood is None else conditioned(posterior, likelihood)
 
     def cost(self, size: Size) -> Parts:  # noqa: ARG002
-        """Return the predicted seconds of each part, those shared with other attacks by name."""
+        """Return the predicted seconds by part; parts of the same name are shared by attacks."""
         return {}

@@ -1,4 +1,4 @@
-"""The reference that looks at nobody: guess the most frequent label."""
+"""The reference that guesses the most frequent label for everybody."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The attack that believes the released label as far as the channel allows."""
+"""The attack that trusts the released label as far as the channel allows."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ _TRUST = 0.5
 class ReleasedLabelAttack(ModelAttack):
     """Maximum a posteriori under the channel and the class frequencies; sees no features.
 
-    Without a declared channel it takes the released label at its word.
+    Without a declared channel it takes the released label as true.
     """
 
     name = "released-label"
@@ -29,7 +29,7 @@ class ReleasedLabelAttack(ModelAttack):
         return Frequencies(clean_prior(release.released, self.knowledge.transition(release)))
 
     def likelihood(self, release: Release) -> FloatArray:
-        """Return P(ỹ | y), float64 of shape (n, k); half a word's worth without a channel."""
+        """Return P(ỹ | y), float64 of shape (n, k); without a channel labels are half trusted."""
         transition = self.knowledge.transition(release)
         if self.knowledge.channel is None:
             transition = (1 - _TRUST) / len(transition) + _TRUST * transition

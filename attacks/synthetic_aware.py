@@ -17,8 +17,8 @@ from ldpaudit.release import FeatureTable, FloatArray, Release
 class SyntheticAwareAttack(ModelAttack):
     """P(y | x̃, ỹ) ∝ T[y, ỹ] (w(x̃) η_y(x̃) + (1 − w(x̃)) p_y), w the chance of an original row.
 
-    The same as ∝ p_y T[y, ỹ] f_y(x̃) with f_y = (1 − λ) P_{X|y} + (λ/k) Σ_j P̂_{X|j}. The synthetic
-    table is the attacker's: it recognises rows that were replaced, whose features say nothing of
+    The same as ∝ p_y T[y, ỹ] f_y(x̃) with f_y = (1 − λ) P_{X|y} + (λ/k) Σ_j P̂_{X|j}. The attacker
+    has the synthetic table, recognises rows that were replaced, whose features reveal nothing about
     the person, and learns P(y | x) from the others.
     """
 
@@ -38,12 +38,11 @@ class SyntheticAwareAttack(ModelAttack):
         )
         prior = clean_prior(release.released, transition)
         original = share.predict(release.features)[:, None]
-        own = transition.T[release.released]
         anyone = (prior @ transition)[release.released][:, None]
-        likelihood = original * own + (1 - original) * anyone
-        # A row that is surely synthetic tells nothing, and would only use up the sample.
-        kept = np.flatnonzero(original[:, 0] > 0)
-        model = fit_row_channels(release.features.take(kept), likelihood[kept], rng)
+        likelihood = original * transition.T[release.released] + (1 - original) * anyone
+        # A row that is surely synthetic has no information, and would only use up the sample.
+        rows = np.flatnonzero(original[:, 0] > 0)
+        model = fit_row_channels(release.features.take(rows), likelihood[rows], rng)
         return DiscountedModel(model, share, prior)
 
     def cost(self, size: Size) -> Parts:

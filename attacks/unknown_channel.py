@@ -1,4 +1,4 @@
-"""The attacker who does not know the mechanism, or does not believe what is declared."""
+"""The attacker who does not know the mechanism, or does not trust the declaration."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ _MOST_ASKED = 50_000
 
 
 class UnknownChannelAttack(ModelAttack):
-    """``bayes`` with a channel that is guessed from the release, whatever is declared.
+    """``bayes`` with a channel that is estimated from the release, not taken from a declaration.
 
     A model of the released label, cross-fitted on the attacker's rows, gives the channel by
     confident learning; then P(y | x) is learnt through it and combined with the released label.
@@ -26,10 +26,9 @@ class UnknownChannelAttack(ModelAttack):
     needs: frozenset[Need] = frozenset({"class-names", "features"})
     uses_own_label = True
     most_rows = _MOST_ASKED
-    transition: FloatArray | None = None
 
     def learn(self, release: Release, rng: np.random.Generator) -> Model:
-        """Guess the channel, then learn the model through it."""
+        """Estimate the channel, then learn the model through it."""
         rows = rng.permutation(len(release))[:_MOST_ROWS]
         release = release.take(rows)
         self.transition = confident_channel(self._cross_fitted(release, rng), release.released)
@@ -48,11 +47,6 @@ class UnknownChannelAttack(ModelAttack):
             )
             posterior[asked] = model.predict(release.features.take(asked))
         return posterior
-
-    def likelihood(self, release: Release) -> FloatArray:
-        """Return the guessed T[y, ỹ], float64 of shape (n, k)."""
-        assert self.transition is not None
-        return np.asarray(self.transition.T[release.released])
 
     def cost(self, size: Size) -> Parts:
         """Return the predicted seconds by part."""

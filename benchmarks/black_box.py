@@ -19,7 +19,8 @@ sys.path.insert(0, str(TESTS))
 
 import randomizers as r  # noqa: E402
 
-from ldpaudit.commands.black_box import Claim, Request, audit_black_box  # noqa: E402
+from ldpaudit.commands.black_box.request import BlackBoxRequest, Claim  # noqa: E402
+from ldpaudit.commands.black_box.work import audit_black_box  # noqa: E402
 from ldpaudit.estimators.intervals.binomial import (  # noqa: E402
     clopper_pearson_lower,
     clopper_pearson_upper,
@@ -74,7 +75,7 @@ def their_bound(protocol, function, n, seed, **settings):
 
 def our_bound(name, features, n, seed, claim=1.0):
     file = TESTS / "randomizers.py"
-    request = Request(
+    request = BlackBoxRequest(
         f"{file}:{name}",
         (0, K - 1),
         n,

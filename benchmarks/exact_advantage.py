@@ -18,8 +18,9 @@ import pandas as pd
 
 from ldpaudit.attacks.bayes import BayesAttack
 from ldpaudit.attacks.interface import Knowledge, SharedModel, without_truth
+from ldpaudit.attacks.models.cell_table import CellTable
 from ldpaudit.attacks.models.cells import Cells
-from ldpaudit.attacks.models.posterior import CellTable, PosteriorModel
+from ldpaudit.attacks.models.posterior import PosteriorModel
 from ldpaudit.attacks.oracle import OracleAttack
 from ldpaudit.attacks.scoring.fold import score_fold
 from ldpaudit.attacks.scoring.measures import ACCURACY, average, lower_bound, upper_bound

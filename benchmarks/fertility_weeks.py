@@ -32,7 +32,7 @@ from ldpaudit.mechanisms.noise.exponential import DiscreteExponential
 from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase
 from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
-from ldpaudit.mechanisms.numeric.private_prior import private_prior, split_budget
+from ldpaudit.mechanisms.numeric.private_prior import prior_budget, private_prior
 from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
 from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
 
@@ -72,9 +72,9 @@ def test_error(X: Floats, released: Floats, test: Floats, truth: Floats, seed: i
 
 
 def mechanisms(counts: Floats, epsilon: float, rng: np.random.Generator) -> dict[str, Any]:
-    split = split_budget(epsilon, K, int(counts.sum()))
-    prior = private_prior(counts.astype(np.int64), split.prior, rng)
-    made = {name: build(prior, split.labels) for name, build in WITH_PRIOR.items()}
+    spent = prior_budget(epsilon, K, int(counts.sum()))
+    prior = private_prior(counts.astype(np.int64), spent, rng)
+    made = {name: build(prior, epsilon - spent) for name, build in WITH_PRIOR.items()}
     return made | {name: build(epsilon) for name, build in NO_PRIOR.items()}
 
 

@@ -24,7 +24,7 @@ from sklearn.linear_model import SGDClassifier
 from ldpaudit.learners import IWPClassifier, IWPRegressor
 from ldpaudit.learners.iwp.margin_losses import ExponentialLoss, QuadraticLoss
 from ldpaudit.learners.iwp.series_loss import log_loss
-from ldpaudit.learners.iwp.sgd import ClassificationLoss, Problem, RegressionLoss
+from ldpaudit.learners.iwp.sgd import ClassificationLoss, Objective, RegressionLoss
 from ldpaudit.mechanisms.response.gaussian import classical_sigma
 from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
 from ldpaudit.mechanisms.response.randomized_response import lambda_of_epsilon
@@ -45,7 +45,7 @@ def data(p, seed):
 
 
 def excess(row_loss, X, answers, models):
-    problem = Problem(row_loss, 0.0, SGD["ridge"], 1.0, False)
+    problem = Objective(row_loss, 0.0, SGD["ridge"], 1.0, False)
     ones = np.ones(len(X))
     best = minimize(
         problem.risk,

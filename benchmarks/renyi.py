@@ -29,7 +29,7 @@ from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.renyi.audit import RenyiAudit
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.estimators.renyi.critics import Scores
-from ldpaudit.estimators.renyi.divergence import renyi_bounds
+from ldpaudit.estimators.renyi.divergence import bounds_on, split_scores
 from ldpaudit.estimators.renyi.points import renyi_points
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
@@ -75,7 +75,9 @@ def setting(n: int, d: int, order: float, divergence: float, seeds: int) -> dict
     for seed in range(seeds):
         rng = np.random.default_rng([seed, d, int(100 * order), int(100 * divergence)])
         found = scores(n, d, shift, rng)
-        certified.append(renyi_bounds(found, [order], rng=rng)[0].at(LEVEL) / divergence)
+        certified.append(
+            bounds_on(*split_scores(found, rng=rng), [order])[0].at(LEVEL) / divergence
+        )
         cells.append(cell_bound(found, order) / divergence)
         point = renyi_points(found, [order])[0]
         points.append(point.value / divergence)

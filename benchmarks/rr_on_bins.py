@@ -59,8 +59,8 @@ def main() -> None:
         f"{platform.machine()}, {os.cpu_count()} processors, one thread; Python "
         f"{platform.python_version()}, numpy {np.__version__}\n"
     )
-    print("| k | loss function | ε | time (ms) | loss | bins | rounds | published (ms) | ratio |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| k | loss function | ε | time (ms) | loss | bins | published (ms) | ratio |")
+    print("|---|---|---|---|---|---|---|---|")
     for k in (52, 401, 10_000):
         labels, prior = problem(k)
         classes = tuple(labels.tolist())
@@ -79,7 +79,7 @@ def main() -> None:
                     table = f"{seconds * 1e3:.0f} | {seconds / best:.0f}×"
                 print(
                     f"| {k:,} | {name} | {epsilon:g} | {best * 1e3:.1f} | {design.loss:.8g} "
-                    f"| {len(design.mechanism.outputs)} | {design.rounds} | {table or ' | '} |",
+                    f"| {len(design.mechanism.outputs)} | {table or ' | '} |",
                     flush=True,
                 )
 

@@ -1,4 +1,4 @@
-"""The declaration: what a file says about the mechanism that made its labels.
+"""The declaration: what a file states about the mechanism that made its labels.
 
 It is JSON under the key ``ldpaudit`` of the Parquet schema metadata::
 
@@ -6,7 +6,7 @@ It is JSON under the key ``ldpaudit`` of the Parquet schema metadata::
      "mechanism": {"name": "randomized-response", "classes": ["no", "yes"], "lambda": 0.3},
      "provenance": {"randomness": "operating system", "classes": "declared"}}
 
-``provenance`` may be left out; it says how the release was made and takes no part in the claim.
+The optional ``provenance`` states how the release was made; it is no part of the claim.
 """
 
 import json
@@ -31,10 +31,10 @@ _AGREEMENT = 1e-6
 
 @dataclass(frozen=True)
 class FileDeclaration:
-    """A declaration as it lies in a file: the released label's column, and the mechanism.
+    """A file's declaration: the released label's column, and the mechanism.
 
-    ``provenance`` is what the file says about its making: ``randomness``, ``classes``, ``prior``,
-    and under ``epsilon`` the parts ``prior`` and ``labels`` of a ``total``, in nats.
+    ``provenance`` states how the file was made: ``randomness``, ``classes``, ``prior``, and under
+    ``epsilon`` the parts ``prior`` and ``labels`` of a ``total``, in nats.
     """
 
     label: str
@@ -42,28 +42,28 @@ class FileDeclaration:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def remarks(self) -> list[str]:
-        """Return what the provenance means for whoever relies on the release, in sentences."""
-        found = []
+        """Return what the provenance means for the release's reader, in sentences."""
+        remarks = []
         if str(self.provenance.get("randomness", "")).startswith("experimental"):
-            found.append(
+            remarks.append(
                 "The release was made as an experiment, with draws that can be repeated: whoever "
                 "knows the seed can undo the mechanism."
             )
-        made_by = self.provenance.get("generator")
-        if isinstance(made_by, Mapping) and made_by.get("trained_on") != "public":
-            found.append(
+        generator = self.provenance.get("generator")
+        if isinstance(generator, Mapping) and generator.get("trained_on") != "public":
+            remarks.append(
                 "The generator of the synthetic features was trained on private rows: the "
                 "guarantee of double randomized response assumes public ones, or a generator with "
                 "a privacy budget of its own."
             )
         parts = self.provenance.get("epsilon", {})
         if parts.get("prior", 0) > 0:
-            found.append(
-                f"The mechanism was designed with a private histogram of the labels, which spent "
-                f"ε = {parts['prior']:.6g} nats of its own: with the claimed ε of the released "
-                f"labels the whole release comes to ε = {parts['total']:.6g}."
+            remarks.append(
+                f"The mechanism was designed with a private histogram of the labels, which cost "
+                f"another ε = {parts['prior']:.6g} nats: with the claimed ε of the released labels "
+                f"the total is ε = {parts['total']:.6g}."
             )
-        return found
+        return remarks
 
 
 def parse_declaration(content: bytes) -> FileDeclaration:
@@ -90,8 +90,8 @@ def parse_declaration(content: bytes) -> FileDeclaration:
         )
     if not isinstance(value["label"], str):
         raise InputError("The declared label must be a column's name.")
-    said = _provenance(value.get("provenance", {}))
-    return FileDeclaration(value["label"], _mechanism(value["mechanism"]), said)
+    provenance = _provenance(value.get("provenance", {}))
+    return FileDeclaration(value["label"], _mechanism(value["mechanism"]), provenance)
 
 
 def _provenance(value: Any) -> Mapping[str, Any]:
@@ -101,7 +101,7 @@ def _provenance(value: Any) -> Mapping[str, Any]:
     parts = value.get("epsilon")
     if parts is None:
         return value
-    named = [parts.get(key) for key in ("prior", "labels", "total")] if _is_object(parts) else []
+    named = map(parts.get, ("prior", "labels", "total")) if isinstance(parts, dict) else ()
     numbers = [v for v in named if isinstance(v, int | float) and not isinstance(v, bool)]
     if len(numbers) < 3 or not math.isclose(
         numbers[0] + numbers[1], numbers[2], rel_tol=_AGREEMENT, abs_tol=_AGREEMENT
@@ -110,10 +110,6 @@ def _provenance(value: Any) -> Mapping[str, Any]:
             "The declared provenance must state epsilon as prior and labels that add up to total."
         )
     return value
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
 
 
 def _mechanism(value: Any) -> Declaration:
@@ -135,11 +131,10 @@ def _no_constant(_name: str) -> float:
 
 
 def agreed(of_file: Declaration | None, given: Declaration | None) -> Declaration | None:
-    """Return the one claim that a file and its reader's options state together.
+    """Return the claim that a file and the options state together.
 
-    Where both state one, the mechanism's name and every parameter that both name must agree, and
-    the claim is what they say together (``epsilon`` in one and ``lambda`` in the other are
-    checked against each other where the mechanism is built).
+    The mechanism's name, and every parameter that both state, must agree (``epsilon`` in one and
+    ``lambda`` in the other are compared where the mechanism is built).
 
     Raises
     ------
@@ -154,16 +149,16 @@ def agreed(of_file: Declaration | None, given: Declaration | None) -> Declaratio
         what = "mechanism" if of_file.name != given.name else "mechanism's parameters"
         raise InputError(
             f"The file declares one {what} and the options another; leave out the options, or "
-            f"mend the declaration."
+            f"correct the declaration."
         )
     return replace(of_file, parameters={**theirs, **ours})
 
 
 def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray | np.generic):
-        one = one.tolist()
-    if isinstance(other, np.ndarray | np.generic):
-        other = other.tolist()
+    one, other = (
+        value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+        for value in (one, other)
+    )
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, bool | str) or isinstance(other, bool | str):
@@ -193,8 +188,8 @@ def declare(table: pa.Table, declaration: Declaration, label: str) -> pa.Table:
     """
     if label not in table.schema.names:
         raise missing_column(label, "label", table.schema.names)
-    own = declared_metadata(declaration, label)
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), **own})
+    metadata = declared_metadata(declaration, label)
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
 
 
 def declared_metadata(
@@ -209,7 +204,7 @@ def declared_metadata(
     label : str
         The released label's column.
     provenance : mapping, optional
-        How the release was made; as the declaration, it may not depend on a single row.
+        How the release was made; it too may not depend on a single row.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which labels there can be: the declared classes and outputs, or those that occur."""
+"""The labels that can occur: the declared classes and outputs, or those in the data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,20 +88,22 @@ def encode_labels(
         If a label lies outside of what is declared, there is one class only, or there are more
         classes than rows allow.
     """
-    for column, role in ((released, "released"), (truth, "true")):
-        if column is not None and len(column.values) < 2:
-            raise InputError(f"The {role} label must take at least two values; it takes one only.")
+    _check_two_values(len(released.values) > 1, truth is None or len(truth.values) > 1)
     domains = find_domains(declaration, released, truth, coding)
     _check_size(domains, len(released.codes))
-    codes, outside = released.recoded(domains.outputs)
-    if outside:
-        raise InputError(_outside("released", outside, len(codes), "outputs"))
-    if truth is None:
-        return EncodedLabels(domains, codes, None)
-    true_codes, outside = truth.recoded(domains.classes)
-    if outside:
-        raise InputError(_outside("true", outside, len(codes), "classes"))
-    return EncodedLabels(domains, codes, true_codes)
+    codes = released.coded(domains.outputs, "released label", "the declared outputs")
+    return EncodedLabels(domains, codes, true_codes(truth, domains.classes))
+
+
+def true_codes(truth: LabelColumn | None, classes: tuple[Label, ...]) -> IntArray | None:
+    """Return the true labels as codes into the classes, None where they are not known.
+
+    Raises
+    ------
+    InputError
+        If a true label is not one of the declared classes.
+    """
+    return None if truth is None else truth.coded(classes, "true label", "the declared classes")
 
 
 def encode_numeric_labels(
@@ -114,22 +116,19 @@ def encode_numeric_labels(
     InputError
         If a label lies outside of what is declared, or takes one value only.
     """
-    for values, role in ((released, "released"), (truth, "true")):
-        if values is not None and values.min() == values.max():
-            raise InputError(f"The {role} label must take at least two values; it takes one only.")
-    encoded = encode_numbers(view, released, truth)
-    names = encoded.labels.view
-    domains = Domains(names.classes.names, names.outputs.names)
-    return EncodedLabels(domains, encoded.released, encoded.truth, encoded.labels)
+    _check_two_values(bool(np.ptp(released)), truth is None or bool(np.ptp(truth)))
+    labels, outputs, classes = encode_numbers(view, released, truth)
+    domains = Domains(labels.view.classes.names, labels.view.outputs.names)
+    return EncodedLabels(domains, outputs, classes, labels)
 
 
 def encode_reported(
-    oracle: ReportReading, reports: Reports, truth: LabelColumn | FloatArray | None
+    oracle: ReportReading, reports: Reports, truth: LabelColumn | None
 ) -> EncodedLabels:
-    """Code the labels beside reports that are no labels: released is a most likely label.
+    """Code the labels of reports: the released label is a most likely one.
 
-    Ties are broken by draws that depend on nothing, so whatever holds for a function of the
-    reports holds for these labels.
+    Ties are broken by draws that depend on nothing, so what holds for a function of the reports
+    holds for these labels.
 
     Raises
     ------
@@ -138,13 +137,13 @@ def encode_reported(
     """
     domains = Domains(oracle.classes, oracle.classes)
     released = oracle.labels(reports, child_generator(0, _TIES, "ties"))
-    if truth is None:
-        return EncodedLabels(domains, released, None)
-    assert isinstance(truth, LabelColumn)
-    codes, outside = truth.recoded(domains.classes)
-    if outside:
-        raise InputError(_outside("true", outside, len(codes), "classes"))
-    return EncodedLabels(domains, released, codes)
+    return EncodedLabels(domains, released, true_codes(truth, domains.classes))
+
+
+def _check_two_values(*several: bool) -> None:
+    for enough, role in zip(several, ("released", "true"), strict=True):
+        if not enough:
+            raise InputError(f"The {role} label must take at least two values; it takes one only.")
 
 
 def find_domains(
@@ -217,10 +216,10 @@ def _occurring(
     if truth is None:
         return in_order(base), False
     check_not_continuous(truth, "true")
-    found = positions(truth.values, base)
-    if (found < 0).all():
+    places = positions(truth.values, base)
+    if (places < 0).all():
         return in_order(truth.values), True
-    more = tuple(v for v, place in zip(truth.values, found, strict=True) if place < 0)
+    more = tuple(v for v, place in zip(truth.values, places, strict=True) if place < 0)
     return in_order(base + more), False
 
 
@@ -235,10 +234,3 @@ def _check_size(domains: Domains, rows: int) -> None:
     for labels, role in ((domains.classes, "true"), (domains.outputs, "released")):
         if len(labels) > most_classes(rows):
             raise too_many(role, len(labels), rows)
-
-
-def _outside(role: str, outside: int, rows: int, key: str) -> str:
-    return (
-        f"Every {role} label must be one of the declared {key}; {outside} of {rows} rows hold "
-        f"another value."
-    )

@@ -8,6 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ldpaudit.datasets.formats.columns import (
+    BYTES,
+    LISTS,
+    NUMBERS,
+    TEXTS,
+    decoded,
+    is_any,
+    stored,
+)
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray
@@ -22,7 +31,7 @@ _WIDEST, _NARROWEST = 1e15, 1e-15
 
 @dataclass
 class EncodedFeatures:
-    """Feature columns as they are put together, with the place that each came from.
+    """Encoded feature columns, with the column that each came from.
 
     Attributes
     ----------
@@ -46,9 +55,9 @@ class EncodedFeatures:
 
     def add(self, column: pa.ChunkedArray, name: str) -> None:
         """Encode one more column; its name is used in an error only."""
-        column = _plain(column)
+        column = stored(column)
         if is_categorical(column.type):
-            codes, cardinality = encode_categories(_decoded(column, name))
+            codes, cardinality = encode_categories(_sortable(column, name))
             self.categorical.append(codes)
             self.cardinalities.append(cardinality)
             self.categorical_places.append(self.columns)
@@ -92,16 +101,7 @@ def encode_features(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -
 
 def is_categorical(kind: pa.DataType) -> bool:
     """Return whether a column of this type is one of categories: text, bytes or a dictionary."""
-    tests = (
-        "string",
-        "large_string",
-        "string_view",
-        "binary",
-        "large_binary",
-        "dictionary",
-        "fixed_size_binary",
-    )
-    return any(bool(getattr(pa.types, f"is_{test}")(kind)) for test in tests)
+    return is_any(kind, *TEXTS, *BYTES, "dictionary", "fixed_size_binary")
 
 
 def encode_categories(column: pa.ChunkedArray) -> tuple[IntArray, int]:
@@ -120,8 +120,7 @@ def encode_categories(column: pa.ChunkedArray) -> tuple[IntArray, int]:
     ranks = np.empty(len(order) + 1, dtype=np.int32)
     ranks[order] = np.arange(len(order), dtype=np.int32)
     ranks[-1] = -1
-    found = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return ranks[found], len(order)
+    return ranks[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)], len(order)
 
 
 def encode_numbers(column: pa.ChunkedArray, name: str) -> Float32Array:
@@ -134,13 +133,13 @@ def encode_numbers(column: pa.ChunkedArray, name: str) -> Float32Array:
     float32 array of shape (n, width)
         NaN where missing; see :func:`narrowed` for the zero and the unit of a column.
     """
-    if _is_list(column.type):
+    if is_any(column.type, *LISTS, "list_view", "large_list_view"):
         return _flat(column, name)
     return narrowed(_numbers(column, name), name)[:, None]
 
 
 def narrowed(values: FloatArray | Float32Array, name: str) -> Float32Array:
-    """Return numbers as float32 without losing what tells rows apart.
+    """Return numbers as float32 without losing the differences between rows.
 
     A column that lies far from zero compared with its spread, or holds integers beyond 2**24, is
     counted from its minimum; one whose spread is above 1e15 or below 1e-15 is scaled to [0, 1].
@@ -189,14 +188,13 @@ def _numbers(column: pa.ChunkedArray, name: str) -> FloatArray | Float32Array:
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    tests = ("boolean", "integer", "floating", "decimal", "null")
-    return any(bool(getattr(pa.types, f"is_{test}")(kind)) for test in tests)
+    return is_any(kind, *NUMBERS, "boolean", "null")
 
 
 def _fits_float32(kind: pa.DataType) -> bool:
-    small = pa.types.is_integer(kind) and kind.bit_width <= 16
-    narrow = pa.types.is_floating(kind) and kind.bit_width <= 32
-    return bool(small or narrow or pa.types.is_boolean(kind) or pa.types.is_null(kind))
+    if is_any(kind, "integer", "floating"):
+        return bool(kind.bit_width <= (16 if pa.types.is_integer(kind) else 32))
+    return is_any(kind, "boolean", "null")
 
 
 def _units_per_day(kind: pa.DataType) -> int | None:
@@ -204,14 +202,9 @@ def _units_per_day(kind: pa.DataType) -> int | None:
         return 1
     if pa.types.is_date64(kind):
         return _UNITS_PER_DAY["ms"]
-    if pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
+    if is_any(kind, "timestamp", "time", "duration"):
         return _UNITS_PER_DAY[kind.unit]
     return None
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    tests = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
-    return any(bool(getattr(pa.types, f"is_{test}")(kind)) for test in tests)
 
 
 def _flat(column: pa.ChunkedArray, name: str) -> Float32Array:
@@ -220,7 +213,7 @@ def _flat(column: pa.ChunkedArray, name: str) -> Float32Array:
     if bounds["min"] != bounds["max"]:
         raise InputError(f"The lists in the column {quoted(name)} must all have one length.")
     width, present = bounds["min"] or 0, np.asarray(column.is_valid().to_numpy())
-    inner = _plain(pc.list_flatten(column))
+    inner = stored(pc.list_flatten(column))
     if is_categorical(inner.type):
         raise InputError(f"The lists in the column {quoted(name)} must hold numbers.")
     entries = encode_numbers(inner, name)
@@ -233,21 +226,11 @@ def _flat(column: pa.ChunkedArray, name: str) -> Float32Array:
     return block
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column without its extension type."""
-    if not isinstance(column.type, pa.BaseExtensionType):
-        return column
-    chunks = [chunk.storage for chunk in column.chunks]
-    return pa.chunked_array(chunks, column.type.storage_type)
-
-
-def _decoded(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+def _sortable(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """Return a text column in a form that can be sorted and grows beyond 2 GiB."""
-    kind = column.type
     try:
-        if pa.types.is_dictionary(kind):
-            column = column.cast(kind.value_type)
-        if pa.types.is_string(column.type) or pa.types.is_string_view(column.type):
+        column = decoded(column)
+        if is_any(column.type, "string", "string_view"):
             return column.cast(pa.large_string())
         if pa.types.is_binary(column.type):
             return column.cast(pa.large_binary())
@@ -262,10 +245,5 @@ def _decoded(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
 def _side_by_side(blocks: list[Any], rows: int, kind: Any) -> Any:
     if len(blocks) == 1:
         return np.ascontiguousarray(blocks[0])
-    width = sum(block.shape[1] for block in blocks)
-    table = np.empty((rows, width), dtype=kind)
-    start = 0
-    for block in blocks:
-        table[:, start : start + block.shape[1]] = block
-        start += block.shape[1]
-    return table
+    table = np.empty((rows, sum(block.shape[1] for block in blocks)), dtype=kind)
+    return np.concatenate([table[:, :0], *blocks], axis=1, out=table)

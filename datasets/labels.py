@@ -15,6 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ldpaudit.datasets.formats.columns import (
+    BYTES,
+    TEXTS,
+    check_complete,
+    decoded,
+    is_any,
+    stored,
+)
 from ldpaudit.errors import InputError
 from ldpaudit.release import IntArray, Label
 
@@ -39,10 +47,34 @@ class LabelColumn:
     values: tuple[Label, ...]
     codes: IntArray
 
-    def recoded(self, domain: Sequence[Label]) -> tuple[IntArray, int]:
-        """Return codes into ``domain`` (-1 where a label is not in it), and the count of -1."""
+    def coded(self, domain: Sequence[Label], which: str, among: str) -> IntArray:
+        """Return codes into ``domain``, int32 of shape (n,); the two texts are for the message.
+
+        Raises
+        ------
+        InputError
+            If a label is not in the domain; the rows are counted.
+        """
         codes = positions(self.values, domain)[self.codes]
-        return codes, int((codes < 0).sum())
+        check_inside(codes, which, among)
+        return codes
+
+
+def check_inside(codes: IntArray, which: str, among: str) -> None:
+    """Check that no code is negative.
+
+    Raises
+    ------
+    InputError
+        For instance: every released label (``which``) must be one of the declared outputs
+        (``among``).
+    """
+    outside = int((codes < 0).sum())
+    if outside:
+        raise InputError(
+            f"Every {which} must be one of {among}; {outside} of {len(codes)} rows hold another "
+            f"value."
+        )
 
 
 def most_classes(rows: int) -> int:
@@ -70,15 +102,10 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
         labels than rows allow.
     """
     plain = _plain(column, role)
-    missing = plain.null_count
-    if missing:
-        raise InputError(
-            f"Every row must have a {role} label; {missing} of {len(plain)} are missing."
-        )
+    check_complete(plain.null_count, len(plain), f"a {role} label")
     encoded = plain.dictionary_encode().combine_chunks()
-    found = len(encoded.dictionary)
-    if found > most_classes(len(plain)):
-        raise too_many(role, found, len(plain))
+    if len(encoded.dictionary) > most_classes(len(plain)):
+        raise too_many(role, len(encoded.dictionary), len(plain))
     values = _values(encoded.dictionary, role)
     if from_text:
         values = read_texts([str(value) for value in values])
@@ -86,12 +113,12 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
     return LabelColumn(values, encoded.indices.to_numpy().astype(np.int32))
 
 
-def too_many(role: str, found: int, rows: int) -> InputError:
-    """Return the error for a label with more values than rows allow."""
+def too_many(role: str, values: int, rows: int) -> InputError:
+    """Return the error for a label with more different values than rows allow."""
     return InputError(
-        f"The {role} label has {found} different values in {rows} rows, and at most "
-        f"{most_classes(rows)} can be audited; a numeric label must be put into bins first, with "
-        f"the bins as the label."
+        f"The {role} label has {values} different values in {rows} rows, and at most "
+        f"{most_classes(rows)} can be audited; put a numeric label into bins and use the bins as "
+        f"the label."
     )
 
 
@@ -136,13 +163,13 @@ def forms(labels: Sequence[Label], what: str) -> tuple[str, ...]:
     InputError
         If two labels have the same form.
     """
-    found = tuple(canonical(label) for label in labels)
-    if len(set(found)) < len(found):
+    spelt = tuple(canonical(label) for label in labels)
+    if len(set(spelt)) < len(spelt):
         raise InputError(
-            f"The {what} must differ in more than their spelling or type: {len(found)} are given, "
-            f"but only {len(set(found))} can be told apart."
+            f"The {what} must differ in more than spelling or type; only {len(set(spelt))} of "
+            f"{len(spelt)} can be told apart."
         )
-    return found
+    return spelt
 
 
 def positions(labels: Sequence[Label], domain: Sequence[Label]) -> IntArray:
@@ -151,14 +178,14 @@ def positions(labels: Sequence[Label], domain: Sequence[Label]) -> IntArray:
     Labels match by their canonical form. Booleans match 0 and 1 where one side has booleans only
     and the other only 0 and 1.
     """
-    own, targets = [canonical(label) for label in labels], [canonical(label) for label in domain]
-    words, digits = {"true", "false"}, {"1", "0"}
-    if set(own) <= words and set(targets) <= digits:
-        own = ["1" if form == "true" else "0" for form in own]
-    elif set(own) <= digits and set(targets) <= words:
-        own = ["true" if form == "1" else "false" for form in own]
+    spelt, targets = [canonical(label) for label in labels], [canonical(label) for label in domain]
     place = {form: position for position, form in enumerate(targets)}
-    return np.array([place.get(form, -1) for form in own], dtype=np.int32)
+    words, digits = {"true": "1", "false": "0"}, {"1": "true", "0": "false"}
+    for ours, theirs in ((words, digits), (digits, words)):
+        if set(spelt) <= set(ours) and set(targets) <= set(theirs):
+            spelt = [ours[form] for form in spelt]
+            break
+    return np.array([place.get(form, -1) for form in spelt], dtype=np.int32)
 
 
 def in_order(labels: Sequence[Label]) -> tuple[Label, ...]:
@@ -168,37 +195,18 @@ def in_order(labels: Sequence[Label]) -> tuple[Label, ...]:
 
 def _plain(column: pa.ChunkedArray, role: str) -> pa.ChunkedArray:
     """Return the column without dictionary or extension type, NaN as missing."""
-    if isinstance(column.type, pa.BaseExtensionType):
-        column = pa.chunked_array([c.storage for c in column.chunks], column.type.storage_type)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(stored(column))
     kind = column.type
     if pa.types.is_floating(kind):
         return _finite(column, role)
-    if _is_text(kind):
-        return _as_text(column, role)
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return column.cast(pa.large_string())
-    if not (
-        pa.types.is_boolean(kind)
-        or pa.types.is_integer(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_null(kind)
-    ):
+    if is_any(kind, *TEXTS, *BYTES, "date", "timestamp"):
+        try:
+            return column.cast(pa.large_string())
+        except pa.ArrowException:
+            raise InputError(f"The {role} label must be text in UTF-8.") from None
+    if not is_any(kind, "boolean", "integer", "decimal", "null"):
         raise InputError(f"The {role} label must be text, a number or a boolean, no nested object.")
     return column
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    tests = ("string", "large_string", "string_view", "binary", "large_binary")
-    return any(getattr(pa.types, f"is_{test}")(kind) for test in tests)
-
-
-def _as_text(column: pa.ChunkedArray, role: str) -> pa.ChunkedArray:
-    try:
-        return column.cast(pa.large_string())
-    except pa.ArrowException:
-        raise InputError(f"The {role} label must be text in UTF-8.") from None
 
 
 def _finite(column: pa.ChunkedArray, role: str) -> pa.ChunkedArray:

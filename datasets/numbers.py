@@ -1,27 +1,17 @@
 """Label columns of a mechanism on numbers: values as they are, and their codes."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.labels import most_classes
+from ldpaudit.datasets.formats.columns import check_complete, decoded, is_any
+from ldpaudit.datasets.labels import check_inside, most_classes
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericCoding, NumericLabels, NumericView
 from ldpaudit.release import FloatArray, IntArray
 
 _LEAST_GROUP = 20
 _LEAST_SHARE = 0.002
-
-
-@dataclass(frozen=True)
-class EncodedNumbers:
-    """Numeric labels and their codes: ``released`` into the outputs, ``truth`` into the classes."""
-
-    labels: NumericLabels
-    released: IntArray
-    truth: IntArray | None
 
 
 def read_numbers(column: pa.ChunkedArray, role: str) -> FloatArray:
@@ -38,21 +28,17 @@ def read_numbers(column: pa.ChunkedArray, role: str) -> FloatArray:
     InputError
         If a label is missing, infinite or no number.
     """
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     try:
-        if pa.types.is_boolean(column.type) or pa.types.is_temporal(column.type):
+        if is_any(column.type, "boolean", "temporal"):
             raise pa.ArrowInvalid
         numbers = column.cast(pa.float64())
     except pa.ArrowException:
         raise InputError(
-            f"The declared mechanism is one on numbers, so every {role} label must be a number."
+            f"The declared mechanism releases numbers, so every {role} label must be a number."
         ) from None
     missing = numbers.null_count + (pc.sum(pc.is_nan(numbers)).as_py() or 0)
-    if missing:
-        raise InputError(
-            f"Every row must have a {role} label; {missing} of {len(numbers)} are missing."
-        )
+    check_complete(missing, len(numbers), f"a {role} label")
     values = np.asarray(numbers.to_numpy(), dtype=np.float64)
     infinite = int(np.isinf(values).sum())
     if infinite:
@@ -62,27 +48,27 @@ def read_numbers(column: pa.ChunkedArray, role: str) -> FloatArray:
 
 def encode_numbers(
     view: NumericView, released: FloatArray, truth: FloatArray | None
-) -> EncodedNumbers:
-    """Code numeric labels as a mechanism's view has them.
+) -> tuple[NumericLabels, IntArray, IntArray | None]:
+    """Code numeric labels by a mechanism's view: released into outputs, true into classes.
 
-    Groups of true labels that hold few people are merged with their neighbours: true labels may
-    have a say in how they are grouped, released ones may not.
+    Groups of true labels that hold few people are merged with their neighbours: how labels are
+    grouped may depend on the true ones, but not on the released ones.
 
     Raises
     ------
     InputError
         If a label lies outside of what is declared; the rows are counted.
     """
-    released_codes = view.outputs.codes(released)
-    _check_inside(released_codes, "released", "outputs")
+    outputs = view.outputs.codes(released)
+    check_inside(outputs, "released label", "the declared outputs")
     if truth is None:
-        return EncodedNumbers(NumericLabels(view, released), released_codes, None)
+        return NumericLabels(view, released), outputs, None
     codes = view.classes.codes(truth)
-    _check_inside(codes, "true", "labels")
+    check_inside(codes, "true label", "the declared labels")
     if view.classes.grouped:
         view = NumericView(_merged(view.classes, codes), view.outputs)
         codes = view.classes.codes(truth)
-    return EncodedNumbers(NumericLabels(view, released, truth), released_codes, codes)
+    return NumericLabels(view, released, truth), outputs, codes
 
 
 def _merged(classes: NumericCoding, codes: IntArray) -> NumericCoding:
@@ -93,12 +79,3 @@ def _merged(classes: NumericCoding, codes: IntArray) -> NumericCoding:
             f"for a numeric mechanism; at least {2 * least} rows are needed."
         )
     return classes.merged(np.bincount(codes, minlength=len(classes)).astype(np.int64), least)
-
-
-def _check_inside(codes: IntArray, role: str, key: str) -> None:
-    outside = int((codes < 0).sum())
-    if outside:
-        raise InputError(
-            f"Every {role} label must be one of the declared {key}; {outside} of {len(codes)} "
-            f"rows hold another value."
-        )

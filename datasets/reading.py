@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ldpaudit.datasets.beside.bags import bag_column, read_bags
@@ -13,7 +14,7 @@ from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.leak_warnings import warnings_about
 from ldpaudit.datasets.beside.local_reports import read_reports
 from ldpaudit.datasets.beside.truth import Truth, read_truth, true_labels
-from ldpaudit.datasets.coding import BagReading, Coding, LabelCoding, PlainCoding
+from ldpaudit.datasets.coding import Coding, LabelCoding, PlainCoding, Reports
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.domains import (
     EncodedLabels,
@@ -21,9 +22,7 @@ from ldpaudit.datasets.domains import (
     encode_numeric_labels,
     encode_reported,
 )
-from ldpaudit.datasets.features import EncodedFeatures
-from ldpaudit.datasets.formats.csv_file import SUFFIXES, CsvFile
-from ldpaudit.datasets.formats.locations import locate
+from ldpaudit.datasets.formats.csv_file import small_csv
 from ldpaudit.datasets.formats.tabular import TableSource, open_table
 from ldpaudit.datasets.labels import LabelColumn, most_classes, read_labels
 from ldpaudit.datasets.names import quoted
@@ -45,7 +44,7 @@ class ReadReport:
         Signs of a mistake, such as a true label left among the features. They hold no name and no
         value, so they may be shown in a report.
     test : LabelledRows or None
-        The test rows, where they were given.
+        The test rows, if any.
     """
 
     release: Release
@@ -70,7 +69,7 @@ def read_release(
     test: Any = None,
     public: Any = None,
 ) -> ReadReport:
-    """Read a release, and where they are known its true labels.
+    """Read a release, and its true labels where they are given.
 
     Parameters
     ----------
@@ -101,7 +100,7 @@ def read_release(
     test : path or table, optional
         Rows outside of the release with true labels, in the column ``label``.
     public : path or table, optional
-        Public rows with labels, in the column ``label``: for the observational audit.
+        Public rows with labels, in the column ``label``, for the observational audit.
 
     Returns
     -------
@@ -110,13 +109,13 @@ def read_release(
     Raises
     ------
     InputError
-        One line about what is wrong. It may name a column, never a value.
+        One line about what is wrong; it may name a column, never a value.
     """
     table = open_table(source)
     declared = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed(None if declared is None else declared.mechanism, declaration)
-    codes = coding(claim)
-    bag = bag_column(codes.bags, table.names)
+    mechanism = coding(claim)
+    bag = bag_column(mechanism.bags, table.names)
     roles = assign_roles(
         table.names,
         label=label,
@@ -128,27 +127,34 @@ def read_release(
     )
     cells = table.columns(roles.special + roles.features, as_text=roles.special)
     special = {name: next(cells)[1] for name in roles.special}
-    rows = _rows(special[roles.label], table)
-    _check_same_index(source, truth, id_column)
-    view = codes.view(rows)
-    known = _truth(table, special, roles, truth, truth_column, view is not None)
     column = special[roles.label]
-    recorded, summed = None, None
-    if codes.bags is not None:
-        labels, summed = _of_bags(table, codes.bags, column, known)
-    elif codes.reports is not None:
-        recorded = read_reports(column, codes.reports, from_text=table.text)
-        labels = encode_reported(codes.reports, recorded, None if known is None else known.labels)
-    elif view is not None:
-        labels = _numbers(view, column, known)
-    else:
-        labels = _labels(codes, claim, column, known, table)
-    beside = open_beside(original, synthetic, rows, roles, special, test, public, held_out)
-    encoded, tables = encode_together(cells, rows, beside)
-    warnings = _warnings(table, known, labels, encoded, roles)
+    if not len(column):
+        raise InputError(f"The release {quoted(table.name)} has no rows.")
+    _check_same_index(source, truth, id_column)
+    view = mechanism.view(len(column))
+    known = _truth(table, special, roles, truth, truth_column, view is not None)
+    labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
+    sources = {"original": original, "synthetic": synthetic, "test": test, "public": public}
+    beside = open_beside({**sources, "held-out": held_out}, len(column), roles, special)
+    encoded, tables = encode_together(cells, len(column), beside)
+    release = tables.beside(
+        Release(
+            features=encoded.table(),
+            released=ReleasedLabels(labels.released),
+            outputs=labels.domains.outputs,
+            classes=labels.domains.classes,
+            truth=None if labels.truth is None else TrueLabels(labels.truth),
+            declaration=claim,
+            name=table.name,
+            label=roles.label,
+            sha256=table.sha256(),
+            numeric=labels.numeric,
+            reports=reports,
+            bags=bags,
+        )
+    )
+    warnings = warnings_about(known, labels, encoded, table.names, roles)
     warnings += [] if declared is None else declared.remarks()
-    made = replace(_release(table, roles, claim, labels, encoded), reports=recorded, bags=summed)
-    release = tables.beside(made)
     return ReadReport(release, tuple(warnings), tables.test_rows(release))
 
 
@@ -172,11 +178,7 @@ def read_channel(path: str | os.PathLike[str]) -> dict[str, Any]:
         If the file is not a rectangle of numbers with names around it. Whether the rows sum to 1
         is checked where the mechanism is built.
     """
-    location = locate(path)
-    if len(location.paths) > 1 or not location.paths[0].lower().endswith(SUFFIXES):
-        raise InputError(f"The channel {quoted(location.name)} must be one CSV file.")
-    file = CsvFile(location)
-    rows = [row for row in file.rows() if row][1:]
+    file, rows = small_csv(path, "The channel")
     if len(rows) < 2 or len(rows) > most_classes(10**9):
         raise InputError(f"A channel must have 2 to 1000 labels, one per row. Got {len(rows)}.")
     for number, row in enumerate(rows, start=1):
@@ -197,40 +199,31 @@ def _probabilities(cells: list[str], number: int) -> list[float]:
         raise InputError(f"Row {number} of the channel must hold numbers after its name.") from None
 
 
-def _rows(column: pa.ChunkedArray, table: TableSource) -> int:
-    if len(column) == 0:
-        raise InputError(f"The release {quoted(table.name)} has no rows.")
-    return len(column)
-
-
-def _numbers(view: NumericView, column: pa.ChunkedArray, truth: Truth | None) -> EncodedLabels:
-    known = None if truth is None else truth.labels
-    assert not isinstance(known, LabelColumn)
-    return encode_numeric_labels(view, read_numbers(column, "released"), known)
-
-
 def _labels(
-    coding: LabelCoding,
+    table: TableSource,
+    mechanism: LabelCoding,
+    view: NumericView | None,
     claim: Declaration | None,
     column: pa.ChunkedArray,
     truth: Truth | None,
-    table: TableSource,
-) -> EncodedLabels:
-    labels = read_labels(column, "released", from_text=table.text)
-    return encode_labels(claim, labels, _classes(truth), coding)
-
-
-def _of_bags(
-    table: TableSource, reading: BagReading, label: pa.ChunkedArray, truth: Truth | None
-) -> tuple[EncodedLabels, Bags]:
-    members = next(iter(table.columns((reading.bag,), as_text=(reading.bag,))))[1]
-    return read_bags(reading, label, members, _classes(truth))
-
-
-def _classes(truth: Truth | None) -> LabelColumn | None:
+) -> tuple[EncodedLabels, Reports | None, Bags | None]:
+    """Return the labels as codes, and the recorded reports or the bags' sums, if any."""
     known = None if truth is None else truth.labels
-    assert known is None or isinstance(known, LabelColumn)
-    return known
+    classes = known if isinstance(known, LabelColumn) else None
+    if mechanism.bags is not None:
+        bag = mechanism.bags.bag
+        members = next(table.columns((bag,), as_text=(bag,)))[1]
+        labels, bags = read_bags(mechanism.bags, column, members, classes)
+        return labels, None, bags
+    if mechanism.reports is not None:
+        reports = read_reports(column, mechanism.reports, from_text=table.text)
+        return encode_reported(mechanism.reports, reports, classes), reports, None
+    if view is not None:
+        numbers = known if isinstance(known, np.ndarray) else None
+        labels = encode_numeric_labels(view, read_numbers(column, "released"), numbers)
+        return labels, None, None
+    released = read_labels(column, "released", from_text=table.text)
+    return encode_labels(claim, released, classes, mechanism), None, None
 
 
 def _truth(
@@ -268,37 +261,3 @@ def _check_same_index(source: Any, truth: Any, id_column: str | None) -> None:
             "The release and the true labels have different indices, so their rows may not "
             "belong together; reset both indices, or join on an id column."
         )
-
-
-def _warnings(
-    table: TableSource,
-    truth: Truth | None,
-    labels: EncodedLabels,
-    features: EncodedFeatures,
-    roles: Roles,
-) -> list[str]:
-    if truth is None:
-        return []
-    number = {name: place for place, name in enumerate(table.names, start=1)}
-    return warnings_about(truth, labels, features, roles, [number[name] for name in roles.features])
-
-
-def _release(
-    table: TableSource,
-    roles: Roles,
-    claim: Declaration | None,
-    labels: EncodedLabels,
-    features: EncodedFeatures,
-) -> Release:
-    return Release(
-        features=features.table(),
-        released=ReleasedLabels(labels.released),
-        outputs=labels.domains.outputs,
-        classes=labels.domains.classes,
-        truth=None if labels.truth is None else TrueLabels(labels.truth),
-        declaration=claim,
-        name=table.name,
-        label=roles.label,
-        sha256=table.sha256(),
-        numeric=labels.numeric,
-    )

@@ -36,10 +36,9 @@ class _Audit(Protocol[P]):
 def _from_keywords(
     options: Callable[P, AuditOptions],
 ) -> Callable[[Callable[[Any, AuditOptions], AuditResult]], _Audit[P]]:
-    """Return how a function of an options object becomes one of the options' own keywords.
+    """Turn a function of an options object into one of the options' keywords.
 
-    So they are not listed again: type checkers, ``help()`` and completion see what the dataclass
-    of the options takes.
+    Type checkers, ``help()`` and completion see the fields of the dataclass, listed once.
     """
 
     def decorate(work: Callable[[Any, AuditOptions], AuditResult]) -> _Audit[P]:
@@ -109,13 +108,7 @@ def audit_with(release: Any, options: AuditOptions) -> AuditResult:
 
 
 def read_with(release: Any, options: AuditOptions) -> "ReadReport":
-    """Read a release with what the options say about it.
-
-    Raises
-    ------
-    ldpaudit.errors.InputError
-        One line about what is wrong.
-    """
+    """Read a release with what the options say about it."""
     from ldpaudit.datasets import read_release
     from ldpaudit.mechanisms.coding import DeclaredCoding
 
@@ -128,18 +121,12 @@ def read_with(release: Any, options: AuditOptions) -> "ReadReport":
 
 
 def notes_of(reading: "ReadReport") -> tuple[Note, ...]:
-    """Return what the reader of a release has to say."""
-    return tuple(Note(audit="reading", text=t, level="warning") for t in reading.warnings)
+    """Return the reader's warnings as notes."""
+    return tuple(Note.warning("reading", text) for text in reading.warnings)
 
 
 def policy_of(options: PlanOptions) -> "Policy | None":
-    """Return the policy of an audit, None for the default one.
-
-    Raises
-    ------
-    ldpaudit.errors.PolicyError
-        If its file is no policy.
-    """
+    """Return the policy of an audit, None for the default one."""
     from ldpaudit.policy import load_policy
 
     policy = options.policy
@@ -157,9 +144,9 @@ def plan_of(
     seed : int
         The root of all randomness.
     slices : tuple of Slices
-        Groups of rows for which the strongest attack is scored by itself.
+        Groups of rows for which the strongest attack is scored separately.
     threads : int, optional
-        Where the options state none; default: as many as there are processors.
+        Used where the options state none; default: the number of processors.
     """
     from ldpaudit.audits.interface import Plan
 
@@ -169,13 +156,9 @@ def plan_of(
 
 
 def seed_of(options: AuditOptions, sha256: str | None) -> int:
-    """Return the seed of an audit: as asked for, else derived from the release.
+    """Return the seed of an audit: that of the options, else one derived from the release.
 
-    Parameters
-    ----------
-    options : AuditOptions
-    sha256 : str or None
-        Of the released file; None, for a table in memory, gives 0.
+    ``sha256`` is the released file's; None, for a table in memory, gives 0.
     """
     if isinstance(options.rng, np.random.Generator):
         return seed_from(options.rng)

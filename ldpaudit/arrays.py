@@ -1,4 +1,4 @@
-"""The types of arrays and of single labels that the whole package speaks of."""
+"""The types of arrays and of single labels that the whole package uses."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""The checks that a policy can ask for: each a question, a limit and a test at any level."""
+"""The checks of a policy: each a question, a limit and a test at any level."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -112,9 +112,9 @@ def _min_rows(least: int, rows: int) -> Draft:
 def _claimed_epsilon(level: str, claim: Mechanism, evidence: Evidence, excess: float) -> Draft:
     limit = claim.epsilon
     ids = ("mechanism.epsilon_lower", "release_only.epsilon_lower")
-    found = tuple(i for i in ids if i in evidence.bounds)
-    # For a mechanism that uses the features, or bags, there is neither of them.
-    found = found or tuple(i for i in OTHER_PROOF if i in evidence.bounds)
+    proofs = tuple(i for i in ids if i in evidence.bounds)
+    # Mechanisms that use the features, or bags, have neither.
+    proofs = proofs or tuple(i for i in OTHER_PROOF if i in evidence.bounds)
     power = evidence.estimates.get(POWER)
 
     def test(alpha: float) -> Outcome:
@@ -122,9 +122,9 @@ def _claimed_epsilon(level: str, claim: Mechanism, evidence: Evidence, excess: f
             return Outcome("inconclusive", None, "nothing was claimed, so nothing was judged")
         if math.isinf(limit):
             return Outcome("inconclusive", None, "the claim promises nothing: its ε is infinite")
-        if not found:
+        if not proofs:
             return Outcome("inconclusive", None, "no audit could bound ε from below")
-        bound = _best_bound(found, evidence, alpha)
+        bound = _best_bound(proofs, evidence, alpha)
         if bound > limit:
             return Outcome("fail", bound, "a certified lower bound lies above the claim", "lower")
         if power is None:
@@ -140,12 +140,12 @@ def _claimed_epsilon(level: str, claim: Mechanism, evidence: Evidence, excess: f
 
     power_id = (POWER,) if power else ()
     question = "Does the release leak more about a label than the claimed ε?"
-    return Draft("claimed-epsilon", level, question, limit, found + power_id, test)
+    return Draft("claimed-epsilon", level, question, limit, proofs + power_id, test)
 
 
 def _channel_is_refuted(evidence: Evidence, alpha: float) -> bool:
     tests = (evidence.estimates.get(name) for name in CONSISTENCY)
-    return any(found is not None and found.value <= alpha for found in tests)
+    return any(test is not None and test.value <= alpha for test in tests)
 
 
 def _too_weak(missed: float, allowed: float) -> str:
@@ -157,11 +157,9 @@ def _too_weak(missed: float, allowed: float) -> str:
     )
 
 
-def _best_bound(found: tuple[str, ...], evidence: Evidence, alpha: float) -> float:
-    if len(found) == 1:
-        return evidence.bounds[found[0]](alpha)
-    shares = (1 - RELEASE_ONLY_SHARE, RELEASE_ONLY_SHARE)
-    return max(evidence.bounds[i](alpha * share) for i, share in zip(found, shares, strict=True))
+def _best_bound(proofs: tuple[str, ...], evidence: Evidence, alpha: float) -> float:
+    shares = (1 - RELEASE_ONLY_SHARE, RELEASE_ONLY_SHARE) if len(proofs) > 1 else (1.0,)
+    return max(evidence.bounds[i](alpha * share) for i, share in zip(proofs, shares, strict=True))
 
 
 def _claimed_channel(level: str, evidence: Evidence) -> Draft:
@@ -180,8 +178,8 @@ def _claimed_channel(level: str, evidence: Evidence) -> Draft:
 
 
 def _exceedance(section: ExceedanceSection, evidence: Evidence) -> Draft:
-    ids = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
-    curves = [evidence.curves[i] for i in ids if i in evidence.curves]
+    names = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
+    curves = [evidence.curves[name] for name in names if name in evidence.curves]
 
     def test(alpha: float) -> Outcome:
         points = [_bounded_point(curve, section.at) for curve in curves]
@@ -199,8 +197,8 @@ def _exceedance(section: ExceedanceSection, evidence: Evidence) -> Draft:
         return Outcome("inconclusive", value, "the share's estimate straddles the limit")
 
     question = f"Is the share of people whose loss is at least {number(section.at)} nats too large?"
-    found = tuple(curve.id for curve in curves)
-    return Draft("instance-loss-exceedance", section.level, question, section.max, found, test)
+    ids = tuple(curve.id for curve in curves)
+    return Draft("instance-loss-exceedance", section.level, question, section.max, ids, test)
 
 
 def _bounded_point(curve: Curve, at: float) -> tuple[float, float] | None:

@@ -1,7 +1,6 @@
-"""From what options or a caller state about the mechanism to a declaration."""
+"""From a claim in any of its forms to a declaration."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from ldpaudit.errors import InputError
@@ -13,28 +12,18 @@ from ldpaudit.options import ClaimOptions
 from ldpaudit.release import Declaration
 
 
-def claim_from_options(
-    mechanism: str | None,
-    epsilon: float | None,
-    noise: float | None,
-    channel: Path | None,
-    labels: str | None = None,
-) -> Declaration | None:
-    """Return the claim that the options state, None where they state none.
-
-    Raises
-    ------
-    InputError
-        If they contradict one another.
-    """
-    if channel is not None:
-        others = (epsilon, noise, labels)
+def _from_options(claim: ClaimOptions) -> Declaration | None:
+    """Return the claim that the options state, None where they state none."""
+    mechanism, labels = claim.mechanism, claim.labels
+    if claim.channel is not None:
+        others = (claim.epsilon, claim.noise, labels)
         if mechanism not in (None, EXPLICIT) or any(value is not None for value in others):
             raise InputError("--channel is a whole claim; give no other mechanism, ε or λ with it.")
         from ldpaudit.datasets import read_channel
 
-        return Declaration(EXPLICIT, read_channel(channel), "options")
-    options = MechanismOptions(epsilon=epsilon, noise=noise, **_stated_labels(mechanism, labels))
+        return Declaration(EXPLICIT, read_channel(claim.channel), "options")
+    stated_labels = _stated_labels(mechanism, labels)
+    options = MechanismOptions(epsilon=claim.epsilon, noise=claim.noise, **stated_labels)
     if mechanism is None:
         return Declaration(DEFAULT, options.stated(), "options") if options.stated() else None
     name = full_name(mechanism)
@@ -70,13 +59,7 @@ def declaration_of(
         If a mapping has no name, or options contradict one another.
     """
     if isinstance(mechanism, ClaimOptions):
-        return claim_from_options(
-            mechanism.mechanism,
-            mechanism.epsilon,
-            mechanism.noise,
-            mechanism.channel,
-            mechanism.labels,
-        )
+        return _from_options(mechanism)
     if mechanism is None or isinstance(mechanism, Declaration):
         return mechanism
     if isinstance(mechanism, str):

@@ -29,33 +29,33 @@ Letter = Annotated[str, Field(pattern=r"^[A-Z]$")]
 
 
 class Difference(Titled):
-    """One number of release ``b`` less the same number of release ``a``.
+    """A number of release ``b`` minus the same number of release ``a``.
 
     Attributes
     ----------
     id : str
         The id of the number in both results.
     title : str
-        What people call it.
+        For people.
     a, b : str
         The letters of the releases; ``a`` is the first one given, ``"A"``.
     kind : {"exact", "certified", "estimated"}
         The weaker of the two numbers' kinds.
     value : float
-        Of ``b`` less of ``a``: negative where ``b`` has less of it.
+        That of ``b`` minus that of ``a``.
     low, high : float
         The ends of the two-sided interval; both ``value`` for an exact difference.
     level : float or None
-        The confidence of this interval by itself; None for an exact difference.
+        The confidence of this interval alone; None for an exact difference.
     simultaneous : bool
-        Whether all intervals so marked hold together at the comparison's ``confidence``.
+        Whether the interval is one of those that hold together at the comparison's ``confidence``.
     paired : bool
-        Whether the same rows were scored in both releases; if not, the interval is made of one for
-        each release at half the error probability, and wider than it need be.
+        Whether the same rows were scored in both releases; if not, the interval combines one for
+        each release, each at half the error probability, which makes it wider.
     n : int or None
         The rows behind it.
     suppressed : bool
-        Whether a small cell was behind it: value and ends are then rounded outward.
+        Whether it rests on a small cell: value and ends are then rounded outward.
     """
 
     a: Letter
@@ -77,40 +77,26 @@ class Difference(Titled):
     def between(
         cls, letters: tuple[str, str], estimate: Estimate, *, simultaneous: bool, paired: bool
     ) -> "Difference":
-        """Return a difference that was built, and redacted, as an estimate."""
+        """Return a difference from an estimate, which is already redacted."""
         low = estimate.value if estimate.low is None else estimate.low
         high = estimate.value if estimate.high is None else estimate.high
-        return cls(
-            id=estimate.id,
-            title=estimate.title,
-            a=letters[0],
-            b=letters[1],
-            kind=estimate.kind,
-            # Rounding on a coarse grid must not put the value outside of its interval.
-            value=min(max(estimate.value, low), high),
-            low=low,
-            high=high,
-            level=estimate.level,
-            simultaneous=simultaneous,
-            paired=paired,
-            unit=estimate.unit,
-            n=estimate.n,
-            method=estimate.method,
-            assumptions=estimate.assumptions,
-            suppressed=estimate.suppressed,
-        )
+        # Rounding on a coarse grid must not put the value outside its interval.
+        ends = {"value": min(max(estimate.value, low), high), "low": low, "high": high}
+        fields = {"a": letters[0], "b": letters[1], "simultaneous": simultaneous, "paired": paired}
+        shared = estimate.model_dump(include=set(Estimate.model_fields) & set(cls.model_fields))
+        return cls.model_validate(shared | ends | fields)
 
     @property
     def decided(self) -> bool:
-        """Whether the interval leaves the sign of the difference in no doubt."""
+        """Whether the interval excludes zero."""
         return self.low > 0 or self.high < 0
 
 
 class Fingerprint(Frozen):
-    """What is known of the data behind one release, without a look at a true label.
+    """What is known about the data of one release, without the true labels.
 
-    ``shared_rows`` is the share of rows whose features are the same, in the same place, in the
-    first release; None where it cannot be told.
+    ``shared_rows`` is the share of rows with the same features, in the same place, as in the first
+    release; None if unknown.
     """
 
     letter: Letter
@@ -123,7 +109,7 @@ class Fingerprint(Frozen):
     truth: bool
     shared_rows: float | None = None
     mismatch: tuple[str, ...] = ()
-    """In what it differs from the first release, in words."""
+    """How it differs from the first release, in words."""
 
 
 class Comparison(Frozen):
@@ -148,7 +134,7 @@ class Comparison(Frozen):
         return data | {"schema_version": SCHEMA_VERSION}
 
     def difference(self, identifier: str, b: str = "B") -> Difference | None:
-        """Return the difference of that id between ``b`` and A, None where there is none."""
+        """Return the difference of that id between ``b`` and A, None if there is none."""
         return next((d for d in self.differences if d.id == identifier and d.b == b), None)
 
     @classmethod

@@ -1,8 +1,7 @@
 """The files of the demonstration: an honest release, and one that leaks more than it declares."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +17,8 @@ CLAIMED_EPSILON = 1.0
 DISHONEST_EPSILON = 3.0
 
 
-@dataclass(frozen=True)
-class DemoFiles:
-    """Where the demonstration's files are: two releases, and the true labels of both."""
+class DemoFiles(NamedTuple):
+    """The demonstration's files: two releases, and the true labels of both."""
 
     honest: Path
     dishonest: Path
@@ -28,15 +26,9 @@ class DemoFiles:
 
 
 def demo_tables(seed: int) -> "tuple[pa.Table, pa.Table, pa.Table]":
-    """Return the two releases and the truth, built from the embedded sample.
+    """Return the two releases and the truth, made of the embedded sample.
 
-    Both releases declare randomized response with ε = 1; the first was made with it, the second
-    with ε = 3.
-
-    Parameters
-    ----------
-    seed : int
-        The root of the releases' randomness.
+    Both releases declare randomized response with ε = 1; the second was made with ε = 3.
     """
     import pyarrow as pa
 
@@ -44,21 +36,15 @@ def demo_tables(seed: int) -> "tuple[pa.Table, pa.Table, pa.Table]":
 
     features, labels = affairs()
     codes = np.array([CLASSES.index(label) for label in labels], dtype=np.int32)
-    honest = _release(features, codes, CLAIMED_EPSILON, child_generator(seed, "demo", "honest"))
-    dishonest = _release(
-        features, codes, DISHONEST_EPSILON, child_generator(seed, "demo", "dishonest")
+    honest, dishonest = (
+        _release(features, codes, epsilon, child_generator(seed, "demo", name))
+        for name, epsilon in (("honest", CLAIMED_EPSILON), ("dishonest", DISHONEST_EPSILON))
     )
     return honest, dishonest, pa.table({LABEL: labels})
 
 
 def write_demo(folder: Path, seed: int) -> DemoFiles:
-    """Write the demonstration's files into a folder, which is made where it does not exist.
-
-    Raises
-    ------
-    OutputError
-        If the folder or a file cannot be written.
-    """
+    """Write the demonstration's files into a folder, which is made if needed."""
     from ldpaudit.datasets import write_release
 
     try:

@@ -28,12 +28,6 @@ def torch_device(wanted: DeviceName) -> str:
 
 
 def check_device(wanted: DeviceName) -> None:
-    """Check, before any work, that the device is there.
-
-    Raises
-    ------
-    ldpaudit.errors.InputError
-        If ``"cuda"`` is asked for and torch sees no GPU.
-    """
+    """Refuse, before any work, a ``"cuda"`` that torch does not see (InputError)."""
     if wanted == "cuda":
         torch_device(wanted)

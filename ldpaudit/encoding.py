@@ -17,7 +17,7 @@ BOOSTED_LEVELS = 254
 """Levels of a categorical column that boosting tells apart; one more holds all others."""
 _OFTEN = 30
 
-Counts = list[npt.NDArray[np.int64]]
+CountsByLevel = list[npt.NDArray[np.int64]]
 Chosen = list[tuple[IndexArray, bool]]
 """For each column the codes with an indicator of their own, and whether the others share one."""
 
@@ -45,7 +45,7 @@ class LevelsByColumn:
     others: bool = False
     fewest: ClassVar[int] = 1
 
-    def choose(self, counts: Counts) -> Chosen:
+    def choose(self, counts: CountsByLevel) -> Chosen:
         """Return the codes (shifted by one, so that missing is 0) with an indicator."""
         chosen: Chosen = []
         used = 0
@@ -78,7 +78,7 @@ class LevelsInAll:
     share: float
     fewest: ClassVar[int] = 2
 
-    def choose(self, counts: Counts) -> Chosen:
+    def choose(self, counts: CountsByLevel) -> Chosen:
         """Return the codes (shifted by one, so that missing is 0) with an indicator."""
         least = self._least_count(counts)
         return [
@@ -86,7 +86,7 @@ class LevelsInAll:
             for count in counts
         ]
 
-    def _least_count(self, counts: Counts) -> int:
+    def _least_count(self, counts: CountsByLevel) -> int:
         present = np.sort([size for count in counts for size in count.tolist() if size > 0])
         if len(present) <= self.most:
             return 1
@@ -108,7 +108,7 @@ class Limits:
     constants_marked : bool
         Whether a column that is constant where it is there may be marked, too.
     single : bool
-        Whether centres and scales are in single precision, and the median stands for a missing
+        Whether centres and scales are in single precision, and the median replaces a missing
         value; else they are in double precision, and the mean does.
     standardise : bool
         False, with ``single``, leaves numbers as they are, without marks.
@@ -135,7 +135,7 @@ class Scaling:
     center, scale : float32 or float64 arrays of shape (d,)
         What is subtracted, and what divides.
     fill : float32 or float64 array of shape (d,)
-        What stands for a missing value.
+        What replaces a missing value.
     clip : float
         Scaled values are cut at ± this.
     """
@@ -255,7 +255,7 @@ def _single(used: Float32Array, limits: Limits) -> Scaling:
 def _indicators(table: FeatureTable, limits: Limits) -> tuple[tuple[IntArray, ...], int, int]:
     """Return lookups, the number of indicators, and that of levels without one of their own."""
     pairs = zip(table.categorical.T, table.cardinalities, strict=True)
-    # One code more than there are, which stands for those that are new.
+    # One code more than there are, for codes that are new.
     counts = [np.bincount(codes + 1, minlength=size + 2) for codes, size in pairs]
     lookups, used, merged = [], 0, 0
     for count, (codes, others) in zip(counts, limits.levels.choose(counts), strict=True):

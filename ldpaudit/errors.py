@@ -15,23 +15,23 @@ class LdpAuditError(Exception):
 
 
 class InputError(LdpAuditError, ValueError):
-    """A file, a table, a label or a parameter cannot be audited as it is."""
+    """A file, a table, a label or a parameter cannot be used."""
 
 
 class PolicyError(LdpAuditError, ValueError):
-    """A policy file is malformed or asks for something that does not exist."""
+    """A policy is malformed or names something that does not exist."""
 
 
 class InsufficientDataError(LdpAuditError):
-    """There are too few rows for what was asked."""
+    """There are too few rows for this number."""
 
 
 class MissingDependencyError(LdpAuditError, ImportError):
-    """An optional library that was asked for is not installed."""
+    """An optional library is needed and not installed."""
 
 
 class GeneratorDivergedError(LdpAuditError):
-    """Training a generator of synthetic features failed; nothing of it is kept."""
+    """Training a generator of synthetic features failed; nothing is kept."""
 
 
 class OutputError(LdpAuditError, OSError):
@@ -44,13 +44,11 @@ def quoted(name: str) -> str:
     Control characters, line breaks and marks that change the direction of writing are escaped, so
     a hostile name cannot forge a line or turn a message around.
     """
-    start = "".join(c if c.isprintable() else _escaped(c) for c in name[: SHOWN_LENGTH + 1])
-    shortened = len(start) > SHOWN_LENGTH
-    return f"'{start[:SHOWN_LENGTH]}{'…' if shortened else ''}'"
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+    start = "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in name[: SHOWN_LENGTH + 1]
+    )
+    return f"'{start[:SHOWN_LENGTH]}{'…' if len(start) > SHOWN_LENGTH else ''}'"
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
@@ -63,6 +61,6 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = ".") -> str:
-    """Return the end of a sentence: ``"; did you mean 'NAME'?"``, or else what is given."""
+    """Return the end of a sentence: ``"; did you mean 'NAME'?"``, or ``otherwise``."""
     near = nearest(name, candidates)
     return otherwise if near is None else f"; did you mean {near!r}?"

@@ -28,7 +28,7 @@ class NumericCoding:
     edges : float64 array of shape (c − 1,)
         For bins, increasing: code 0 is up to and with the first, …, code c − 1 above the last.
     low, high : float
-        No number outside of them has a code.
+        Numbers outside have no code.
     """
 
     names: tuple[Label, ...]
@@ -65,27 +65,21 @@ class NumericCoding:
         """Return the code of each number, int32 of shape (n,); −1 where it has none."""
         if self.values is None:
             codes = np.searchsorted(self.edges, numbers, side="left")
-            return np.where((numbers >= self.low) & (numbers <= self.high), codes, -1).astype(
-                np.int32
-            )
-        middles = (self.values[1:] + self.values[:-1]) / 2
-        codes = np.searchsorted(middles, numbers, side="right")
-        return np.where(np.abs(self.values[codes] - numbers) <= self._slack(), codes, -1).astype(
-            np.int32
-        )
-
-    def _slack(self) -> float:
-        assert self.values is not None
-        gaps = np.diff(self.values)
-        return float(min(_ROUNDING * gaps.sum(), gaps.min() / 4))
+            known = (numbers >= self.low) & (numbers <= self.high)
+        else:
+            gaps, middles = np.diff(self.values), (self.values[1:] + self.values[:-1]) / 2
+            codes = np.searchsorted(middles, numbers, side="right")
+            slack = min(_ROUNDING * gaps.sum(), gaps.min() / 4)
+            known = np.abs(self.values[codes] - numbers) <= slack
+        return np.where(known, codes, -1).astype(np.int32)
 
     def merged(self, counts: npt.NDArray[np.int64], least: int) -> "NumericCoding":
-        """Return bins of which each holds at least ``least`` of the counted numbers.
+        """Return bins that each hold at least ``least`` of the counted numbers.
 
         Parameters
         ----------
         counts : int64 array of shape (c,)
-            How many true labels each bin holds. Released labels must have no say in this.
+            How many true labels each bin holds. Released labels must not take part.
         least : int
 
         Raises
@@ -93,20 +87,20 @@ class NumericCoding:
         InputError
             If fewer than two bins are left.
         """
-        kept, held = [], 0
+        edges, held = [], 0
         for place, edge in enumerate(self.edges):
             held += int(counts[place])
             if held >= least:
-                kept.append(edge)
+                edges.append(edge)
                 held = 0
-        if kept and held + int(counts[-1]) < least:
-            kept.pop()
-        if not kept:
+        if edges and held + int(counts[-1]) < least:
+            edges.pop()
+        if not edges:
             raise InputError(
                 f"The true labels must spread over the declared range; {least} rows or more in "
                 "each of two groups are needed."
             )
-        return NumericCoding.of_bins(np.array(kept), self.low, self.high)
+        return NumericCoding.of_bins(np.array(edges), self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -119,7 +113,7 @@ class NumericView:
 
 @dataclass(frozen=True)
 class NumericLabels:
-    """Labels as numbers, beside their codes.
+    """Labels as numbers, in addition to their codes.
 
     Attributes
     ----------

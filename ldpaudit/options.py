@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
+from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
 from ldpaudit.progress import Progress
 
@@ -81,8 +82,8 @@ def declared(annotation: Any) -> Option | Argument | None:
 
 def group(annotation: Any) -> Any:
     """Return the dataclass whose fields give this one on the command line, None without one."""
-    own = [annotation, *get_args(annotation)[1:]]
-    return next((m for m in own if isinstance(m, type) and dataclasses.is_dataclass(m)), None)
+    parts = [annotation, *get_args(annotation)[1:]]
+    return next((m for m in parts if isinstance(m, type) and dataclasses.is_dataclass(m)), None)
 
 
 def option_name(options: Any, field: str) -> str:
@@ -106,18 +107,12 @@ def input_files(options: Any) -> Iterator[str | Path]:
 def keywords_for(function: Callable[..., Any], options: Any) -> dict[str, Any]:
     """Return the options that a function takes, by name; those without a value are left out."""
     taken = inspect.signature(function).parameters
-    given = {f.name: getattr(options, f.name) for f in dataclasses.fields(options)}
-    return {name: value for name, value in given.items() if name in taken and value is not None}
+    values = {f.name: getattr(options, f.name) for f in dataclasses.fields(options)}
+    return {name: value for name, value in values.items() if name in taken and value is not None}
 
 
 def queries_of(text: str) -> int | Literal["all"]:
-    """Return how many rows look for neighbours, from the text of the option.
-
-    Raises
-    ------
-    InputError
-        If it is neither a number nor "all".
-    """
+    """Read ``--queries``, how many rows look for neighbours."""
     if text == "all":
         return "all"
     if not text.isdecimal():
@@ -127,7 +122,7 @@ def queries_of(text: str) -> int | Literal["all"]:
 
 @dataclass(frozen=True)
 class ClaimOptions:
-    """The claim of a release that declares none, as the command line states it."""
+    """The claim about a release that declares none, as the command line states it."""
 
     mechanism: Annotated[str | None, Option("The claimed mechanism, or unknown.", shown=True)] = (
         None
@@ -192,7 +187,7 @@ class ReleaseOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """How audits are run and what they are held to: the same for a release and a simulation."""
+    """How audits are run and by which policy they are judged, for releases and simulations."""
 
     policy: Annotated[
         "Policy | str | Path | None",
@@ -222,9 +217,7 @@ class PlanOptions:
     threads: Annotated[
         int | None, Option("Processors to use (default: all there are).", shown=True)
     ] = None
-    device: Annotated[
-        Literal["auto", "cpu", "cuda"], Option("Where torch models run.", shown=True)
-    ] = "auto"
+    device: Annotated[DeviceName, Option("Where torch models run.", shown=True)] = "auto"
 
     def check(self) -> None:
         """Refuse numbers out of range.
@@ -245,7 +238,7 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class AuditOptions(PlanOptions, ReleaseOptions):
-    """What ``ldpaudit run``, ``compare`` and :func:`ldpaudit.audit` can be asked for.
+    """The options that ``ldpaudit run``, ``compare`` and :func:`ldpaudit.audit` share.
 
     Parameters
     ----------
@@ -253,7 +246,7 @@ class AuditOptions(PlanOptions, ReleaseOptions):
         The true labels: in the same row order, or joined on ``id_column``. Without them the audit
         is the outsider's.
     mechanism : Mechanism, Declaration, mapping or str, optional
-        The claim, where the release carries none: a mechanism, its declaration, a mapping such as
+        The claim, where the release declares none: a mechanism, its declaration, a mapping such as
         ``{"name": "randomized-response", "epsilon": 1.0}``, or ``"unknown"``.
     rng : numpy.random.Generator or int, optional
         The source of all randomness, or its seed. Default: a seed derived from the released file,
@@ -312,12 +305,7 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     command: str = "ldpaudit.audit(…)"
 
     def check(self) -> None:
-        """Refuse numbers out of range.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse numbers out of range, a negative seed among them."""
         super().check()
         if isinstance(self.rng, int) and self.rng < 0:
             raise InputError("The seed must not be negative.")

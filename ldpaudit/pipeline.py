@@ -1,4 +1,4 @@
-"""The way of an audit: which audits apply, running them, and putting the result together."""
+"""An audit from start to end: choose the audits, run them, put the result together."""
 
 import datetime
 import importlib.metadata
@@ -7,7 +7,7 @@ import platform
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import ldpaudit
@@ -29,7 +29,7 @@ from ldpaudit.result import (
     ReleaseInfo,
     RunInfo,
 )
-from ldpaudit.verdict import judge, no_check_could_run
+from ldpaudit.verdict import judge
 
 AUDITS = {
     "mechanism": "ldpaudit.audits.mechanism.audit:MechanismAudit",
@@ -49,14 +49,6 @@ _OF_BAGS = ("mechanism", "aggregates")
 _VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What one audit gave."""
-
-    record: AuditRecord
-    finding: Finding
-
-
 def run_audit(
     release: Release,
     plan: Plan,
@@ -70,7 +62,7 @@ def run_audit(
     notes: tuple[Note, ...] = (),
     guesses: HeldOutGuesses | None = None,
 ) -> AuditResult:
-    """Run every audit that applies and hold what they find against a policy.
+    """Run every audit that applies and judge the findings by a policy.
 
     Parameters
     ----------
@@ -87,9 +79,9 @@ def run_audit(
     today : datetime.date, optional
         For the expiry of waivers; default: today.
     notes : tuple of Note
-        What the reader of the file has to say.
+        The warnings of the file's reader.
     guesses : HeldOutGuesses, optional
-        Is told which held-out guesses of each attack were right; the result never holds it.
+        Collects which held-out guesses of each attack were right; the result never holds them.
 
     Raises
     ------
@@ -107,7 +99,8 @@ def run_audit(
     chosen = chosen_audits(only, skip)
     with _limited_threads(plan.threads):
         outcomes = [_run_one(name, path, context) for name, path in chosen.items()]
-    evidence = Evidence.collect(outcome.finding for outcome in outcomes)
+    records, findings = zip(*outcomes, strict=True)
+    evidence = Evidence.collect(findings)
     judgement = judge(
         policy,
         claim,
@@ -116,11 +109,9 @@ def run_audit(
         sha256=release.sha256,
         today=today or datetime.date.today(),
     )
-    records = tuple(outcome.record for outcome in outcomes)
-    if no_check_could_run(judgement.checks, records):
+    if judgement.checks and all(record.status != "ran" for record in records):
         reasons = "; ".join(f"{r.id}: {r.reason}" for r in records if r.reason)
         raise PolicyError(f"No check of the policy could run ({reasons}).")
-    findings = [outcome.finding for outcome in outcomes]
     return AuditResult(
         ldpaudit_version=ldpaudit.__version__,
         verdict=judgement.verdict,
@@ -159,12 +150,12 @@ def _claim(release: Release, policy: Policy) -> tuple[Release, Mechanism]:
 
 
 def _within(declared: Mechanism, claimed: Declaration) -> Mechanism:
-    """Return the declared mechanism, of which a policy can only say how large its ε may be.
+    """Return the declared mechanism; a policy can only limit its ε.
 
     Raises
     ------
     PolicyError
-        If it declares more than that.
+        If the declared ε lies above the limit.
     """
     if "lambda" in claimed.parameters:
         raise PolicyError(f"A claim of {claimed.name!r} must be stated by its epsilon.")
@@ -205,7 +196,7 @@ def chosen_audits(only: Collection[str], skip: Collection[str]) -> dict[str, str
     return chosen
 
 
-def _run_one(name: str, path: str, context: AuditContext) -> Outcome:
+def _run_one(name: str, path: str, context: AuditContext) -> tuple[AuditRecord, Finding]:
     audit = _load(path)
     start = time.perf_counter()
     context.progress.step(name.replace("-", " "))
@@ -230,7 +221,7 @@ def _run_one(name: str, path: str, context: AuditContext) -> Outcome:
     record = AuditRecord.model_validate(
         {"id": name, "status": status, "reason": reason or "", "seconds": seconds}
     )
-    return Outcome(record, finding)
+    return record, finding
 
 
 def _load(path: str) -> Audit:

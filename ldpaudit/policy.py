@@ -1,13 +1,13 @@
-"""Policies: what a release may leak, as TOML, and the loading of them.
+"""Policies: what a release may leak, as TOML.
 
-:mod:`ldpaudit.verdict` holds a policy against the findings of an audit.
+:mod:`ldpaudit.verdict` judges the findings of an audit by a policy.
 """
 
 import datetime
 import hashlib
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -23,10 +23,10 @@ class _Section(BaseModel):
 
 
 class ClaimSection(_Section):
-    """The promise that the release is held to; without it the file's declaration counts.
+    """The claim that the release must keep; without it the file's declaration counts.
 
-    Without a ``mechanism`` the promise is about the declared one, randomized response where none
-    is declared.
+    Without a ``mechanism`` it is about the declared one, randomized response where none is
+    declared.
     """
 
     mechanism: str | None = None
@@ -42,7 +42,7 @@ class ClaimSection(_Section):
 
 
 class AuditSection(_Section):
-    """How the audit runs, so that nobody can shop for a seed or a level."""
+    """How the audit runs, so that nobody can choose a favourable seed or level."""
 
     seed: Annotated[int, Field(ge=0)] | None = None
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
@@ -94,7 +94,7 @@ class ChecksSection(_Section):
 
 
 class Waiver(_Section):
-    """A violation that somebody has accepted for one release, until a date."""
+    """A violation that is accepted for one release until a date."""
 
     check: str
     release_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -172,7 +172,7 @@ EXPLANATIONS = {
         "have noticed an excess of max_undetected_excess nats with 90 % probability."
     ),
     "claimed-channel": (
-        "Tests whether the released labels are distributed as the claimed mechanism would make "
+        "Tests whether the released labels are distributed as the claimed mechanism distributes "
         "them. It fails when the p-value is below one minus the confidence."
     ),
     "instance-loss-exceedance": (
@@ -253,7 +253,7 @@ def load_policy(path: Path) -> Policy:
 
 
 def _first_error(error: ValidationError) -> str:
-    # A misspelt key also leaves the right one missing: speak of the misspelt one.
+    # A misspelt key also leaves the right one missing: name the misspelt one.
     first = min(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
     place = ".".join(str(part) for part in first["loc"]) or "policy"
     if first["type"] == "extra_forbidden":
@@ -264,24 +264,19 @@ def _first_error(error: ValidationError) -> str:
 
 def _known_keys(path: tuple[str, ...]) -> tuple[str, ...]:
     """Return the keys that the section at ``path`` may have."""
-    sections: dict[str, type[BaseModel]] = {
-        "": Policy,
-        "claim": ClaimSection,
-        "audit": AuditSection,
-        "checks": ChecksSection,
-        "waivers": Waiver,
-    }
-    checks: dict[str, type[BaseModel]] = {
-        "instance-loss-exceedance": ExceedanceSection,
-        "label-inference-advantage": LimitSection,
-        "label-inference-accuracy": LimitSection,
-        "renyi-epsilon": RenyiSection,
-    }
-    model = sections.get(path[0] if path else "", Policy)
-    if len(path) > 1 and path[0] == "checks":
-        model = checks.get(path[1], CheckSection)
+    model: type[BaseModel] = Policy
+    for part in path:
+        fields = {field.alias or name: field for name, field in model.model_fields.items()}
+        if part in fields:  # A number counts waivers.
+            model = _model_in(fields[part].annotation) or model
     names = (str(field.alias or name) for name, field in model.model_fields.items())
     return tuple(name for name in names if name != "sha256")
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the section in an annotation such as ``Section | None`` or ``tuple[Section, …]``."""
+    parts = (annotation, *get_args(annotation))
+    return next((p for p in parts if isinstance(p, type) and issubclass(p, BaseModel)), None)
 
 
 def _suggest(word: str, known: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""A release: features, released labels and, for an insider, the true labels beside them.
+"""A release: features, released labels and, for an insider, the true labels.
 
 Nothing here reads files; :mod:`ldpaudit.datasets` builds these objects.
 """
@@ -123,7 +123,7 @@ def label_table(labels: npt.NDArray[Any], released: npt.NDArray[Any], k: int, m:
 
 @dataclass(frozen=True)
 class SyntheticTable:
-    """Synthetic rows with the label that each stands for.
+    """Synthetic rows with the label that each represents.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Holding the findings of an audit against a policy: checks, the verdict and its sentence.
+"""Judging the findings of an audit by a policy: checks, the verdict and its sentence.
 
 The checks of level ``error`` form one family, and those of level ``warn`` another: within each the
 confidence of the policy holds for all violations claimed together (Holm's step-down procedure by
@@ -7,14 +7,13 @@ default). A check fails when its certified bound, at the corrected level, lies b
 
 import datetime
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ldpaudit.checks import POWER, Draft, Evidence, draft_checks
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.policy import Policy, Waiver
 from ldpaudit.reports.text.numbers import against, number, percent
-from ldpaudit.result import AuditRecord, Check, Note, Verdict
+from ldpaudit.result import Check, Note, Verdict
 
 _SMALLEST_ALPHA = 1e-12
 _CLAIM_CHECKS = ("claimed-epsilon", "claimed-channel")
@@ -32,7 +31,7 @@ class Judgement:
     verdict: Verdict
     sentence: str
     checks: tuple[Check, ...]
-    notes: tuple[Note, ...] = field(default=())
+    notes: tuple[Note, ...] = ()
 
 
 def judge(
@@ -44,7 +43,7 @@ def judge(
     sha256: str | None,
     today: datetime.date,
 ) -> Judgement:
-    """Hold the evidence against the policy.
+    """Judge the evidence by the policy.
 
     Parameters
     ----------
@@ -54,10 +53,8 @@ def judge(
     evidence : Evidence
     rows : int
         The release's number of rows.
-    sha256 : str or None
-        The release's digest, for waivers.
-    today : datetime.date
-        For the expiry of waivers.
+    sha256, today : str or None, datetime.date
+        The release's digest and the date: waivers hold for one release until they expire.
     """
     drafts = draft_checks(policy, claim, evidence, rows)
     checks: list[Check] = []
@@ -71,11 +68,6 @@ def judge(
     verdict = _overall(checks)
     sentence = _sentence(verdict, checks, claim, evidence) + _warned(verdict, checks)
     return Judgement(verdict, sentence, tuple(checks), tuple(notes))
-
-
-def no_check_could_run(checks: Iterable[Check], audits: Iterable[AuditRecord]) -> bool:
-    """Return whether a policy's checks are all without an answer because no audit ran."""
-    return bool(list(checks)) and not any(audit.status == "ran" for audit in audits)
 
 
 def _decide(family: list[Draft], alpha: float, correction: str) -> list[Check]:
@@ -103,7 +95,7 @@ def _p_value(draft: Draft, alpha: float) -> float:
 def corrected_levels(p_values: list[float], alpha: float, correction: str) -> list[float]:
     """Return the error probability at which each check is to be answered.
 
-    Holm (1979): the i-th smallest p-value is held against alpha/(m − i + 1), until one is above.
+    Holm (1979): the i-th smallest p-value is compared with alpha/(m − i + 1), until one is above.
     """
     m = len(p_values)
     if correction == "none":
@@ -147,9 +139,9 @@ def _apply_waivers(
             and waiver.release_sha256 == sha256
         ]
         if waiver.expires < today:
-            notes.append(_waiver_note(f"The waiver of {waiver.check} has expired."))
+            notes.append(Note.warning("policy", f"The waiver of {waiver.check} has expired."))
         elif not matches:
-            notes.append(_waiver_note(f"The waiver of {waiver.check} was not needed."))
+            notes.append(Note.warning("policy", f"The waiver of {waiver.check} was not needed."))
         else:
             for i in matches:
                 checks[i] = checks[i].model_copy(update={"waived": True})
@@ -157,20 +149,15 @@ def _apply_waivers(
 
 
 def _refutation(checks: list[Check]) -> list[Note]:
-    """Return what a refuted claim spoils, with the confidence of the least sure refutation."""
-    failed = [c.confidence or 0.0 for c in checks if _refutes(c)]
+    """Return a warning of a refuted claim, with the confidence of the least certain refutation."""
+    failed = [
+        check.confidence or 0.0
+        for check in checks
+        if check.verdict == "fail" and check.id in _CLAIM_CHECKS
+    ]
     if not failed:
         return []
-    text = _REFUTED.format(confidence=percent(min(failed)))
-    return [Note(audit="policy", text=text, level="warning")]
-
-
-def _refutes(check: Check) -> bool:
-    return check.verdict == "fail" and check.id in _CLAIM_CHECKS
-
-
-def _waiver_note(text: str) -> Note:
-    return Note(audit="policy", text=text, level="warning")
+    return [Note.warning("policy", _REFUTED.format(confidence=percent(min(failed))))]
 
 
 def _overall(checks: list[Check]) -> Verdict:

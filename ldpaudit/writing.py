@@ -17,13 +17,7 @@ from ldpaudit.errors import OutputError, quoted
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write one text file (UTF-8) whole or not at all.
-
-    Raises
-    ------
-    ldpaudit.errors.OutputError
-        If it cannot be written there; the place is then as it was before.
-    """
+    """Write one text file (UTF-8) as :func:`write_all` does."""
     write_all({path: text})
 
 
@@ -33,7 +27,7 @@ def write_all(texts: Mapping[Path, str]) -> None:
     Raises
     ------
     ldpaudit.errors.OutputError
-        If one of them cannot be written; every place is then as it was before.
+        If one cannot be written; every place is then as it was before.
     """
     with WholeFiles() as files:
         for path, text in texts.items():
@@ -42,7 +36,7 @@ def write_all(texts: Mapping[Path, str]) -> None:
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Treat a request to terminate like an interruption, so that no draft is left behind."""
+    """Treat a request to terminate like an interruption, so that no temporary file remains."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -61,9 +55,9 @@ def terminable() -> Iterator[None]:
 class WholeFiles:
     """Files that are written together; a context manager.
 
-    Each grows under a temporary name beside its target. When the block ends well, all are forced
-    to the disk and then take their names. When anything goes wrong, an interruption included, what
-    was there before is there again, and nothing else.
+    Each is written under a temporary name next to its target. When the block ends well, all are
+    forced to the disk and then take their names. When anything fails, an interruption included,
+    what was there before is restored.
 
     Parameters
     ----------
@@ -80,7 +74,7 @@ class WholeFiles:
         Parameters
         ----------
         path : Path
-            In a folder that exists. A symbolic link stays one; the file that it names is replaced.
+            In an existing folder. Of a symbolic link the file that it names is replaced.
         private : bool
             Whether nobody but its owner may read it (mode 0600), from the first byte on.
 
@@ -160,7 +154,7 @@ class PartFile:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Turn whatever fails in the block into one line that names this file."""
+        """Turn any failure in the block into one line that names this file."""
         try:
             yield
         except OutputError:
@@ -169,7 +163,7 @@ class PartFile:
             raise _unwritable(self.path, error) from None
 
     def check_free(self) -> None:
-        """Check that nothing is there that may not be replaced."""
+        """Refuse to replace a file unless that is allowed."""
         with self.writing():
             if not self.overwrite and os.path.lexists(self.path):
                 shown = quoted(self.path.name)

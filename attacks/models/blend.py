@@ -4,7 +4,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from ldpaudit.attacks.models.parts import Part
+from ldpaudit.attacks.interface import Model
 from ldpaudit.learners.corrections import forward_loss, forward_losses
 from ldpaudit.release import FeatureTable, FloatArray
 
@@ -13,7 +13,7 @@ _PRUNING_SHARE = 0.01
 _ANCHOR_ROWS = 25.0
 
 
-def part_logs(prior: FloatArray, parts: tuple[Part, ...], features: FeatureTable) -> FloatArray:
+def part_logs(prior: FloatArray, parts: tuple[Model, ...], features: FeatureTable) -> FloatArray:
     """Return log-probabilities of the class frequencies and of each part, (1 + parts, n, k)."""
     shape = (len(features), len(prior))
     logs = [np.broadcast_to(np.log(prior), shape)]
@@ -21,28 +21,27 @@ def part_logs(prior: FloatArray, parts: tuple[Part, ...], features: FeatureTable
     return np.stack(logs)
 
 
-def blend_loss(weights: FloatArray, logs: FloatArray, likelihood: FloatArray) -> float:
-    """Return the mean forward log-loss of the blend, in nats."""
-    blended = np.asarray(softmax(np.tensordot(weights, logs, axes=1), axis=1))
-    return forward_loss(blended, likelihood)
+def blended(weights: FloatArray, logs: FloatArray) -> FloatArray:
+    """Return softmax(Σ_i w_i log p_i), float64 of shape (n, k)."""
+    return np.asarray(softmax(np.tensordot(weights, logs, axes=1), axis=1))
 
 
 def pruned(
     logs: FloatArray, likelihood: FloatArray, contrast: float
 ) -> tuple[list[int], FloatArray]:
-    """Return the parts that the blend needs, and its weights: the others cost time for nothing."""
-    kept = list(range(len(logs) - 1))
+    """Return the parts that the blend needs, and its weights; other parts only cost time."""
+    needed = list(range(len(logs) - 1))
     weights = blend_weights(logs, likelihood)
-    loss = blend_loss(weights, logs, likelihood)
+    loss = forward_loss(blended(weights, logs), likelihood)
     # Behind a channel, differences of the loss shrink with the square of its contrast.
     allowed = loss + contrast**2 * min(_PRUNING_NATS, _PRUNING_SHARE * loss)
-    for dropped in reversed(kept):
-        fewer = [i for i in kept if i != dropped]
+    for dropped in reversed(needed):
+        fewer = [i for i in needed if i != dropped]
         remaining = logs[[0, *(i + 1 for i in fewer)]]
         trial = blend_weights(remaining, likelihood)
-        if fewer and blend_loss(trial, remaining, likelihood) <= allowed:
-            kept, weights = fewer, trial
-    return kept, weights
+        if fewer and forward_loss(blended(trial, remaining), likelihood) <= allowed:
+            needed, weights = fewer, trial
+    return needed, weights
 
 
 def blend_weights(logs: FloatArray, likelihood: FloatArray) -> FloatArray:
@@ -76,5 +75,5 @@ def blend_weights(logs: FloatArray, likelihood: FloatArray) -> FloatArray:
         return loss, slope + 2 * pull * away
 
     bounds = [(0.0, 3.0)] * len(logs)
-    found = minimize(objective, anchor, jac=True, method="L-BFGS-B", bounds=bounds)
-    return np.asarray(found.x, dtype=np.float64)
+    optimum = minimize(objective, anchor, jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(optimum.x, dtype=np.float64)

@@ -24,14 +24,13 @@ def clean_prior(released: IntArray, transition: FloatArray) -> FloatArray:
     """
     k, m = transition.shape
     counts = np.bincount(released, minlength=m).astype(np.float64)
-    found = _most_likely(counts, transition)
     expected = counts.sum() * transition.mean(axis=0)
     possible = expected > 0
     apart = (counts[possible] - expected[possible]) ** 2 / expected[possible]
     contrast = float(np.linalg.svd(transition, compute_uv=False)[1])
     noise = (1.0 - min(contrast, 1.0) ** 2) * float(chi2.ppf(0.95, max(m - 1, 1)))
     pull = min(1.0, noise / max(float(apart.sum()), 1e-12)) if noise > 0 else 0.0
-    return np.asarray((1.0 - pull) * found + pull / k)
+    return np.asarray((1.0 - pull) * _most_likely(counts, transition) + pull / k)
 
 
 def _most_likely(counts: FloatArray, transition: FloatArray) -> FloatArray:
@@ -53,14 +52,14 @@ def _most_likely(counts: FloatArray, transition: FloatArray) -> FloatArray:
         return -float(value) / n, -p * (slope - p @ slope) / n
 
     # The loss is nearly flat where labels are hidden well.
-    found = minimize(
+    optimum = minimize(
         objective,
         start,
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": 1_000, "ftol": 1e-15, "gtol": 1e-10},
     )
-    return np.asarray(softmax(found.x), dtype=np.float64)
+    return np.asarray(softmax(optimum.x), dtype=np.float64)
 
 
 def measured_channel(
@@ -78,7 +77,7 @@ def measured_channel(
 
 @dataclass(frozen=True)
 class Frequencies:
-    """The model that looks at no features: the class frequencies, float64 of shape (k,)."""
+    """The model without features: the class frequencies, float64 of shape (k,)."""
 
     prior: FloatArray
 

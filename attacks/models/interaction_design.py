@@ -43,9 +43,9 @@ class CrossDesign:
 
     @classmethod
     def fit(cls, features: FeatureTable) -> "CrossDesign | None":
-        """Learn values and combinations; None with fewer than 2 or more than 16 varying columns.
+        """Learn values and combinations of the columns that vary.
 
-        None, too, where a column has more than 200 values.
+        None with fewer than 2 or more than 16 of them, or more than 200 values in a column.
         """
         columns = _columns(features)
         levels = tuple(np.unique(column) for column in columns)
@@ -81,7 +81,7 @@ class CrossDesign:
     def transform(self, features: FeatureTable) -> Any:
         """Return the matrix of the given rows, sparse (CSR) float64 of shape (n, w).
 
-        A value or a pair that was not seen has no indicator: there the other effects speak alone.
+        A value or pair that was not seen has no indicator: the other effects remain.
         """
         n, rows, places, start = len(features), [], [], 0
         codes = _codes(_columns(features), self.levels)
@@ -108,7 +108,7 @@ def _columns(features: FeatureTable) -> list[npt.NDArray[np.float64]]:
 def _codes(
     columns: list[npt.NDArray[np.float64]], levels: tuple[npt.NDArray[np.float64], ...]
 ) -> IndexArray:
-    """Return the position of each value among its column's levels, −1 where it is not there."""
+    """Return the position of each value among its column's levels, −1 for an unknown value."""
     codes = np.empty((len(columns[0]), len(columns)), dtype=np.int64)
     for j, (column, values) in enumerate(zip(columns, levels, strict=True)):
         # NaN sorts last, also for searchsorted.

@@ -1,9 +1,9 @@
 """Logistic regression on the values of columns and of pairs of columns, where rows repeat.
 
-Where features take few distinct rows, a model of P(y | x) needs the counts of labels in each of
-them, not the rows: so it can be fitted many times, with a coefficient for every value of a column
-and for every pair of values of two columns. Both kinds have a ridge penalty of their own, chosen by
-cross-validation: that is a hierarchy which shrinks pairs towards what their columns tell alone.
+Where there are few distinct rows of features, a model of P(y | x) needs only the counts of labels
+in each: so it can be fitted many times, with a coefficient for every value of a column and for
+every pair of values of two columns. Each kind has its own ridge penalty, chosen by
+cross-validation: a hierarchy that shrinks pairs towards the effects of their columns alone.
 """
 
 from dataclasses import dataclass
@@ -99,14 +99,14 @@ class CountLoss:
         """Return the weights of least loss, float64 of shape (w, k), found by L-BFGS."""
         shape = (self.matrix.shape[1], len(self.transition))
         first = np.zeros(shape) if start is None else start
-        found = minimize(
+        optimum = minimize(
             self,
             first.ravel(),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": rounds, "ftol": 1e-9},
         )
-        return np.asarray(found.x, dtype=np.float64).reshape(shape)
+        return np.asarray(optimum.x, dtype=np.float64).reshape(shape)
 
     def unpenalised(self, weights: FloatArray) -> float:
         """Return the mean forward log-loss of the counts without the penalty."""
@@ -127,8 +127,8 @@ def fit_crosses(
 ) -> CrossesPart | None:
     """Fit the model on the counts of labels in each distinct row.
 
-    None with fewer than 1,000 rows, where rows do not repeat (three rows a distinct one on
-    average), where fewer than two columns vary, and where values or pairs are too many.
+    None with fewer than 1,000 rows, fewer than three rows for each distinct one on average, fewer
+    than two varying columns, or too many values or pairs.
 
     Parameters
     ----------
@@ -140,10 +140,10 @@ def fit_crosses(
     penalties : tuple of two floats, optional
         Of columns and pairs; by default chosen.
     """
-    found = _distinct_rows(table, training)
-    if found is None:
+    repeated = _distinct_rows(table, training)
+    if repeated is None:
         return None
-    cells, distinct, design = found
+    cells, distinct, design = repeated
     matrix, codes = design.transform(distinct), table.codes[training]
     half = rng.permutation(len(training)) % 2
     outputs = table.transition.shape[1]
@@ -163,7 +163,7 @@ def fit_crosses(
 def _distinct_rows(
     table: Labelled, training: IndexArray
 ) -> tuple[Cells, FeatureTable, CrossDesign] | None:
-    """Return the cells, one row of each, and the design; None where the model is not for them."""
+    """Return the cells, one row of each, and the design; None where the model does not apply."""
     if len(training) < _FEWEST_ROWS:
         return None
     rows = table.features.take(training)

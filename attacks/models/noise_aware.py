@@ -9,33 +9,24 @@ from ldpaudit.attacks.models.row_channel import fit_row_channels
 from ldpaudit.release import Release
 
 SHARED_KEY = "noise-aware"
-"""The name under which the model is shared, and its cost counted."""
+"""The name by which the model is shared and its cost counted."""
 
 
 def noise_aware_model(knowledge: Knowledge, release: Release) -> SharedModel:
-    """Return P(y | x) of the true label as learnt from features and released labels.
+    """Return P(y | x) of the true label, learnt from features and released labels.
 
     Corrected by the declared channel, or by each row's own where it is known; without either the
-    released labels are taken at their word. Fitted once for each fold.
+    released labels are taken as true. Fitted once for each fold.
     """
 
     def build(rng: np.random.Generator) -> SharedModel:
         knowledge.progress.step("fitting a noise-aware model")
-        channel = knowledge.channel
+        channel, features, codes = knowledge.channel, release.features, release.released
         if channel is None and knowledge.knows_channel(release):
-            return SharedModel(
-                fit_row_channels(release.features, knowledge.likelihood(release), rng)
-            )
+            return SharedModel(fit_row_channels(features, knowledge.likelihood(release), rng))
         n_labels = len(release.classes) if channel is None else len(release.outputs)
-        model = fit_posterior(
-            release.features,
-            release.released,
-            n_labels,
-            rng,
-            knowledge.threads,
-            channel=channel,
-        )
-        return SharedModel(model)
+        threads = knowledge.threads
+        return SharedModel(fit_posterior(features, codes, n_labels, rng, threads, channel))
 
     return knowledge.once(SHARED_KEY, build)
 

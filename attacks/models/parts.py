@@ -1,7 +1,7 @@
 """The models of P(y | x) that a posterior model blends: each fitted on some rows of one table."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class LogisticPart:
 
 @dataclass(frozen=True)
 class BoostingPart:
-    """Histogram gradient boosting on the codes, its probabilities led back through the channel."""
+    """Histogram gradient boosting on the codes, its probabilities inverted through the channel."""
 
     design: BoostingMatrix
     model: Any
@@ -95,13 +95,6 @@ class BoostingPart:
         return np.asarray((1 - _INVERTED_FLOOR) * clean + _INVERTED_FLOOR * self.prior)
 
 
-class Part(Protocol):
-    """A fitted model of P(y | x), one of several that are blended."""
-
-    def predict(self, features: FeatureTable) -> FloatArray:
-        """Return P(y | x), float64 of shape (n, k), every entry above 0."""
-
-
 def fit_logistic(
     table: Labelled,
     training: IndexArray,
@@ -115,11 +108,11 @@ def fit_logistic(
     ----------
     table : Labelled
     training, validation : int64 arrays
-        Rows to fit on, and rows to choose the penalty on.
+        Rows to fit on, and rows that choose the penalty.
     rng : numpy.random.Generator
         Thins the rows of large tables.
     penalty : float, optional
-        The ridge penalty; by default chosen, and 1 where rows tell much more than it.
+        The ridge penalty; by default chosen, and 1 where rows are many.
     """
     design = DesignMatrix.fit(table.features.take(training))
     if design.width == 0:
@@ -130,20 +123,17 @@ def fit_logistic(
         penalty = _PENALTIES[-1]
     matrix = design.transform(table.features.take(rows))
     held = design.transform(table.features.take(validation))
-    ridges = _PENALTIES if penalty is None else (penalty,)
-    models: list[LogisticModel] = []
-    for ridge in ridges:
-        start = models[-1] if models else None
-        models.append(
-            fit_forward_logistic(matrix, table.codes[rows], table.transition, ridge, start)
-        )
-    chosen = 0
-    if len(ridges) > 1:
-        likelihood = table.likelihood(validation)
-        losses = np.stack([forward_losses(m.predict(held), likelihood) for m in models])
-        clean = table.channel is None
-        chosen = int(losses.mean(axis=1).argmin()) if clean else simplest_good(losses)
-    return LogisticPart(design, models[chosen], ridges[chosen])
+    parts: list[LogisticPart] = []
+    for ridge in _PENALTIES if penalty is None else (penalty,):
+        start = parts[-1].model if parts else None
+        model = fit_forward_logistic(matrix, table.codes[rows], table.transition, ridge, start)
+        parts.append(LogisticPart(design, model, ridge))
+    if len(parts) == 1:
+        return parts[0]
+    likelihood = table.likelihood(validation)
+    losses = np.stack([forward_losses(part.model.predict(held), likelihood) for part in parts])
+    clean = table.channel is None
+    return parts[int(losses.mean(axis=1).argmin()) if clean else _simplest_good(losses)]
 
 
 def fit_boosting(
@@ -157,7 +147,8 @@ def fit_boosting(
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     labels = len(np.unique(table.codes[training]))
-    if not 2 <= labels <= _BOOSTED_CLASSES or not _invertible(table.transition):
+    rank = np.linalg.matrix_rank(table.transition, tol=1e-9)
+    if not 2 <= labels <= _BOOSTED_CLASSES or rank < len(table.transition):
         return None
     trees = 1 if labels == 2 else labels
     iterations = int(np.clip(300 // trees, 20, 100))
@@ -192,22 +183,15 @@ def _thinned(
     return np.sort(rng.choice(rows, size=most, replace=False))
 
 
-def _invertible(transition: FloatArray) -> bool:
-    return bool(np.linalg.matrix_rank(transition, tol=1e-9) == len(transition))
-
-
 def floored(probability: FloatArray, floor: float) -> FloatArray:
-    """Return probabilities drawn towards the uniform until none is below ``floor``."""
+    """Return probabilities mixed with the uniform distribution so that none is below ``floor``."""
     return np.asarray((1.0 - probability.shape[1] * floor) * probability + floor)
 
 
-def simplest_good(losses: FloatArray) -> int:
+def _simplest_good(losses: FloatArray) -> int:
     """Return the first model that is no more than one standard error worse than the best.
 
-    Parameters
-    ----------
-    losses : float64 array of shape (models, n)
-        Losses of the same validation rows, simpler models first.
+    ``losses``, of shape (models, n), are those of the same rows, simpler models first.
     """
     best = int(losses.mean(axis=1).argmin())
     worse = losses - losses[best]

@@ -3,24 +3,23 @@
 Up to four parts are fitted on most of the rows and judged on the rest: the class frequencies, a
 ridge-penalised multinomial logistic regression, histogram gradient boosting and, where rows repeat,
 the counts of identical rows. Where rows repeat, the regression has a coefficient for every pair of
-values of two columns. Their log-linear blend with the weights of least validation log-loss
-is the model; a single part with a temperature is a special case of it.
+values of two columns. The model is their log-linear blend with the weights of least validation
+log-loss; a single part with a temperature is a special case.
 """
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import softmax
 
-from ldpaudit.attacks.models.blend import part_logs, pruned
-from ldpaudit.attacks.models.cells import Cells, shrunk_cell_posteriors
+from ldpaudit.attacks.interface import Model
+from ldpaudit.attacks.models.blend import blended, part_logs, pruned
+from ldpaudit.attacks.models.cell_table import CellTable, cell_table, cell_weight
 from ldpaudit.attacks.models.counts import clean_prior
 from ldpaudit.attacks.models.interactions import CrossesPart, fit_crosses
 from ldpaudit.attacks.models.parts import (
     Labelled,
     LogisticPart,
-    Part,
     fit_boosting,
     fit_logistic,
     floored,
@@ -41,7 +40,6 @@ _WORTH_THREADS = 1_000_000
 _MAX_VALIDATION = 40_000
 _FOLDS = 4
 _FOLDED_WORK = 2e5
-_CELL_WEIGHTS = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)
 
 
 @dataclass(frozen=True)
@@ -52,9 +50,9 @@ class PosteriorModel:
     """
 
     prior: FloatArray
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Model, ...] = ()
     weights: FloatArray | None = None
-    cells: "CellTable | None" = None
+    cells: CellTable | None = None
 
     def predict(self, features: FeatureTable) -> FloatArray:
         """Return P(y | x) for each row, float64 of shape (n, K).
@@ -80,20 +78,7 @@ class PosteriorModel:
     def _blend(self, features: FeatureTable) -> FloatArray:
         if self.weights is None:
             return np.tile(self.prior, (len(features), 1))
-        logs = part_logs(self.prior, self.parts, features)
-        return np.asarray(softmax(np.tensordot(self.weights, logs, axes=1), axis=1))
-
-
-@dataclass(frozen=True)
-class CellTable:
-    """The posterior of each cell of identical rows, float64 of shape (cells, K).
-
-    ``weight`` is how many rows the blend was worth in a cell.
-    """
-
-    cells: Cells
-    table: FloatArray
-    weight: float
+        return blended(self.weights, part_logs(self.prior, self.parts, features))
 
 
 def fit_posterior(
@@ -130,8 +115,7 @@ def fit_posterior(
     """
     if len(codes) == 0:
         raise InsufficientDataError("A model of the labels needs at least one row.")
-    transition = np.eye(n_classes) if channel is None else channel.matrix
-    everything = Labelled(features, codes, transition, channel, clean_prior(codes, transition))
+    everything = _labelled(features, codes, n_classes, channel)
     rows = _sampled(len(codes), MOST_ROWS, rng)
     with _threads(len(rows) * features.width, threads):
         return _fit(everything, rows, rng)
@@ -152,15 +136,14 @@ def refit_posterior(
     Parameters
     ----------
     model : PosteriorModel
-        Its parts, their penalties, the blend's weights and what the blend is worth in a cell stay.
+        Keeps its parts, their penalties, the blend's weights and its weight in a cell.
     features, codes, rng, threads, channel
         As for :func:`fit_posterior`; no row is held out.
     sampled : bool
-        Whether the model was fitted on a sample of its rows already: then only what is fitted on
-        counts of all rows is fitted again, since the sample does not grow.
+        Whether the model was fitted on a sample of its rows: then only parts on counts of all rows
+        are fitted again, since the sample does not grow.
     """
-    transition = np.eye(len(model.prior)) if channel is None else channel.matrix
-    everything = Labelled(features, codes, transition, channel, clean_prior(codes, transition))
+    everything = _labelled(features, codes, len(model.prior), channel)
     if model.weights is None:
         return PosteriorModel(everything.prior)
     parts = model.parts
@@ -174,7 +157,12 @@ def refit_posterior(
         parts = _recounted(everything, parts, rng)
         blend = PosteriorModel(everything.prior, parts, model.weights)
         weight = 0.0 if model.cells is None else model.cells.weight
-        return blend if weight == 0.0 else _with_cells(blend, weight, everything)
+        return replace(blend, cells=cell_table(blend, weight, everything))
+
+
+def _labelled(features: FeatureTable, codes: IntArray, k: int, channel: Channel | None) -> Labelled:
+    transition = np.eye(k) if channel is None else channel.matrix
+    return Labelled(features, codes, transition, channel, clean_prior(codes, transition))
 
 
 def _sampled(n: int, most: int, rng: np.random.Generator) -> IndexArray:
@@ -184,10 +172,8 @@ def _sampled(n: int, most: int, rng: np.random.Generator) -> IndexArray:
 def _threads(entries: int, threads: int) -> AbstractContextManager[object]:
     from threadpoolctl import threadpool_limits
 
-    large = entries >= _WORTH_THREADS
-    limits: AbstractContextManager[object] = threadpool_limits(
-        {"blas": 1, "openmp": threads if large else 1}
-    )
+    boosting = threads if entries >= _WORTH_THREADS else 1
+    limits: AbstractContextManager[object] = threadpool_limits({"blas": 1, "openmp": boosting})
     return limits
 
 
@@ -207,20 +193,16 @@ def _fit(everything: Labelled, rows: IndexArray, rng: np.random.Generator) -> Po
         axis=1,
     )
     judged = np.concatenate([validation for _, validation in folds])
-    kept, weights = pruned(logs, table.likelihood(judged), table.contrast)
-    first = PosteriorModel(table.prior, tuple(fitted[0][i] for i in kept), weights)
-    final = first
+    needed, weights = pruned(logs, table.likelihood(judged), table.contrast)
+    first = PosteriorModel(table.prior, tuple(fitted[0][i] for i in needed), weights)
     if len(folds) > 1:
-        parts = tuple(_refitted(table, fitted[0][i], rng) for i in kept)
-        final = PosteriorModel(table.prior, parts, weights)
-    elif any(isinstance(part, CrossesPart) for part in first.parts):
-        final = PosteriorModel(table.prior, _recounted(everything, first.parts, rng), weights)
+        parts = tuple(_refitted(table, part, rng) for part in first.parts)
+    else:
+        parts = _recounted(everything, first.parts, rng)
+    final = replace(first, parts=parts)
     # Rows that no part was fitted on judge the cells too, also those that were thinned out.
-    training = rows[folds[0][0]]
-    weight = (
-        0.0 if _too_many_cells(everything, training) else _cell_weight(first, everything, training)
-    )
-    return final if weight == 0.0 else _with_cells(final, weight, everything)
+    weight = cell_weight(first, everything, rows[folds[0][0]])
+    return replace(final, cells=cell_table(final, weight, everything))
 
 
 def _folds(table: Labelled, rng: np.random.Generator) -> list[tuple[IndexArray, IndexArray]]:
@@ -236,18 +218,17 @@ def _folds(table: Labelled, rng: np.random.Generator) -> list[tuple[IndexArray, 
 
 def _parts(
     table: Labelled, training: IndexArray, validation: IndexArray, rng: np.random.Generator
-) -> tuple[Part, ...]:
+) -> tuple[Model, ...]:
     if len(np.unique(table.codes[training])) < 2:
         return ()
-    linear: Part | None = fit_crosses(table, training, rng)
-    if linear is None:
-        linear = fit_logistic(table, training, validation, rng)
+    crosses = fit_crosses(table, training, rng)
+    linear = crosses or fit_logistic(table, training, validation, rng)
     parts = (linear, fit_boosting(table, training, rng))
     return tuple(part for part in parts if part is not None)
 
 
-def _refitted(table: Labelled, part: Part, rng: np.random.Generator) -> Part:
-    """Return the part fitted on all rows, with the penalty chosen before."""
+def _refitted(table: Labelled, part: Model, rng: np.random.Generator) -> Model:
+    """Return the part fitted on all rows, with the same penalty."""
     everyone = np.arange(len(table.codes))
     if isinstance(part, LogisticPart):
         return fit_logistic(table, everyone, everyone, rng, part.penalty) or part
@@ -257,45 +238,10 @@ def _refitted(table: Labelled, part: Part, rng: np.random.Generator) -> Part:
 
 
 def _recounted(
-    everything: Labelled, parts: tuple[Part, ...], rng: np.random.Generator
-) -> tuple[Part, ...]:
-    """Return the parts, the one that needs only counts fitted on all rows there are."""
+    everything: Labelled, parts: tuple[Model, ...], rng: np.random.Generator
+) -> tuple[Model, ...]:
+    """Return the parts, the one that needs only counts fitted on all rows."""
     return tuple(
         _refitted(everything, part, rng) if isinstance(part, CrossesPart) else part
         for part in parts
     )
-
-
-def _too_many_cells(table: Labelled, training: IndexArray) -> bool:
-    return len(Cells.fit(table.features.take(training))) > len(training) // 3
-
-
-def _cell_weight(blend: PosteriorModel, table: Labelled, training: IndexArray) -> float:
-    """Return how many rows the blend is worth in a cell; 0 where cells are not worth it.
-
-    Cells are filled from ``training``, the rows that the blend was fitted on, and judged by the
-    forward log-loss on all others.
-    """
-    outputs = table.transition.shape[1]
-    cells = Cells.fit(table.features)
-    base = blend.predict(table.features.take(cells.representatives))
-    filled = cells.take(training).counts(table.codes[training], outputs)
-    others = cells.counts(table.codes, outputs) - filled
-
-    def loss(posterior: FloatArray) -> float:
-        return -float((others * np.log(posterior @ table.transition + 1e-300)).sum())
-
-    best = (loss(base), 0.0)
-    for weight in _CELL_WEIGHTS:
-        trial = shrunk_cell_posteriors(filled, table.transition, base, weight)
-        best = min(best, (loss(trial), weight))
-    return best[1]
-
-
-def _with_cells(blend: PosteriorModel, weight: float, table: Labelled) -> PosteriorModel:
-    cells = Cells.fit(table.features)
-    base = blend.predict(table.features.take(cells.representatives))
-    counts = cells.counts(table.codes, table.transition.shape[1])
-    posterior = shrunk_cell_posteriors(counts, table.transition, base, weight)
-    filled = CellTable(cells, posterior, weight)
-    return PosteriorModel(blend.prior, blend.parts, blend.weights, filled)

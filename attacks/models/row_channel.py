@@ -1,7 +1,7 @@
-"""Class probabilities learnt from labels of which each row went through a channel of its own.
+"""Class probabilities learnt from labels that went through a channel of each row's own.
 
-So it is under model-based randomized response, where a new label is drawn from a public model of
-the features, and where some rows are synthetic: their label says nothing of their features.
+Under model-based randomized response a new label is drawn from a public model of the features; of
+synthetic rows the label is independent of the features.
 """
 
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpaudit.attacks.interface import conditioned
+from ldpaudit.attacks.interface import Model, conditioned
 from ldpaudit.attacks.models.blend import blend_weights, part_logs
-from ldpaudit.attacks.models.parts import LogisticPart, Part, floored
+from ldpaudit.attacks.models.parts import LogisticPart, floored
 from ldpaudit.attacks.models.posterior import PosteriorModel
 from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.learners.logistic import ForwardLoss, fit_logistic
@@ -44,9 +44,9 @@ class BoostedRows:
 
     def probability(self, matrix: Float32Array) -> FloatArray:
         """Return P(y | x) of a matrix's rows, float64 of shape (n, k)."""
-        found = np.zeros((len(matrix), self.classes))
-        found[:, self.model.classes_] = self.model.predict_proba(matrix)
-        return found
+        probability = np.zeros((len(matrix), self.classes))
+        probability[:, self.model.classes_] = self.model.predict_proba(matrix)
+        return probability
 
 
 def fit_row_channels(
@@ -85,8 +85,8 @@ def fit_row_channels(
 
 def _parts(
     features: FeatureTable, likelihood: FloatArray, rng: np.random.Generator
-) -> tuple[Part, ...]:
-    k, parts = likelihood.shape[1], list[Part]()
+) -> tuple[Model, ...]:
+    k, parts = likelihood.shape[1], list[Model]()
     design = DesignMatrix.fit(features)
     start = np.tile(_frequencies(likelihood), (len(features), 1))
     if design.width:
@@ -129,9 +129,9 @@ def _boosted(
         )
         # Each label keeps a little weight everywhere, so that none is absent.
         model.fit(stacked, labels, np.maximum(posterior.T.ravel(), _FLOOR))
-        found = BoostedRows(design, model, k)
-        posterior = conditioned(found.probability(matrix), likelihood)
-    return found
+        boosted = BoostedRows(design, model, k)
+        posterior = conditioned(boosted.probability(matrix), likelihood)
+    return boosted
 
 
 def _frequencies(likelihood: FloatArray) -> FloatArray:

@@ -1,9 +1,9 @@
 """How likely each released row is an original one, for an attacker who knows the generator.
 
 Under double randomized response a released feature vector is original with probability 1 − λ, else
-a row of the synthetic table, of a label drawn uniformly. Where rows of the table are released as
-they are, they are recognised; where the attacker has other rows of the same generator, a
-discriminator tells how likely a released row comes from it.
+a row of the synthetic table, of a label drawn uniformly. Rows of the table that are released
+unchanged are recognised; if the attacker has other rows of the same generator, a discriminator
+estimates how likely a released row comes from it.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _RECOGNISED = 0.5
 
 
 class OriginalShare(Protocol):
-    """Says how likely released rows are original."""
+    """A model of how likely released rows are original."""
 
     def predict(self, features: FeatureTable) -> FloatArray:
         """Return P(original | x̃), float64 of shape (n,)."""
@@ -72,9 +72,9 @@ def original_share(
         discriminator.
     """
     keys, weights = _weights(table, k)
-    spots, found = _locate(keys, features)
-    if found.mean() >= _RECOGNISED * noise:
-        return _recognising(keys, weights, spots[found], len(features), noise)
+    spots, known = _locate(keys, features)
+    if known.mean() >= _RECOGNISED * noise:
+        return _recognising(keys, weights, spots[known], len(features), noise)
     return _discriminating(features, table, k, noise, rng, threads)
 
 
@@ -95,19 +95,24 @@ class Recognition:
 
     def predict(self, features: FeatureTable) -> FloatArray:
         """Return P(original | x̃), float64 of shape (n,)."""
-        spots, found = _locate(self.keys, features)
-        return np.where(found, self.share[spots], 1.0)
+        spots, known = _locate(self.keys, features)
+        return np.where(known, self.share[spots], 1.0)
 
 
 @dataclass(frozen=True)
 class Discrimination:
-    """P(original | x̃) = 1 − λ g(x̃)/q(x̃) by a discriminator of generated against released rows."""
+    """P(original | x̃) = 1 − λ g(x̃)/q(x̃) by a discriminator of generated against released rows.
 
-    discriminator: Discriminator
+    With too few rows for a discriminator (None) it is 1 − λ.
+    """
+
+    discriminator: Discriminator | None
     noise: float
 
     def predict(self, features: FeatureTable) -> FloatArray:
         """Return P(original | x̃), float64 of shape (n,)."""
+        if self.discriminator is None:
+            return np.full(len(features), 1.0 - self.noise)
         ratio = np.exp(self.discriminator.log_ratio(_matrix(features)))
         return np.asarray(np.clip(1.0 - self.noise * ratio, 0.0, 1.0))
 
@@ -131,9 +136,9 @@ def _recognising(
 ) -> Recognition:
     """Return P(original) in each cell by expectation–maximisation.
 
-    Released rows in a cell are nλg synthetic and n(1 − λ)ρg original ones in the mean, ρ = P_X/g
-    in the cell. ρ has a Gamma prior of shape 2 around its mean over all cells, which is what the
-    rows found in the table beyond λ leave: 0 where features are continuous.
+    A cell has on average nλg synthetic and n(1 − λ)ρg original released rows, ρ = P_X/g in the
+    cell. ρ has a Gamma prior of shape 2 around its mean over all cells, estimated by the share of
+    rows found in the table beyond λ: 0 where features are continuous.
     """
     seen = np.bincount(spots, minlength=len(keys)).astype(np.float64)
     mean = max(len(spots) / n - noise, 0.0) / max(1.0 - noise, 1e-12)
@@ -155,20 +160,14 @@ def _discriminating(
     threads: int,
 ) -> OriginalShare:
     released = features.take(rng.permutation(len(features))[:_MOST_ROWS])
-    made = table.features.take(_balanced(table, k, rng))
-    p, q = _matrix(made), _matrix(released)
-    if min(len(p), len(q)) < FEWEST_ROWS or p.shape[1] == 0:
-        return _Alike(noise)
-    categorical = np.arange(p.shape[1]) < features.categorical.shape[1]
-    found = fit_strongest(
-        p,
-        q,
-        kinds_for(p.shape[1], categorical, min(len(p), len(q))),
-        rng=rng,
-        categorical=categorical,
-        threads=threads,
-    )
-    return Discrimination(found, noise)
+    p, q = _matrix(table.features.take(_balanced(table, k, rng))), _matrix(released)
+    fewest, width = min(len(p), len(q)), p.shape[1]
+    if fewest < FEWEST_ROWS or width == 0:
+        return Discrimination(None, noise)
+    categorical = np.arange(width) < features.categorical.shape[1]
+    kinds = kinds_for(width, categorical, fewest)
+    discriminator = fit_strongest(p, q, kinds, rng=rng, categorical=categorical, threads=threads)
+    return Discrimination(discriminator, noise)
 
 
 def _balanced(table: SyntheticTable, k: int, rng: np.random.Generator) -> IndexArray:
@@ -176,16 +175,6 @@ def _balanced(table: SyntheticTable, k: int, rng: np.random.Generator) -> IndexA
     labels = [order[table.labels[order] == y] for y in range(k)]
     each = min(len(rows) for rows in labels)
     return np.concatenate([rows[: min(each, _MOST_ROWS // k)] for rows in labels])
-
-
-@dataclass(frozen=True)
-class _Alike:
-    """Too few rows to tell: each is original with probability 1 − λ."""
-
-    noise: float
-
-    def predict(self, features: FeatureTable) -> FloatArray:
-        return np.full(len(features), 1.0 - self.noise)
 
 
 def _matrix(features: FeatureTable) -> Float32Array:

@@ -7,11 +7,11 @@ from ldpaudit.attacks.models.posterior import fit_posterior
 from ldpaudit.release import Release
 
 SHARED_KEY = "truth"
-"""Where an audit stores the model it has already fitted."""
+"""Where an audit stores the model that it has fitted."""
 
 
 def truth_model(knowledge: Knowledge, release: Release) -> SharedModel:
-    """Return P(y | x) as learnt from features and true labels, fitted once for each fold."""
+    """Return P(y | x), learnt from features and true labels once for each fold."""
 
     def build(rng: np.random.Generator) -> SharedModel:
         assert release.truth is not None

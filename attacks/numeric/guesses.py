@@ -1,4 +1,4 @@
-"""The attacks on numeric labels and their references: what each of them guesses."""
+"""The attacks on numeric labels and their references: what each guesses."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ REFERENCES: Final[Mapping[str, str]] = {
     "prior": "Other people’s labels",
     "features-only": "Features only, no release",
 }
-"""What guesses without the release, with the title of each."""
+"""Guesses without the release, with their titles."""
 ATTACKS: Final[Mapping[str, str]] = {
     "released-value": "Believing the released number",
     "posterior-mean": "Posterior mean",
     "posterior-median": "Posterior median",
     "interval": "Most probable interval",
 }
-"""What guesses with it."""
+"""Guesses with the release, with their titles."""
 _BLOCK: Final = 4096
 
 
 @dataclass(frozen=True)
-class Guesses:
+class NumericGuesses:
     """What one attack guesses of some rows.
 
     Attributes
@@ -55,22 +55,14 @@ class Guesses:
 
 @dataclass(frozen=True)
 class NumericAttacker:
-    """Knows the mechanism, the labels of other people, and a model of the features.
-
-    Attributes
-    ----------
-    claim : NumericMechanism
-        The declared mechanism on numbers.
-    grid : LabelGrid
-    coding : NumericCoding
-        The groups of true labels.
-    """
+    """Knows the declared mechanism, other people's labels, and a model of the features."""
 
     claim: NumericMechanism
     grid: LabelGrid
     coding: NumericCoding
+    """The groups of true labels."""
 
-    def guess(self, released: FloatArray, features: FloatArray) -> dict[str, Guesses]:
+    def guess(self, released: FloatArray, features: FloatArray) -> dict[str, NumericGuesses]:
         """Return the guesses of every reference and attack.
 
         Parameters
@@ -80,14 +72,16 @@ class NumericAttacker:
         features : float64 array of shape (n, c)
             P(group of labels | features) of a model fitted on other people.
         """
-        parts: dict[str, list[Guesses]] = {name: [] for name in (*REFERENCES, *ATTACKS)}
+        parts: dict[str, list[NumericGuesses]] = {name: [] for name in (*REFERENCES, *ATTACKS)}
         for start in range(0, len(released), _BLOCK):
             block = slice(start, start + _BLOCK)
-            for name, found in self._block(released[block], features[block]):
-                parts[name].append(found)
-        return {name: _joined(found) for name, found in parts.items()}
+            for name, guesses in self._block(released[block], features[block]):
+                parts[name].append(guesses)
+        return {name: _joined(guesses) for name, guesses in parts.items()}
 
-    def _block(self, released: FloatArray, features: FloatArray) -> Iterator[tuple[str, Guesses]]:
+    def _block(
+        self, released: FloatArray, features: FloatArray
+    ) -> Iterator[tuple[str, NumericGuesses]]:
         values, prior = self.grid.values, self.grid.prior(features)
         alone = self._best(self.grid.prior()[None, :])
         yield "prior", _repeated(alone, len(released))
@@ -97,9 +91,9 @@ class NumericAttacker:
         yield "posterior-mean", self._fixed(posterior_mean(values, posterior))
         yield "posterior-median", self._fixed(posterior_median(values, posterior))
         best = self._best(posterior)
-        yield "interval", Guesses(None, best.windows, best.bins)
+        yield "interval", NumericGuesses(None, best.windows, best.bins)
 
-    def _best(self, posterior: FloatArray) -> Guesses:
+    def _best(self, posterior: FloatArray) -> NumericGuesses:
         """Return for each measure the guess that is best for it."""
         values = self.grid.values
         windows = {
@@ -109,28 +103,28 @@ class NumericAttacker:
         if self.grid.complete:
             windows["exact"] = best_window(values, posterior, 0.0)
         bins = self.grid.group_mass(posterior).argmax(axis=1).astype(np.int32)
-        return Guesses(posterior_mean(values, posterior), windows, bins)
+        return NumericGuesses(posterior_mean(values, posterior), windows, bins)
 
-    def _fixed(self, point: FloatArray) -> Guesses:
+    def _fixed(self, point: FloatArray) -> NumericGuesses:
         """Return one guess for all measures."""
         names = [*TOLERANCES, "exact"] if self.grid.complete else [*TOLERANCES]
         inside = np.clip(point, self.grid.low, self.grid.high)
         # Between two labels of a coding of values there is no code: the nearest label has one.
         near = self.grid.values[nearest(self.grid.values, inside)]
         bins = self.coding.codes(inside if self.coding.grouped else near)
-        return Guesses(inside, dict.fromkeys(names, inside), bins)
+        return NumericGuesses(inside, dict.fromkeys(names, inside), bins)
 
 
-def _repeated(guesses: Guesses, n: int) -> Guesses:
+def _repeated(guesses: NumericGuesses, n: int) -> NumericGuesses:
     assert guesses.point is not None
     windows = {name: np.repeat(guess, n) for name, guess in guesses.windows.items()}
-    return Guesses(np.repeat(guesses.point, n), windows, np.repeat(guesses.bins, n))
+    return NumericGuesses(np.repeat(guesses.point, n), windows, np.repeat(guesses.bins, n))
 
 
-def _joined(parts: list[Guesses]) -> Guesses:
+def _joined(parts: list[NumericGuesses]) -> NumericGuesses:
     points = [part.point for part in parts if part.point is not None]
     windows = {
         name: np.concatenate([part.windows[name] for part in parts]) for name in parts[0].windows
     }
     bins = np.concatenate([part.bins for part in parts])
-    return Guesses(np.concatenate(points) if points else None, windows, bins)
+    return NumericGuesses(np.concatenate(points) if points else None, windows, bins)

@@ -1,7 +1,7 @@
-"""What an attacker believes of a numeric label: a posterior over a grid of labels.
+"""What an attacker believes about a numeric label: a posterior over a grid of labels.
 
 The prior is a model of the features over groups of labels, and within a group the frequencies of
-the labels of other people; the likelihood is the mechanism's own, exact.
+other people's labels; the likelihood is the mechanism's, exact.
 """
 
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from ldpaudit.attacks.interface import conditioned
 from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.numeric_labels import NumericCoding
@@ -22,7 +23,7 @@ _ROWS_PER_POINT: Final = 10
 
 @dataclass(frozen=True)
 class LabelGrid:
-    """The labels that an attacker considers, with the frequencies among other people.
+    """The labels that an attacker considers, with their frequencies among other people.
 
     Attributes
     ----------
@@ -50,16 +51,7 @@ class LabelGrid:
 
     @classmethod
     def fit(cls, claim: NumericMechanism, coding: NumericCoding, truth: FloatArray) -> "LabelGrid":
-        """Count the true labels of other people.
-
-        Parameters
-        ----------
-        claim : NumericMechanism
-        coding : NumericCoding
-            The coding of true labels.
-        truth : float64 array of shape (m,)
-            True labels of other people.
-        """
+        """Count other people's true labels (``truth``, float64 of shape (m,)) in their coding."""
         low, high = claim.label_bounds
         every = claim.label_values
         known = every if every is not None and len(every) <= MOST_LABELS else None
@@ -98,11 +90,9 @@ class LabelGrid:
     ) -> FloatArray:
         """Return P(value | x, released), float64 of shape (n, g).
 
-        Where no label could have given the released number the prior stays as it is.
+        Where no label could give the released number it is the prior.
         """
-        joint = prior * claim.likelihood(released, self.values)
-        total = joint.sum(axis=1, keepdims=True)
-        return np.asarray(np.where(total > 0, joint / np.where(total > 0, total, 1.0), prior))
+        return conditioned(prior, claim.likelihood(released, self.values))
 
     def group_mass(self, posterior: FloatArray) -> FloatArray:
         """Return the posterior of each group, float64 of shape (n, c)."""

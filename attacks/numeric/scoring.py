@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.numeric.guesses import TOLERANCES, Guesses
+from ldpaudit.attacks.numeric.guesses import TOLERANCES, NumericGuesses
 from ldpaudit.attacks.scoring.measures import advantage_lower
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
@@ -21,7 +21,7 @@ Values = Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True)
-class Measure:
+class NumericMeasure:
     """One score of a numeric attack.
 
     Attributes
@@ -30,24 +30,24 @@ class Measure:
         Its name in estimate ids.
     title : str
         What people call it.
+    method : str
+    kind : {"share", "difference", "mean"}
+        Share: values are 0 and 1; difference: −1, 0 and 1; mean: anything between the bounds.
     low, high : float
         Bounds of a row's value, known beforehand.
     unit : str
-    kind : {"share", "difference", "mean"}
-        Share: values are 0 and 1; difference: −1, 0 and 1; mean: anything between the bounds.
     better : {1, −1}
         Whether a strong attack has a large (1) or a small (−1) score.
-    method : str
     """
 
     name: str
     title: str
-    low: float
-    high: float
-    unit: Unit
-    kind: str
-    better: int
     method: str
+    kind: str = "share"
+    low: float = 0.0
+    high: float = 1.0
+    unit: Unit = "proportion"
+    better: int = 1
 
     def lower(self, values: FloatArray, alpha: float) -> float:
         """Return a lower bound of the mean at level 1 − alpha, one-sided, for independent rows."""
@@ -71,76 +71,66 @@ class Measure:
         """Return the smallest count above 0 behind it, None for a mean of real numbers."""
         if self.kind == "mean":
             return None
-        every = np.concatenate(list(folds))
-        cells = [int((every == value).sum()) for value in (-1, 0, 1)]
-        return min(cell for cell in cells if cell > 0)
+        return int(np.unique(np.concatenate(list(folds)), return_counts=True)[1].min())
 
 
-def measures(width: float, complete: bool) -> tuple[Measure, ...]:
+def measures(width: float, complete: bool) -> tuple[NumericMeasure, ...]:
     """Return the measures of labels whose range has a width; ``exact`` where they are finite."""
-    square = width**2
+    square, bins = width**2, "held-out labels whose group of neighbouring labels is guessed"
     shares = [
-        Measure(
+        NumericMeasure(
             name,
             f"within {100 * share:g} % of the range",
-            0.0,
-            1.0,
-            "proportion",
-            "share",
-            1,
             f"held-out labels guessed within {100 * share:g} % of the declared range",
         )
         for name, share in TOLERANCES.items()
     ]
-    words = "held-out labels guessed exactly"
-    exact = Measure("exact", "exact", 0.0, 1.0, "proportion", "share", 1, words)
-    bins = "held-out labels whose group of neighbouring labels is guessed"
+    if complete:
+        shares.append(NumericMeasure("exact", "exact", "held-out labels guessed exactly"))
     return (
-        Measure(
+        NumericMeasure(
             "mse",
             "mean squared error",
-            0.0,
-            square,
-            "squared label units",
-            "mean",
-            -1,
             "mean squared error of the guess; an error is at most the declared range",
+            kind="mean",
+            high=square,
+            unit="squared label units",
+            better=-1,
         ),
-        Measure(
+        NumericMeasure(
             "mse_gain",
             "squared error gained on other people’s labels",
-            -square,
-            square,
-            "squared label units",
-            "mean",
-            1,
             "mean squared error of guessing the mean of other people's labels, less its own",
+            kind="mean",
+            low=-square,
+            high=square,
+            unit="squared label units",
         ),
         *shares,
-        *((exact,) if complete else ()),
-        Measure("bin_accuracy", "right group of labels", 0.0, 1.0, "proportion", "share", 1, bins),
-        Measure(
+        NumericMeasure("bin_accuracy", "right group of labels", bins),
+        NumericMeasure(
             "bin_advantage",
             "right group, gained on the features",
-            -1.0,
-            1.0,
-            "proportion",
-            "difference",
-            1,
             f"{bins}, less those that the features alone give on the same rows",
+            kind="difference",
+            low=-1.0,
         ),
     )
 
 
 def row_values(
-    guesses: Mapping[str, Guesses], truth: FloatArray, bins: IntArray, width: float, rounding: float
+    guesses: Mapping[str, NumericGuesses],
+    truth: FloatArray,
+    bins: IntArray,
+    width: float,
+    rounding: float,
 ) -> dict[str, Values]:
     """Score the guesses of every reference and attack on one fold.
 
     Parameters
     ----------
-    guesses : mapping from name to Guesses
-        With ``prior`` and ``features-only``, which the others are held against.
+    guesses : mapping from name to NumericGuesses
+        With ``prior`` and ``features-only``, the references of the others.
     truth : float64 array of shape (n,)
         True labels.
     bins : int32 array of shape (n,)
@@ -155,13 +145,13 @@ def row_values(
     baseline = (prior.point - truth) ** 2
     right = features.bins == bins
     return {
-        name: _of_attack(found, truth, bins, baseline, right, width, rounding)
-        for name, found in guesses.items()
+        name: _of_attack(attack, truth, bins, baseline, right, width, rounding)
+        for name, attack in guesses.items()
     }
 
 
 def _of_attack(
-    found: Guesses,
+    guesses: NumericGuesses,
     truth: FloatArray,
     bins: IntArray,
     baseline: FloatArray,
@@ -170,14 +160,14 @@ def _of_attack(
     rounding: float,
 ) -> Values:
     values: dict[str, FloatArray] = {}
-    if found.point is not None:
-        square = (found.point - truth) ** 2
+    if guesses.point is not None:
+        square = (guesses.point - truth) ** 2
         values |= {"mse": square, "mse_gain": baseline - square}
     reach = {name: share * width for name, share in TOLERANCES.items()} | {"exact": rounding}
-    for name, guess in found.windows.items():
+    for name, guess in guesses.windows.items():
         slack = 0.0 if name == "exact" else _ROUNDING * width
         values[name] = (np.abs(guess - truth) <= reach[name] + slack).astype(np.float64)
-    right = found.bins == bins
+    right = guesses.bins == bins
     values["bin_accuracy"] = right.astype(np.float64)
     values["bin_advantage"] = right.astype(np.float64) - features_right.astype(np.float64)
     return values

@@ -1,13 +1,13 @@
-"""What is counted of one attack on one held-out fold.
+"""What is counted for one attack on one held-out fold.
 
 A fold holds rows that its attack was not fitted on. Given the fitted attack, its rows are
 independent draws, so every bound on one fold holds with no further assumption. The rows of the
 other fold, which the attack was fitted on, give its in-sample accuracy; the features-only reference
 on the same rows is the baseline.
 
-An attack that learns from features and released labels of the rows it guesses is another matter.
-Given all that is released its guesses are fixed, and the true labels are independent: rows are
-right independently of one another, each with a chance of its own.
+An attack that learns from features and released labels of the rows it guesses is different. Given
+all that is released its guesses are fixed, and the true labels are independent: rows are right
+independently of one another, each with its own probability.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class FoldScore:
-    """What is counted of one attack on one fold; no number belongs to one row.
+    """The counts of one attack on one fold; no number belongs to one row.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ def score_fold(
     slices: IntArray | None = None,
     alike: bool = True,
 ) -> FoldScore:
-    """Count how an attack does on rows that it was not fitted on.
+    """Count the right guesses of an attack on rows that it was not fitted on.
 
     Parameters
     ----------

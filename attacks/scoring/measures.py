@@ -3,8 +3,8 @@
 Two folds of cross-fitting depend on each other: each is bounded at half the error probability, and
 the average of the bounds (weights: rows) bounds the average score of the two fitted attacks.
 
-Clopper–Pearson is used in the form that also holds for rows which are right independently but not
-alike, for their mean chance of being right. Measures that need rows of one law say so.
+Clopper–Pearson is used in the form that also holds for the mean chance of being right of rows that
+are independent but not alike. Measures that need rows of one law say so.
 """
 
 import math
@@ -20,6 +20,7 @@ from ldpaudit.estimators.intervals.ranking import auc_lower, auc_upper
 from ldpaudit.result import Unit
 
 _DIRECTION_SHARE = 0.8
+_Bound = Callable[[Any, Any, float], Any]
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Measure:
     lower: Callable[[FoldScore, float], float]
     upper: Callable[[FoldScore, float], float]
     cells: Callable[[FoldScore], Sequence[int]]
-    """The counts behind it; small ones make the estimate hide its own."""
+    """The counts behind it; small ones make the estimate hide its count."""
     unlike: bool = True
     """Whether its bounds hold where rows are independent but not alike."""
 
@@ -62,12 +63,9 @@ def smallest_cell(folds: Sequence[FoldScore], measure: Measure) -> int | None:
     return int(positive.min()) if len(positive) else None
 
 
-def _lower(count: Any, n: Any, alpha: float) -> float:
-    return float(np.mean(trials_lower(count, n, alpha)))
-
-
-def _upper(count: Any, n: Any, alpha: float) -> float:
-    return float(np.mean(trials_upper(count, n, alpha)))
+def _by_class(fold: FoldScore, alpha: float, bound: _Bound) -> float:
+    share = alpha / len(fold.class_rows)
+    return float(np.mean(bound(fold.class_correct, fold.class_rows, share)))
 
 
 def _balanced(fold: FoldScore) -> float:
@@ -117,7 +115,7 @@ def gain_lower(gained: int, lost: int, n: int, alpha: float, *, decided: bool) -
 
 
 def is_decided(fold: FoldScore) -> bool:
-    """Return whether the number of rows on which only one of two is right may be taken as given."""
+    """Return whether the bounds may condition on how often only one of two attacks is right."""
     return fold.alike or len(fold.class_rows) == 2
 
 
@@ -141,21 +139,10 @@ def _shift(fold: FoldScore) -> float:
     return _logit(ours / (fold.n + 1)) - _logit(theirs / (fold.n + 1))
 
 
-def _shift_lower(fold: FoldScore, alpha: float) -> float:
-    ours = float(trials_lower(fold.correct, fold.n, alpha / 2))
-    theirs = float(trials_upper(fold.baseline_correct, fold.n, alpha / 2))
-    return _logit(ours) - _logit(theirs)
-
-
-def _shift_upper(fold: FoldScore, alpha: float) -> float:
-    ours = float(trials_upper(fold.correct, fold.n, alpha / 2))
-    theirs = float(trials_lower(fold.baseline_correct, fold.n, alpha / 2))
-    return _logit(ours) - _logit(theirs)
-
-
-def _class_cells(fold: FoldScore) -> Sequence[int]:
-    wrong = fold.class_rows - fold.class_correct
-    return [*fold.class_correct.tolist(), *wrong.tolist()]
+def _shift_bound(fold: FoldScore, alpha: float, ours: _Bound, theirs: _Bound) -> float:
+    attack = float(ours(fold.correct, fold.n, alpha / 2))
+    baseline = float(theirs(fold.baseline_correct, fold.n, alpha / 2))
+    return _logit(attack) - _logit(baseline)
 
 
 ACCURACY: Final = Measure(
@@ -164,8 +151,8 @@ ACCURACY: Final = Measure(
     "proportion",
     "held-out guesses, Clopper–Pearson on each of two folds",
     lambda fold: fold.correct / fold.n,
-    lambda fold, alpha: _lower(fold.correct, fold.n, alpha),
-    lambda fold, alpha: _upper(fold.correct, fold.n, alpha),
+    lambda fold, alpha: float(trials_lower(fold.correct, fold.n, alpha)),
+    lambda fold, alpha: float(trials_upper(fold.correct, fold.n, alpha)),
     lambda fold: [fold.correct, fold.n - fold.correct],
 )
 BALANCED_ACCURACY: Final = Measure(
@@ -174,9 +161,9 @@ BALANCED_ACCURACY: Final = Measure(
     "proportion",
     "mean over labels of the share guessed right, Clopper–Pearson on each label and fold",
     _balanced,
-    lambda fold, a: _lower(fold.class_correct, fold.class_rows, a / len(fold.class_rows)),
-    lambda fold, a: _upper(fold.class_correct, fold.class_rows, a / len(fold.class_rows)),
-    _class_cells,
+    lambda fold, alpha: _by_class(fold, alpha, trials_lower),
+    lambda fold, alpha: _by_class(fold, alpha, trials_upper),
+    lambda fold: [*fold.class_correct, *(fold.class_rows - fold.class_correct)],
     unlike=False,
 )
 AUC: Final = Measure(
@@ -222,8 +209,8 @@ MULTIPLICATIVE_ADVANTAGE: Final = Measure(
     "log-odds of a right guess beyond those of the features-only reference; Clopper–Pearson on "
     "both accuracies in each of two folds",
     _shift,
-    _shift_lower,
-    _shift_upper,
+    lambda fold, alpha: _shift_bound(fold, alpha, trials_lower, trials_upper),
+    lambda fold, alpha: _shift_bound(fold, alpha, trials_upper, trials_lower),
     lambda fold: [
         fold.correct,
         fold.n - fold.correct,
@@ -241,14 +228,14 @@ CALIBRATION_ERROR: Final = Measure(
     lambda fold, alpha: _calibration(fold, lambda p, lo, hi: max(lo - p, p - hi, 0.0), alpha),
     lambda fold, alpha: _calibration(fold, lambda p, lo, hi: max(hi - p, p - lo), alpha),
     lambda fold: [
-        *fold.confidence_correct.tolist(),
-        *(fold.confidence_rows - fold.confidence_correct).tolist(),
+        *fold.confidence_correct,
+        *(fold.confidence_rows - fold.confidence_correct),
     ],
 )
 SCORES: Final = (ACCURACY, BALANCED_ACCURACY, AUC, TPR_AT_FPR, CALIBRATION_ERROR)
-"""What is measured of every attack and reference."""
+"""The measures of every attack and reference."""
 GAINS: Final = (ADVANTAGE, MULTIPLICATIVE_ADVANTAGE)
-"""What is measured of an attack against the features-only reference."""
+"""The measures of an attack against the features-only reference."""
 
 
 def _mean_auc(fold: FoldScore, alpha: float, bound: Callable[[float, int, float], float]) -> float:
@@ -268,9 +255,8 @@ def _calibration(
 ) -> float:
     """Return Σ_b (n_b/n)·distance(confidence, interval of the share right) over the bins.
 
-    Without ``alpha`` the interval is the observed share. The confidences and the bins' rows are
-    taken as they are; given them, the share right in a bin is bounded by Clopper–Pearson at
-    alpha/(2·bins) a side.
+    Without ``alpha`` the interval is the observed share. Given the confidences and the bins' rows,
+    the share right in a bin is bounded by Clopper–Pearson at alpha/(2·bins) a side.
     """
     total = 0.0
     for b in np.flatnonzero(fold.confidence_rows):

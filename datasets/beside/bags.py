@@ -1,12 +1,13 @@
 """Releases of bags: one released sum or proportion in every row of a bag."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from ldpaudit.datasets.coding import BagReading
-from ldpaudit.datasets.domains import Domains, EncodedLabels
+from ldpaudit.datasets.domains import Domains, EncodedLabels, true_codes
+from ldpaudit.datasets.formats.columns import check_complete, decoded
 from ldpaudit.datasets.labels import LabelColumn
 from ldpaudit.datasets.names import missing_column
 from ldpaudit.datasets.numbers import read_numbers
@@ -20,7 +21,7 @@ _OUTPUTS: Final = ("at most half of the bag", "more than half of the bag")
 
 
 def bag_column(bags: BagReading | None, names: tuple[str, ...]) -> str | None:
-    """Return the column that says which rows belong together; None where each row is by itself.
+    """Return the column that says which rows belong together; None where rows are independent.
 
     Raises
     ------
@@ -69,20 +70,14 @@ def read_bags(
     if reading.sums_are_whole:
         _check_sums(sums, sizes, reading)
         sums = np.rint(sums)
-    codes = None if truth is None else _true_codes(truth, reading.classes)
     released = (sums > sizes / 2).astype(np.int32)[members]
-    labels = EncodedLabels(Domains(reading.classes, _OUTPUTS), released, codes)
-    return labels, Bags(members, sums)
+    codes = true_codes(truth, reading.classes)
+    return EncodedLabels(Domains(reading.classes, _OUTPUTS), released, codes), Bags(members, sums)
 
 
 def _members(column: pa.ChunkedArray) -> tuple[IndexArray, IndexArray]:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    missing = column.null_count
-    if missing:
-        raise InputError(
-            f"Every row must belong to a bag; {missing} of {len(column)} rows have none."
-        )
+    column = decoded(column)
+    check_complete(column.null_count, len(column), "a bag")
     encoded = column.dictionary_encode().combine_chunks()
     members = encoded.indices.to_numpy().astype(np.int64)
     sizes = np.bincount(members, minlength=len(encoded.dictionary))
@@ -116,17 +111,6 @@ def _check_sums(sums: FloatArray, sizes: IndexArray, reading: BagReading) -> Non
         words += " between 0 and the bag's size"
     if off.any():
         raise InputError(
-            f"Every bag's released value must stand for {words}, as declared; in "
-            f"{int(off.sum())} of {len(sums)} bags it does not. A proportion is multiplied by the "
-            "bag's size first."
+            f"Every bag's released value, a proportion times the bag's size, must be {words}, as "
+            f"declared; in {int(off.sum())} of {len(sums)} bags it is not."
         )
-
-
-def _true_codes(truth: LabelColumn, classes: tuple[Any, ...]) -> Any:
-    codes, outside = truth.recoded(classes)
-    if outside:
-        raise InputError(
-            f"Every true label must be one of the declared classes; {outside} of "
-            f"{len(codes)} rows hold another value."
-        )
-    return codes

@@ -11,10 +11,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ldpaudit.datasets.beside.labelled_rows import LabelledRows, label_codes
+from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.truth import matching_rows
 from ldpaudit.datasets.features import EncodedFeatures, encode_features, is_categorical
+from ldpaudit.datasets.formats.columns import is_any
 from ldpaudit.datasets.formats.tabular import TableSource, open_table
+from ldpaudit.datasets.labels import read_labels
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.numbers import read_numbers
 from ldpaudit.datasets.roles import DEFAULT_LABEL, Roles
@@ -22,14 +24,14 @@ from ldpaudit.errors import InputError
 from ldpaudit.release import FeatureTable, IntArray, Release, SyntheticTable
 
 Columns = Iterable[tuple[str, pa.ChunkedArray]]
+ORIGINAL: Final = "original"
 TEST: Final = "test"
-PUBLIC: Final = "public"
 HELD_OUT: Final = "held-out"
 
 
 @dataclass(frozen=True)
 class Companion:
-    """One table beside the release: its columns in the release's order, and what it is called."""
+    """One table beside the release, by its role; its columns are in the release's order."""
 
     role: str
     table: TableSource
@@ -40,92 +42,64 @@ class Companion:
 
 
 def open_beside(
-    original: Any,
-    synthetic: Any,
+    sources: Mapping[str, Any], rows: int, roles: Roles, special: Mapping[str, pa.ChunkedArray]
+) -> tuple[Companion, ...]:
+    """Open the tables beside a release of ``rows`` rows, by role; None where there is none.
+
+    The original features have the release's row order, or are joined on the id; the other tables
+    hold other rows, held-out ones without labels.
+
+    Raises
+    ------
+    InputError
+        If a column is not there, a table has no rows, or the rows of the original features do not
+        match the release's.
+    """
+    return tuple(
+        _opened(open_table(source), role, rows, roles, special)
+        for role, source in sources.items()
+        if source is not None
+    )
+
+
+def _opened(
+    table: TableSource,
+    role: str,
     rows: int,
     roles: Roles,
     special: Mapping[str, pa.ChunkedArray],
-    test: Any = None,
-    public: Any = None,
-    held_out: Any = None,
-) -> tuple[Companion, ...]:
-    """Open the tables beside a release of ``rows`` rows; those that are None are left out."""
-    beside = []
-    if original is not None:
-        ids = None if roles.identifier is None else special[roles.identifier]
-        beside.append(open_original(original, rows, roles.features, roles.identifier, ids))
-    if synthetic is not None:
-        beside.append(open_labelled(synthetic, roles.features, roles.label, "synthetic"))
-    if test is not None:
-        beside.append(open_labelled(test, roles.features, roles.label, "test"))
-    if public is not None:
-        beside.append(open_labelled(public, roles.features, roles.label, PUBLIC))
-    if held_out is not None:
-        beside.append(open_rows(held_out, roles.features, HELD_OUT))
-    return tuple(beside)
-
-
-def open_original(
-    source: Any,
-    rows: int,
-    features: Sequence[str],
-    id_column: str | None,
-    identifiers: pa.ChunkedArray | None,
 ) -> Companion:
-    """Open the original features: in the release's row order, or joined on the id.
-
-    Raises
-    ------
-    InputError
-        If a feature column is not there, the number of rows differs, or an id has no match.
-    """
-    table = open_table(source)
-    _check_names(table, features, "original")
-    if identifiers is None or id_column is None:
-        columns = _checked(table.columns(tuple(features)), rows)
-        return Companion("original", table, rows, columns)
-    if id_column not in table.names:
-        raise missing_column(id_column, "id", table.names)
-    cells = table.columns((id_column, *features), as_text=(id_column,))
-    order = matching_rows(identifiers, next(cells)[1], "original features")
-    return Companion("original", table, rows, cells, order)
+    for name in roles.features:
+        if name not in table.names:
+            raise missing_column(name, f"feature of the {role} table", table.names)
+    if role != ORIGINAL:
+        return _other_rows(table, role, roles)
+    if roles.identifier is None:
+        columns = _checked(table.columns(roles.features), rows)
+        return Companion(role, table, rows, columns)
+    if roles.identifier not in table.names:
+        raise missing_column(roles.identifier, "id", table.names)
+    cells = table.columns((roles.identifier, *roles.features), as_text=(roles.identifier,))
+    order = matching_rows(special[roles.identifier], next(cells)[1], "original features")
+    return Companion(role, table, rows, cells, order)
 
 
-def open_rows(source: Any, features: Sequence[str], role: str) -> Companion:
-    """Open a table of other rows of which only the features are wanted.
-
-    Raises
-    ------
-    InputError
-        If a feature column is not there, or it has no rows.
-    """
-    table = open_table(source)
-    _check_names(table, features, role)
-    cells = list(table.columns(tuple(features)))
-    rows = len(cells[0][1]) if cells else 0
-    if not rows:
+def _other_rows(table: TableSource, role: str, roles: Roles) -> Companion:
+    names = [] if role == HELD_OUT else [_label_column(table, roles.label)]
+    cells = table.columns((*names, *roles.features), as_text=names)
+    first = next(cells, None)
+    if first is None or not len(first[1]):
         raise InputError(f"The {role} table has no rows.")
-    return Companion(role, table, rows, iter(cells))
+    if role == HELD_OUT:
+        return Companion(role, table, len(first[1]), chain([first], cells))
+    return Companion(role, table, len(first[1]), cells, label=first[1])
 
 
-def open_labelled(source: Any, features: Sequence[str], label: str, role: str) -> Companion:
-    """Open a table of other rows with labels: synthetic rows, or test rows.
-
-    Raises
-    ------
-    InputError
-        If a feature column or the label's is not there, or it has no rows.
-    """
-    table = open_table(source)
-    _check_names(table, features, role)
-    name = next((n for n in (label, DEFAULT_LABEL) if n in table.names), None)
-    if name is None:
-        raise missing_column(label, "label", table.names)
-    cells = table.columns((name, *features), as_text=(name,))
-    labels = next(cells)[1]
-    if not len(labels):
-        raise InputError(f"The {role} table has no rows.")
-    return Companion(role, table, len(labels), cells, label=labels)
+def _label_column(table: TableSource, label: str) -> str:
+    for name in (label, DEFAULT_LABEL):
+        if name in table.names:
+            return name
+    raise missing_column(label, "label", table.names)
 
 
 def encode_together(
@@ -156,22 +130,15 @@ class Tables:
         Raises
         ------
         InputError
-            If a label of the synthetic table is none of the release's classes.
+            If a label is none of the release's classes.
         """
-        for companion, features in self.parts.values():
-            if companion.role == TEST:
-                continue
-            if companion.role == HELD_OUT:
-                release = replace(release, held_out=features)
-            elif companion.label is None:
-                release = replace(release, original=features)
-            else:
-                labelled = SyntheticTable(features, _codes(companion, release))
-                if companion.role == PUBLIC:
-                    release = replace(release, public=labelled)
-                else:
-                    release = replace(release, synthetic=labelled)
-        return release
+        tables: dict[str, Any] = {}
+        for role, (companion, features) in self.parts.items():
+            if role != TEST:
+                bare = companion.label is None
+                table = features if bare else SyntheticTable(features, _codes(companion, release))
+                tables[role.replace("-", "_")] = table
+        return replace(release, **tables)
 
     def test_rows(self, release: Release) -> LabelledRows | None:
         """Return the test rows with their true labels, None where none were given.
@@ -192,14 +159,9 @@ class Tables:
 
 def _codes(companion: Companion, release: Release) -> IntArray:
     assert companion.label is not None
-    text = companion.table.text
-    return label_codes(companion.label, companion.role, release.classes, from_text=text)
-
-
-def _check_names(table: TableSource, features: Sequence[str], role: str) -> None:
-    for name in features:
-        if name not in table.names:
-            raise missing_column(name, f"feature of the {role} table", table.names)
+    labels = read_labels(companion.label, companion.role, from_text=companion.table.text)
+    which = f"label of the {companion.role} table"
+    return labels.coded(release.classes, which, f"the release's {len(release.classes)} classes")
 
 
 def _checked(columns: Columns, rows: int) -> Iterator[tuple[str, pa.ChunkedArray]]:
@@ -238,8 +200,7 @@ def _joined(columns: list[pa.ChunkedArray], name: str) -> pa.ChunkedArray:
 def _common(first: pa.DataType, kinds: set[pa.DataType]) -> pa.DataType:
     if all(is_categorical(kind) for kind in kinds):
         return pa.large_string()
-    plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
-    if all(any(test(kind) for test in plain) for kind in kinds):
+    if all(is_any(kind, "integer", "floating", "boolean", "null") for kind in kinds):
         return pa.float64()
     return first
 

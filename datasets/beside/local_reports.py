@@ -5,7 +5,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.datasets.coding import ReportReading, Reports
-from ldpaudit.datasets.labels import positions, read_labels
+from ldpaudit.datasets.formats.columns import LISTS, check_complete, is_any
+from ldpaudit.datasets.labels import read_labels
 from ldpaudit.errors import InputError
 from ldpaudit.release import IntArray, Label
 
@@ -34,39 +35,29 @@ def read_reports(column: pa.ChunkedArray, reading: ReportReading, *, from_text: 
     """
     if reading.report_kind == "label":
         return reading.check(_codes(column, reading.classes, from_text)[:, None])
-    if column.null_count:
-        raise InputError(
-            f"Every row must have a report; {column.null_count} of {len(column)} are missing."
-        )
+    check_complete(column.null_count, len(column), "a report")
     flat, width = _entries(column)
-    if flat.null_count:
-        raise InputError(f"Every report must be whole; {flat.null_count} entries are missing.")
-    if reading.report_kind == "labels":
-        found: Reports = _codes(flat, reading.classes, False)
-    else:
-        found = _numbers(flat)
-    return reading.check(found.reshape(len(column), width))
+    _check_whole(flat)
+    labels = reading.report_kind == "labels"
+    entries: Reports = _codes(flat, reading.classes, False) if labels else _numbers(flat)
+    return reading.check(entries.reshape(len(column), width))
+
+
+def _check_whole(entries: pa.ChunkedArray) -> None:
+    if entries.null_count:
+        raise InputError(f"Every report must be whole; {entries.null_count} entries are missing.")
 
 
 def _codes(column: pa.ChunkedArray, classes: tuple[Label, ...], from_text: bool) -> IntArray:
     labels = read_labels(column, "released", from_text=from_text)
-    codes = positions(labels.values, classes)[labels.codes]
-    outside = int((codes < 0).sum())
-    if outside:
-        raise InputError(
-            f"Every reported label must be one of the declared classes; {outside} are not."
-        )
-    return codes
+    return labels.coded(classes, "reported label", "the declared classes")
 
 
 def _entries(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
     """Return all entries in a row and how many a report has."""
-    kind = column.type
-    if pa.types.is_struct(kind):
+    if pa.types.is_struct(column.type):
         return _fields(column)
-    if not (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    ):
+    if not is_any(column.type, *LISTS):
         raise InputError(
             "The declared protocol's reports must be lists or structs; the released column holds "
             "single values."
@@ -89,11 +80,9 @@ def _fields(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
 
 
 def _numbers(column: pa.ChunkedArray) -> Reports:
-    kind = column.type
-    if column.null_count:
-        raise InputError(f"Every report must be whole; {column.null_count} entries are missing.")
-    if pa.types.is_boolean(kind):
+    _check_whole(column)
+    if pa.types.is_boolean(column.type):
         return np.asarray(column.cast(pa.uint8()).to_numpy())
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+    if not is_any(column.type, "integer", "floating"):
         raise InputError("The entries of these reports must be numbers or booleans.")
     return np.asarray(column.to_numpy())

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.datasets.formats.csv_file import SUFFIXES, CsvFile
-from ldpaudit.datasets.formats.locations import locate
+from ldpaudit.datasets.formats.columns import NUMBERS, check_complete, is_any
+from ldpaudit.datasets.formats.csv_file import small_csv
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.datasets.labels import forms, read_texts
 from ldpaudit.datasets.names import missing_column, quoted
@@ -20,7 +20,7 @@ HEADER = ("label", "probability")
 
 @dataclass(frozen=True)
 class LabelPrior:
-    """A prior as it lies in a file; whether it sums to 1 is checked where it is used.
+    """A prior as a file states it; whether it sums to 1 is checked where it is used.
 
     Attributes
     ----------
@@ -42,25 +42,15 @@ def read_prior(path: str | os.PathLike[str]) -> LabelPrior:
         If it is no such file, a probability is no number or a label occurs twice. Whether the
         probabilities are a distribution is checked where the prior is used.
     """
-    location = locate(path)
-    if len(location.paths) > 1 or not location.paths[0].lower().endswith(SUFFIXES):
-        raise InputError(f"The prior {quoted(location.name)} must be one CSV file.")
-    file = CsvFile(location)
-    if tuple(file.names) != HEADER:
-        raise InputError(
-            f"The prior {quoted(location.name)} must have the header {','.join(HEADER)}."
-        )
-    rows = [row for row in file.rows() if row][1:]
+    file, rows = small_csv(path, "The prior")
+    if file.names != HEADER:
+        raise InputError(f"The prior {quoted(file.name)} must have the header {','.join(HEADER)}.")
     if any(len(row) != len(HEADER) for row in rows):
         raise InputError("Every row of a prior must hold one label and one probability.")
     labels = read_texts([row[0] for row in rows])
     forms(labels, "labels of the prior")
-    return LabelPrior(labels, tuple(_probability(row[1]) for row in rows))
-
-
-def _probability(cell: str) -> float:
     try:
-        return float(cell)
+        return LabelPrior(labels, tuple(float(row[1]) for row in rows))
     except ValueError:
         raise InputError("The probabilities of a prior must be numbers.") from None
 
@@ -96,11 +86,8 @@ def numeric_column(source: str | os.PathLike[str], name: str) -> FloatArray:
     if name not in table.names:
         raise missing_column(name, "label", table.names)
     column = next(table.columns([name]))[1]
-    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    if not any(test(column.type) for test in numeric):
+    if not is_any(column.type, *NUMBERS):
         raise InputError(f"The column {quoted(name)} must hold numbers.")
     values = np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
-    missing = int(np.isnan(values).sum())
-    if missing:
-        raise InputError(f"Every row must have a label; {missing} of {len(values)} are missing.")
+    check_complete(int(np.isnan(values).sum()), len(values), "a label")
     return values

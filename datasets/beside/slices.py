@@ -1,4 +1,4 @@
-"""Groups of rows that the user asks to see by themselves, such as regions or age groups."""
+"""Groups of rows that the user asks to see apart, such as regions or age groups."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from ldpaudit.errors import InputError
 FEWEST_ROWS: Final = 100
 """Slices of fewer rows are merged."""
 MOST_SLICES: Final = 12
-"""Of one column; the smallest are merged into the last."""
+"""The most of one column; the smallest are merged into the last."""
 _BINNED_FROM = 10
 _BINS = 4
 _REST = "all others"
@@ -75,10 +75,10 @@ def _slices(name: str, column: Any) -> Slices:
     values = column.to_pandas()
     try:
         values = _binned(values)
-        codes, found = pd.factorize(values.astype(str), use_na_sentinel=False)
+        codes, names = pd.factorize(values.astype(str), use_na_sentinel=False)
     except (TypeError, ValueError):
         raise InputError(f"The column {quoted(name)} holds no values to slice by.") from None
-    return merged(name, codes.astype(np.int32), [str(value) for value in found])
+    return merged(name, codes.astype(np.int32), [str(value) for value in names])
 
 
 def _binned(values: pd.Series) -> pd.Series:
@@ -104,23 +104,23 @@ def merged(column: str, codes: IntArray, names: Sequence[str]) -> Slices:
     """
     counts = np.bincount(codes, minlength=len(names))
     order = np.argsort(-counts, kind="stable")
-    kept = [int(i) for i in order[: MOST_SLICES - 1] if counts[i] >= FEWEST_ROWS]
-    rest = len(codes) - int(counts[kept].sum())
-    # The rest must be as large as any slice, or it would be told by subtraction.
-    while kept and 0 < rest < FEWEST_ROWS:
-        rest += int(counts[kept.pop()])
-    if len(kept) + (rest > 0) < 2:
+    large = [int(i) for i in order[: MOST_SLICES - 1] if counts[i] >= FEWEST_ROWS]
+    rest = len(codes) - int(counts[large].sum())
+    # The rest needs as many rows as any slice: it can be computed by subtraction.
+    while large and 0 < rest < FEWEST_ROWS:
+        rest += int(counts[large.pop()])
+    if len(large) + (rest > 0) < 2:
         raise InputError(
             f"The column {quoted(column)} must have at least two slices of {FEWEST_ROWS} rows."
         )
-    lookup = np.full(len(names), len(kept), dtype=np.int32)
-    lookup[kept] = np.arange(len(kept), dtype=np.int32)
-    labels = [names[i] for i in kept] + ([_REST] if rest else [])
+    lookup = np.full(len(names), len(large), dtype=np.int32)
+    lookup[large] = np.arange(len(large), dtype=np.int32)
+    labels = [names[i] for i in large] + ([_REST] if rest else [])
     return Slices(column, tuple(labels), lookup[codes])
 
 
 def joint_slices(slices: Sequence[Slices], rows: IndexArray) -> IntArray | None:
-    """Return one code for each row that tells its slice in every column, int32 of shape (rows,)."""
+    """Return one code for each row, distinct for each combination of slices; int32 (rows,)."""
     if not slices:
         return None
     joint = np.zeros(len(rows), dtype=np.int32)

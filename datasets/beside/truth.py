@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ldpaudit.datasets.formats.columns import decoded, is_any
 from ldpaudit.datasets.formats.tabular import MemoryTable, TableSource, open_table
 from ldpaudit.datasets.labels import LabelColumn, read_labels
 from ldpaudit.datasets.names import missing_column, quoted
@@ -24,7 +25,7 @@ class Truth:
     ----------
     labels : LabelColumn, or float64 array of shape (n,) for a mechanism on numbers
     column : str or None
-        The name of the column that they came from; None for a bare array.
+        The name of their column; None for a bare array.
     unused : int
         How many rows of the truth belong to no row of the release.
     """
@@ -67,8 +68,8 @@ def read_truth(
     Raises
     ------
     InputError
-        If the column cannot be told, the number of rows differs, or ids are missing, unknown or
-        not distinct.
+        If the column is not clear, the number of rows differs, or ids are missing, unknown or not
+        distinct.
     """
     table, bare = _open(source)
     join = identifiers is not None and not bare
@@ -158,13 +159,9 @@ def matching_rows(
 
 def _comparable(ids: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
     """Return ids as text, so that 7 in one file matches ``7`` in the other (but not ``07``)."""
-    kind = ids.type
-    if pa.types.is_dictionary(kind):
-        ids, kind = ids.cast(kind.value_type), kind.value_type
-    if pa.types.is_fixed_size_binary(kind) or pa.types.is_binary(kind):
-        plain = ids.cast(pa.large_binary())
-    else:
-        plain = _text(ids, where)
+    ids = decoded(ids)
+    binary = is_any(ids.type, "fixed_size_binary", "binary")
+    plain = ids.cast(pa.large_binary()) if binary else _text(ids, where)
     if plain.null_count:
         raise InputError(f"Every row must have an id; {plain.null_count} of the {where} have none.")
     return plain

@@ -8,11 +8,10 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 
+from ldpaudit.datasets.formats.columns import value_type
 from ldpaudit.datasets.formats.csv_batches import CsvBatches
-from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
-from ldpaudit.datasets.formats.locations import Location, locate, unreadable
-from ldpaudit.datasets.formats.tabular import ParquetFiles
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.formats.locations import Location, unreadable
+from ldpaudit.datasets.formats.tabular import ParquetFiles, open_files
 
 _BYTES_AT_ONCE = 1 << 25
 _MOST_ROWS, _LEAST_ROWS = 1 << 16, 1 << 6
@@ -36,7 +35,7 @@ class BatchSource(Protocol):
 
     @property
     def row_count(self) -> int | None:
-        """The number of rows, None where only reading everything tells it."""
+        """The number of rows, None where it is known only after reading everything."""
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, with the named columns in the given order (None: all)."""
@@ -94,18 +93,14 @@ def _rows_at_once(metadata: Any) -> int:
 def _as_asked(
     batch: pa.RecordBatch, names: list[str], constants: dict[str, Any], schema: pa.Schema
 ) -> pa.RecordBatch:
-    """Return the columns by name, with those that stand in the folders' names."""
+    """Return the columns by name, including those that the folders' names hold."""
     columns = [
-        pa.repeat(pa.scalar(constants[name]).cast(_value_type(schema.field(name).type)), len(batch))
+        pa.repeat(pa.scalar(constants[name]).cast(value_type(schema.field(name).type)), len(batch))
         if name in constants
         else batch.column(batch.schema.get_field_index(name))
         for name in names
     ]
     return pa.RecordBatch.from_arrays(columns, names=names)
-
-
-def _value_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def bare_schema(schema: pa.Schema) -> pa.Schema:
@@ -124,14 +119,10 @@ def open_batches(path: str | os.PathLike[str]) -> BatchSource:
     InputError
         If it is not there or cannot be read.
     """
-    location = locate(path)
-    if not any(place.lower().endswith(CSV_SUFFIXES) for place in location.paths):
-        return ParquetBatches(location)
-    if len(location.paths) > 1:
-        raise InputError("Several files at once must all be Parquet; give one CSV file.")
-    return CsvBatches(location)
+    source: BatchSource = open_files(path, ParquetBatches, CsvBatches)
+    return source
 
 
 def read_whole(source: BatchSource) -> pa.Table:
-    """Return all rows as one table, for the small tables that go along with the data."""
+    """Return all rows as one table: for small tables."""
     return pa.Table.from_batches(list(source.batches()), source.schema)

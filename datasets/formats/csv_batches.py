@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from ldpaudit.datasets.formats.columns import is_any
 from ldpaudit.datasets.formats.csv_file import CsvFile
 from ldpaudit.datasets.formats.locations import Location
 from ldpaudit.datasets.names import quoted
@@ -26,7 +27,7 @@ _WIDER: dict[pa.DataType, tuple[pa.DataType, ...]] = {
     _TIMES[1]: (_TIMES[1], _TEXT),
     _TEXT: (_TEXT,),
 }
-"""The types that may follow when a block does not fit: each also fits all that went before."""
+"""The types to try when a block does not fit; each also fits all earlier blocks."""
 
 _CODE = r"^[+-]?0[0-9]"
 _CODE_OR_LONG = r"^[+-]?(0[0-9]|[0-9]{19,}$)"
@@ -117,7 +118,7 @@ def _fits(column: pa.Array, kind: pa.DataType) -> bool:
         column.cast(kind)
     except pa.ArrowInvalid:
         return False
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+    if not is_any(kind, "integer", "floating"):
         return True
     code = _CODE if pa.types.is_integer(kind) else _CODE_OR_LONG
     return not pc.any(pc.match_substring_regex(column, code)).as_py()

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from ldpaudit.datasets.formats.locations import Location, unreadable
+from ldpaudit.datasets.formats.locations import Location, locate, unreadable
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
 
@@ -34,7 +35,7 @@ class CsvFile:
         check_unique(self.names)
 
     def sha256(self) -> str:
-        """Return the digest of the file as it lies there, compressed or not."""
+        """Return the digest of the file's bytes, compressed or not."""
         return self._location.sha256()
 
     def rows(self) -> Iterator[list[str]]:
@@ -69,21 +70,20 @@ class CsvFile:
                 )
             except pa.ArrowInvalid as error:
                 raise self._explained(error) from None
-        pa.default_memory_pool().release_unused()  # what finding the columns' types took
+        pa.default_memory_pool().release_unused()  # memory that type inference needed
         for name, kind in zip(names, table.schema.types, strict=True):
             if pa.types.is_binary(kind):
                 raise InputError(f"The column {quoted(name)} must be text in UTF-8.")
         return table
 
     def _explained(self, error: pa.ArrowInvalid) -> Exception:
-        """Return the error for a row of another length; of the reader's words only two numbers."""
+        """Return the error for a row of another length: two numbers of the reader's message."""
         lengths = _ROW_LENGTH.match(str(error))
         if lengths is None:
             unexplained: Exception = error
             return unexplained
-        expected, found = lengths.groups()
         return InputError(
-            f"Every row of {quoted(self.name)} must have {expected} fields; one has {found}."
+            f"Every row of {quoted(self.name)} must have {lengths[1]} fields; one has {lengths[2]}."
         )
 
     def _open(self) -> Any:
@@ -93,3 +93,18 @@ class CsvFile:
 
     def _reading(self) -> Any:
         return unreadable(self.name, "is not a readable CSV file in UTF-8")
+
+
+def small_csv(path: str | os.PathLike[str], what: str) -> tuple[CsvFile, list[list[str]]]:
+    """Return a CSV file and its rows without the header and empty lines; ``what`` begins an error.
+
+    Raises
+    ------
+    InputError
+        If it is not one readable CSV file.
+    """
+    location = locate(path)
+    if len(location.paths) > 1 or not location.paths[0].lower().endswith(SUFFIXES):
+        raise InputError(f"{what} {quoted(location.name)} must be one CSV file.")
+    file = CsvFile(location)
+    return file, [row for row in file.rows() if row][1:]

@@ -1,7 +1,7 @@
 """Tables, wherever they come from: column names, the declaration's bytes, and columns in turn."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ _MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
 
 
 class TableSource(Protocol):
-    """A table that has been opened, but of which no cell has been read yet."""
+    """A table that has been opened; its cells have not been read yet."""
 
     @property
     def name(self) -> str:
@@ -39,7 +39,7 @@ class TableSource(Protocol):
 
     @property
     def declaration(self) -> bytes | None:
-        """The declaration's JSON; None where there is none."""
+        """The declaration's JSON, or None."""
 
     def sha256(self) -> str | None:
         """Return the digest of the file; None for a table in memory."""
@@ -116,7 +116,7 @@ class ParquetFiles:
                 list(location.paths),
                 filesystem=location.filesystem,
                 format=_checked_parquet(),
-                partitioning=_partitioning(location),
+                partitioning=None if location.folder is None else "hive",
                 partition_base_dir=location.folder,
             )
         self.names: tuple[str, ...] = tuple(self._dataset.schema.names)
@@ -155,12 +155,28 @@ def open_table(source: Any) -> TableSource:
     """
     if not isinstance(source, str | os.PathLike):
         return _open_memory(source)
-    location = locate(source)
-    if not any(path.lower().endswith(CSV_SUFFIXES) for path in location.paths):
-        return ParquetFiles(location)
+    table: TableSource = open_files(source, ParquetFiles, CsvFile)
+    return table
+
+
+def open_files(
+    path: str | os.PathLike[str],
+    parquet: Callable[[Location], Any],
+    csv: Callable[[Location], Any],
+) -> Any:
+    """Open the files of a path or URL as Parquet, or as CSV where a name says so.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it cannot be read, or several files are not all Parquet.
+    """
+    location = locate(path)
+    if not any(name.lower().endswith(CSV_SUFFIXES) for name in location.paths):
+        return parquet(location)
     if len(location.paths) > 1:
         raise InputError("Several files at once must all be Parquet; give one CSV file.")
-    return CsvFile(location)
+    return csv(location)
 
 
 def _open_memory(source: Any) -> TableSource:
@@ -188,7 +204,7 @@ def _from_pandas(series: Any, name: str) -> pa.ChunkedArray:
 
 
 def _check_magic(location: Location, path: str) -> None:
-    """Tell an empty file, a foreign one and a truncated one apart before pyarrow reads it."""
+    """Check that a file is Parquet and complete, before pyarrow reads it."""
     shown = quoted(location.name)
     with unreadable(location.name), location.filesystem.open_input_file(path) as file:
         size = file.size()
@@ -221,7 +237,3 @@ def _checked_parquet() -> Any:
     """Return the format that verifies the pages' checksums where a file has them."""
     options = pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
     return pyarrow.dataset.ParquetFileFormat(default_fragment_scan_options=options)
-
-
-def _partitioning(location: Location) -> Any:
-    return None if location.folder is None else "hive"

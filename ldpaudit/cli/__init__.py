@@ -98,7 +98,7 @@ def _one_line(error: Exception) -> str:
         return "The audit needs more memory than there is; try fewer --queries or --neighbors."
     if isinstance(error, OSError) and error.strerror:
         return f"A file could not be used: {error.strerror}."
-    # The text of a foreign exception may hold data, so only its type is told.
+    # The text of a foreign exception may hold data, so only its type is shown.
     return f"Internal fault ({type(error).__name__}); run again with --debug and report it."
 
 

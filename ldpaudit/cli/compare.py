@@ -6,26 +6,35 @@ from typing import Annotated
 
 import typer
 
-from ldpaudit.cli.options import Debug, Gate, Html, Json
+from ldpaudit.cli.options import Debug, Gate
 from ldpaudit.cli.parameters import recorded_command
 from ldpaudit.commands.compare.request import CompareRequest
+from ldpaudit.commands.outputs import Outputs
 from ldpaudit.options import Option
 
 
 def compare(
     request: CompareRequest,
     gate: Gate,
-    html: Html = None,
-    json: Json = None,
+    outputs: Outputs,
     quiet: Annotated[bool, Option("Print the sentence only.")] = False,
     _debug: Debug = False,
 ) -> None:
-    """Hold releases of the same data side by side: leakage, attacks, what can be learnt."""
-    from ldpaudit.commands.compare.command import compare_releases, worst_verdict
-    from ldpaudit.commands.outputs import Outputs
+    """Compare releases of the same data: leakage, attacks, and what can still be learnt."""
+    from ldpaudit.commands.compare.text import print_summary
+    from ldpaudit.commands.compare.work import compare as work
+    from ldpaudit.commands.shell import carry_out
+    from ldpaudit.comparison import Comparison
+    from ldpaudit.reports.pages.comparison import render_comparison
 
     request = replace(request, command=recorded_command(sys.argv, compare))
-    outputs = Outputs.beside(request.inputs[0], "comparison", json, html)
-    comparison = compare_releases(request, outputs, quiet=quiet)
+    request.check()
+    outputs = outputs.or_beside(request.inputs[0], "comparison")
+    comparison = carry_out(
+        *(work, request, outputs, print_summary),
+        stored=Comparison.model_dump,
+        html=render_comparison,
+        quiet=quiet,
+    )
     if request.policy is not None:
-        raise typer.Exit(gate.status(worst_verdict(comparison)))
+        raise typer.Exit(gate.status(*(result.verdict for result in comparison.releases)))

@@ -1,55 +1,87 @@
 """``ldpaudit mechanism describe|design|compose|channel|audit``: analysis without a release."""
 
-from typing import Annotated
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpaudit.cli.options import EXIT, Debug, Json
-from ldpaudit.commands.black_box.request import Request
+from ldpaudit.cli.options import EXIT, Debug
+from ldpaudit.commands.black_box.request import BlackBoxRequest
 from ldpaudit.commands.mechanism.request import (
     ChannelRequest,
     ComposeRequest,
     DescribeRequest,
     DesignRequest,
 )
+from ldpaudit.commands.outputs import Outputs
 from ldpaudit.options import Option
 
+if TYPE_CHECKING:
+    from ldpaudit.commands.mechanism.describe.result import Analysis
 
-def describe(request: DescribeRequest, _debug: Debug = False) -> None:
+
+def describe(request: DescribeRequest, outputs: Outputs, _debug: Debug = False) -> None:
     """Say everything that is exactly known of a mechanism: ε, λ, δ(ε), Rényi curve, error."""
-    from ldpaudit.commands.mechanism.describe import describe
+    from ldpaudit.commands.mechanism.describe.work import describe
 
-    describe(request)
+    _analyse(describe, request, outputs)
 
 
-def channel(request: ChannelRequest, _debug: Debug = False) -> None:
+def channel(request: ChannelRequest, outputs: Outputs, _debug: Debug = False) -> None:
     """Analyse a channel matrix exactly."""
-    from ldpaudit.commands.mechanism.describe import describe_channel
+    from ldpaudit.commands.mechanism.describe.work import describe_channel
 
-    describe_channel(request)
-
-
-def design(request: DesignRequest, _debug: Debug = False) -> None:
-    """Compare all mechanisms for a prior, a loss and ε, and say which to take."""
-    from ldpaudit.commands.mechanism.design import design
-
-    design(request)
+    _analyse(describe_channel, request, outputs)
 
 
-def compose(request: ComposeRequest, _debug: Debug = False) -> None:
+def compose(request: ComposeRequest, outputs: Outputs, _debug: Debug = False) -> None:
     """Say what several releases of the same labels give away together."""
-    from ldpaudit.commands.mechanism.compose import compose_releases
+    from ldpaudit.commands.mechanism.compose.work import compose_releases
 
-    compose_releases(request)
+    _analyse(compose_releases, request, outputs)
+
+
+def _analyse(work: "Callable[[Any, Any], Analysis]", request: Any, outputs: Outputs) -> None:
+    from ldpaudit.commands.mechanism.describe.page import mechanism_page
+    from ldpaudit.commands.mechanism.describe.result import Analysis
+    from ldpaudit.commands.mechanism.describe.text import print_analysis
+    from ldpaudit.commands.shell import carry_out
+
+    text, stored = print_analysis, Analysis.stored
+    carry_out(work, request, outputs, text, stored=stored, html=mechanism_page)
+
+
+def design(
+    request: DesignRequest,
+    outputs: Outputs,
+    quiet: Annotated[bool, Option("Show no progress.")] = False,
+    _debug: Debug = False,
+) -> None:
+    """Compare all mechanisms for a prior, a loss and ε, and say which to take."""
+    from ldpaudit.commands.mechanism.design.page import design_page
+    from ldpaudit.commands.mechanism.design.result import Design
+    from ldpaudit.commands.mechanism.design.text import print_design
+    from ldpaudit.commands.mechanism.design.work import design
+    from ldpaudit.commands.shell import carry_out
+
+    text, stored = print_design, Design.stored
+    carry_out(design, request, outputs, text, stored=stored, html=design_page, quiet=quiet)
 
 
 def audit(
-    request: Request,
-    json: Json = None,
+    request: BlackBoxRequest,
+    json: Annotated[Path | None, Option("Where to write the result.")] = None,
     quiet: Annotated[bool, Option("Print the verdict only.")] = False,
     _debug: Debug = False,
 ) -> None:
     """Audit any randomizer by its outputs: a certified lower bound of its ε."""
-    from ldpaudit.commands.black_box.command import run_and_write
+    from ldpaudit.commands.black_box.result import BlackBoxAudit
+    from ldpaudit.commands.black_box.text import print_summary
+    from ldpaudit.commands.black_box.work import audit_black_box
+    from ldpaudit.commands.shell import carry_out
 
-    raise typer.Exit(EXIT[run_and_write(request, json, quiet=quiet).verdict])
+    text, stored = print_summary, BlackBoxAudit.stored
+    outputs = Outputs(json)
+    outcome = carry_out(audit_black_box, request, outputs, text, stored=stored, quiet=quiet)
+    raise typer.Exit(EXIT[outcome.verdict])

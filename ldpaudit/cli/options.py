@@ -1,16 +1,14 @@
-"""What the commands share beside the options of an audit: outputs, terminal, exit statuses."""
+"""What the commands share besides their requests: ``--debug``, and how verdicts end a command."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Literal
 
 from ldpaudit.options import Option
 
-EXIT = {"pass": 0, "fail": 1, "inconclusive": 3}
+EXIT = {"fail": 1, "inconclusive": 3, "pass": 0}
+"""The exit status of each verdict, the worst first."""
 
 Debug = Annotated[bool, Option("Show tracebacks.")]
-Html = Annotated[Path | None, Option("Where to write the page.")]
-Json = Annotated[Path | None, Option("Where to write the result.")]
 
 
 @dataclass(frozen=True)
@@ -21,10 +19,11 @@ class Gate:
         Literal["fail", "pass"] | None,
         Option("Exit as a failure or as a pass when inconclusive."),
     ] = None
-    exit_zero: Annotated[bool, Option("Exit 0 whatever is found, unless it could not run.")] = False
+    exit_zero: Annotated[bool, Option("Exit 0 with any verdict.")] = False
 
-    def status(self, verdict: str) -> int:
-        """Return the exit status of a verdict."""
+    def status(self, *verdicts: str) -> int:
+        """Return the exit status of the worst of the verdicts."""
+        verdict = next(verdict for verdict in EXIT if verdict in verdicts)
         if verdict == "inconclusive" and self.inconclusive is not None:
             verdict = self.inconclusive
         return 0 if self.exit_zero else EXIT[verdict]

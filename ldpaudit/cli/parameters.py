@@ -1,4 +1,4 @@
-"""From declared options to typer's: a command's dataclasses are spread into its parameters."""
+"""From declared options to typer's: the fields of a command's dataclasses become parameters."""
 
 import inspect
 import types
@@ -23,22 +23,22 @@ class Parameter:
     @property
     def declared(self) -> Option | Argument:
         """How it is declared."""
-        found = declared(self.annotation)
-        assert found is not None
-        return found
+        declaration = declared(self.annotation)
+        assert declaration is not None
+        return declaration
 
     @property
     def long(self) -> str:
         """The option's name on the command line."""
-        own = self.declared
-        return own.long(self.name) if isinstance(own, Option) else self.name
+        declaration = self.declared
+        return declaration.long(self.name) if isinstance(declaration, Option) else self.name
 
     @property
     def type(self) -> Any:
         """What a Python caller gives, without None."""
-        own = getattr(self.declared, "type", None) or get_args(self.annotation)[0]
-        parts = [p for p in get_args(own) if p is not types.NoneType]
-        return parts[0] if get_origin(own) in (Union, types.UnionType) else own
+        kind = getattr(self.declared, "type", None) or get_args(self.annotation)[0]
+        parts = [part for part in get_args(kind) if part is not types.NoneType]
+        return parts[0] if get_origin(kind) in (Union, types.UnionType) else kind
 
     @property
     def repeatable(self) -> bool:
@@ -67,13 +67,12 @@ class Parameter:
         )
 
     def _information(self) -> Any:
-        own = self.declared
-        if isinstance(own, Argument):
-            return typer.Argument(help=own.help, metavar=own.metavar)
-        long = self.long
+        option, long = self.declared, self.long
+        if isinstance(option, Argument):
+            return typer.Argument(help=option.help, metavar=option.metavar)
         return typer.Option(
-            *(long, own.short) if own.short else (long,),
-            help=own.help,
+            *(long, option.short) if option.short else (long,),
+            help=option.help,
             envvar="LDPAUDIT_" + long.removeprefix("--").replace("-", "_").upper(),
             show_envvar=False,
         )
@@ -82,22 +81,22 @@ class Parameter:
         """Return what a stored result repeats of a value."""
         return text if getattr(self.declared, "shown", False) else "…"
 
-    def value(self, given: Any) -> Any:
-        """Return what the command is called with for what typer read."""
-        if not given and (self.repeatable or given is None):
+    def value(self, parsed: Any) -> Any:
+        """Return the command's argument for the value that typer read."""
+        if not parsed and (self.repeatable or parsed is None):
             return self.default
         read = getattr(self.declared, "read", None)
-        value = given.value if isinstance(given, StrEnum) else given
+        value = parsed.value if isinstance(parsed, StrEnum) else parsed
         value = tuple(value) if self.repeatable else value
         return read(value) if read else value
 
 
 def spread(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command that typer can read: its dataclasses stand for the options they declare."""
+    """Return a command that typer can read: each field of its dataclasses is a parameter."""
 
-    def call(**given: Any) -> Any:
-        asked = inspect.signature(command).parameters
-        values = {n: _value(n, p.annotation, p.default, given) for n, p in asked.items()}
+    def call(**parsed: Any) -> Any:
+        taken = inspect.signature(command).parameters
+        values = {n: _value(n, p.annotation, p.default, parsed) for n, p in taken.items()}
         return command(**values)
 
     call.__name__, call.__doc__ = command.__name__, command.__doc__
@@ -122,18 +121,22 @@ def _leaves(name: str, annotation: Any, default: Any) -> Iterator[Parameter]:
         yield Parameter(name, annotation, default)
 
 
-def _value(name: str, annotation: Any, default: Any, given: dict[str, Any]) -> Any:
-    """Return what a parameter is called with: a dataclass is made of its own parameters.
+def _value(name: str, annotation: Any, default: Any, parsed: dict[str, Any]) -> Any:
+    """Return the argument of a parameter; a dataclass is made of its fields.
 
-    Where it has a method ``value``, what that returns is meant.
+    Where the dataclass has a method ``value``, its result is the argument.
     """
     members = group(annotation)
     if members is None:
-        return Parameter(name, annotation, default).value(given[name])
-    asked = [field for field in fields(members) if group(field.type) or declared(field.type)]
-    values = {field.name: _value(field.name, field.type, field.default, given) for field in asked}
-    made = members(**values)
-    return made.value() if hasattr(made, "value") else made
+        return Parameter(name, annotation, default).value(parsed[name])
+    options = members(
+        **{
+            field.name: _value(field.name, field.type, field.default, parsed)
+            for field in fields(members)
+            if group(field.type) or declared(field.type)
+        }
+    )
+    return options.value() if hasattr(options, "value") else options
 
 
 def recorded_command(words: Sequence[str], command: Callable[..., Any]) -> str:
@@ -144,7 +147,7 @@ def recorded_command(words: Sequence[str], command: Callable[..., Any]) -> str:
     Parameters
     ----------
     words : sequence of str
-        The program, the command's name, then what it was given.
+        The program, the command's name, then its words.
     command : callable
         With the options as its declared parameters.
     """

@@ -13,12 +13,9 @@ def privatize(
     _debug: Debug = False,
 ) -> None:
     """Apply a mechanism to a table and write the release with its declaration inside."""
-    from ldpaudit.commands.privatize.text import summary_lines
-    from ldpaudit.commands.privatize.work import privatize as apply
-    from ldpaudit.terminal import progress_on_terminal, say
+    from ldpaudit.commands.outputs import Outputs
+    from ldpaudit.commands.privatize.text import print_summary
+    from ldpaudit.commands.privatize.work import privatize
+    from ldpaudit.commands.shell import carry_out
 
-    with progress_on_terminal(quiet) as progress:
-        summary = apply(request, progress)
-    if not quiet:
-        for line in summary_lines(summary, request):
-            say(line)
+    carry_out(privatize, request, Outputs(), print_summary, quiet=quiet)

@@ -7,29 +7,25 @@ from typing import Annotated
 
 import typer
 
-from ldpaudit.cli.options import Debug, Gate, Json
+from ldpaudit.cli.options import Debug, Gate
 from ldpaudit.cli.parameters import recorded_command
+from ldpaudit.commands.outputs import Outputs
 from ldpaudit.commands.run.request import RunRequest
 from ldpaudit.options import Argument, Option
-
-Html = Annotated[Path | None, Option("Where to write the report.")]
 
 
 def run(
     request: RunRequest,
     gate: Gate,
-    html: Html = None,
-    json: Json = None,
+    outputs: Outputs,
     quiet: Annotated[bool, Option("Print the verdict only.")] = False,
     _debug: Debug = False,
 ) -> None:
     """Audit a released dataset and write the report."""
-    from ldpaudit.commands.outputs import Outputs
-    from ldpaudit.commands.run.work import audit_release
+    from ldpaudit.commands.run.work import run_and_write
 
     request = replace(request, command=recorded_command(sys.argv, run))
-    outputs = Outputs.beside(request.release, "audit", json, html)
-    result = audit_release(request, outputs, quiet=quiet)
+    result = run_and_write(request, outputs.or_beside(request.release, "audit"), quiet=quiet)
     raise typer.Exit(gate.status(result.verdict))
 
 
@@ -48,7 +44,7 @@ def demo(
 
 def report(
     result: Annotated[Path, Argument("A stored result (.json).")],
-    html: Html = None,
+    html: Annotated[Path | None, Option("Where to write the page.")] = None,
     _debug: Debug = False,
 ) -> None:
     """Render a stored result again."""

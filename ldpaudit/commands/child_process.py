@@ -1,4 +1,4 @@
-"""The other end of :mod:`ldpaudit.commands.processes`: a child that does tasks and answers."""
+"""The child's end of :mod:`ldpaudit.commands.processes`: it does tasks and answers."""
 
 import importlib
 import os
@@ -19,18 +19,18 @@ _TICK: Final = 0.5
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a task.
+    """The answer to a task.
 
     Attributes
     ----------
     content : object
         What the task returned.
     reason : str
-        Why there is nothing, in one line without data; empty where there is something.
+        Why it failed, in one line without data; empty where it did not.
     late : bool
         Whether it took longer than the time limit.
     status : int or None
-        The exit status, where the process ended before it answered.
+        The exit status of a process that ended before it answered.
     """
 
     content: Any = None
@@ -40,7 +40,7 @@ class Answer:
 
 
 def attempt(work: Callable[[Any], Any], task: Any) -> Answer:
-    """Do a task; whatever goes wrong becomes one line without data."""
+    """Do a task; any failure becomes one line without data."""
     try:
         return Answer(work(task))
     except LdpAuditError as error:
@@ -54,7 +54,7 @@ def attempt(work: Callable[[Any], Any], task: Any) -> Answer:
 
 
 def serve() -> None:
-    """Do tasks until the pipe closes: what a child runs, given a descriptor and its parent."""
+    """Do tasks until the pipe closes; arguments: the pipe's descriptor, the parent's id."""
     descriptor, parent = map(int, sys.argv[1:3])
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     connection: Any = Connection(descriptor)

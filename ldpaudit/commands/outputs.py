@@ -1,58 +1,61 @@
-"""Where the result (JSON) and the page (HTML) of a command go."""
+"""Where a command writes its result (JSON) and its page (HTML); reading a stored result."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from ldpaudit.errors import OutputError, quoted
+from ldpaudit.errors import InputError, OutputError, quoted
 from ldpaudit.options import Option
 from ldpaudit.terminal import say
 from ldpaudit.writing import write_all
+
+if TYPE_CHECKING:
+    from ldpaudit.result import AuditResult
 
 _SUFFIXES: Final = (".gz", ".parquet", ".pq", ".csv", ".tsv", ".json")
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where the result and the page go: checked before any work, written whole or not at all.
+    """Where the result and the page are written, both or neither.
 
     Parameters
     ----------
     json, html : Path or None
         None: not written.
+    made : Path or None
+        A folder that the work makes: files in it are not checked beforehand.
     """
 
     json: Annotated[Path | None, Option("Where to write the result.")] = None
     html: Annotated[Path | None, Option("Where to write the page.")] = None
+    made: Path | None = None
 
-    @classmethod
-    def beside(cls, source: str, kind: str, json: Path | None, html: Path | None) -> "Outputs":
-        """Return the places asked for, else two files beside an input.
+    def or_beside(self, source: str, kind: str) -> "Outputs":
+        """Return these places; where there are none, two files beside an input.
 
         Parameters
         ----------
         source : str
-            The input; beside a URL or a pattern is the current folder.
+            The input; for a URL or a pattern the files go into the current folder.
         kind : str
             The files are ``<name of the input>.<kind>.json`` and ``.html``.
-        json, html : Path or None
-            As asked for.
         """
-        if json is not None or html is not None:
-            return cls(json, html)
+        if self.given():
+            return self
         local = "://" not in source and not any(mark in source for mark in "*?[")
         folder, stem = Path(source).parent if local else Path(), _stem(source)
-        return cls(folder / f"{stem}.{kind}.json", folder / f"{stem}.{kind}.html")
+        return Outputs(folder / f"{stem}.{kind}.json", folder / f"{stem}.{kind}.html")
 
     def given(self) -> tuple[Path, ...]:
         """Return the files that are written: the page first."""
         return tuple(path for path in (self.html, self.json) if path is not None)
 
     def check(self, inputs: Iterable[Path | str | None] = ()) -> None:
-        """Refuse places that cannot be written to, and places of inputs.
+        """Refuse places that cannot be written to, and those of inputs.
 
         Raises
         ------
@@ -61,10 +64,11 @@ class Outputs:
         """
         check_apart(self.given(), inputs)
         for path in self.given():
-            check_place(path)
+            if path.parent != self.made:
+                check_place(path)
 
-    def write(self, json: Callable[[], str], html: Callable[[], str] | None = None) -> None:
-        """Write what is asked for; only that is made. A command may have no page."""
+    def write(self, json: Callable[[], str] | None, html: Callable[[], str] | None = None) -> None:
+        """Write what is asked for and can be made; nothing else is made."""
         wanted = ((self.html, html), (self.json, json))
         write_all({path: make() for path, make in wanted if path is not None and make})
 
@@ -74,8 +78,19 @@ class Outputs:
             say(f"  {'written':<12} {path}")
 
 
+def read_result(path: Path) -> "AuditResult":
+    """Read a stored result (InputError where it is none)."""
+    from ldpaudit.result import AuditResult
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"The result {path.name!r} cannot be read.") from None
+    return AuditResult.from_json(text)
+
+
 def check_place(path: Path) -> None:
-    """Check that a file can be written there, as far as that can be seen beforehand.
+    """Check, as far as that is possible beforehand, that a file can be written there.
 
     Raises
     ------

@@ -1,8 +1,7 @@
-"""Child processes that do tasks, each within a time limit, all together below a cap of memory.
+"""Child processes that do tasks, each within a time limit, all below one memory limit.
 
-A process of its own can hang, crash or outgrow the memory without harm to the command. Each leads a
-group, so that whatever it starts ends with it, and it ends with its parent, also where that is
-killed.
+A child can hang, crash or outgrow the memory without harm to the command. Each leads a process
+group, so that everything it starts ends with it, and it ends when its parent does, even if killed.
 """
 
 import math
@@ -37,13 +36,13 @@ class _Child:
     process: subprocess.Popen[bytes]
     connection: Any
     number: int
-    """Of the task that it works on."""
+    """Of its task."""
     since: float
     ready: bool = False
     """Whether it is prepared for tasks."""
 
     def size(self) -> float:
-        """Return the memory that it holds now in GiB; 0 where it has ended."""
+        """Return its memory in GiB; 0 where it has ended."""
         with suppress(psutil.Error):
             return float(psutil.Process(self.process.pid).memory_info().rss / _GIB)
         return 0.0
@@ -51,25 +50,24 @@ class _Child:
 
 @dataclass
 class Processes:
-    """Processes that do tasks; a context manager, after which all of them have ended.
+    """Processes that do tasks; a context manager, which ends all of them.
 
-    Below a cap of memory there is one process until its first task is done, then as many as fit if
+    With a memory limit there is one process until its first task is done, then as many as fit if
     each needs as much as the largest so far.
 
     Attributes
     ----------
     prepare : str
-        ``MODULE:FUNCTION``: called with ``setup`` in each process, it returns what does a task.
+        ``MODULE:FUNCTION``: called with ``setup`` in each process, it returns the function that
+        does a task.
     setup : object
-        Has to be fit for pickling, like the tasks and what they return.
-    most : int
-        Processes at most.
-    threads : int
-        Of each process.
+        Picklable, like tasks and answers.
+    most, threads : int
+        Processes at most, and the threads of each.
     seconds : float
         Time limit of each task and of the preparation.
     gib : float
-        Cap of memory for all of them together.
+        Memory limit of all together.
     """
 
     prepare: str
@@ -153,7 +151,7 @@ class Processes:
                 self._send(child, tasks)
 
     def _release(self, child: _Child) -> None:
-        """Let a child wait for another task, and see how many fit under the cap by now."""
+        """Let a child wait for another task; update how many fit below the memory limit."""
         self._busy.remove(child)
         self._idle.append(child)
         if self.gib < math.inf:
@@ -169,7 +167,7 @@ class Processes:
             yield self._failed(child, Answer(reason=reason, late=True))
 
     def _too_large(self, queue: deque[int]) -> Iterator[tuple[int, Answer]]:
-        """Keep below the cap: the largest gives way, or fails where it is alone."""
+        """Stay below the memory limit: the largest gives way, or fails where it is alone."""
         if self.gib == math.inf or not self._busy:
             return
         sizes = {id(child): child.size() for child in self._busy}
@@ -206,15 +204,12 @@ def default_cap() -> float:
 
 
 def processes_within(gib: float, largest: float, most: int) -> int:
-    """Return how many processes of a size fit under the cap: 1 at least, ``most`` at most."""
+    """Return how many processes of a size fit: 1 at least, ``most`` at most."""
     return max(1, min(most, int(gib / largest))) if largest > 0 else 1
 
 
 def _ended(status: int) -> Answer:
+    reason = f"Its process ended (status {status})."
     if status == -signal.SIGKILL:
-        reason = (
-            "Its process was killed, as the system does when memory runs out; try --processes 1."
-        )
-    else:
-        reason = f"Its process ended (status {status})."
+        reason = "Its process was killed, perhaps for lack of memory; try --processes 1."
     return Answer(reason=reason, status=status)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from ldpaudit.learners.corrections import project_on_simplex
+from ldpaudit.estimators.loss.posterior_intervals import onto_simplex
 from ldpaudit.release import BoolArray, FloatArray, IntArray
 
 _EM_STEPS = 100
@@ -33,10 +33,6 @@ class BoostingOptions:
     ----------
     rounds : int
         Rounds at most.
-    rate : float
-        The step of each.
-    leaf : int
-        The least number of rows of a leaf.
     seed : int
         The seed.
     categorical : bool array of shape (d,), optional
@@ -44,8 +40,6 @@ class BoostingOptions:
     """
 
     rounds: int = 100
-    rate: float = 0.1
-    leaf: int = 20
     seed: int = 0
     categorical: BoolArray | None = None
 
@@ -53,8 +47,8 @@ class BoostingOptions:
         """Return scikit-learn's parameters for n rows; from 1,000 on it stops early."""
         return {
             "max_iter": self.rounds,
-            "learning_rate": self.rate,
-            "min_samples_leaf": self.leaf,
+            "learning_rate": 0.1,
+            "min_samples_leaf": 20,
             "l2_regularization": 1.0,
             "early_stopping": n >= _WORTH_HOLDING_OUT,
             "validation_fraction": _HELD_OUT,
@@ -72,7 +66,7 @@ class BoostedTargets:
     def predict(self, matrix: FloatArray) -> FloatArray:
         """Return P(y | x), float64 of shape (n, k): the regressions projected on the simplex."""
         raw = np.stack([model.predict(matrix) for model in self.models], axis=1)
-        return project_on_simplex(raw)
+        return onto_simplex(raw)
 
 
 def fit_boosted_targets(
@@ -159,7 +153,7 @@ def nearest_source(released: FloatArray, transition: FloatArray) -> FloatArray:
     q is the image of some η; expectation–maximisation does the rest.
     """
     k = len(transition)
-    eta = project_on_simplex(released @ np.linalg.pinv(transition))
+    eta = onto_simplex(released @ np.linalg.pinv(transition))
     unfit = np.flatnonzero(np.abs(eta @ transition - released).max(axis=1) > _FLOOR)
     part, target = (1 - k * _FLOOR) * eta[unfit] + _FLOOR, released[unfit]
     for _ in range(_EM_STEPS):

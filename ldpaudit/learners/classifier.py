@@ -32,7 +32,7 @@ class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc
     Parameters
     ----------
     noise : Channel or mechanism, optional
-        What released the labels; None takes them at their word.
+        What released the labels; None takes them as true.
     model : {"logistic", "boosting", "network"}
         Ridge-penalised multinomial logistic regression; histogram gradient boosting; a neural
         network.

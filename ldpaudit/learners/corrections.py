@@ -7,6 +7,7 @@ probabilities through the channel instead.
 
 import numpy as np
 
+from ldpaudit.estimators.loss.posterior_intervals import onto_simplex
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.release import FloatArray, IntArray
@@ -79,19 +80,4 @@ def clean_posterior(noisy_posterior: FloatArray, channel: Channel) -> FloatArray
     InputError
         If the channel cannot be inverted.
     """
-    return project_on_simplex(noisy_posterior @ channel.inverse)
-
-
-def project_on_simplex(points: FloatArray) -> FloatArray:
-    """Return the nearest probability vector of each row, float64 of shape (n, k).
-
-    References
-    ----------
-    Duchi et al. (2008), Figure 1: subtract the threshold at which the positive part sums to 1.
-    """
-    descending = -np.sort(-points, axis=1)
-    excess = np.cumsum(descending, axis=1) - 1.0
-    ranks = np.arange(1, points.shape[1] + 1)
-    support = (descending - excess / ranks > 0).sum(axis=1)
-    threshold = excess[np.arange(len(points)), support - 1] / support
-    return np.asarray(np.clip(points - threshold[:, None], 0.0, None))
+    return onto_simplex(noisy_posterior @ channel.inverse)

@@ -9,8 +9,6 @@ label j,
 The published last term has a plus sign and lacks the factor 1/k; with it the loss is not unbiased.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ldpaudit.errors import InputError
@@ -20,28 +18,12 @@ from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.release import FloatArray, IntArray
 
 
-@dataclass(frozen=True)
-class DoubleTargets:
-    """Soft labels: Σ targets · losses over both tables is the unbiased mean loss.
-
-    Attributes
-    ----------
-    released : float64 array of shape (n, k)
-        For the released rows; each row sums to weight/(1 − p).
-    synthetic : float64 array of shape (s, k)
-        For the synthetic rows; sums to −p/(1 − p) over all.
-    """
-
-    released: FloatArray
-    synthetic: FloatArray
-
-
 def double_targets(
     codes: IntArray,
     synthetic_codes: IntArray,
     mechanism: SyntheticFeatures,
     weights: FloatArray | None = None,
-) -> DoubleTargets:
+) -> tuple[FloatArray, FloatArray]:
     """Return the soft labels under which a loss is unbiased for double randomized response.
 
     Parameters
@@ -54,6 +36,12 @@ def double_targets(
         With λ < 1.
     weights : float64 array of shape (n,), optional
         Weights of the released rows.
+
+    Returns
+    -------
+    float64 arrays of shape (n, k) and (s, k)
+        For the released rows, each summing to weight/(1 − p); for the synthetic rows, summing to
+        −p/(1 − p) over all. Σ targets · losses over both tables is the unbiased mean loss.
 
     Notes
     -----
@@ -81,4 +69,4 @@ def double_targets(
             f"{k} labels have none."
         )
     each = -p / (k * (1 - p)) / counts[synthetic_codes]
-    return DoubleTargets(targets * share[:, None] / (1 - p), each[:, None] * prior)
+    return targets * share[:, None] / (1 - p), each[:, None] * prior

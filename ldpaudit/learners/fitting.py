@@ -18,7 +18,7 @@ from ldpaudit.learners.logistic import (
     TargetLoss,
     fit_logistic,
 )
-from ldpaudit.learners.network import NetworkOptions, RowLoss, fit_network
+from ldpaudit.learners.network import NetworkLoss, NetworkOptions, fit_network
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.randomness import integer_seed
@@ -88,13 +88,13 @@ class Rows:
         self, synthetic: FloatArray, synthetic_codes: IntArray, mechanism: SyntheticFeatures
     ) -> "Rows":
         """Return these rows and the synthetic ones with the soft labels of double RR."""
-        targets = double_targets(self.codes, synthetic_codes, mechanism, self.weights)
+        released, drawn = double_targets(self.codes, synthetic_codes, mechanism, self.weights)
         # Scaled so that each released row again has a soft label of about its own size.
         scale = float(self.weights.sum())
         return replace(
             self,
             matrix=np.concatenate([self.matrix, synthetic]),
-            answers=np.concatenate([targets.released, targets.synthetic]) * scale,
+            answers=np.concatenate([released, drawn]) * scale,
             weights=np.ones(len(self.matrix) + len(synthetic)),
             codes=np.concatenate([self.codes, synthetic_codes]),
         )
@@ -133,7 +133,7 @@ def fit_model(
     if rows.answers.shape[1] == 1:
         return OneLabel()
     if model == "network":
-        loss: RowLoss = "forward" if rows.forward else "targets"
+        loss: NetworkLoss = "forward" if rows.forward else "targets"
         return fit_network(rows.matrix, rows.answers, rows.weights, loss, network, rng)
     if model == "boosting":
         return _boosted(rows, rounds, integer_seed(rng))
@@ -172,8 +172,10 @@ def _at_their_word(channel: Channel) -> FloatArray:
     """Return for each class the indicator of the output of its name, float64 of shape (k, m)."""
     if not set(channel.outputs) <= set(channel.classes):
         raise InputError(
-            "Without correction the released labels are taken at their word, but not all of the "
+            "Without correction the released labels are taken as true, but not all of the "
             "channel's outputs are classes: choose a correction."
         )
-    own = [[float(label == output) for output in channel.outputs] for label in channel.classes]
-    return np.array(own)
+    indicators = [
+        [float(label == output) for output in channel.outputs] for label in channel.classes
+    ]
+    return np.array(indicators)

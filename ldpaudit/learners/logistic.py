@@ -177,7 +177,7 @@ def fit_logistic(
     if start is not None:
         first[:p], first[p] = start.weights, start.intercepts
     begin = (factor.T @ first).ravel()
-    found = minimize(
+    optimum = minimize(
         objective,
         begin,
         jac=True,
@@ -188,7 +188,7 @@ def fit_logistic(
             "ftol": stopping.gain,
         },
     )
-    weights = solve_triangular(factor, found.x.reshape(p + 1, k), lower=True, trans="T")
+    weights = solve_triangular(factor, optimum.x.reshape(p + 1, k), lower=True, trans="T")
     return LogisticModel(weights[:p].astype(kind), weights[p].astype(kind))
 
 

@@ -13,7 +13,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.networks import in_blocks, torch_threads, train
 from ldpaudit.release import FloatArray, IndexArray
 
-RowLoss = Literal["forward", "targets", "squared"]
+NetworkLoss = Literal["forward", "targets", "squared"]
 """What a network is trained on: T[y, z] of each label, soft labels, or one number."""
 
 _FLOOR = 1e-3
@@ -56,12 +56,12 @@ class NetworkOptions:
 
 
 @dataclass(frozen=True)
-class Network:
+class TrainedNetwork:
     """A trained network."""
 
     module: Any
     scaling: Scaling
-    loss: RowLoss
+    loss: NetworkLoss
     device: str
 
     def predict(self, matrix: FloatArray) -> FloatArray:
@@ -77,10 +77,10 @@ def fit_network(
     matrix: FloatArray,
     answers: FloatArray,
     weights: FloatArray,
-    loss: RowLoss,
+    loss: NetworkLoss,
     options: NetworkOptions,
     rng: np.random.Generator,
-) -> Network:
+) -> TrainedNetwork:
     """Train a network.
 
     Parameters
@@ -125,15 +125,12 @@ def fit_network(
     device = options.device
     share = weights / weights.mean()
     data = [_tensor(part, device) for part in (scaling.transform(matrix), answers, share)]
-    with torch_threads(1) if _is_small(options) else nullcontext():
+    work = options.batch_size * max(options.hidden, default=1)
+    # Sharing little work between threads takes longer.
+    small = options.architecture == "dense" and work <= _SHARED_FROM
+    with torch_threads(1) if small else nullcontext():
         _train(module, data, loss, options, rng)
-    return Network(module, scaling, loss, device)
-
-
-def _is_small(options: NetworkOptions) -> bool:
-    """Tell whether a batch is so little work that sharing it between threads makes it longer."""
-    width = max(options.hidden, default=1)
-    return options.architecture == "dense" and options.batch_size * width <= _SHARED_FROM
+    return TrainedNetwork(module, scaling, loss, device)
 
 
 def _pooled(scaling: Scaling) -> Scaling:
@@ -145,7 +142,11 @@ def _pooled(scaling: Scaling) -> Scaling:
 
 
 def _train(
-    module: Any, data: list[Any], loss: RowLoss, options: NetworkOptions, rng: np.random.Generator
+    module: Any,
+    data: list[Any],
+    loss: NetworkLoss,
+    options: NetworkOptions,
+    rng: np.random.Generator,
 ) -> None:
     import torch
 
@@ -176,7 +177,7 @@ def _split(n: int, rng: np.random.Generator) -> tuple[IndexArray, IndexArray]:
     return order[:size], order[size:]
 
 
-def _mean_loss(module: Any, batch: list[Any], loss: RowLoss) -> Any:
+def _mean_loss(module: Any, batch: list[Any], loss: NetworkLoss) -> Any:
     matrix, answers, weights = batch
     outputs = module(matrix)
     if loss == "squared":
@@ -227,7 +228,7 @@ def _layers(d: int, k: int, options: NetworkOptions, generator: Any) -> Any:
 
 
 def _initialise(layers: list[Any], generator: Any) -> None:
-    # From the learner's own generator: torch's global one is left as it is.
+    # From the learner's own generator: torch's global one does not change.
     from torch import nn
 
     for layer in layers:

@@ -1,4 +1,4 @@
-"""What a learner is told of the noise: a channel, a mechanism, or nothing."""
+"""What a learner knows about the noise: a channel, a mechanism, or nothing."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -17,7 +17,7 @@ Correction = Literal["forward", "backward", "unbiased"]
 CORRECTIONS: tuple[str, ...] = get_args(Correction)
 
 Noise = Channel | Mechanism
-"""What released the labels; with nothing declared about it the labels are taken at their word."""
+"""What released the labels; with nothing declared about it the labels are taken as true."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def label_noise(noise: Noise) -> LabelNoise:
 def check_correction(
     correction: str | None, noise: LabelNoise | None, model: str, synthetic: bool
 ) -> None:
-    """Refuse a correction that is none, or that would be wrong for this noise.
+    """Refuse an unknown correction, or one that would be wrong for this noise.
 
     Raises
     ------

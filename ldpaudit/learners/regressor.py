@@ -31,7 +31,7 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     noise : Channel or mechanism, optional
-        What released the labels; None takes them at their word.
+        What released the labels; None takes them as true.
     model : {"linear", "boosting", "network"}
         Ridge regression, histogram gradient boosting, or a neural network.
     correction : {"unbiased"} or None

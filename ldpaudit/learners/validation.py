@@ -10,7 +10,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray
 
 Seed = int | np.random.Generator | None
-"""scikit-learn's ``random_state``; a generator is used as it is, None draws a seed."""
+"""scikit-learn's ``random_state``; a generator is used directly, None draws a seed."""
 
 
 def check_weights(weights: npt.ArrayLike | None, n: int) -> FloatArray:

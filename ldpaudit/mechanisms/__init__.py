@@ -9,8 +9,6 @@ from ldpaudit.mechanisms.explicit import ExplicitChannel, UnknownMechanism
 from ldpaudit.mechanisms.interface import Mechanism, Traits
 from ldpaudit.mechanisms.options import MechanismOptions
 from ldpaudit.mechanisms.registry import (
-    DEFAULT,
-    EXPLICIT,
     UNKNOWN,
     family,
     from_declaration,
@@ -25,8 +23,6 @@ from ldpaudit.mechanisms.response.randomized_response import (
 )
 
 __all__ = [
-    "DEFAULT",
-    "EXPLICIT",
     "UNKNOWN",
     "Channel",
     "ExplicitChannel",

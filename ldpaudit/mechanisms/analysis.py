@@ -1,6 +1,6 @@
-"""What is exactly known of a mechanism: its privacy curves and the errors of its labels.
+"""The exact analysis of a mechanism: its privacy curves and the errors of its labels.
 
-The one place for both: an audit and ``ldpaudit mechanism describe`` show the same numbers.
+An audit and ``ldpaudit mechanism describe`` both take their numbers from here.
 """
 
 import math
@@ -23,7 +23,7 @@ _POINTS: Final = 61
 _WORK: Final = 1.5e9
 _MOST_WORK: Final = 2e9
 _ENDLESS: Final = 10.0
-"""Where the curve δ(ε) of a mechanism without a finite ε ends, in nats."""
+"""The end of the curve δ(ε) of a mechanism without a finite ε, in nats."""
 _PLACES: Final = 51
 
 
@@ -39,7 +39,7 @@ class Curves(Protocol):
 
 @dataclass(frozen=True)
 class Privacy:
-    """A mechanism's ε in nats, its curves, and how many of their points can be computed."""
+    """A mechanism's ε in nats, its curves, and the number of points to compute of each."""
 
     epsilon: float
     curves: Curves
@@ -47,7 +47,7 @@ class Privacy:
 
 
 def privacy_of(mechanism: Mechanism) -> Privacy:
-    """Return what is exactly known of a mechanism's privacy.
+    """Return a mechanism's exact privacy.
 
     Raises
     ------
@@ -57,8 +57,10 @@ def privacy_of(mechanism: Mechanism) -> Privacy:
     if not isinstance(mechanism, AnalysedMechanism) or mechanism.epsilon is None:
         raise InputError(f"The privacy curve of the mechanism {mechanism.name!r} is not known.")
     epsilon = float(mechanism.epsilon)
-    if not isinstance(mechanism, FiniteMechanism) or _closed_form(mechanism):
+    # A family that overrides δ(ε) has a closed form.
+    if type(mechanism).delta is not FiniteMechanism.delta:
         return Privacy(epsilon, mechanism, _POINTS)
+    assert isinstance(mechanism, FiniteMechanism)
     channel = _distinct_rows(mechanism)
     k, m = channel.matrix.shape
     work = k * k * m
@@ -66,13 +68,8 @@ def privacy_of(mechanism: Mechanism) -> Privacy:
     return Privacy(epsilon, channel, points)
 
 
-def _closed_form(mechanism: FiniteMechanism) -> bool:
-    """Say whether the family overrides δ(ε) by a closed form."""
-    return type(mechanism).delta is not FiniteMechanism.delta
-
-
 def _distinct_rows(mechanism: FiniteMechanism) -> Channel:
-    """Return a channel with the same privacy: the worst rows, equal ones once, at least two."""
+    """Return a channel with the same privacy: the distinct or the worst rows, at least two."""
     worst, matrix = mechanism.worst_rows(), mechanism.channel.matrix
     matrix = np.unique(matrix, axis=0) if worst is None else matrix[list(worst)]
     if len(matrix) == 1:
@@ -103,14 +100,13 @@ class LabelErrors:
     Attributes
     ----------
     labels : float64 array of shape (k,)
-        The labels, or evenly spaced ones where any number of a range is one.
+        The labels, or evenly spaced numbers if any number in a range is a label.
     bias, variance : float64 arrays of shape (k,)
         E[ŷ | y] − y and Var[ŷ | y].
     rounding : float
-        Up to which |bias| is rounding; 0 for a family that is biased by construction, however
-        little.
+        The largest |bias| that is rounding; 0 for a family that is biased by construction.
     every : bool
-        Whether ``labels`` are all labels that there are.
+        Whether ``labels`` are all labels.
     """
 
     labels: FloatArray
@@ -121,18 +117,18 @@ class LabelErrors:
 
     @property
     def largest_bias(self) -> float:
-        """The largest |bias| of a label, 0 where it is rounding only."""
+        """The largest |bias| of a label; 0 if it is only rounding."""
         worst = float(np.abs(self.bias).max())
         return 0.0 if worst <= self.rounding else worst
 
     @property
     def unbiased(self) -> bool:
-        """Whether the bias is rounding only."""
+        """Whether the bias is only rounding."""
         return self.largest_bias == 0
 
 
 def label_errors(mechanism: Mechanism) -> LabelErrors | None:
-    """Return the error of each label; None where labels or outputs are no numbers."""
+    """Return the error of each label; None where labels or outputs are not numbers."""
     if not isinstance(mechanism, NumericMechanism):
         return None
     try:

@@ -1,7 +1,7 @@
 """Finite label channels and their exact privacy analysis.
 
 A channel is a row-stochastic matrix T of shape (k, m): T[y, z] is the probability that the true
-label y is released as the output z. Everything here is exact: it uses no data.
+label y is released as the output z. The analysis is exact and uses no data.
 """
 
 import math
@@ -149,10 +149,12 @@ class Channel:
         Raises
         ------
         InputError
-            If the channel loses a label altogether (rank below k), for instance at ε = 0.
+            If the outputs do not determine the labels' distribution (rank below k), as at ε = 0.
         """
         if np.linalg.matrix_rank(self.matrix, tol=1e-9) < len(self.classes):
-            raise InputError("The channel cannot be inverted: some label leaves no trace (ε → 0).")
+            raise InputError(
+                "The channel cannot be inverted: the outputs do not distinguish all labels (ε → 0)."
+            )
         return np.asarray(np.linalg.pinv(self.matrix), dtype=np.float64)
 
 

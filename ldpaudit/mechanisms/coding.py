@@ -1,7 +1,7 @@
-"""How a reader turns released labels into codes, as the declared mechanism wants it.
+"""How a reader turns the released labels of a declared mechanism into codes.
 
-The reader knows no mechanism: it is handed this, and the mechanism is built once, here, where its
-declaration says all that it takes; else the labels that occur complete it.
+The reader knows no mechanism: it is given this. The mechanism is built once, here, if its
+declaration is complete; else the labels that occur complete it.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from ldpaudit.release import Declaration
 
 @dataclass(frozen=True)
 class DeclaredCoding:
-    """The coding of a declared mechanism, or of none.
+    """The coding for a declared mechanism, or for none.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class DeclaredCoding:
 
     @property
     def outputs_are_labels(self) -> bool:
-        """Whether what is released is one of the labels, unless outputs are declared."""
+        """Whether the outputs are labels, unless outputs are declared."""
         return self._traits.outputs == "labels"
 
     @property
@@ -46,12 +46,12 @@ class DeclaredCoding:
         return from_declaration(self.declaration, ())
 
     def view(self, rows: int) -> NumericView | None:
-        """Return how labels that are numbers are coded; None for a mechanism on classes."""
+        """Return the coding of numeric labels; None for a mechanism on classes."""
         return numeric_view(self._mechanism, rows) if self._traits.numeric else None
 
     @property
     def bags(self) -> BagSums | None:
-        """The mechanism that releases sums of bags; None where each row is released by itself."""
+        """The mechanism that releases sums of bags; None where rows are released one by one."""
         if self._traits.rows != "bags":
             return None
         assert isinstance(self._mechanism, BagSums)

@@ -16,8 +16,8 @@ _LARGEST: Final = 1 << 24
 def compose(*channels: Channel) -> Channel:
     """Return the channel of independent releases by each of the channels.
 
-    Outputs that say the same about the label (columns that are multiples of each other) are merged
-    on the way, which changes no ε, δ(ε) or Rényi divergence: n releases by randomized response have
+    Outputs with the same information on the label (columns that are multiples of each other) are
+    merged, which changes no ε, δ(ε) or Rényi divergence: n releases by randomized response have
     about n^(k−1) outputs, not k^n.
 
     Parameters
@@ -56,7 +56,7 @@ def _product(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def _merged(matrix: FloatArray) -> FloatArray:
-    """Add up the columns that are multiples of each other."""
+    """Add up columns that are multiples of each other."""
     used = matrix[:, matrix.max(axis=0) > 0]
     with np.errstate(divide="ignore"):
         logs = np.log(used) - np.log(used.max(axis=0))

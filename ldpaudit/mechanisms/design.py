@@ -1,21 +1,22 @@
-"""What a mechanism is designed for, and what a family proposes."""
+"""Designs: the problem, the candidates of a family, and the result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import Mechanism, Need, Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.release import FloatArray
 
 PROVED: Final = 1e-6
-"""How far above its certified bound a loss may be, relatively, to be called optimal."""
+"""A loss is called optimal if it exceeds its certified bound by at most this share."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What a mechanism is wanted for.
+    """The labels, prior, ε and loss to design a mechanism for.
 
     Parameters
     ----------
@@ -26,7 +27,7 @@ class Problem:
     epsilon : float
         ε > 0 in nats.
     loss : {"squared", "absolute", "poisson"}
-        What is minimised in expectation; squared is ½(ŷ − y)².
+        The loss to minimise in expectation; squared is ½(ŷ − y)².
     """
 
     labels: LabelRange
@@ -35,15 +36,42 @@ class Problem:
     loss: Loss = "squared"
 
 
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A mechanism of least expected loss, and how far it may be from the best one.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Its ε is never above the one asked for.
+    loss : float
+        Its expected loss under the prior.
+    bound : float
+        A lower bound on the loss of all mechanisms that it was compared with.
+    method : str
+        How it was found.
+    """
+
+    mechanism: FiniteMechanism
+    loss: float
+    bound: float
+    method: str
+
+    @property
+    def gap(self) -> float:
+        """How much better a mechanism could be at most, relative to the loss."""
+        return max(self.loss - self.bound, 0.0) / abs(self.loss) if self.loss else 0.0
+
+
 @dataclass(frozen=True)
 class Proposal:
-    """A mechanism, and what is proved of its loss.
+    """A mechanism, and what is proved about its loss.
 
     Parameters
     ----------
     mechanism : Mechanism
     optimal_among : str
-        The mechanisms among which its loss is the least, in words; "" where nothing is proved.
+        The mechanisms among which its loss is the least; "" where nothing is proved.
     """
 
     mechanism: Mechanism
@@ -52,16 +80,16 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mechanism to be built.
+    """A mechanism that a design can build.
 
     Parameters
     ----------
     variant : str
-        Which of the family's forms; "" where there is one.
+        The form of the family; "" if there is only one.
     build : callable
         Builds it for a problem.
     reference : bool
-        Whether it is slow, and built on request only.
+        Whether it is slow, and so built on request only.
     """
 
     variant: str

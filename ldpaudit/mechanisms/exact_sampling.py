@@ -1,8 +1,8 @@
-"""Draws from finite distributions made of integers, so that no rounding hides in them.
+"""Draws from finite distributions with integer probabilities, free of hidden rounding.
 
 A floating-point uniform number has 53 bits and gaps; comparing it with a probability releases
-labels with other odds than the declared ones (Mironov 2012). Here every probability is a whole
-number of 2⁻⁶³ or 2⁻⁶⁴, compared with a whole random word, and within 2⁻⁶⁰ of what was declared.
+labels with odds other than declared (Mironov 2012). Here every probability is a multiple of 2⁻⁶³
+or 2⁻⁶⁴, compared with a whole random word, and within 2⁻⁶⁰ of the declared one.
 """
 
 import math
@@ -28,7 +28,7 @@ _MAXIMAL_CELLS: Final = 1 << 25
 
 
 class BitSource(Protocol):
-    """Anything that gives independent random 64-bit words."""
+    """A source of independent random 64-bit words."""
 
     def words(self, n: int) -> WordArray:
         """Return ``n`` independent uniform words, uint64 of shape (n,)."""
@@ -56,11 +56,11 @@ class GeneratorBits:
 
 
 Randomness = np.random.Generator | BitSource | None
-"""Where draws come from; None is the operating system, a NumPy generator is for simulations."""
+"""The source of draws: None for the operating system; a NumPy generator for simulations only."""
 
 
 def bit_source(rng: Randomness) -> BitSource:
-    """Return the source of words that ``rng`` stands for."""
+    """Return the source of words for ``rng``."""
     if rng is None:
         return SystemEntropy()
     return GeneratorBits(rng) if isinstance(rng, np.random.Generator) else rng
@@ -74,9 +74,9 @@ def uniform_below(bound: int, n: int, source: BitSource) -> WordArray:
     bound : int
         From 1 to 2⁶³.
     n : int
-        How many.
+        The number of draws.
     source : BitSource
-        The random words; a word beyond the last multiple of ``bound`` is drawn anew.
+        The random words; words beyond the last multiple of ``bound`` are drawn anew.
 
     Returns
     -------
@@ -152,17 +152,17 @@ def integer_weights(probabilities: FloatArray) -> WordArray:
     scaled = np.ldexp(rows, 63)
     weights = scaled.astype(np.uint64)
     fraction = scaled - np.floor(scaled)
-    # The sums wrap modulo 2⁶⁴, and what is missing to 2⁶³ is small: the difference is exact.
+    # The sums wrap modulo 2⁶⁴, and 2⁶³ minus a sum is small: the difference is exact.
     missing = (np.uint64(TOTAL) - weights.sum(axis=1, dtype=np.uint64)).view(np.int64)
     excess = (missing - fraction.sum(axis=1)) / rows.sum(axis=1)
     share = np.floor(fraction + rows * excess[:, None]).astype(np.int64)
-    weights += share.view(np.uint64)  # Two's complement: adding a negative number takes away.
+    weights += share.view(np.uint64)  # Two's complement: adding a negative number subtracts.
     _spread(weights, rows, missing - share.sum(axis=1))
     return weights
 
 
 def _spread(weights: WordArray, rows: FloatArray, rest: npt.NDArray[np.int64]) -> None:
-    """Add the last ``rest`` units of each row (fewer than outcomes), one to each of the largest."""
+    """Add the ``rest`` units of each row (fewer than outcomes), one each to the largest weights."""
     order = np.argsort(-rows, axis=1, kind="stable")
     ordered = np.take_along_axis(weights, order, axis=1)
     ordered += (np.arange(rows.shape[1]) < rest[:, None]).astype(np.uint64)
@@ -171,7 +171,7 @@ def _spread(weights: WordArray, rows: FloatArray, rest: npt.NDArray[np.int64]) -
 
 @dataclass(frozen=True, eq=False)
 class WeightTable:
-    """k distributions over m outcomes as integer weights, ready to be drawn from.
+    """k distributions over m outcomes as integer weights.
 
     Parameters
     ----------
@@ -180,8 +180,8 @@ class WeightTable:
 
     Notes
     -----
-    Inversion by indexed search (Chen and Asau 1974): the top bits of a word say where in the
-    cumulative weights the search starts, so that a draw takes one or two comparisons.
+    Draws invert by indexed search (Chen and Asau 1974): the top bits of a word index where in the
+    cumulative weights to start, so that a draw takes one or two comparisons.
     """
 
     weights: WordArray
@@ -245,11 +245,10 @@ class WeightTable:
     def _invert(self, rows: npt.NDArray[np.int64], words: WordArray) -> IntArray:
         words = words >> np.uint64(1)
         bucket = (words >> np.uint64(63 - self._bits)).astype(np.int64)
-        found: IntArray = self._guide.ravel()[(rows << self._bits) + bucket]
+        drawn: IntArray = self._guide.ravel()[(rows << self._bits) + bucket]
         cells, cumulative = rows * self.weights.shape[1], self.cumulative.ravel()
-        open_ = np.flatnonzero(cumulative[cells + found] <= words)
-        while open_.size:
-            found[open_] += 1
-            still = cumulative[cells[open_] + found[open_]] <= words[open_]
-            open_ = open_[still]
-        return found
+        below = np.flatnonzero(cumulative[cells + drawn] <= words)
+        while below.size:
+            drawn[below] += 1
+            below = below[cumulative[cells[below] + drawn[below]] <= words[below]]
+        return drawn

@@ -1,7 +1,7 @@
 """The base of every mechanism with finitely many labels and finitely many outputs.
 
-A family subclasses :class:`FiniteMechanism` as a frozen dataclass and gives its traits, its words,
-its channel and its declaration; everything else follows from the channel, exactly.
+A family subclasses :class:`FiniteMechanism` as a frozen dataclass with its traits, parameters,
+description and channel; everything else follows exactly from the channel.
 """
 
 import math
@@ -36,12 +36,12 @@ class FiniteMechanism(NumericMechanism):
             """The channel of shape (k, m)."""
 
     def worst_rows(self) -> Sequence[int] | None:
-        """Return labels among which the worst pairs are, by symmetry; None to look at all."""
+        """Return labels that include the worst pairs, by symmetry; None: all labels."""
         return None
 
     @property
     def epsilon(self) -> float:
-        """The exact ε in nats; a family with a closed form may override it."""
+        """The exact ε in nats."""
         return self.channel.epsilon
 
     def delta(self, epsilon: float) -> float:
@@ -54,7 +54,7 @@ class FiniteMechanism(NumericMechanism):
 
     @cached_property
     def weights(self) -> WeightTable:
-        """The channel as integers, each entry within 2⁻⁶⁰; what :meth:`sample` draws from."""
+        """The channel as integers, each entry within 2⁻⁶⁰, from which :meth:`sample` draws."""
         return WeightTable.from_probabilities(self.channel.matrix)
 
     def sample(self, labels: IntArray, rng: Randomness = None) -> IntArray:
@@ -154,15 +154,15 @@ class FiniteMechanism(NumericMechanism):
         """
         weights = check_prior(prior, len(self.channel.classes))[:, None] * self.channel.matrix
         losses = loss(name, self.output_values[None, :], self.label_values[:, None])
-        # An infinite loss of an impossible pair counts as nothing.
+        # An infinite loss of an impossible pair counts as 0.
         return float(np.where(weights > 0, weights * np.where(weights > 0, losses, 0), 0).sum())
 
     def accuracy(self, prior: Sequence[float] | FloatArray) -> float:
         """Return P(released = true) for y drawn from a prior of shape (k,)."""
         weights = check_prior(prior, len(self.channel.classes))
         position = {output: z for z, output in enumerate(self.channel.outputs)}
-        kept = [(y, position[c]) for y, c in enumerate(self.channel.classes) if c in position]
-        return float(sum(weights[y] * self.channel.matrix[y, z] for y, z in kept))
+        true = [(y, position[c]) for y, c in enumerate(self.channel.classes) if c in position]
+        return float(sum(weights[y] * self.channel.matrix[y, z] for y, z in true))
 
 
 def noise_on(outputs: int, epsilon: float) -> float:
@@ -171,7 +171,7 @@ def noise_on(outputs: int, epsilon: float) -> float:
 
 
 def as_array(labels: tuple[Label, ...]) -> npt.NDArray[Any]:
-    """Return label values as an array: of their own type, of objects where types are mixed."""
+    """Return label values as an array, of objects if words and numbers are mixed."""
     mixed = len({isinstance(label, str) for label in labels}) > 1
     return np.array(labels, dtype=object if mixed else None)
 
@@ -210,5 +210,5 @@ def _distinct(values: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArray[np.intp]
         order: dict[Any, int] = {}
         inverse = np.array([order.setdefault(v, len(order)) for v in values.tolist()], np.intp)
         return list(order), inverse
-    found, inverse = np.unique(values, return_inverse=True)
-    return found.tolist(), inverse.reshape(-1)
+    distinct, inverse = np.unique(values, return_inverse=True)
+    return distinct.tolist(), inverse.reshape(-1)

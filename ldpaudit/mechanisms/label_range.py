@@ -1,4 +1,4 @@
-"""The range of numeric labels that a mechanism with noise is calibrated to."""
+"""The range of numeric labels."""
 
 import math
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _LARGEST_GRID: Final = 1 << 22
 
 @dataclass(frozen=True)
 class LabelRange:
-    """Labels between two bounds, on a grid or anywhere.
+    """Labels between two bounds: those of a grid, or any number.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class LabelRange:
     def spacing(self) -> float:
         """The step; a range without one has no grid."""
         if self.step is None:
-            raise InputError("A discrete mechanism must know the labels' step; give LO:HI:STEP.")
+            raise InputError("A discrete mechanism needs the labels' step; give LO:HI:STEP.")
         return self.step
 
     @property
@@ -86,7 +86,7 @@ class LabelRange:
 
     @cached_property
     def classes(self) -> tuple[Label, ...]:
-        """The labels on the grid; integers where all of them are whole."""
+        """The labels on the grid; integers if all are whole."""
         whole = bool(np.all(self.values == np.rint(self.values)))
         return tuple(self.values.astype(np.int64).tolist() if whole else self.values.tolist())
 
@@ -109,7 +109,7 @@ class LabelRange:
         return np.rint(positions).astype(np.int32)
 
     def check(self, labels: npt.ArrayLike) -> FloatArray:
-        """Return labels as float64 of shape (n,), all of them inside the range."""
+        """Return labels as float64 of shape (n,), all inside the range."""
         try:
             values = np.asarray(labels, dtype=np.float64)
         except (TypeError, ValueError):
@@ -130,7 +130,7 @@ class LabelRange:
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> "LabelRange":
-        """Read the declared bounds."""
+        """Read the declared bounds and step."""
         missing = [key for key in ("low", "high") if parameters.get(key) is None]
         if missing:
             raise InputError(f"A mechanism on numeric labels must state {' and '.join(missing)!r}.")
@@ -144,6 +144,6 @@ def between(values: FloatArray, edges: FloatArray) -> FloatArray:
 
 
 def nearest(points: FloatArray, numbers: FloatArray) -> IndexArray:
-    """Return the position of the nearest of some increasing points, int64 of shape (n,)."""
+    """Return the position of the nearest of increasing points, int64 of shape (n,)."""
     middles = (points[1:] + points[:-1]) / 2
     return np.asarray(np.searchsorted(middles, numbers, side="right"), dtype=np.int64)

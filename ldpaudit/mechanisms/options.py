@@ -1,4 +1,4 @@
-"""What a command states of a mechanism: the one form from which every mechanism is built."""
+"""A mechanism as a command states it: the one form from which every mechanism is built."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,25 +15,25 @@ RESPONSE: Final = ("epsilon", "noise", *CLASSES)
 NOISE: Final = ("epsilon", "labels", "clipped")
 DESIGN: Final = ("epsilon", *CLASSES, *PRIOR, "loss")
 SYNTHETIC: Final = ("synthetic", "generator", "generator_data", "synthetic_out", "synthetic_rows")
-"""The options of ``ldpaudit privatize`` that several mechanisms use, by their field's names."""
+"""The options of ``ldpaudit privatize`` that several mechanisms use, by their fields' names."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MechanismOptions:
-    """A mechanism as it is asked for.
+    """A mechanism as a command states it.
 
     Parameters
     ----------
     epsilon, noise : float or None
         ε in nats or λ; not both.
     classes : tuple or None
-        The labels one by one; None where they are not known, or any number of a range.
+        The labels one by one; None where they are unknown, or any number in a range.
     labels : LabelRange or None
         The range of numeric labels.
     prior : float64 array of shape (k,) or None
         The probabilities of ``classes``.
     loss : {"squared", "absolute", "poisson"}
-        What a design for a prior minimises.
+        The loss that a design for a prior minimises.
     settings : mapping
         Further parameters by their names in the declaration, such as ``clipped`` or ``floor``.
     """
@@ -47,16 +47,16 @@ class MechanismOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def stated(self) -> dict[str, Any]:
-        """Return the parameters of a declaration, as far as they are stated, without labels."""
+        """Return the stated parameters of a declaration, without labels."""
         amounts = {"epsilon": self.epsilon, "lambda": self.noise}
         return dict(self.settings) | {k: v for k, v in amounts.items() if v is not None}
 
     def stated_classes(self) -> dict[str, Any]:
-        """Return the labels one by one, as a declaration has them; nothing where not known."""
+        """Return the labels one by one, as in a declaration; nothing where unknown."""
         return {} if self.classes is None else {"classes": list(self.classes)}
 
     def stated_range(self) -> dict[str, Any]:
-        """Return the labels' range, as a declaration has it; nothing where not known."""
+        """Return the labels' range, as in a declaration; nothing where unknown."""
         return {} if self.labels is None else self.labels.declaration()
 
     def for_prior(self, name: str) -> tuple[tuple[Label, ...], FloatArray, float]:
@@ -65,10 +65,10 @@ class MechanismOptions:
         Raises
         ------
         InputError
-            If one of them is not stated, or anything else is.
+            If one of them is not stated, or if settings are.
         """
         if self.settings:
             raise InputError(f"The mechanism {name!r} takes no further parameter here.")
         if self.classes is None or self.prior is None or self.epsilon is None:
-            raise InputError(f"The mechanism {name!r} is made for a prior: state --prior FILE.")
+            raise InputError(f"The mechanism {name!r} needs a prior: state --prior FILE.")
         return self.classes, self.prior, self.epsilon

@@ -1,4 +1,4 @@
-"""Which mechanisms there are: the built-in ones and those of other packages."""
+"""The registry of mechanisms: the built-in ones and those of other packages."""
 
 import importlib.metadata
 from collections.abc import Iterator, Mapping
@@ -13,9 +13,9 @@ from ldpaudit.release import Declaration, Label
 GROUP: Final = "ldpaudit.mechanisms"
 """The entry-point group of other packages: a name, and the class that derives from Mechanism."""
 DEFAULT: Final = "randomized-response"
-"""What is meant where ε or λ is claimed and no mechanism is named."""
+"""The mechanism where ε or λ is claimed and none is named."""
 UNKNOWN: Final = "unknown"
-"""What is meant where nothing is declared."""
+"""The mechanism where nothing is declared."""
 EXPLICIT: Final = "channel"
 """A label channel declared entry by entry."""
 
@@ -41,7 +41,7 @@ _PLACES: Final[Mapping[str, str]] = {
 }
 """The built-in families by name: a module of this package and a class, imported when needed."""
 _SHORT: Final = {"rr": DEFAULT}
-"""What a user may type; files and results have the full name."""
+"""Short names for users; files and results have the full name."""
 
 
 def full_name(name: str) -> str:
@@ -73,7 +73,7 @@ def family(name: str) -> type[Mechanism]:
     Raises
     ------
     InputError
-        If there is no mechanism of that name, or a plug-in's is no mechanism of that name.
+        If there is no mechanism of that name, or the plug-in of that name is not one.
     """
     points = _entry_points()
     if name not in points:
@@ -81,17 +81,17 @@ def family(name: str) -> type[Mechanism]:
             f"The mechanism {name!r} is not one that can be audited; "
             f"choose one of {', '.join(sorted(points))}{did_you_mean(name, points)}"
         )
-    found = points[name].load()
-    stated = getattr(found, "traits", None)
-    if not (isinstance(found, type) and issubclass(found, Mechanism) and stated):
-        raise InputError(f"The plug-in {name!r} is no mechanism that states its traits.")
-    if stated.name != name:
-        raise InputError(f"The plug-in {name!r} calls itself {stated.name!r}.")
-    return found
+    mechanism = points[name].load()
+    traits = getattr(mechanism, "traits", None)
+    if not (isinstance(mechanism, type) and issubclass(mechanism, Mechanism) and traits):
+        raise InputError(f"The plug-in {name!r} is not a mechanism with traits.")
+    if traits.name != name:
+        raise InputError(f"The plug-in {name!r} calls itself {traits.name!r}.")
+    return mechanism
 
 
 def traits_of(name: str) -> Traits:
-    """Return the traits of a mechanism; those of an unknown one where there is no such name."""
+    """Return the traits of a mechanism; those of the unknown one if there is no such name."""
     return family(name if name in _entry_points() else UNKNOWN).traits
 
 
@@ -101,7 +101,7 @@ def families() -> Iterator[type[Mechanism]]:
 
 
 def candidates(reference: bool = False) -> Iterator[tuple[str, Candidate]]:
-    """Yield what a design compares, with its mechanism's name; slow references on request."""
+    """Yield the candidates of a design with their mechanism's name; slow references on request."""
     for mechanism in families():
         for candidate in mechanism.candidates():
             if reference or not candidate.reference:
@@ -119,14 +119,14 @@ def from_declaration(declaration: Declaration | None, classes: tuple[Label, ...]
     Parameters
     ----------
     declaration : Declaration or None
-        None stands for ``unknown``.
+        None: ``unknown``.
     classes : tuple
-        The true labels to use where the declaration names none.
+        The true labels to use where the declaration states none.
 
     Raises
     ------
     InputError
-        If the name is not known, a parameter is missing, unknown or out of range, or two
+        If the name is unknown, a parameter is missing, unknown or out of range, or two
         parametrisations (``epsilon`` and ``lambda``, ``epsilon`` and ``scale``) disagree.
     """
     if declaration is None:

@@ -47,9 +47,9 @@ def readable(identifier: str) -> str:
 
 
 class Titled(Frozen):
-    """What has an id, stable and dotted, that other tools may read, and a title for people.
+    """A stable, dotted id for other tools, and a title for people.
 
-    Where no title is given, words are made of the id.
+    Without a title, the id is turned into words.
     """
 
     id: Identifier
@@ -96,7 +96,7 @@ class Score(Frozen):
     subject, measure : str
         Stable names of what is scored and by what, for instance ``"bayes"``, ``"accuracy"``.
     row, column : str
-        What people call them; with a ``group`` the row is the group's.
+        Their titles; with a ``group`` the row is the group's.
     group : str
         The rows that it is scored on, for instance ``"class-2"``; empty for all of them.
     """
@@ -192,32 +192,30 @@ class Estimate(Quantified):
     @classmethod
     def exact(cls, name: str, title: str, value: float, **details: Unpack[Details]) -> "Estimate":
         """Return the number of that id that follows from the declaration alone."""
-        fields = {"id": name, "title": title, "kind": "exact", "value": value}
-        return cls.model_validate({**fields, **details})
+        return cls._of(name, title, value, {"kind": "exact", **details})
 
     @classmethod
     def estimated(
         cls, name: str, title: str, value: float, **details: Unpack[Details]
     ) -> "Estimate":
         """Return a number without an interval that needs its assumptions."""
-        fields = {"id": name, "title": title, "kind": "estimated", "value": value}
-        return cls.model_validate({**fields, **details})
+        return cls._of(name, title, value, {"kind": "estimated", **details})
 
     @classmethod
     def lower_bound(
         cls, name: str, title: str, bound: float, level: float, **details: Unpack[Bounded]
     ) -> "Estimate":
         """Return a lower bound at a one-sided level; certified unless its ``kind`` is stated."""
-        ends = {"value": bound, "low": bound, "side": "lower", "level": level}
-        return cls.model_validate({"id": name, "title": title, **_CERTIFIED, **ends, **details})
+        ends = {"low": bound, "side": "lower", "level": level}
+        return cls._of(name, title, bound, {**_CERTIFIED, **ends, **details})
 
     @classmethod
     def upper_bound(
         cls, name: str, title: str, bound: float, level: float, **details: Unpack[Bounded]
     ) -> "Estimate":
         """Return an upper bound at a one-sided level; certified unless its ``kind`` is stated."""
-        ends = {"value": bound, "high": bound, "side": "upper", "level": level}
-        return cls.model_validate({"id": name, "title": title, **_CERTIFIED, **ends, **details})
+        ends = {"high": bound, "side": "upper", "level": level}
+        return cls._of(name, title, bound, {**_CERTIFIED, **ends, **details})
 
     @classmethod
     def interval(
@@ -230,9 +228,12 @@ class Estimate(Quantified):
         **details: Unpack[Bounded],
     ) -> "Estimate":
         """Return a number with a two-sided interval; certified unless its ``kind`` is stated."""
-        fields = {"id": name, "title": title, "value": value, "low": ends[0], "high": ends[1]}
-        more = {"side": "two-sided", "level": level}
-        return cls.model_validate({**fields, **more, **_CERTIFIED, **details})
+        fields = {"low": ends[0], "high": ends[1], "side": "two-sided", "level": level}
+        return cls._of(name, title, value, {**_CERTIFIED, **fields, **details})
+
+    @classmethod
+    def _of(cls, name: str, title: str, value: float, fields: dict[str, Any]) -> "Estimate":
+        return cls.model_validate({"id": name, "title": title, "value": value, **fields})
 
     @model_validator(mode="before")
     @classmethod

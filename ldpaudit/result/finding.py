@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 from ldpaudit.result.curve import Curve, Histogram
 from ldpaudit.result.estimate import Estimate, Frozen, Identifier, Quantified
 
-Part = TypeVar("Part", bound=Quantified)
+Q = TypeVar("Q", bound=Quantified)
 
 
 class Note(Frozen):
@@ -35,11 +35,11 @@ class Finding:
     Attributes
     ----------
     estimates, curves, histograms, notes : tuples
-        Already redacted, since their types see to it.
+        Already redacted, by their types.
     bounds : mapping from estimate id to a function
         For a certified estimate, a function from a one-sided error probability ``alpha`` in (0, 1)
-        to the bound at confidence 1 - alpha. The policy needs it to correct for several checks. It
-        stays in the process: the result does not store it.
+        to the bound at confidence 1 - alpha. The policy needs it to correct for several checks; the
+        result does not store it.
     """
 
     estimates: tuple[Estimate, ...] = ()
@@ -49,7 +49,7 @@ class Finding:
     bounds: Mapping[str, Callable[[float], float]] = field(default_factory=dict)
 
     def in_section(self, section: str) -> "Finding":
-        """Return the finding with its numbers in a section, but for those that name another."""
+        """Return the finding with its numbers in a section, unless they name another."""
         return replace(
             self,
             estimates=_placed(self.estimates, section),
@@ -58,5 +58,5 @@ class Finding:
         )
 
 
-def _placed(parts: tuple[Part, ...], section: str) -> tuple[Part, ...]:
+def _placed(parts: tuple[Q, ...], section: str) -> tuple[Q, ...]:
     return tuple(p if p.section else p.model_copy(update={"section": section}) for p in parts)

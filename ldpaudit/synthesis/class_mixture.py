@@ -77,12 +77,11 @@ class ClassMixture:
         tables = tuple(
             _table(rows.codes[:, c], size, shares) for c, size in enumerate(rows.cardinalities)
         )
-        found = cls(weights, means, roots, center, factors, residual, tables)
         if not all(np.isfinite(part).all() for part in (weights, means, roots, *tables)):
             raise GeneratorDivergedError(
                 "Fitting the mixture failed: its parameters are not finite. Nothing is kept."
             )
-        return found
+        return cls(weights, means, roots, center, factors, residual, tables)
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[Float32Array, IntArray]:
         """Draw n rows: numbers, float32 of (n, d), and codes, int32 of (n, c)."""
@@ -94,7 +93,7 @@ class ClassMixture:
         codes = np.zeros((n, len(self.tables)), dtype=np.int32)
         for c, table in enumerate(self.tables):
             upto = np.cumsum(table, axis=1)[which]
-            # The last share counts as 1 whatever rounding says.
+            # The last share counts as 1, despite rounding.
             codes[:, c] = (upto[:, :-1] <= rng.random(n)[:, None]).sum(axis=1)
         return numbers.astype(np.float32), codes
 

@@ -59,27 +59,27 @@ class SlicedDistance:
 
     def floor(self, rows: Float32Array, labels: IntArray) -> float:
         """Return the distance of other true rows: about what a perfect generator would have."""
-        found = []
+        distances = []
         for y, held_out in enumerate(self.classes):
             part = rows[labels == y][: len(held_out)]
             places = np.linspace(0, len(held_out) - 1, len(part)).round().astype(np.int64)
-            found.append(_apart(part @ self.directions, held_out[places]))
-        return float(np.mean(found))
+            distances.append(_apart(part @ self.directions, held_out[places]))
+        return float(np.mean(distances))
 
     def of(self, generator: nn.Module, device: str) -> float:
         """Return the distance of a generator's rows."""
         training = generator.training
         generator.eval()
-        found = []
+        distances = []
         with torch.inference_mode():
             for y, held_out in enumerate(self.classes):
                 n = len(held_out)
                 labels = torch.full((n,), y, dtype=torch.int64, device=device)
                 noise = self.normal[:n].to(device), labels, self.gumbel[:n].to(device)
                 made = generator(*noise).cpu().numpy()
-                found.append(_apart(made @ self.directions, held_out))
+                distances.append(_apart(made @ self.directions, held_out))
         generator.train(training)
-        return float(np.mean(found))
+        return float(np.mean(distances))
 
 
 def _apart(sliced: Float32Array, held_out: FloatArray) -> float:

@@ -24,7 +24,7 @@ def generator(name: str, **options: Any) -> Generator:
     Raises
     ------
     InputError
-        If there is no such generator or option.
+        If the generator or an option is unknown.
     """
     makers: dict[str, type[ConditionalGan] | type[ClassMixtures]] = {
         "gan": ConditionalGan,

@@ -144,7 +144,7 @@ class Generator(ABC):
         """
 
     def describe(self) -> Mapping[str, Any]:
-        """Return what a declaration says of the generator; nothing in it depends on one row."""
+        """Return what a declaration says about the generator; nothing depends on a single row."""
         return {
             "name": self.name,
             "version": VERSION,
@@ -155,7 +155,7 @@ class Generator(ABC):
         }
 
     def _kind(self) -> Mapping[str, Any]:
-        """Return what else a declaration says of the generator.
+        """Return what else a declaration says about the generator.
 
         Raises
         ------

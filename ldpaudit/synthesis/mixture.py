@@ -41,8 +41,8 @@ class ClassMixtures(Generator):
         table, codes, classes = training.table, training.codes, training.classes
         check_class_sizes(codes, classes)
         counts = np.bincount(codes, minlength=classes)
-        said = training.progress
-        said.step(f"generator: {table.num_rows} rows, a mixture for each of {classes} classes")
+        progress = training.progress
+        progress.step(f"generator: {table.num_rows} rows, a mixture for each of {classes} classes")
         seed = integer_seed(training.rng)
         draws = np.random.default_rng(seed)
         codec = TableCodec.fit(table)
@@ -53,7 +53,7 @@ class ClassMixtures(Generator):
             mixtures.append(
                 ClassMixture.fit(rows.take(chosen), self.components, integer_seed(draws))
             )
-            said.advance(y + 1, classes)
+            progress.advance(y + 1, classes)
         few = int((counts < ROWS_PER_COMPONENT * self.components).sum())
         self.warnings = (
             (f"{few} of {classes} classes have too few rows for all components.",) if few else ()
@@ -105,19 +105,19 @@ class ClassMixtures(Generator):
         """Rebuild a fitted generator."""
         from ldpaudit.synthesis.codecs.state import codec_from_state
 
-        found = cls(trained_on=state["trained_on"], components=int(state["components"]))
-        found._seed, found._rows = state["seed"], int(state["rows"])
+        mixtures = cls(trained_on=state["trained_on"], components=int(state["components"]))
+        mixtures._seed, mixtures._rows = state["seed"], int(state["rows"])
         codec = codec_from_state(state["codec"])
         assert isinstance(codec, TableCodec)
-        found._codec = codec
-        found._mixtures = tuple(
+        mixtures._codec = codec
+        mixtures._mixtures = tuple(
             ClassMixture(
                 **{key: part[key].numpy() for key in _ARRAYS},
                 tables=tuple(table.numpy() for table in part["tables"]),
             )
             for part in state["mixtures"]
         )
-        return found
+        return mixtures
 
 
 _ARRAYS = ("weights", "means", "roots", "center", "factors", "residual")

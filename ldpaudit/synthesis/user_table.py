@@ -45,7 +45,7 @@ class UserTable(Generator):
         check_same_schema(table.schema, self._table.schema, "The synthetic table")
         codes = check_labels(self._labels, classes, self._table.num_rows)
         rows = tuple(np.flatnonzero(codes == y).astype(np.int64) for y in range(classes))
-        empty = sum(not len(found) for found in rows)
+        empty = sum(not len(some) for some in rows)
         if empty:
             raise InputError(
                 f"The synthetic table must have rows of every class; {empty} of {classes} have "

@@ -3,11 +3,12 @@
 import math
 import statistics
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Final, Literal, TypeVar
 
 from ldpaudit.reports.charts import specifications as charts
-from ldpaudit.reports.charts.intervals import LINE_SAMPLES, Cell, Figure, Table, rule_sample
+from ldpaudit.reports.charts.intervals import Cell, Figure, Table
 from ldpaudit.reports.text.harmless import as_identifier, brief, shown
 from ldpaudit.reports.text.numbers import digits_apart, number, rows
 from ldpaudit.reports.text.quantities import Printer, Quantity, words_of
@@ -16,39 +17,63 @@ from ldpaudit.result import Curve, Histogram
 MOST_POINTS: Final = 120
 LEAST_SHARE_SEEN: Final = 1e-3
 MOST_ROWS: Final = 25
+SOME_POINTS: Final = "Some of the points; the JSON result has all of them."
 T = TypeVar("T")
-_DASHES: Final[tuple[charts.Dash, ...]] = (0, 1, 2, 3, 4, 5)
+DASHES: Final[tuple[charts.Dash, ...]] = (0, 1, 2, 3, 4, 5)
 
 
 def curve_figure(
     drawn: Sequence[Curve], printer: Printer, title: str, rules: Sequence[charts.Rule] = ()
 ) -> Figure | None:
-    """Return curves over one variable; None where there are not two points to draw."""
+    """Return curves over one variable; None if there are fewer than two points to draw."""
     lines = [line for position, curve in enumerate(drawn) for line in _lines(curve, position)]
+    description = " ".join(f"{shown(c.title)} ({words_of(c)}): {_course(c)}" for c in drawn)
+    names = (as_identifier(drawn[0].id), title, description)
+    axes = (variable(drawn[0]), _height_title(drawn[0]))
+    share = drawn[0].unit == "proportion"
+    return lines_figure(names, lines, axes, curve_table(drawn, printer), rules, share=share)
+
+
+def lines_figure(
+    names: tuple[str, str, str],
+    lines: Sequence[charts.Line],
+    axes: tuple[str, str],
+    table: Table,
+    rules: Sequence[charts.Rule] = (),
+    *,
+    share: bool = False,
+) -> Figure | None:
+    """Return lines over one variable; None if there are fewer than two points to draw.
+
+    Parameters
+    ----------
+    names : three str
+        Key (unique on the page), title and description.
+    lines : sequence of Line
+    axes : two str
+        What x and y are, with units.
+    table : Table
+    rules : sequence of Rule
+        Horizontal lines to compare with.
+    share : bool
+        Whether heights are shares, so that the axis ends at 1.
+    """
     points = [point for line in lines for point in zip(line.x, line.y, strict=True)]
     finite = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
-    xs = [x for x, _ in finite]
+    xs, ys = [x for x, _ in finite], [y for _, y in finite]
     if len(set(xs)) < 2:
         return None
     tops = [y for line in lines for y in line.fill_to or () if math.isfinite(y)]
-    heights = [*(y for _, y in finite), *tops, *(rule.at for rule in rules)]
-    logarithmic = min(xs) >= 1 and max(xs) / min(xs) > 40
-    x_axis = charts.Axis(_variable(drawn[0]), min(xs), max(xs), logarithmic)
-    foot, head = _foot(drawn[0], lines), _head(drawn[0], heights)
-    y_axis = charts.Axis(_height_title(drawn[0]), foot, head)
-    description = " ".join(f"{shown(c.title)} ({words_of(c)}): {_course(c)}" for c in drawn)
-    key = as_identifier(drawn[0].id)
-    drawing = charts.draw(
-        lambda width: charts.curves(lines, rules, x_axis, y_axis, width), title, description, key
-    )
-    legend = [(LINE_SAMPLES[line.dash], line.label) for line in lines]
-    legend += [(rule_sample(rule), rule.legend) for rule in rules]
-    table = curve_table(drawn, printer)
-    return Figure(key, title, description, drawing, table, tuple(legend))
+    logarithmic = min(xs) >= 0.5 and max(xs) / min(xs) > 40
+    x_axis = charts.Axis(axes[0], min(xs), max(xs), logarithmic)
+    heights = (min(ys), max(*ys, *tops, *(rule.at for rule in rules), 1e-6))
+    y_axis = charts.Axis(axes[1], *_ends(*heights, share=share))
+    build = partial(charts.curves, lines, rules, x_axis, y_axis)
+    return Figure.of(names, build, table, lines, rules)
 
 
 def curve_table(drawn: Sequence[Curve], printer: Printer) -> Table:
-    """Return the points of curves, thinned where they are many."""
+    """Return the points of curves, thinned if there are many."""
     body: list[tuple[Cell, ...]] = []
     for curve in drawn:
         limits = printer.limits(curve.id)
@@ -58,16 +83,15 @@ def curve_table(drawn: Sequence[Curve], printer: Printer) -> Table:
         head: tuple[Cell, ...] = (shown(curve.title, 60),)
         body += [
             head + _point(*point, limits) + (words_of(curve),)
-            for point in _thinned(points, MOST_ROWS)
+            for point in thinned(points, MOST_ROWS)
         ]
-    headers = ("Curve", _variable(drawn[0]), "Value", "Lower end", "Upper end", "Kind")
+    headers = ("Curve", variable(drawn[0]), "Value", "Lower end", "Upper end", "Kind")
     left_out = any(len(curve.x) > MOST_ROWS for curve in drawn)
-    remark = "Some of the points; the result in JSON holds them all." if left_out else ""
-    return Table(headers, tuple(body), remark)
+    return Table(headers, tuple(body), SOME_POINTS if left_out else "")
 
 
 def histogram_figure(histogram: Histogram, means: Sequence[Quantity], title: str) -> Figure | None:
-    """Return a histogram with the means as rules; None where it is empty."""
+    """Return a histogram with the means as rules; None if it is empty."""
     total = sum(histogram.counts)
     edges = _finite_edges(histogram.edges)
     if total == 0 or edges is None:
@@ -77,7 +101,7 @@ def histogram_figure(histogram: Histogram, means: Sequence[Quantity], title: str
         for count, (left, right) in zip(histogram.counts, pairwise(edges), strict=True)
     ]
     rules = [_mean_rule(q) for q in means if edges[0] <= q.estimate.value <= edges[-1]]
-    x_axis = charts.Axis(_variable(histogram), edges[0], edges[-1])
+    x_axis = charts.Axis(variable(histogram), edges[0], edges[-1])
     unit = "nat" if histogram.unit == "nats" else "unit"
     head = max(height for *_, height in bins) * 1.05
     y_axis = charts.Axis(f"share of people per {unit}", 0.0, head)
@@ -85,12 +109,9 @@ def histogram_figure(histogram: Histogram, means: Sequence[Quantity], title: str
         f"{rows(total)} people in {len(bins)} bins; the area of a bar is the share of people. "
         + " ".join(f"{q.name}: {q.text} ({q.words})." for q in means)
     )
-    key = as_identifier(histogram.id)
-    drawing = charts.draw(
-        lambda width: charts.histogram(bins, rules, x_axis, y_axis, width), title, description, key
-    )
-    legend = tuple((rule_sample(rule), rule.legend) for rule in rules)
-    return Figure(key, title, description, drawing, histogram_table(histogram), legend)
+    names = (as_identifier(histogram.id), title, description)
+    build = partial(charts.histogram, bins, rules, x_axis, y_axis)
+    return Figure.of(names, build, histogram_table(histogram), rules=rules)
 
 
 def histogram_table(histogram: Histogram) -> Table:
@@ -104,23 +125,18 @@ def histogram_table(histogram: Histogram) -> Table:
     return Table(("From", "To", "People", "Share"), body, remark)
 
 
-def _variable(part: Curve | Histogram) -> str:
+def variable(part: Curve | Histogram) -> str:
+    """Return what x is."""
     return brief(part.x_label, 80) or "x"
 
 
-def _foot(curve: Curve, lines: Sequence[charts.Line]) -> float:
-    """Return where the vertical axis begins: at 0 but for shares that are all large."""
-    lowest = min(y for line in lines for y in line.y if math.isfinite(y))
-    if curve.unit == "proportion" and lowest > 0.4:
-        return math.floor(lowest * 10 - 1e-9) / 10
-    return min(lowest, 0.0)
-
-
-def _head(curve: Curve, heights: Sequence[float]) -> float:
-    """Return where the vertical axis ends: a little above the curve, for shares at most at 1."""
-    highest = max(*heights, 1e-6)
-    share = curve.unit == "proportion" and highest <= 1
-    return min(highest * 1.05, 1.0) if share else highest * 1.05
+def _ends(lowest: float, highest: float, *, share: bool) -> tuple[float, float]:
+    """Return the ends of the vertical axis: from 0, except for shares that are all large."""
+    pad = 0.05 * (highest - min(lowest, 0.0))
+    head = min(highest + pad, 1.0) if share and highest <= 1 else highest + pad
+    if share and lowest > 0.4:
+        return math.floor(lowest * 10 - 1e-9) / 10, head
+    return (lowest - pad if lowest < 0 else 0.0), head
 
 
 def _height_title(curve: Curve) -> str:
@@ -129,33 +145,43 @@ def _height_title(curve: Curve) -> str:
     return {"proportion": "share", "1": ""}.get(curve.unit, curve.unit)
 
 
-def _visible(curve: Curve) -> Curve:
-    """Return the curve without the tail in which a share is too small to be seen."""
+def visible(curve: Curve) -> Curve:
+    """Return the curve without the tail of shares too small to be seen."""
     if curve.axis != "share of people":
         return curve
     seen = [i for i, share in enumerate(curve.value) if share >= LEAST_SHARE_SEEN]
-    end = max(seen, default=0) + 2
-    cut = {"x": curve.x[:end], "value": curve.value[:end]}
-    low = None if curve.low is None else curve.low[:end]
-    return curve.model_copy(update=cut | {"low": low})
+    return first_points(curve, max(seen, default=0) + 2)
+
+
+def first_points(curve: Curve, count: int) -> Curve:
+    """Return the curve's first points."""
+    parts = {name: getattr(curve, name) for name in ("x", "value", "low", "high")}
+    return curve.model_copy(update={k: v and v[:count] for k, v in parts.items()})
+
+
+def up_to(curve: Curve, order: float) -> Curve:
+    """Return the curve up to a value of its variable; all of it if fewer than two points remain."""
+    end = sum(x <= order for x in curve.x)
+    return curve if end < 2 else first_points(curve, end)
 
 
 def _lines(curve: Curve, position: int) -> list[charts.Line]:
-    curve = _visible(curve)
-    x, value = _thinned(curve.x, MOST_POINTS), _thinned(curve.value, MOST_POINTS)
+    curve = visible(curve)
+    x, value = thinned(curve.x), thinned(curve.value)
     label = shown(curve.title, 80)
     if curve.low is None or curve.low == curve.value:
-        dash = _DASHES[position % len(_DASHES)]
+        dash = DASHES[position % len(DASHES)]
         return [charts.Line(f"{label} ({words_of(curve)})", x, value, dash)]
-    low = _thinned(curve.low, MOST_POINTS)
+    low = thinned(curve.low)
     if curve.high is None:
         bound = charts.Line(f"lower end of it ({words_of(curve)})", x, low, 0, value)
         return [charts.Line(f"{label} ({curve.kind})", x, value, 1), bound]
-    ends = charts.Line("lower and upper end", x, low, 2, _thinned(curve.high, MOST_POINTS))
+    ends = charts.Line("lower and upper end", x, low, 2, thinned(curve.high))
     return [ends, charts.Line(f"{label} ({words_of(curve)})", x, value, 0)]
 
 
-def _thinned(values: Sequence[T], most: int) -> tuple[T, ...]:
+def thinned(values: Sequence[T], most: int = MOST_POINTS) -> tuple[T, ...]:
+    """Return at most so many of the values, evenly spread, the last among them."""
     if len(values) <= most:
         return tuple(values)
     step = math.ceil((len(values) - 1) / (most - 1))
@@ -182,7 +208,7 @@ def _point(
 
 
 def _finite_edges(edges: Sequence[float]) -> list[float] | None:
-    """Return the edges with infinite outer ones drawn one bin's width away."""
+    """Return the edges, with infinite outer ones moved one bin's width away."""
     finite = [edge for edge in edges if math.isfinite(edge)]
     if len(finite) < 2:
         return None

@@ -12,9 +12,13 @@ from ldpaudit.reports.charts.specifications import (
     PAPER,
     WIDE,
     Axis,
-    Dash,
+    Encoding,
     Rule,
     Spec,
+    as_it_is,
+    layer,
+    on_axis,
+    rule_mark,
 )
 
 Outcome = Literal["pass", "fail", "other"]
@@ -27,7 +31,7 @@ MOST_LINES: Final = len(_SHAPES)
 
 @dataclass(frozen=True)
 class Spot:
-    """One setting: two numbers with their intervals, and how its audit came out.
+    """One setting: two numbers with their intervals, and the outcome of its audit.
 
     Attributes
     ----------
@@ -35,9 +39,9 @@ class Spot:
     x_ends, y_ends : tuple of float
         The ends of the intervals, around x and y.
     label : str
-        Written beside it where there is room; empty for none.
+        Printed next to it if there is room; may be empty.
     outcome : {"pass", "fail", "other"}
-        Filled where every draw passed, hollow else, of the second colour where one failed.
+        Filled if every draw passed, otherwise hollow; in the second colour if one failed.
     """
 
     x: float
@@ -84,7 +88,7 @@ def frontier(
     x, y : Axis
     width : int
     """
-    x_of, y_of = _on(x), _on(y, vertical=True)
+    x_of, y_of = on_axis(x), on_axis(y, vertical=True)
     plot, tall = width - 60, 330 if width == WIDE else 260
     layers = _references(references, x_of, y_of)
     for place, path in enumerate(paths):
@@ -92,8 +96,8 @@ def frontier(
     named = _named(paths, x, y, (plot, tall))
     text = {"type": "text", "dx": 8, "dy": -9, "align": "left", "fontSize": 11}
     text |= {"color": "currentColor", "stroke": PAPER, "strokeWidth": 3}
-    at = {"x": x_of | {"field": "x"}, "y": y_of | {"field": "y"}, "text": {"field": "t"}}
-    return {"width": plot, "height": tall, "layer": [*layers, _layer(named, text, at)]}
+    at = {"x": x_of("x"), "y": y_of("y"), "text": {"field": "t"}}
+    return {"width": plot, "height": tall, "layer": [*layers, layer(named, text, at)]}
 
 
 def _named(paths: Sequence[Path], x: Axis, y: Axis, size: tuple[int, int]) -> list[Spec]:
@@ -101,36 +105,33 @@ def _named(paths: Sequence[Path], x: Axis, y: Axis, size: tuple[int, int]) -> li
     ends = [spot for path in paths for spot in (path.spots[0], path.spots[-1])]
     between = [spot for path in paths for spot in path.spots[1:-1]]
     placed: list[tuple[float, float]] = []
-    kept: list[Spec] = []
+    labels: list[Spec] = []
     for spot in [*ends, *between]:
         across = (spot.x - x.low) / (x.high - x.low) * size[0]
         down = (spot.y - y.low) / (y.high - y.low) * size[1]
         free = all(abs(across - a) > _LABEL[0] or abs(down - d) > _LABEL[1] for a, d in placed)
         if spot.label and free:
             placed.append((across, down))
-            kept.append({"x": spot.x, "y": spot.y, "t": spot.label})
-    return kept
+            labels.append({"x": spot.x, "y": spot.y, "t": spot.label})
+    return labels
 
 
-def _path(path: Path, place: int, x: Spec, y: Spec) -> list[Spec]:
-    data = [_datum(spot) for spot in path.spots]
-    dash: Dash = place  # type: ignore[assignment]
-    line = {"type": "line", "color": ACCENT, "strokeDash": DASHES[dash], "strokeWidth": 1.6}
+def _path(path: Path, place: int, x: Encoding, y: Encoding) -> list[Spec]:
     # Without an order the line would run from left to right instead of by noise.
+    data = [_datum(spot) | {"i": i} for i, spot in enumerate(path.spots)]
     order = {"field": "i", "type": "quantitative"}
-    ordered = [datum | {"i": i} for i, datum in enumerate(data)]
+    line = {"type": "line", "color": ACCENT, "strokeDash": DASHES[place], "strokeWidth": 1.6}
     rule = {"type": "rule", "strokeWidth": 1.4, "opacity": 0.55}
     point = {"type": "point", "shape": _SHAPES[place], "size": 75, "strokeWidth": 1.8, "opacity": 1}
-    colour = {"field": "color", "type": "nominal", "scale": None}
-    fill = {"field": "fill", "type": "nominal", "scale": None}
-    at = {"x": x | {"field": "x"}, "y": y | {"field": "y"}}
-    across = {"x": x | {"field": "x0"}, "x2": {"field": "x1"}, "y": at["y"], "stroke": colour}
-    along = {"x": at["x"], "y": y | {"field": "y0"}, "y2": {"field": "y1"}, "stroke": colour}
+    stroke = {"stroke": as_it_is("color")}
+    at = {"x": x("x"), "y": y("y")}
+    across = {"x": x("x0"), "x2": {"field": "x1"}, "y": y("y")}
+    along = {"x": x("x"), "y": y("y0"), "y2": {"field": "y1"}}
     return [
-        _layer(ordered, line, at | {"order": order}),
-        _layer(data, rule, across),
-        _layer(data, rule, along),
-        _layer(data, point, at | {"stroke": colour, "fill": fill}),
+        layer(data, line, at | {"order": order}),
+        layer(data, rule, across | stroke),
+        layer(data, rule, along | stroke),
+        layer(data, point, at | stroke | {"fill": as_it_is("fill")}),
     ]
 
 
@@ -148,24 +149,11 @@ def _datum(spot: Spot) -> Spec:
     }
 
 
-def _references(references: tuple[Rule | None, Rule | None], x: Spec, y: Spec) -> list[Spec]:
-    layers = []
-    for rule, name, axis in zip(references, ("x", "y"), (x, y), strict=True):
-        if rule is not None:
-            mark = {"type": "rule", "color": "currentColor", "strokeWidth": 1.4, "opacity": 0.7}
-            mark |= {"strokeDash": DASHES[rule.dash]}
-            layers.append(_layer([{name: rule.at}], mark, {name: axis | {"field": name}}))
-    return layers
-
-
-def _on(axis: Axis, *, vertical: bool = False) -> Spec:
-    ticks: Spec = {"tickCount": 5, "labelFlush": False}
-    if vertical:
-        ticks |= {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end"}
-        ticks |= {"titleX": 0, "titleY": -10, "titleBaseline": "bottom"}
-    scale = {"domain": [axis.low, axis.high], "nice": False, "zero": False}
-    return {"type": "quantitative", "title": axis.title, "scale": scale, "axis": ticks}
-
-
-def _layer(data: Sequence[Spec], mark: Spec, encoding: Spec) -> Spec:
-    return {"data": {"values": list(data)}, "mark": mark, "encoding": encoding}
+def _references(
+    references: tuple[Rule | None, Rule | None], x: Encoding, y: Encoding
+) -> list[Spec]:
+    return [
+        layer([{name: rule.at}], rule_mark(rule) | {"opacity": 0.7}, {name: place(name)})
+        for rule, name, place in zip(references, ("x", "y"), (x, y), strict=True)
+        if rule is not None
+    ]

@@ -2,11 +2,13 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Literal, get_args
 
 from ldpaudit.reports.charts import specifications as charts
+from ldpaudit.reports.charts.interval_rows import Row, intervals
 from ldpaudit.reports.charts.svg import Drawing
 from ldpaudit.reports.text.harmless import brief, shown
 from ldpaudit.reports.text.quantities import Quantity
@@ -19,7 +21,7 @@ _SHORT: Final = {
     "optimum": "optimum",
 }
 MOST_MARKS: Final = 14
-"""Rows of a chart; the table beside it holds all."""
+"""Rows of a chart; its table holds all."""
 
 _MANY_ALIKE: Final = 12
 
@@ -41,6 +43,7 @@ Sample = Literal[
 
 LINE_SAMPLES: Final[tuple[Sample, ...]] = get_args(Sample)[:6]
 """By dash, what a curve's line looks like."""
+_RULE_SAMPLES: Final[tuple[Sample, ...]] = get_args(Sample)[6:10]
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,10 @@ class Table:
 
     @property
     def usual(self) -> str:
-        """The kind, level and side of most of many numbers, told once under the table; or empty."""
+        """The most frequent kind, level and side, to print once under a long table; or empty."""
         words = Counter(c.words for row in self.rows for c in row if isinstance(c, Quantity))
-        found, times = words.most_common(1)[0] if words else ("", 0)
-        return found if times >= _MANY_ALIKE else ""
+        usual, times = words.most_common(1)[0] if words else ("", 0)
+        return usual if times >= _MANY_ALIKE else ""
 
     @property
     def usual_mark(self) -> str:
@@ -67,7 +70,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart and everything that stands for it where it cannot be seen."""
+    """A chart, and its description and data for readers who cannot see it."""
 
     key: str
     title: str
@@ -76,11 +79,35 @@ class Figure:
     table: Table
     legend: tuple[tuple[Sample, str], ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        names: tuple[str, str, str],
+        build: Callable[[int], charts.Spec],
+        table: Table,
+        lines: Sequence[charts.Line] = (),
+        rules: Sequence[charts.Rule] = (),
+    ) -> "Figure":
+        """Return a figure, drawn in both widths, with a legend of its lines and rules.
+
+        Parameters
+        ----------
+        names : three str
+            Key (unique on the page), title and description.
+        build : function from a width in pixels to the chart
+        table : Table
+        lines, rules : sequences of Line and of Rule
+        """
+        key, title, description = names
+        legend = [(LINE_SAMPLES[line.dash], line.label) for line in lines]
+        legend += [(rule_sample(rule), rule.legend) for rule in rules]
+        drawing = charts.draw(build, title, description, key)
+        return cls(key, title, description, drawing, table, tuple(legend))
+
 
 def rule_sample(rule: charts.Rule) -> Sample:
     """Return the sample of a rule."""
-    samples: tuple[Sample, ...] = ("rule-0", "rule-1", "rule-2", "rule-3")
-    return samples[rule.dash]
+    return _RULE_SAMPLES[rule.dash]
 
 
 def epsilon_figure(quantities: Sequence[Quantity], result: AuditResult, claim: str) -> Figure:
@@ -89,32 +116,29 @@ def epsilon_figure(quantities: Sequence[Quantity], result: AuditResult, claim: s
     limits = [claimed] if claimed is not None and math.isfinite(claimed) else []
     drawn = [q for q in quantities if math.isfinite(q.estimate.value)][:MOST_MARKS]
     ends = [e for q in drawn for e in (q.estimate.value, q.estimate.high) if e is not None]
-    largest = max([*(e for e in ends if math.isfinite(e)), *limits, 0.1])
+    largest = max([*filter(math.isfinite, ends), *limits, 0.1])
     axis = charts.Axis("ε (nats)", 0.0, largest * 1.12)
     rules = [charts.Rule(limit, f"claimed ε = {claim}", "", 0, True) for limit in limits]
     refuted = any(c.id == "claimed-epsilon" and c.verdict == "fail" for c in result.checks)
     rows = [_epsilon_row(q, claimed, refuted=refuted) for q in drawn]
-    title = "Every method on one axis"
     description = (
         f"{_claim_words(claim)} {_list(quantities)} A mark to the right of the claim "
         "refutes it where the check at the corrected level says so; one to the left proves nothing."
     )
-    drawing = charts.draw(
-        lambda width: charts.intervals(rows, rules, axis, width), title, description, "epsilon"
-    )
+    names = ("epsilon", "Every method on one axis", description)
     table = Table(("Method", "ε (nats)"), tuple((q.name, q) for q in quantities))
-    return Figure("epsilon", title, description, drawing, table)
+    return Figure.of(names, partial(intervals, rows, rules, axis), table)
 
 
-def _epsilon_row(quantity: Quantity, claimed: float | None, *, refuted: bool) -> charts.Row:
-    """Return a row; only where the corrected check failed is a bound said to be beyond."""
+def _epsilon_row(quantity: Quantity, claimed: float | None, *, refuted: bool) -> Row:
+    """Return a row; a bound counts as beyond the claim only if the corrected check failed."""
     estimate = quantity.estimate
     above = claimed is not None and estimate.value > claimed
     beyond = above and quantity.mark == "lower" and refuted
     remark = " · above the claim" if beyond else " · above, uncorrected" if above else ""
     if above and quantity.mark != "lower":
         remark = " · above, not certified"
-    return charts.Row(
+    return Row(
         label=brief(quantity.name, 30),
         text=f"{quantity.text}{remark}",
         words=quantity.words,
@@ -149,25 +173,21 @@ def attack_figure(
         charts.Rule(q.estimate.value, _SHORT[_subject(q)], f"{_row_name(q)}: {q.text}", dash)
         for q, dash in zip(references, dashes, strict=False)
     ]
-    title = "Accuracy of each attack, with its interval"
     description = (
         f"References: {_list(references)} Attacks: {_list([a for a, _ in drawn])} "
         "Hollow marks are in-sample accuracies: the model saw the rows it is scored on."
     )
     rows = [_row(_row_name(attack), attack, inside) for attack, inside in drawn]
-    drawing = charts.draw(
-        lambda width: charts.intervals(rows, rules, axis, width),
-        title,
-        description,
-        "attacks",
-    )
     cells = [(_row_name(a), a, inside or "–") for a, inside in attacks]
     cells += [(_row_name(q), q, "–") for q in references]
     table = Table(("Attack or reference", "Accuracy", "In sample"), tuple(cells))
-    legend: list[tuple[Sample, str]] = [(rule_sample(rule), rule.legend) for rule in rules]
-    if any(inside for _, inside in drawn):
-        legend.append(("", "hollow: in sample, the model saw the rows it is scored on"))
-    return Figure("attacks", title, description, drawing, table, tuple(legend))
+    names = ("attacks", "Accuracy of each attack, with its interval", description)
+    build = partial(intervals, rows, rules, axis)
+    figure = Figure.of(names, build, table, rules=rules)
+    if not any(inside for _, inside in drawn):
+        return figure
+    hollow: tuple[Sample, str] = ("", "hollow: in sample, the model saw the rows it is scored on")
+    return replace(figure, legend=(*figure.legend, hollow))
 
 
 def _subject(quantity: Quantity) -> str:
@@ -199,18 +219,15 @@ def interval_figure(
     table : Table
         What the chart shows, and what it has no room for.
     rules : sequence of Rule
-        Vertical lines to compare with; those outside of the axis are left out.
+        Vertical lines to compare with; those outside the axis are left out.
     """
     drawn = named[:MOST_MARKS]
     rows = [_row(name, quantity) for name, quantity in drawn]
     axis = _axis(axis_title, [q for _, q in drawn], rules)
     inside = [rule for rule in rules if axis.low <= rule.at <= axis.high]
     description = "; ".join(f"{name}: {q.text} ({q.words})" for name, q in drawn) + "."
-    drawing = charts.draw(
-        lambda width: charts.intervals(rows, inside, axis, width), title, description, key
-    )
-    legend = tuple((rule_sample(rule), rule.legend) for rule in inside)
-    return Figure(key, title, description, drawing, table, legend)
+    names = (key, title, description)
+    return Figure.of(names, partial(intervals, rows, inside, axis), table, rules=inside)
 
 
 def _axis(title: str, quantities: Sequence[Quantity], rules: Sequence[charts.Rule]) -> charts.Axis:
@@ -224,9 +241,9 @@ def _axis(title: str, quantities: Sequence[Quantity], rules: Sequence[charts.Rul
     return charts.Axis(title, min(ends) - 0.1 * spread, max(ends) + 0.1 * spread)
 
 
-def _row(name: str, quantity: Quantity, inside: Quantity | None = None) -> charts.Row:
+def _row(name: str, quantity: Quantity, inside: Quantity | None = None) -> Row:
     estimate = quantity.estimate
-    return charts.Row(
+    return Row(
         label=brief(name, 30),
         text=" · ".join(part for part in (quantity.text, quantity.interval) if part),
         words=quantity.words,

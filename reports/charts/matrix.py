@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ldpaudit.reports.charts.specifications import ACCENT, WIDE, Spec
+from ldpaudit.reports.charts.specifications import ACCENT, TEXT, WIDE, Spec, layer, on_pixels
 from ldpaudit.reports.text.harmless import brief
 
 _ROW: Final = 34
-_TEXT: Final[Spec] = {"type": "text", "color": "currentColor", "fontSize": 12}
 _LABEL: Final = 215
 _NUMBER: Final = 110
 _CUT: Final = 6.0
@@ -59,13 +58,7 @@ def heat_map(
         },
     }
     mark = {"type": "rect", "color": ACCENT, "strokeWidth": 0}
-    return {
-        "width": plot,
-        "height": tall,
-        "data": {"values": data},
-        "mark": mark,
-        "encoding": place,
-    }
+    return {"width": plot, "height": tall, **layer(data, mark, place)}
 
 
 def _places(names: Sequence[str], title: str, pixels: int, room: int) -> Spec:
@@ -83,16 +76,11 @@ def _places(names: Sequence[str], title: str, pixels: int, room: int) -> Spec:
         "scale": {"domain": domain, "nice": False, "zero": False},
         "axis": {
             "values": [position + 0.5 for position in shown],
-            "labelExpr": f"{_quoted(words)}[floor(datum.value)]",
+            "labelExpr": f"{json.dumps(words)}[floor(datum.value)]",
             "grid": False,
             "labelOverlap": False,
         },
     }
-
-
-def _quoted(words: Sequence[str]) -> str:
-    """Return a list of texts as a Vega expression."""
-    return json.dumps(list(words))
 
 
 def bars(rows: Sequence[Bar], width: int) -> Spec:
@@ -108,8 +96,7 @@ def bars(rows: Sequence[Bar], width: int) -> Spec:
     low, high = _ends([row.value for row in rows if math.isfinite(row.value)])
     x: Spec = {"field": "x", "type": "quantitative", "axis": None}
     x |= {"scale": {"domain": [low, high], "nice": False}}
-    y: Spec = {"field": "y", "type": "quantitative", "axis": None}
-    y |= {"scale": {"domain": [each * len(rows), 0], "nice": False, "zero": False}}
+    y = on_pixels(each * len(rows))("y")
     data = [
         {"x": start, "x2": end, "y": i * each + middle - 7, "strong": row.strong}
         for i, row in enumerate(rows)
@@ -121,7 +108,7 @@ def bars(rows: Sequence[Bar], width: int) -> Spec:
         chosen = [{**datum, "y2": datum["y"] + 14} for datum in data if datum["strong"] == strong]
         if chosen:
             mark: Spec = {"type": "rect", "color": ACCENT, "opacity": opacity}
-            layers.append({"data": {"values": chosen}, "mark": mark, "encoding": place})
+            layers.append(layer(chosen, mark, place))
     down = middle + 4 if wide else 18
     labels = [{"t": brief(row.label, 32), "y": i * each + down} for i, row in enumerate(rows)]
     numbers = [{"t": row.text, "y": i * each + down} for i, row in enumerate(rows)]
@@ -147,6 +134,6 @@ def _ends(finite: Sequence[float]) -> tuple[float, float]:
 
 
 def _words(data: Sequence[Spec], y: Spec, at: float, **style: str) -> Spec:
-    mark = _TEXT | {"align": "left", "baseline": "alphabetic"} | style
+    mark = TEXT | {"fontSize": 12} | style
     place = {"x": {"value": at}, "y": y, "text": {"field": "t"}}
-    return {"data": {"values": list(data)}, "mark": mark, "encoding": place}
+    return layer(data, mark, place)

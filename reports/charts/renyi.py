@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ldpaudit.reports.charts import specifications as charts
-from ldpaudit.reports.charts.curves import curve_figure
+from ldpaudit.reports.charts.curves import curve_figure, up_to
 from ldpaudit.reports.charts.intervals import Figure
 from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.quantities import Printer
@@ -25,16 +25,16 @@ MAIN: Final = (
 def renyi_figures(
     curves: Sequence[Curve], claimed: float | None, printer: Printer
 ) -> list[Figure | None]:
-    """Return the pictures: all orders, the parts behind them, and what is no divergence."""
-    found = {curve.id: curve for curve in curves if curve.axis == "divergence"}
-    main = [found.pop(name) for name in MAIN if name in found]
+    """Return the charts: all orders, the parts behind them, and curves of other quantities."""
+    divergences = {curve.id: curve for curve in curves if curve.axis == "divergence"}
+    main = [divergences.pop(name) for name in MAIN if name in divergences]
     figures = []
     if main:
         title, rules = "Rényi divergence by order", _claimed(claimed, printer)
         figures.append(curve_figure(_same_orders(main), printer, title, rules))
-    if found:
+    if divergences:
         title = "Rényi divergence: the parts behind it"
-        figures.append(curve_figure(list(found.values()), printer, title))
+        figures.append(curve_figure(list(divergences.values()), printer, title))
     others = (curve for curve in curves if curve.axis != "divergence")
     return figures + [curve_figure([curve], printer, shown(curve.title)) for curve in others]
 
@@ -50,12 +50,4 @@ def _same_orders(drawn: Sequence[Curve]) -> list[Curve]:
     measured = [curve.x[-1] for curve in drawn if curve.id != _DECLARED and curve.x]
     if not measured:
         return list(drawn)
-    return [_up_to(curve, max(measured)) for curve in drawn]
-
-
-def _up_to(curve: Curve, order: float) -> Curve:
-    end = sum(x <= order for x in curve.x)
-    if end in (0, len(curve.x)):
-        return curve
-    parts = {name: getattr(curve, name) for name in ("x", "value", "low", "high")}
-    return curve.model_copy(update={k: v and v[:end] for k, v in parts.items()})
+    return [up_to(curve, max(measured)) for curve in drawn]

@@ -1,22 +1,24 @@
 """A comparison as one HTML page: no script, no request to anywhere."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from ldpaudit.comparison import Comparison, Fingerprint
 from ldpaudit.reports.charts.intervals import Table
 from ldpaudit.reports.html import rendered
-from ldpaudit.reports.json_report import as_json
+from ldpaudit.reports.pages.common import Pair, assumptions_of, notes_of, run_pairs, versions_pair
 from ldpaudit.reports.pages.comparison_parts import comparison_parts
 from ldpaudit.reports.pages.comparison_tables import release_table
 from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.harmless import PHRASE, name, shown
 from ldpaudit.reports.text.numbers import number, percent, rows
-from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS, audit_name
-from ldpaudit.result import Curve, Estimate
+from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS
 
 _DIGEST = 12
-
-Pair = tuple[str, str]
+_HEADERS: Final = (
+    *("Release", "Read from", "Rows", "Classes", "Feature columns", "True labels"),
+    *("SHA-256", "Rows with A’s features", "Differs in"),
+)
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,6 @@ def render_comparison(comparison: Comparison) -> str:
     )
 
 
-def comparison_json(comparison: Comparison) -> str:
-    """Return it as JSON: sorted keys, full precision, "inf" for infinities."""
-    return as_json(comparison.model_dump())
-
-
 def view_of(comparison: Comparison) -> ComparisonView:
     """Return everything that the page shows."""
     names = [f"{p.letter} {name(p.name)}" for p in comparison.fingerprints]
@@ -65,7 +62,7 @@ def view_of(comparison: Comparison) -> ComparisonView:
         parts=comparison_parts(comparison),
         warnings=_notes(comparison, "warning"),
         remarks=_notes(comparison, "info"),
-        assumptions=_assumptions(comparison),
+        assumptions=assumptions_of(comparison.releases, most=4),
         command=shown(comparison.run.command, 2000),
         run=_run(comparison),
         version=name(comparison.ldpaudit_version),
@@ -73,18 +70,7 @@ def view_of(comparison: Comparison) -> ComparisonView:
 
 
 def _data(prints: tuple[Fingerprint, ...]) -> Table:
-    headers = (
-        "Release",
-        "Read from",
-        "Rows",
-        "Classes",
-        "Feature columns",
-        "True labels",
-        "SHA-256",
-        "Rows with A’s features",
-        "Differs in",
-    )
-    return Table(headers, tuple(_print_row(print_) for print_ in prints))
+    return Table(_HEADERS, tuple(_print_row(print_) for print_ in prints))
 
 
 def _print_row(print_: Fingerprint) -> tuple[str, ...]:
@@ -104,44 +90,15 @@ def _print_row(print_: Fingerprint) -> tuple[str, ...]:
 
 
 def _notes(comparison: Comparison, level: str) -> tuple[Pair, ...]:
-    found = [(audit_name(n.audit), shown(n.text)) for n in comparison.notes if n.level == level]
+    notes = notes_of(comparison.notes, level)
     for print_, result in zip(comparison.fingerprints, comparison.releases, strict=True):
-        found += [
-            (f"{print_.letter}, {audit_name(note.audit)}", shown(note.text))
-            for note in result.notes
-            if note.level == level
-        ]
-    return tuple(dict.fromkeys(found))
-
-
-def _assumptions(comparison: Comparison) -> tuple[Pair, ...]:
-    """Return each assumption once, with the names of some of the numbers that rest on it."""
-    held: dict[str, list[str]] = {}
-    for result in comparison.releases:
-        parts: list[Estimate | Curve] = [*result.estimates, *result.curves]
-        for part in parts:
-            for assumption in part.assumptions:
-                names = held.setdefault(shown(assumption[:1].upper() + assumption[1:]), [])
-                if (title := shown(part.title)) not in names:
-                    names.append(title)
-    return tuple((text, _some(names)) for text, names in held.items())
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return "; ".join(names[:4]) + more
+        notes += notes_of(result.notes, level, f"{print_.letter}, ")
+    return tuple(dict.fromkeys(notes))
 
 
 def _run(comparison: Comparison) -> tuple[Pair, ...]:
-    run = comparison.run
-    versions = (f"{name(key)} {name(value)}" for key, value in sorted(run.versions.items()))
-    policy = f"SHA-256 {name(run.policy_sha256)}" if run.policy_sha256 else "none given"
-    return (
-        ("Seed", "not fixed" if run.seed is None else str(run.seed)),
-        ("Confidence", f"{percent(comparison.confidence)}, of all differences together"),
-        ("Threads", rows(run.threads)),
-        ("Time", f"{number(run.seconds, digits=1)} s"),
-        ("Policy", policy),
-        ("Result", f"schema {comparison.schema_version}"),
-        ("Versions", ", ".join(versions)),
-    )
+    seed, *others = run_pairs(comparison.run, "none given")
+    confidence = f"{percent(comparison.confidence)}, for all differences together"
+    schema = f"schema {comparison.schema_version}"
+    pairs = [seed, ("Confidence", confidence), *others, ("Result", schema)]
+    return (*pairs, versions_pair(comparison.run))

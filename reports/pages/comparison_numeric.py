@@ -17,7 +17,7 @@ def numeric_attacks_part(pairs: Sequence[Pair]) -> Part | None:
     scores = {i: score for i, (score, _) in section_scores(pairs, "numeric-inference").items()}
     if not scores:
         return None
-    # The strongest first, then what is guessed without a release, then each attack.
+    # The strongest first, then guesses without a release, then each attack.
     order = sorted(scores, key=lambda i: _rank(scores[i]))
     errors = groups_of(pairs, (i for i in order if scores[i].measure == "mse"), row_title)
     figures: tuple[Figure, ...] = ()
@@ -29,8 +29,8 @@ def numeric_attacks_part(pairs: Sequence[Pair]) -> Part | None:
         "attacks",
         "Attacks side by side",
         "An attack guesses every person's true number; the smaller its squared error, the more a "
-        "release gives away. What other people's labels and the features alone allow is beside it: "
-        "it takes no release.",
+        "release reveals. Guesses from other people's labels and from the features alone need no "
+        "released label: compare the attacks with them.",
         figures,
         tables=(("Every score on every release", table),),
     )

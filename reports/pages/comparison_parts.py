@@ -13,6 +13,7 @@ from ldpaudit.reports.charts.comparison import (
     group_table,
     overlay_figure,
 )
+from ldpaudit.reports.charts.curves import up_to
 from ldpaudit.reports.charts.intervals import Figure, Table
 from ldpaudit.reports.pages.comparison_numeric import numeric_attacks_part
 from ldpaudit.reports.pages.comparison_tables import (
@@ -68,11 +69,11 @@ def _attacks(pairs: Sequence[Pair]) -> Part:
     return Part(
         "attacks",
         "Attacks side by side",
-        "An attack guesses every person's true label. The strongest attack on one release need not "
-        "be the strongest on another. Rules show what an attacker without the release achieves: "
-        "the majority guess, and a guess from the features as they are released. Where features "
-        "are replaced that guess is worse too, so the advantage over it may rise although the "
-        "accuracy falls: what the release adds is the advantage.",
+        "An attack guesses every person's true label. The strongest attack may differ from release "
+        "to release. Vertical lines show what an attacker without the released labels achieves: "
+        "the majority guess, and a guess from the released features. Synthetic features make that "
+        "guess worse too, so the advantage over it may rise while the accuracy falls. The "
+        "advantage is what the released labels add.",
         figures,
         tables=(("Every attack on every release", table), *_by_group(pairs)) if groups else (),
         missing="" if groups else missing(pairs[0][1].audits, "label-inference"),
@@ -99,11 +100,9 @@ def _rules(pairs: Sequence[Pair]) -> list[charts.Rule]:
         rules.append(charts.Rule(prior.value, "majority", f"majority guess: {text}", 1))
     dashes: tuple[charts.Dash, ...] = (2, 3)
     for (letter, result), dash in zip(pairs[:2], dashes, strict=False):
-        own = result.estimate("attack.features-only.accuracy")
-        if own is not None:
-            text = Printer(result).quantity(own).text
-            legend = f"features only, {letter}: {text}"
-            rules.append(charts.Rule(own.value, f"features {letter}", legend, dash))
+        if (alone := result.estimate("attack.features-only.accuracy")) is not None:
+            legend = f"features only, {letter}: {Printer(result).quantity(alone).text}"
+            rules.append(charts.Rule(alone.value, f"features {letter}", legend, dash))
     return rules
 
 
@@ -124,9 +123,8 @@ def _losses(pairs: Sequence[Pair]) -> Part:
     return Part(
         "loss",
         "Instance-based loss",
-        "ν is what features and label together tell about one person's true label, in nats. A "
-        "curve that lies lower leaves fewer people with a large loss. The lower ends of the curves "
-        "are in the table.",
+        "ν is what features and label together reveal about one person's true label, in nats. A "
+        "lower curve leaves fewer people with a large loss. The table has the curves' lower ends.",
         drawn([figure]),
         tables=(("Mean loss", table),) if table.rows else (),
         missing="" if figure else missing(pairs[0][1].audits, "instance-loss"),
@@ -137,7 +135,8 @@ def _renyi(pairs: Sequence[Pair]) -> Part:
     by_id = [_curves(pairs, identifier) for identifier in _RENYI]
     measured = [max(c.curve.x) for curves in by_id[:3] for c in curves]
     if measured:
-        by_id[-1] = [_up_to(each, max(measured)) for each in by_id[-1]]
+        order = max(measured)
+        by_id[-1] = [replace(each, curve=up_to(each.curve, order)) for each in by_id[-1]]
     every = [each for curves in by_id for each in curves]
     title = "Rényi divergence by order"
     figures: list[Figure | None]
@@ -153,22 +152,12 @@ def _renyi(pairs: Sequence[Pair]) -> Part:
         "renyi",
         "Rényi curves",
         "The Rényi divergence of order α measures how far apart the outputs for two true labels "
-        "can be. An exact curve is of the declaration alone, a certified one is a lower bound, and "
-        "an estimated one rests on the assumptions listed for it: hold only curves of one kind "
-        "against each other.",
+        "can be. An exact curve follows from the declaration alone, a certified one is a lower "
+        "bound, and an estimated one rests on the assumptions listed for it. Compare only curves "
+        "of the same kind.",
         drawn(figures),
         missing="" if any(figures) else missing(pairs[0][1].audits, "renyi"),
     )
-
-
-def _up_to(each: LetteredCurve, order: float) -> LetteredCurve:
-    curve = each.curve
-    end = sum(x <= order for x in curve.x)
-    if end < 2:
-        return each
-    cut = {key: getattr(curve, key) for key in ("x", "value", "low", "high")}
-    update = {key: part if part is None else part[:end] for key, part in cut.items()}
-    return replace(each, curve=curve.model_copy(update=update))
 
 
 def _utility(pairs: Sequence[Pair]) -> Part:
@@ -187,11 +176,9 @@ def _utility(pairs: Sequence[Pair]) -> Part:
     return Part(
         "utility",
         "What can still be learnt",
-        "A model of the true label is trained on each release alone, with a loss that is corrected "
-        "for the mechanism, and scored on rows that are in none of them.",
+        "A model of the true label is trained on each release alone, with a loss corrected for the "
+        "mechanism, and scored on rows that no release contains.",
         figures,
         tables=(("Training", table),) if methods else (),
-        missing=""
-        if groups
-        else "Not measured: no test rows with true labels were given (--test).",
+        missing="" if groups else _NO_TEST,
     )

@@ -26,6 +26,7 @@ _NUMBERS: Final = (
     ("Mean loss E[ν]", ("instance_loss.mean_lower", "instance_loss.mean")),
     ("Model on test rows", TESTS),
 )
+_PRINTED: Final = ("id", "title", "kind", "value", "level", "unit", "suppressed")
 
 Pair = tuple[str, AuditResult]
 """A letter and its result."""
@@ -75,7 +76,7 @@ def release_table(comparison: Comparison) -> Table:
     heads = tuple(f"{letter} · {name(result.release.name)}" for letter, result in pairs)
     body: list[tuple[Cell, ...]] = [
         ("Mechanism", *(_mechanism(result) for _, result in pairs)),
-        ("Judged by itself", *(VERDICTS[result.verdict] for _, result in pairs)),
+        ("Judged on its own", *(VERDICTS[result.verdict] for _, result in pairs)),
     ]
     for title, ids in _NUMBERS:
         cells = [_first(result, ids) for _, result in pairs]
@@ -91,8 +92,7 @@ def _mechanism(result: AuditResult) -> str:
 
 
 def _first(result: AuditResult, ids: Sequence[str]) -> Quantity | None:
-    found = (result.estimate(identifier) for identifier in ids)
-    estimate = next((e for e in found if e is not None), None)
+    estimate = next(filter(None, map(result.estimate, ids)), None)
     return None if estimate is None else Printer(result).quantity(estimate)
 
 
@@ -103,7 +103,7 @@ def differences_part(comparison: Comparison) -> Part:
     body: list[tuple[Cell, ...]] = []
     for difference in comparison.differences:
         paired = "paired" if difference.paired else "not paired"
-        row = (shown(difference.title, 80), f"{difference.b} less {difference.a}")
+        row = (shown(difference.title, 80), f"{difference.b} minus {difference.a}")
         what = "" if difference.level is None else paired
         family = "yes" if difference.simultaneous else "–"
         body.append((*row, signed(difference, printer), what or "–", family))
@@ -111,31 +111,21 @@ def differences_part(comparison: Comparison) -> Part:
     return Part(
         "differences",
         "Differences",
-        "Each number of a later release less that of the first: below zero the later one has less "
-        "of it. Paired differences score the same rows in both releases.",
+        "Each number of a later release minus that of the first. Paired differences score the same "
+        "rows in both releases.",
         tables=(("Every difference", Table(headers, tuple(body))),) if body else (),
-        lead=f"All intervals marked so hold together at {together} confidence (Bonferroni: half of "
-        "the error for the headlines, which are the best attack, its advantage and the test rows, "
-        "half for all others). The rest hold at their own level.",
-        missing="" if body else "No number is known of two releases.",
+        lead=f"The intervals marked in the last column hold together at {together} confidence "
+        "(Bonferroni: half of the error for the best attack, its advantage and the test rows, half "
+        "for all others). The rest hold at their own level.",
+        missing="" if body else "No number was measured for two releases.",
     )
 
 
 def signed(difference: Difference, printer: Printer) -> Quantity:
     """Return a difference as people read it, with its sign."""
-    exact = difference.level is None
-    estimate = Estimate(
-        id=difference.id,
-        title=difference.title,
-        kind=difference.kind,
-        value=difference.value,
-        low=None if exact else difference.low,
-        high=None if exact else difference.high,
-        side=None if exact else "two-sided",
-        level=difference.level,
-        unit=difference.unit,
-        suppressed=difference.suppressed,
-    )
-    quantity = printer.quantity(estimate)
+    fields = difference.model_dump(include=set(_PRINTED))
+    if difference.level is not None:
+        fields |= {"low": difference.low, "high": difference.high, "side": "two-sided"}
+    quantity = printer.quantity(Estimate.model_validate(fields))
     plus = "+" if difference.value > 0 and not quantity.text.startswith("0 ") else ""
     return replace(quantity, text=plus + quantity.text)

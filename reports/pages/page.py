@@ -4,16 +4,9 @@ from dataclasses import dataclass
 
 from ldpaudit import __version__
 from ldpaudit.reports.html import rendered
-from ldpaudit.reports.parts.part import Part
+from ldpaudit.reports.parts.part import Part, Tile
 
-
-@dataclass(frozen=True)
-class Tile:
-    """A number to see first."""
-
-    label: str
-    text: str
-    words: str = ""
+__all__ = ["Sheet", "Tile", "render_sheet"]
 
 
 @dataclass(frozen=True)

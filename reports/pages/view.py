@@ -5,31 +5,25 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ldpaudit.reports.charts.intervals import Cell, Table
-from ldpaudit.reports.parts.part import Part
+from ldpaudit.reports.pages.common import (
+    Pair,
+    assumptions_of,
+    notes_of,
+    run_pairs,
+    versions_pair,
+)
+from ldpaudit.reports.parts.part import Part, Tile
 from ldpaudit.reports.parts.sections import all_parts
 from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.harmless import PHRASE, as_identifier, name, shown
 from ldpaudit.reports.text.numbers import number, percent, rows
 from ldpaudit.reports.text.quantities import Printer, Quantity
-from ldpaudit.result import AuditResult, Check, Curve, Estimate, Histogram, Note
+from ldpaudit.result import AuditResult, Check, Estimate
 
 MOST_ITEMS: Final = 60
 """Values of a list that the report shows."""
 MOST_NUMBERS: Final = 60
 """More estimates than this are in the JSON result only: the page stays under 300 kB."""
-
-Pair = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class Tile:
-    """One of the few numbers shown beside the verdict."""
-
-    label: str
-    text: str
-    mark: str = ""
-    words: str = ""
-    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +75,7 @@ class View:
 def view_of(result: AuditResult, most_numbers: int = MOST_NUMBERS) -> View:
     """Return the page of a result, with at most so many numbers in the list at its end.
 
-    Evidence of a check is listed whatever ``most_numbers`` says.
+    All evidence of checks is listed, even beyond ``most_numbers``.
     """
     printer = Printer(result)
     parts = all_parts(result, printer)
@@ -98,9 +92,9 @@ def view_of(result: AuditResult, most_numbers: int = MOST_NUMBERS) -> View:
         declared=tuple(_declared(result)),
         derived=_derived(result, printer),
         parts=parts,
-        warnings=_notes(result, "warning"),
-        remarks=_notes(result, "info"),
-        assumptions=_assumptions(result),
+        warnings=tuple(dict.fromkeys(notes_of(result.notes, "warning"))),
+        remarks=tuple(dict.fromkeys(notes_of(result.notes, "info"))),
+        assumptions=assumptions_of([result], most=6),
         audits=tuple(_audits(result)),
         command=shown(result.run.command, 2000),
         version=name(result.ldpaudit_version),
@@ -113,10 +107,10 @@ def view_of(result: AuditResult, most_numbers: int = MOST_NUMBERS) -> View:
 
 
 def _listed(result: AuditResult, most: int) -> Iterator[Estimate]:
-    """Yield the estimates that the page lists: all, or of many those that say most.
+    """Yield the estimates that the page lists: all, or the most important if there are many.
 
-    Evidence of a check always, then the others. Scores come last, those of single attacks and of
-    groups at the very end: they have tables of their own.
+    Evidence of checks comes first, then the others, then scores; those of single attacks and of
+    groups come last: they have tables of their own.
     """
     evidence = {identifier for check in result.checks for identifier in check.evidence}
 
@@ -126,15 +120,15 @@ def _listed(result: AuditResult, most: int) -> Iterator[Estimate]:
         return estimate.id not in evidence, score is not None, single
 
     ranked = sorted(result.estimates, key=fineness)
-    kept = {estimate.id for estimate in ranked[: max(most, len(evidence))]}
-    yield from (estimate for estimate in result.estimates if estimate.id in kept)
+    listed = {estimate.id for estimate in ranked[: max(most, len(evidence))]}
+    yield from (estimate for estimate in result.estimates if estimate.id in listed)
 
 
 def all_numbers(view: View) -> tuple[Table, tuple[str, ...]]:
     """Return the estimates of the result by their ids, and the methods that they cite.
 
-    A method and its reference are often those of many numbers, so each is told once; the last
-    column holds its number in the list, from 1.
+    Many numbers share a method and its reference, so each is printed once; the last column holds
+    its number in the list, from 1.
     """
     headers = ("Id", "Value", "Unit", "n", "Count", "Method")
     methods: dict[str, int] = {}
@@ -148,13 +142,13 @@ def _number_row(quantity: Quantity, methods: dict[str, int]) -> tuple[Cell, ...]
     n = hidden if estimate.n is None else rows(estimate.n)
     count = hidden if estimate.count is None else rows(estimate.count)
     reference = f" ({shown(estimate.reference, 200)})" if estimate.reference else ""
-    method = (shown(estimate.method) or "not told") + reference
+    method = (shown(estimate.method) or "not stated") + reference
     number = methods.setdefault(method, len(methods) + 1)
     return estimate.id, quantity, estimate.unit, n, count, str(number)
 
 
 def _sentence(result: AuditResult) -> str:
-    """Return the verdict's sentence without the words that the banner already says."""
+    """Return the verdict's sentence without the words of the banner."""
     text = shown(result.sentence, 2 * PHRASE)
     rest = text.removeprefix(f"{wording.VERDICTS[result.verdict]}: ")
     return rest[:1].upper() + rest[1:]
@@ -163,9 +157,8 @@ def _sentence(result: AuditResult) -> str:
 def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:
     claim = printer.claim
     unit = {"": "none", "1": " nat", "∞": ""}.get(claim, " nats")
-    yield Tile(
-        "Claimed ε", f"{claim}{unit}", "exact" if claim else "", "as declared" if claim else ""
-    )
+    source, mark = ("as declared", "exact") if claim else ("", "")
+    yield Tile("Claimed ε", f"{claim}{unit}", source, mark)
     yield from _measured_epsilon(result, printer)
     loss = result.estimate("instance_loss.mean_lower") or result.estimate("instance_loss.mean")
     if loss is not None:
@@ -183,12 +176,12 @@ def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:
 
 
 def _measured_epsilon(result: AuditResult, printer: Printer) -> Iterator[Tile]:
-    """Yield the bound that the verdict rests on: corrected as the policy asks."""
+    """Yield the bound behind the verdict, corrected as the policy requires."""
     check = next((c for c in result.checks if c.id == "claimed-epsilon"), None)
     if check is not None and check.observed is not None and check.confidence:
         observed, _ = printer.observed_and_limit(check)
         words = f"certified, {_confidence(check.confidence)}, lower bound"
-        yield Tile("Measured ε", f"≥ {observed} nats", "lower", words)
+        yield Tile("Measured ε", f"≥ {observed} nats", words, "lower")
         return
     for identifier in ("mechanism.epsilon_lower", "release_only.epsilon_lower"):
         if (bound := result.estimate(identifier)) is not None:
@@ -198,7 +191,7 @@ def _measured_epsilon(result: AuditResult, printer: Printer) -> Iterator[Tile]:
 
 def _tile(label: str, quantity: Quantity, remark: str = "") -> Tile:
     text = f"{quantity.text} {quantity.unit}".strip()
-    return Tile(label, text, quantity.mark, quantity.words, remark)
+    return Tile(label, text, quantity.words, quantity.mark, remark)
 
 
 def _check(
@@ -221,7 +214,7 @@ def _check(
 
 
 def _place(result: AuditResult, identifier: str, pictures: Collection[str]) -> str:
-    """Return the page id of a number or curve; empty where the page has none."""
+    """Return the page id of a number or curve; empty if the page has none."""
     if result.estimate(identifier):
         return f"n-{as_identifier(identifier)}"
     key = as_identifier(identifier)
@@ -278,30 +271,6 @@ def _derived(result: AuditResult, printer: Printer) -> tuple[Quantity, ...]:
     return printer.quantities(exact)
 
 
-def _notes(result: AuditResult, level: str) -> tuple[Pair, ...]:
-    chosen: list[Note] = [note for note in result.notes if note.level == level]
-    texts = ((shown(wording.audit_name(note.audit)), shown(note.text)) for note in chosen)
-    return tuple(dict.fromkeys(texts))
-
-
-def _assumptions(result: AuditResult) -> tuple[Pair, ...]:
-    """Return each assumption once, with the names of the numbers that rest on it."""
-    held: dict[str, list[str]] = {}
-    parts: list[Estimate | Curve | Histogram] = [*result.estimates, *result.curves]
-    for part in [*parts, *result.histograms]:
-        for assumption in part.assumptions:
-            sentence = shown(assumption[:1].upper() + assumption[1:])
-            names = held.setdefault(sentence, [])
-            if (title := shown(part.title)) not in names:
-                names.append(title)
-    return tuple((text, _some(names)) for text, names in held.items())
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-    return "; ".join(names[:6]) + more
-
-
 def _audits(result: AuditResult) -> Iterator[tuple[str, str, str, str]]:
     for record in result.audits:
         seconds = f"{number(record.seconds, digits=1)} s"
@@ -310,14 +279,9 @@ def _audits(result: AuditResult) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _run(result: AuditResult) -> Iterator[Pair]:
-    run = result.run
-    yield "Seed", "not fixed" if run.seed is None else str(run.seed)
-    yield "Threads", rows(run.threads)
-    yield "Time", f"{number(run.seconds, digits=1)} s"
-    yield "Policy", f"SHA-256 {name(run.policy_sha256)}" if run.policy_sha256 else "built in"
+    yield from run_pairs(result.run, "built in")
     yield "Result", f"schema {result.schema_version}, ldpaudit {name(result.ldpaudit_version)}"
-    versions = (f"{name(key)} {name(value)}" for key, value in sorted(run.versions.items()))
-    yield "Versions", ", ".join(versions)
+    yield versions_pair(result.run)
 
 
 def _suppressed(result: AuditResult) -> Iterator[str]:

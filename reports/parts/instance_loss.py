@@ -21,9 +21,9 @@ def loss_part(section: Section) -> Part:
     return Part(
         "loss",
         "Instance-based loss",
-        "ν is what the release, features and label together, tells about one person's true label: "
-        "the shift of its log-odds, in nats, away from the shares of the labels. It counts what "
-        "the features give away by themselves, so it can be large although ε is small. J(τ) is "
+        "ν is what the release, features and label together, reveals about one person's true "
+        "label: how far it moves the log-odds, in nats, from the overall shares of the labels. It "
+        "includes what the features alone reveal, so it can be large although ε is small. J(τ) is "
         "the share of people who lose τ nats or more.",
         drawn(figures),
         quantities,

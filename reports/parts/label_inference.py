@@ -14,24 +14,24 @@ from ldpaudit.reports.text.wording import missing
 REFERENCES: Final = ("prior", "features-only", "ceiling", "optimum")
 """What attacks are compared with."""
 _MEANINGS: Final = {
-    "prior": "what anyone guesses who sees nobody: the most frequent class for all",
-    "features-only": "what features give away by themselves, to someone who knows true labels of "
-    "other people but has no release; what is guessed right beyond it comes from the release",
-    "oracle": "what an attacker reaches who learns features and channel from true labels of other "
-    "people: about the most that learning from so many rows can reach",
+    "prior": "the most frequent class for everyone, without any data about the person",
+    "features-only": "what the features alone reveal to someone who knows true labels of other "
+    "people but has no release; any gain beyond it comes from the release",
+    "oracle": "an attacker who learns features and channel from true labels of other people: about "
+    "the most that can be learnt from this many rows",
     "optimum": "what the best attack would reach on a release made as claimed, by the model of how "
     "labels depend on features",
     "ceiling": "what no attack can exceed if the claim holds, by the same model",
 }
 """What each reference means, in the order in which it is read."""
 _WHOLE: Final = (
-    " Attacks learn from a half of the people and guess the other half, but for the one from the "
-    "whole release, which learns from all but the eighth that it guesses."
+    " Attacks learn from one half of the people and guess the other half; the attack on the whole "
+    "release learns from all but the eighth that it guesses."
 )
 
 
 def attacks_part(section: Section) -> Part:
-    """Return the attacks' scores, their references first among what they are held against."""
+    """Return the attacks' scores and their references."""
     single = [q for q in section.scores if not score_of(q).group]
     accuracies = by_measure(single, "accuracy")
     tables = (
@@ -43,11 +43,11 @@ def attacks_part(section: Section) -> Part:
     return Part(
         "attacks",
         "Attacks against their references",
-        "An attack guesses every person's true label. How often it is right says little by itself: "
-        "the features may give a label away without any release. So each is compared with the "
-        "majority guess, with an attacker who has the features only, and with the best that the "
-        "claim allows anyone. Doing no better than the features alone is what a release that hides "
-        "the label looks like." + (_WHOLE if "bayes-whole-release" in accuracies else ""),
+        "An attack guesses every person's true label. How often it is right means little alone: "
+        "the features may reveal a label without any release. So each attack is compared with the "
+        "majority guess, with an attacker who has only the features, and with the best that the "
+        "claim allows. If a release hides the label, attacks do no better than the features alone."
+        + (_WHOLE if "bayes-whole-release" in accuracies else ""),
         drawn([_figure(accuracies, by_measure(single, "in_sample.accuracy")), *curves]),
         section.plain,
         tuple((title, table) for title, table in tables if table.rows),

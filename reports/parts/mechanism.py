@@ -8,7 +8,7 @@ from ldpaudit.reports.text.quantities import is_epsilon
 from ldpaudit.reports.text.wording import missing
 
 _EMPTY_CLAIMS: Final = {
-    "": "Nothing was claimed, so there is nothing to hold these to.",
+    "": "Nothing was claimed, so there is no claim to test.",
     "∞": "The claim is ε = ∞: it promises nothing, so nothing could refute it.",
 }
 
@@ -23,11 +23,11 @@ def mechanism_part(section: Section) -> Part:
     return Part(
         "epsilon",
         "Claimed against measured ε",
-        "ε limits how much a released label can tell about the true one. A certified lower bound "
-        "says that the release leaks at least that much. Each bound here holds at its own level by "
-        "itself; the check holds the strongest against the claim at a level corrected for choosing "
-        "it, and refutes the claim if it still lies above. Bounds below the claim prove nothing: "
-        "they are what this audit could find.",
+        "ε limits how much a released label can reveal about the true one. A certified lower bound "
+        "means that the release leaks at least that much. Each bound here holds at its own level; "
+        "the check compares the strongest with the claim, at a level corrected for choosing it, "
+        "and refutes the claim if it still lies above. Bounds below the claim prove nothing: they "
+        "are what this audit could find.",
         figures,
         printer.quantities(others),
         lead=_EMPTY_CLAIMS.get(printer.claim, ""),

@@ -19,8 +19,8 @@ def numbers_part(section: Section) -> Part:
         "numbers-guessed",
         "Attacks on numbers",
         "An attack guesses every person's true number; the smaller its error, the more the release "
-        "gives away. It is compared with what other people's labels and the features alone allow, "
-        "which takes no release: what an attack gains on them comes from the release.",
+        "reveals. It is compared with guesses from other people's labels and from the features "
+        "alone, which need no release: any gain over them comes from the release.",
         drawn([_figure(errors)]),
         section.plain,
         (("Every score of every guess", score_table(section.scores, "Guess")),),
@@ -37,7 +37,7 @@ def _figure(errors: Mapping[str, Quantity]) -> Figure | None:
 
 
 def _lead(errors: Mapping[str, Quantity]) -> str:
-    """Return the headline: the strongest guess beside those that take no release."""
+    """Return the headline: the strongest guess and those that need no release."""
     if "best" not in errors:
         return ""
     others = [errors[name] for name in _REFERENCES if name in errors]

@@ -1,4 +1,4 @@
-"""A part of a page, and the numbers of a section that it is made of."""
+"""Tiles and parts of a page, and the section of a result that a part shows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,17 @@ from functools import cached_property
 from ldpaudit.reports.charts.intervals import Figure, Table
 from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.result import AuditResult, Curve, Estimate, Histogram
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One of the few numbers at the top of a page."""
+
+    label: str
+    text: str
+    words: str = ""
+    mark: str = ""
+    remark: str = ""
 
 
 @dataclass(frozen=True)

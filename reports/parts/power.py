@@ -12,7 +12,7 @@ def power_part(section: Section) -> Part:
     return Part(
         "power",
         "What this audit could have detected",
-        "An audit that finds nothing is worth as much as what it could have found.",
+        "If an audit finds nothing, what matters is what it could have found.",
         quantities=section.plain,
         lead=_lead(result.estimate("power.min_detectable_excess"), result.release.rows),
         missing="" if section.plain else missing(result.audits, "power"),
@@ -23,10 +23,10 @@ def _lead(excess: Estimate | None, n: int) -> str:
     if excess is None:
         return ""
     if excess.value == float("inf"):
-        return "No excess over the claim, however large, would have been found reliably."
+        return "Not even a large excess over the claim would have been found reliably."
     size = number(excess.value, "up")
-    given = ", if the assumptions listed for that hold" if excess.kind == "estimated" else ""
+    condition = ", if the assumptions listed for that hold" if excess.kind == "estimated" else ""
     return (
         f"With these {rows(n)} rows, a release that leaks {size} nats more than it claims is found "
-        f"with 90 % probability{given}. A smaller excess may have gone unseen."
+        f"with 90 % probability{condition}. A smaller excess may have gone unseen."
     )

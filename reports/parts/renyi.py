@@ -6,16 +6,16 @@ from ldpaudit.reports.text.wording import missing
 
 
 def renyi_part(section: Section) -> Part:
-    """Return what was claimed, bounded and estimated of Rényi divergences."""
+    """Return the claimed, bounded and estimated Rényi divergences."""
     figures = renyi_figures(section.curves, section.result.mechanism.epsilon, section.printer)
     return Part(
         "renyi",
         "Rényi curve",
         "The Rényi divergence of order α measures how far apart the outputs for two true labels "
         "can be; it grows with α. An exact curve is computed from the declaration alone and rises "
-        "to ε. The released rows are more than the label: what the features tell counts too, so "
-        "their curve may lie far above ε. Only a certified lower bound is proof; estimates end "
-        "where the rows no longer support them.",
+        "to ε. Released rows hold features as well as the label, so their curve may lie far above "
+        "ε. Only a certified lower bound is proof; estimates end where there are too few rows to "
+        "support them.",
         drawn(figures),
         section.plain,
         missing="" if figures or section.plain else missing(section.result.audits, "mechanism"),

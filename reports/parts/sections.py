@@ -1,4 +1,4 @@
-"""The parts of a result's page in their order; a section that no part knows gets the default."""
+"""The parts of a result's page in order; a section without a part of its own gets the default."""
 
 from collections.abc import Callable
 from typing import Final
@@ -34,20 +34,20 @@ _ORDER: Final = (
     "renyi",
     "synthetic",
 )
-"""Any other section stands after these, and the power last."""
+"""Any other section comes after these, and the power last."""
 _ALWAYS: Final = ("mechanism", "instance-loss", "label-inference", "renyi", "power")
-"""Shown without a number too: they say why there is none."""
+"""Shown even without a number, to say why there is none."""
 _INTROS: Final = {
-    "observational": "Whoever sees features and released label is shown the true label, or one "
-    "drawn anew given the features, and is to say which it is. ε limits how well that can be told, "
-    "also where the mechanism uses the features. Bounds are certified among rows with equal "
-    "features and for canaries; against a model of the label they are estimated.",
-    "aggregates": "Labels were released as sums of bags. An attacker who knows what the features "
-    "say guesses every label of a bag from its sum. Bags are independent, rows are not, so every "
-    "interval counts bags.",
-    "synthetic": "Features were replaced by synthetic ones. They should look like true rows, and "
-    "be no nearer to the row that they replace, or to audited rows, than to any other: what is "
-    "nearer gives true rows away.",
+    "observational": "An attacker sees features and released label, is shown either the true label "
+    "or one redrawn from the features, and guesses which it is. ε limits how often the guess is "
+    "right, even if the mechanism uses the features. Bounds are certified among rows with equal "
+    "features and for canaries; with a model of the label they are estimated.",
+    "aggregates": "Labels were released as sums over bags. An attacker who knows what the features "
+    "reveal guesses every label of a bag from its sum. Bags are independent but rows are not, so "
+    "every interval counts bags.",
+    "synthetic": "Features were replaced by synthetic ones. They should look like true rows, but "
+    "be no nearer to the row that they replace, or to audited rows, than to any other: nearer ones "
+    "reveal true rows.",
 }
 _UNKNOWN: Final = "What this audit measured, each number with its kind and level."
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.numbers import (
-    DIGITS,
     Direction,
+    against,
     digits_apart,
     number,
     percent,
@@ -97,14 +97,13 @@ class Printer:
         return number(claimed, "nearest", digits_apart(ends, [claimed]))
 
     def observed_and_limit(self, check: Check) -> tuple[str, str]:
-        """Return what a check observed and its limit, "–" for what it has not."""
+        """Return what a check observed and its limit, "–" for a missing one."""
         if check.observed is None or check.limit is None:
             single = [check.observed, check.limit]
             observed, limit = ("–" if value is None else number(value) for value in single)
             return observed, limit
         direction = self._direction(check, check.observed, check.limit)
-        digits = digits_apart([(check.observed, direction)], [check.limit])
-        return number(check.observed, direction, digits), number(check.limit, "nearest", digits)
+        return against(check.observed, check.limit, direction)
 
     def limits(self, identifier: str) -> list[float]:
         """Return the limits of the checks that rest on the number or curve of that id."""
@@ -135,7 +134,7 @@ class Printer:
         return printed["value"], one_end
 
     def _references(self, estimate: Estimate) -> list[float]:
-        """Return the limits that a reader will hold the number against."""
+        """Return the limits that a reader will compare the number with."""
         references = self.limits(estimate.id)
         claimed = self._result.mechanism.epsilon
         if claimed is not None and is_epsilon(estimate):
@@ -183,7 +182,7 @@ def _ends(estimate: Estimate) -> dict[str, tuple[float, Direction]]:
     return ends
 
 
-def _print(estimate: Estimate, value: float, direction: Direction, digits: int = DIGITS) -> str:
+def _print(estimate: Estimate, value: float, direction: Direction, digits: int) -> str:
     if estimate.unit == "rows":
         return rows(value, direction)
     return number(value, direction, digits)

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ldpaudit.attacks import ATTACKS, available_attacks
+from ldpaudit.attacks import ATTACKS, Knowledge, available_attacks, create_attack
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
+from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
@@ -56,6 +57,13 @@ def test_the_example_is_short_scored_and_right(installed):
     attacks = [name for name in found if name.endswith(".in_sample.accuracy")]
     assert "attack.first-column.in_sample.accuracy" in attacks
     assert f"of {len(attacks)} attacks" in found["attack.best.accuracy"].method
+
+
+def test_an_attack_that_does_not_state_what_it_learns_from_is_left_out(installed, tmp_path):
+    code = installed.replace("    learns_from_asked = False\n", "")
+    (tmp_path / "first_column.py").write_text(code)
+    with pytest.raises(InputError, match="must state learns_from_asked"):
+        create_attack("first-column", Knowledge(None))
 
 
 def test_every_attack_has_a_page():

@@ -21,13 +21,13 @@ from ldpaudit.errors import OutputError
     ],
 )
 def test_the_default_places(source: str, folder: str, stem: str) -> None:
-    outputs = Outputs.beside(source, "audit", None, None)
+    outputs = Outputs().or_beside(source, "audit")
     assert outputs.json == Path(folder) / f"{stem}.audit.json"
     assert outputs.html == Path(folder) / f"{stem}.audit.html"
 
 
 def test_one_place_asked_for_is_the_only_one() -> None:
-    outputs = Outputs.beside("r.parquet", "audit", Path("x.json"), None)
+    outputs = Outputs(json=Path("x.json")).or_beside("r.parquet", "audit")
     assert outputs.given() == (Path("x.json"),)
 
 

@@ -25,9 +25,9 @@ def expectations(seed, k=3, cells=4, noise=0.4):
     mechanism = DoubleRR(tuple(range(k)), noise)
     # One weighted row for each cell and label stands for the expectation.
     x, z = (part.ravel() for part in np.meshgrid(range(cells), range(k), indexing="ij"))
-    targets = double_targets(z, np.arange(k), mechanism, joint.ravel())
-    first = float((targets.released * loss[x]).sum())
-    estimate = first + float((targets.synthetic * (fake @ loss)).sum())
+    released, synthetic = double_targets(z, np.arange(k), mechanism, joint.ravel())
+    first = float((released * loss[x]).sum())
+    estimate = first + float((synthetic * (fake @ loss)).sum())
     last = float((fake @ loss @ prior).sum())
     misprint = first + noise / (1 - noise) * last
     return truth, estimate, misprint

@@ -139,7 +139,7 @@ OTHER_MEANINGS = {
     ("ldpaudit/audits/synthetic/audit.py", "unknown"): "a trait: what is released of features",
     ("ldpaudit/audits/mechanism/audit.py", "unknown"): "a trait: what is released of labels",
     ("ldpaudit/audits/claimed_channel.py", "channel"): "the key of a shared computation",
-    ("ldpaudit/commands/mechanism/describe.py", "channel"): "a key of the JSON result",
+    ("ldpaudit/commands/mechanism/describe/result.py", "channel"): "a key of the JSON result",
     ("ldpaudit/commands/privatize/mechanism.py", "channel"): "the option --channel",
     ("ldpaudit/learners/iwp/classifier.py", "exponential"): "a loss",
 }

@@ -72,7 +72,7 @@ def noise_estimates(context: AuditContext, claim: BagSums) -> Iterator[Estimate]
         method="how much likelier noise of at most 0 is than of at most −1, and the same "
         "upwards, in bags with labels of both classes; Clopper–Pearson, corrected for both",
         assumptions=(_CLIPPED,),
-        reference="Hoeffding (1956), Theorem 4",
+        reference="Hoeffding (1956), Theorem 5",
     )
     yield Estimate.upper_bound(
         "aggregates.noise_consistency",

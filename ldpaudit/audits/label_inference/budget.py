@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ldpaudit.attacks import available_attacks, create_attack
 from ldpaudit.attacks.costs import Choice, Costed, Size, affordable, cost_of
-from ldpaudit.attacks.interface import Attack, Knowledge, learns_from_asked, missing_need
+from ldpaudit.attacks.interface import Attack, Knowledge, missing_need
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.mechanisms.channel import Channel
@@ -127,7 +127,7 @@ def without_learners_from_asked(
     candidates: Candidates, skipped: dict[str, str], reason: str
 ) -> Candidates:
     """Return the attacks that learn nothing from the rows they guess; others become skipped."""
-    left_out = [name for name, attacks in candidates.items() if learns_from_asked(attacks[0])]
+    left_out = [name for name, attacks in candidates.items() if attacks[0].learns_from_asked]
     skipped.update(dict.fromkeys(left_out, reason))
     return {name: attacks for name, attacks in candidates.items() if name not in left_out}
 

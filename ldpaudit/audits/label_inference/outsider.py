@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.interface import Attack, Knowledge, title_of
+from ldpaudit.attacks.interface import Attack, Knowledge
 from ldpaudit.attacks.scoring.measures import ACCURACY, ADVANTAGE, Measure
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.label_inference.budget import (
@@ -110,7 +110,7 @@ def _values(
             asked = np.sort(rng.choice(rows, size=attack.most_rows, replace=False))
         folds.append(unbiased_accuracy(attack, context.release.take(asked), channel))
     low, high = _range(channel)
-    return _Values(attacks[0].name, title_of(attacks[0]), tuple(folds), low, high)
+    return _Values(attacks[0].name, attacks[0].title, tuple(folds), low, high)
 
 
 def unbiased_accuracy(attack: Attack, release: Release, channel: Channel) -> FloatArray:

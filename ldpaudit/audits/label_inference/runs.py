@@ -10,8 +10,6 @@ from ldpaudit.attacks.interface import (
     Knowledge,
     SharedModel,
     as_seen_by,
-    learns_from_asked,
-    title_of,
     without_truth,
 )
 from ldpaudit.attacks.models.truth import SHARED_KEY
@@ -114,8 +112,8 @@ def _run(context: AuditContext, folds: list[_Fold], name: str, attacks: list[Att
         scores.append(_held_out_score(context, attack, fold, rng))
         right, rows = _fitted_score(attack, fold, rng)
         correct, n = correct + right, n + rows
-    given_release = learns_from_asked(attacks[0])
-    title, uses = title_of(attacks[0]), attacks[0].uses_release
+    given_release = attacks[0].learns_from_asked
+    title, uses = attacks[0].title, attacks[0].uses_release
     return AttackRun(name, title, uses, tuple(scores), correct, n, given_release)
 
 
@@ -140,12 +138,12 @@ def _held_out_score(
         rate_alpha=(1 - context.plan.confidence) / 2,
         rng=rng,
         slices=fold.slices if rows is None or fold.slices is None else fold.slices[rows],
-        alike=not learns_from_asked(attack),
+        alike=not attack.learns_from_asked,
     )
 
 
 def _fitted_score(attack: Attack, fold: _Fold, rng: np.random.Generator) -> tuple[int, int]:
-    if not attack.uses_release or learns_from_asked(attack):
+    if not attack.uses_release or attack.learns_from_asked:
         return 0, 0
     rows = _asked(attack, fold.fitting, rng, _MOST_FITTED_ROWS)
     asked = fold.fitting if rows is None else fold.fitting.take(rows)

@@ -31,7 +31,7 @@ from ldpaudit.estimators.epsilon.consistency import (
 )
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
-from ldpaudit.estimators.epsilon.strongest import BoundEvidence
+from ldpaudit.estimators.epsilon.strongest import METHODS, BoundEvidence
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.result import Estimate, Finding, Note
 
@@ -51,7 +51,7 @@ _METHODS = {
     "counts": "simultaneous Clopper–Pearson bounds of all entries of the channel",
 }
 _REFERENCES = {
-    "accuracy": "Hoeffding (1956), Theorem 4; Ghazi et al. (2021), RR-Top-k",
+    "accuracy": "Hoeffding (1956), Theorem 5; Ghazi et al. (2021), RR-Top-k",
     "odds-ratio": "Cornfield (1956)",
     "two-sided": "Jagielski, Ullman & Oprea (2020)",
     "one-run": "Steinke, Nasr & Jagielski (2023), Theorem 5.2",
@@ -95,16 +95,16 @@ class MechanismAudit:
 
 
 def _insider_estimates(context: AuditContext, evidence: BoundEvidence) -> Iterator[Estimate]:
-    report = evidence.report(1 - context.plan.confidence)
-    share = report.weights[evidence.design.primary]
+    alpha, primary = 1 - context.plan.confidence, evidence.design.primary
+    best, share = evidence.strongest(alpha), evidence.design.weights[primary]
     words = (
-        f"the strongest of {len(report.methods)} methods, here '{report.best.method}'; corrected: "
-        f"'{evidence.design.primary}', chosen before the outcomes were seen, has {share:.0%} of "
+        f"the strongest of {len(METHODS)} methods, here '{best.method}'; corrected: "
+        f"'{primary}', chosen before the outcomes were seen, has {share:.0%} of "
         "the error probability, the others share the rest"
     )
-    yield _certified(INSIDER, _STRONGEST, report.best, words, context.plan.confidence, None)
-    for method, bound in report.methods.items():
-        reference = _REFERENCES[method]
+    yield _certified(INSIDER, _STRONGEST, best, words, context.plan.confidence, None)
+    for method in METHODS:
+        bound, reference = evidence.bound(method, alpha), _REFERENCES[method]
         identifier, title = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
         words = f"{_METHODS[method]}; at its own level, not corrected for the other methods"
         yield _certified(identifier, title, bound, words, context.plan.confidence, reference)
@@ -127,7 +127,7 @@ def _outsider_estimate(context: AuditContext, evidence: ReleaseOnlyEvidence) -> 
         f"how unanimous the released labels of {_GROUP_SOURCES[bound.method]} are; corrected for "
         f"{len(evidence.tests)} tests"
     )
-    reference = "Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 4"
+    reference = "Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5"
     title = "The release alone"
     return _certified(OUTSIDER, title, bound, words, context.plan.confidence, reference)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.numeric.scoring import Measure, Values
+from ldpaudit.attacks.numeric.scoring import NumericMeasure, Values
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate, Score
 
@@ -26,15 +26,15 @@ class NumericRun:
     title: str
     folds: tuple[Values, ...]
 
-    def of(self, measure: Measure) -> list[FloatArray]:
+    def of(self, measure: NumericMeasure) -> list[FloatArray]:
         """Return the folds' values of a measure; empty where the attack has none."""
         return [fold[measure.name] for fold in self.folds if measure.name in fold]
 
-    def value(self, measure: Measure) -> float:
+    def value(self, measure: NumericMeasure) -> float:
         """Return the average of a measure over all rows."""
         return float(np.concatenate(self.of(measure)).mean())
 
-    def bound(self, measure: Measure, alpha: float, side: str) -> float:
+    def bound(self, measure: NumericMeasure, alpha: float, side: str) -> float:
         """Return a one-sided bound at level 1 − alpha of the two fitted attacks' average score.
 
         Two folds of cross-fitting depend on each other: each is bounded at half of alpha, and the
@@ -47,7 +47,7 @@ class NumericRun:
 
 
 def run_estimates(
-    run: NumericRun, every: Sequence[Measure], confidence: float
+    run: NumericRun, every: Sequence[NumericMeasure], confidence: float
 ) -> Iterator[Estimate]:
     """Yield every score of one attack, certified on both sides."""
     tail = (1 - confidence) / 2
@@ -60,7 +60,7 @@ def run_estimates(
 
 def _scored(
     run: NumericRun,
-    measure: Measure,
+    measure: NumericMeasure,
     ends: tuple[float, float],
     level: float,
     cell: int | None,
@@ -84,7 +84,7 @@ def _scored(
 
 
 def best_estimates(
-    attacks: Sequence[NumericRun], every: Sequence[Measure], confidence: float
+    attacks: Sequence[NumericRun], every: Sequence[NumericMeasure], confidence: float
 ) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
     """Return each measure of its strongest attack, corrected for choosing it.
 
@@ -103,17 +103,17 @@ def best_estimates(
     return estimates, bounds
 
 
-def _strength(able: Sequence[NumericRun], measure: Measure, alpha: float) -> float:
+def _strength(able: Sequence[NumericRun], measure: NumericMeasure, alpha: float) -> float:
     """Return how strong the strongest attack is at least, at level 1 − alpha."""
     return _extreme(able, measure, alpha / len(able), "lower" if measure.better > 0 else "upper")
 
 
-def _extreme(able: Sequence[NumericRun], measure: Measure, alpha: float, side: str) -> float:
+def _extreme(able: Sequence[NumericRun], measure: NumericMeasure, alpha: float, side: str) -> float:
     bounds = [run.bound(measure, alpha, side) for run in able]
     return max(bounds) if measure.better > 0 else min(bounds)
 
 
-def _best(able: Sequence[NumericRun], measure: Measure, confidence: float) -> Estimate:
+def _best(able: Sequence[NumericRun], measure: NumericMeasure, confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
     best = max(able, key=lambda run: measure.better * run.value(measure))
     corrected, other = ("lower", "upper") if measure.better > 0 else ("upper", "lower")

@@ -39,7 +39,7 @@ _UNCERTIFIED = (
     "No bound of ε is certified for a mechanism that uses the features: too few rows have the same "
     "features as a row with another true label, and no canaries are given."
 )
-_REFERENCE = "Kalemaj et al. (2025); Hoeffding (1956), Theorem 4"
+_REFERENCE = "Kalemaj et al. (2025); Hoeffding (1956), Theorem 5"
 
 
 class ObservationalAudit:

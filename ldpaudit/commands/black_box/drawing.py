@@ -1,4 +1,4 @@
-"""Drawing a randomizer's outputs in processes of their own, and perhaps counting them there."""
+"""Drawing a randomizer's outputs, and counting events, in child processes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,15 +18,9 @@ PREPARE: Final = "ldpaudit.commands.black_box.drawing:prepare"
 
 @dataclass(frozen=True)
 class RandomizerPlace:
-    """Where a randomizer is found.
+    """Where a randomizer is imported from, and its inputs.
 
-    Attributes
-    ----------
-    function, features : str
-        ``MODULE:FUNCTION``; no features where the name is empty.
-    inputs : tuple
-    path : tuple of str
-        Where modules are looked for.
+    ``features`` is empty where there is no feature function; modules are searched in ``path``.
     """
 
     function: str
@@ -37,15 +31,10 @@ class RandomizerPlace:
 
 @dataclass(frozen=True)
 class DrawTask:
-    """Outputs to be drawn, and perhaps counted.
+    """n outputs of one input (``chosen``) to be drawn, and perhaps counted.
 
     Attributes
     ----------
-    chosen : int
-        Which input.
-    n : int
-        How many outputs.
-    seed : int
     key : tuple of str
         The name of the generator's child.
     events : tuple of Event

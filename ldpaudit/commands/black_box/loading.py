@@ -1,4 +1,4 @@
-"""Finding a user's function by name, and drawing outputs from it."""
+"""Importing a user's function by name, and drawing outputs from it."""
 
 import importlib
 import importlib.util
@@ -49,14 +49,13 @@ class Randomizer:
 
         Parameters
         ----------
-        chosen : int
-            Which input.
-        n : int
+        chosen, n : int
+            Which input, and how many outputs.
         rng : numpy.random.Generator
         used : sequence of int or None
-            The inputs whose features are needed; the rest are left at zero. None: all.
+            The inputs whose features are needed; the others stay zero. None: all.
         form : OutputForm or None
-            The form that is asked for; outputs that do not have it are left out. None: any.
+            Outputs of another form are left out. None: any form.
 
         Returns
         -------
@@ -71,8 +70,8 @@ class Randomizer:
 
     def _described(self, returned: Any, n: int, used: Sequence[int] | None) -> OutputTable:
         table = as_outputs(returned, n)
-        kept = range(len(self.inputs)) if used is None else used
-        blocks = {i: self._features(returned, table, i, n) for i in kept}
+        needed = range(len(self.inputs)) if used is None else used
+        blocks = {i: self._features(returned, table, i, n) for i in needed}
         empty = np.zeros_like(next(iter(blocks.values())))
         return joined_columns([blocks.get(i, empty) for i in range(len(self.inputs))])
 
@@ -90,7 +89,7 @@ def load_function(name: str, path: Sequence[str]) -> Callable[..., Any]:
     name : str
         The function may be an attribute of an object: ``module:Class.method``.
     path : sequence of str
-        Where modules are looked for, before the places that are known already.
+        Where modules are searched first.
 
     Raises
     ------
@@ -102,7 +101,7 @@ def load_function(name: str, path: Sequence[str]) -> Callable[..., Any]:
         raise InputError("The function must be given as MODULE:FUNCTION, for instance client:grr.")
     sys.path[:0] = [place for place in path if place not in sys.path]
     try:
-        found: Any = _import(module_name)
+        function: Any = _import(module_name)
     except InputError:
         raise
     except BaseException as error:
@@ -110,12 +109,12 @@ def load_function(name: str, path: Sequence[str]) -> Callable[..., Any]:
             f"The module {module_name!r} cannot be imported: {_where(error)}."
         ) from None
     for part in attribute.split("."):
-        if not hasattr(found, part):
+        if not hasattr(function, part):
             raise InputError(f"The module {module_name!r} has no {attribute!r}.")
-        found = getattr(found, part)
-    if not callable(found):
-        raise InputError(f"{name!r} must be a function; it is of type {type(found).__name__}.")
-    return found  # type: ignore[no-any-return]
+        function = getattr(function, part)
+    if not callable(function):
+        raise InputError(f"{name!r} must be a function; it is of type {type(function).__name__}.")
+    return function  # type: ignore[no-any-return]
 
 
 def _import(module: str) -> ModuleType:

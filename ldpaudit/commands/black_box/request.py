@@ -1,11 +1,10 @@
-"""What a black-box audit is asked."""
+"""The options of ``ldpaudit mechanism audit``."""
 
 import json
 import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
-from ldpaudit.commands.black_box.result import Claim
 from ldpaudit.errors import InputError
 from ldpaudit.options import Argument, Option
 
@@ -13,14 +12,9 @@ FEWEST_SAMPLES: Final = 200
 
 
 def parse_inputs(text: str) -> tuple[Any, ...]:
-    """Read the inputs of the command line: ``A,B,…`` or a JSON list.
+    """Read the inputs of the command line: ``A,B,…`` or a JSON list (InputError where it is none).
 
     A part that is a JSON number, true or false is one; anything else is text.
-
-    Raises
-    ------
-    InputError
-        If it begins like a JSON list and is none.
     """
     if text.lstrip().startswith("["):
         try:
@@ -39,8 +33,16 @@ def _value(text: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to audit and how.
+class Claim:
+    """What is claimed of the randomizer."""
+
+    epsilon: Annotated[float | None, Option("The claimed ε, in nats.")] = None
+    delta: Annotated[float, Option("The δ of (ε, δ)-DP.")] = 0.0
+
+
+@dataclass(frozen=True)
+class BlackBoxRequest:
+    """The options of ``ldpaudit mechanism audit``.
 
     Attributes
     ----------
@@ -52,9 +54,11 @@ class Request:
         Outputs per input of the tested pair; a tenth to a half of them, and as many of every other
         input, are used to choose the event.
     claim : Claim
+        ε in nats, None where nothing is claimed; δ of the (ε, δ)-DP that is claimed, or under
+        which ε is bounded.
     features : str
-        ``MODULE:FUNCTION`` called as ``features(outputs, value)``; empty: none. What it returns
-        for an output must not depend on the other outputs.
+        ``MODULE:FUNCTION`` called as ``features(outputs, value)``; empty: none. Its value for an
+        output must not depend on the other outputs.
     confidence : float
         One-sided, in (0, 1).
     max_excess : float
@@ -65,7 +69,7 @@ class Request:
         How many draw at once; None: one per processor, at most 8.
     seed : int
     path : tuple of str
-        Where modules are looked for.
+        Where modules are searched first.
     """
 
     function: Annotated[

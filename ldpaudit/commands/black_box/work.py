@@ -1,14 +1,12 @@
-"""The audit itself: sample, choose an event, test it on fresh outputs."""
+"""The work of a black-box audit: sample, choose an event, test it on fresh outputs."""
 
 import math
-import os
 from collections.abc import Iterator, Sequence
-from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from ldpaudit.api import available_threads
 from ldpaudit.commands.black_box.drawing import PREPARE, DrawTask, RandomizerPlace, drawn
 from ldpaudit.commands.black_box.estimators.events import (
     Event,
@@ -18,9 +16,9 @@ from ldpaudit.commands.black_box.estimators.events import (
     delta_event,
 )
 from ldpaudit.commands.black_box.estimators.forms import OutputForm
-from ldpaudit.commands.black_box.estimators.outputs import NUMERIC, OutputTable, joined
-from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, Request
-from ldpaudit.commands.black_box.result import BlackBoxAudit, Claim, PairFound
+from ldpaudit.commands.black_box.estimators.outputs import OutputTable, joined
+from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, BlackBoxRequest, Claim
+from ldpaudit.commands.black_box.result import BlackBoxAudit, PairFound
 from ldpaudit.commands.processes import Processes
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import (
@@ -33,7 +31,7 @@ from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 
 CHUNK = 20_000
-"""Outputs asked for in one call, at most."""
+"""Outputs of one call, at most."""
 EPSILON_SHARE, DELTA_SHARE = 0.9, 0.1
 """Of the error probability, where a claim is judged by a bound of ε and one of δ."""
 _PROBE = 500
@@ -42,12 +40,12 @@ _MOST_ENTRIES = 50_000_000
 _MOST_WORKERS = 8
 
 
-def audit_black_box(request: Request, progress: Progress | None = None) -> BlackBoxAudit:
+def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) -> BlackBoxAudit:
     """Audit a randomizer by its outputs alone.
 
     Parameters
     ----------
-    request : Request
+    request : BlackBoxRequest
     progress : Progress, optional
 
     Returns
@@ -58,8 +56,8 @@ def audit_black_box(request: Request, progress: Progress | None = None) -> Black
     Raises
     ------
     InputError
-        If the function cannot be used: it cannot be imported, raises, hangs, ends its process,
-        returns something else than n outputs, or repeats its noise in every call.
+        If the function cannot be imported, raises, hangs, ends its process, returns anything but n
+        outputs, or repeats its noise in every call.
     """
     progress = progress or NoProgress()
     path = (*request.path, str(Path.cwd()))
@@ -82,13 +80,12 @@ def audit_black_box(request: Request, progress: Progress | None = None) -> Black
     return _outcome(request, choices, events, counts, _opaque(tables, choices[0], request))
 
 
-def _processes(request: Request) -> int:
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    wanted = request.processes or min(available or 1, _MOST_WORKERS)
+def _processes(request: BlackBoxRequest) -> int:
+    wanted = request.processes or min(available_threads(), _MOST_WORKERS)
     return max(min(wanted, 2 * request.samples // CHUNK + 1), 1)
 
 
-def _probe(pool: Processes, request: Request, progress: Progress) -> int:
+def _probe(pool: Processes, request: BlackBoxRequest, progress: Progress) -> int:
     """Draw a few outputs of each input twice; return how many entries one has."""
     tasks = [
         DrawTask(i, _PROBE, request.seed, ("probe", str(i), str(call)))
@@ -105,21 +102,23 @@ def _probe(pool: Processes, request: Request, progress: Progress) -> int:
     return int(joined([table[:1] for table in tables]).shape[1])
 
 
-def _training_size(request: Request, width: int) -> int:
+def _training_size(request: BlackBoxRequest, width: int) -> int:
     n = request.samples
     wanted = min(n // 2, max(int(n * _TRAINING_SHARE), _TRAINING))
     return max(min(wanted, _MOST_ENTRIES // (width * len(request.inputs))), FEWEST_SAMPLES // 2)
 
 
-def _samples(pool: Processes, request: Request, n: int, progress: Progress) -> list[OutputTable]:
+def _samples(
+    pool: Processes, request: BlackBoxRequest, n: int, progress: Progress
+) -> list[OutputTable]:
     tasks = [
         DrawTask(i, size, request.seed, ("training", str(i), str(number)))
         for i in range(len(request.inputs))
         for number, size in enumerate(_chunks(n))
     ]
-    found = drawn(pool, tasks, progress)
+    parts = drawn(pool, tasks, progress)
     tables = [
-        joined([table for task, table in zip(tasks, found, strict=True) if task.chosen == i])
+        joined([table for task, table in zip(tasks, parts, strict=True) if task.chosen == i])
         for i in range(len(request.inputs))
     ]
     whole = joined(tables)
@@ -128,10 +127,7 @@ def _samples(pool: Processes, request: Request, n: int, progress: Progress) -> l
 
 
 def _chunks(n: int) -> Iterator[int]:
-    for start in count(0, CHUNK):
-        if start >= n:
-            return
-        yield min(CHUNK, n - start)
+    return (min(CHUNK, n - start) for start in range(0, n, CHUNK))
 
 
 def _events(choice: PairChoice, tables: Sequence[OutputTable], claim: Claim) -> tuple[Event, ...]:
@@ -142,7 +138,7 @@ def _events(choice: PairChoice, tables: Sequence[OutputTable], claim: Claim) -> 
 
 def _test(
     pool: Processes,
-    request: Request,
+    request: BlackBoxRequest,
     choice: PairChoice,
     events: tuple[Event, ...],
     sizes: tuple[int, OutputForm],
@@ -158,9 +154,9 @@ def _test(
         for i, n in ((choice.first, firsts), (choice.second, candidates - firsts))
         for number, size in enumerate(_chunks(n))
     ]
-    found = np.array(drawn(pool, tasks, progress), dtype=np.int64)  # (tasks, events, 2 guesses)
+    guesses = np.array(drawn(pool, tasks, progress), dtype=np.int64)  # (tasks, events, 2 guesses)
     is_first = np.array([task.chosen == choice.first for task in tasks])
-    first, second = found[is_first].sum(axis=0), found[~is_first].sum(axis=0)
+    first, second = guesses[is_first].sum(axis=0), guesses[~is_first].sum(axis=0)
     return [
         GuessCounts(candidates, int(a[0] + b[1]), int(a[1] + b[0]), event.sides)
         for event, a, b in zip(events, first, second, strict=True)
@@ -172,7 +168,7 @@ def _used_inputs(choice: PairChoice, width: int, k: int) -> tuple[int, ...] | No
     return tuple(sorted({column // (width // k) for column in columns})) or None
 
 
-def _opaque(tables: Sequence[OutputTable], choice: PairChoice, request: Request) -> int:
+def _opaque(tables: Sequence[OutputTable], choice: PairChoice, request: BlackBoxRequest) -> int:
     """Count entries of discrete outputs that hardly ever repeat and that the event ignores."""
     score = choice.event.score
     if request.features or tables[0].dtype.kind == "f" or (score.tells and not score.columns):
@@ -180,16 +176,11 @@ def _opaque(tables: Sequence[OutputTable], choice: PairChoice, request: Request)
     used = score.columns if score.tells else ()
     rest = set(range(tables[0].shape[1])) - set(used)
     sample = tables[choice.first][: 4 * _PROBE]
-    return sum(_hardly_repeats(sample[:, column]) for column in rest)
-
-
-def _hardly_repeats(column: np.ndarray[Any, Any]) -> bool:
-    distinct = len(np.unique(column)) if column.dtype.kind in NUMERIC else len(set(column))
-    return distinct > len(column) / 2
+    return sum(len(set(sample[:, column].tolist())) > len(sample) / 2 for column in rest)
 
 
 def _outcome(
-    request: Request,
+    request: BlackBoxRequest,
     choices: Sequence[PairChoice],
     events: tuple[Event, ...],
     counts: Sequence[GuessCounts],
@@ -223,7 +214,7 @@ def _outcome(
     )
 
 
-def _pair(request: Request, choice: PairChoice) -> PairFound:
+def _pair(request: BlackBoxRequest, choice: PairChoice) -> PairFound:
     counts = choice.counts
     odds = (counts.right + 0.5) / (counts.wrong + 0.5)
     inputs = request.inputs[choice.first], request.inputs[choice.second]

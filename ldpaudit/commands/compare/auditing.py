@@ -1,4 +1,4 @@
-"""Auditing each release of a comparison in the same way, its guesses kept for pairing."""
+"""Audits of the releases of a comparison, with their guesses for pairing."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import Plan
 from ldpaudit.commands.compare.reading import Input, ReleaseInput
 from ldpaudit.commands.compare.request import CompareRequest
-from ldpaudit.datasets.beside.slices import Slices, read_slices
+from ldpaudit.datasets.beside.slices import read_slices
 from ldpaudit.errors import InputError
 from ldpaudit.pipeline import run_audit
 from ldpaudit.policy import Policy
@@ -17,19 +17,15 @@ from ldpaudit.result import AuditResult
 
 def shared_plan(request: CompareRequest, inputs: tuple[Input, ...]) -> Plan:
     """Return the plan of all audits: one seed, so that all releases have the same halves."""
-    hashes = (item.release.sha256 for item in inputs if isinstance(item, ReleaseInput))
-    seed = seed_of(request, next(filter(None, hashes), None))
-    return plan_of(request, seed, _slices(request, inputs))
-
-
-def _slices(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Slices, ...]:
-    """Return the groups of the first release: each holds the same people in all releases."""
-    first = next((item for item in inputs if isinstance(item, ReleaseInput)), None)
-    return () if first is None else read_slices(first.path, request.slices)
+    releases = [item for item in inputs if isinstance(item, ReleaseInput)]
+    seed = seed_of(request, next(filter(None, (item.release.sha256 for item in releases)), None))
+    # The groups of the first release hold the same people in all.
+    slices = read_slices(releases[0].path, request.slices) if releases else ()
+    return plan_of(request, seed, slices)
 
 
 def _plan_for(item: ReleaseInput, request: CompareRequest, plan: Plan) -> Plan:
-    """Return the plan for a release; one of other people has groups of its own."""
+    """Return the plan for a release; a release of other people has its own groups."""
     if all(len(column.codes) == len(item.release) for column in plan.slices):
         return plan
     return replace(plan, slices=read_slices(item.path, request.slices))
@@ -38,7 +34,7 @@ def _plan_for(item: ReleaseInput, request: CompareRequest, plan: Plan) -> Plan:
 def audited(
     item: Input, request: CompareRequest, plan: Plan, policy: Policy | None, progress: Progress
 ) -> tuple[AuditResult, HeldOutGuesses | None]:
-    """Return the result of an input, audited here where it is a release, and its guesses then."""
+    """Return the result of an input; of a release, which is audited here, also its guesses."""
     if not isinstance(item, ReleaseInput):
         return item.result, None
     guesses = HeldOutGuesses()
@@ -60,7 +56,7 @@ def audited(
 
 
 class _Lettered:
-    """Progress that says which release is being audited."""
+    """Progress that names the release."""
 
     def __init__(self, progress: Progress, letter: str) -> None:
         self._progress, self._letter = progress, letter

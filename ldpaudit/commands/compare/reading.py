@@ -1,4 +1,4 @@
-"""From the inputs of a comparison to releases in memory and stored results."""
+"""The inputs of a comparison: releases in memory and stored results."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from ldpaudit.api import notes_of, read_with
 from ldpaudit.claim import declaration_of
 from ldpaudit.commands.compare.request import CompareRequest, is_result
+from ldpaudit.commands.outputs import read_result
 from ldpaudit.comparison import LETTERS
 from ldpaudit.datasets.beside.canaries import with_canaries
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
@@ -21,18 +22,7 @@ from ldpaudit.result import AuditResult, Note
 
 @dataclass(frozen=True)
 class ReleaseInput:
-    """A release that is to be audited.
-
-    Attributes
-    ----------
-    letter : str
-    path : str
-    release : Release
-    test : LabelledRows or None
-        The test rows, coded like this release.
-    notes : tuple of Note
-        What its reader has to say.
-    """
+    """A release to audit, with the test rows coded like it and the notes of its reader."""
 
     letter: str
     path: str
@@ -43,7 +33,7 @@ class ReleaseInput:
 
 @dataclass(frozen=True)
 class ResultInput:
-    """A result that was stored."""
+    """A stored result."""
 
     letter: str
     result: AuditResult
@@ -58,14 +48,14 @@ def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...
     Raises
     ------
     InputError
-        One line about what is wrong with which of them.
+        One line about what is wrong with which input.
     """
     tables = _synthetic_tables(request)
     inputs: list[Input] = []
     for letter, name in zip(LETTERS, request.inputs, strict=False):
         progress.step(f"reading {letter}")
         if is_result(name):
-            inputs.append(ResultInput(letter, _stored(name)))
+            inputs.append(ResultInput(letter, read_result(Path(name))))
         else:
             inputs.append(_release(request, letter, name, tables.get(letter)))
     return tuple(inputs)
@@ -81,20 +71,20 @@ def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
     """
     named = zip(LETTERS, request.inputs, strict=False)
     double = [letter for letter, name in named if not is_result(name) and _is_double(request, name)]
-    given: list[str | None] = [*request.synthetic]
-    if len(given) == 1 and double:
-        given *= len(double)
-    if given and not double:
+    tables: list[str | None] = [*request.synthetic]
+    if len(tables) == 1 and double:
+        tables *= len(double)
+    if tables and not double:
         raise InputError(
             "--synthetic is for releases that declare double randomized response, and none of "
             "these does."
         )
-    if len(given) not in (0, len(double)):
+    if len(tables) not in (0, len(double)):
         raise InputError(
             "--synthetic must be given once, or once for each release that declares double "
             f"randomized response. Got {len(request.synthetic)} for {len(double)}."
         )
-    return dict(zip(double, given or [None] * len(double), strict=True))
+    return dict(zip(double, tables or [None] * len(double), strict=True))
 
 
 def _is_double(request: CompareRequest, name: str) -> bool:
@@ -105,31 +95,23 @@ def _is_double(request: CompareRequest, name: str) -> bool:
     return traits_of(UNKNOWN if claim is None else claim.name).features == "partly synthetic"
 
 
-def _stored(name: str) -> AuditResult:
-    try:
-        text = Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"The result {Path(name).name!r} cannot be read.") from None
-    return AuditResult.from_json(text)
-
-
 def _release(
     request: CompareRequest, letter: str, name: str, synthetic: str | None
 ) -> ReleaseInput:
-    asked = replace(
+    options = replace(
         request,
         mechanism=request.mechanism if open_table(name).declaration is None else None,
         original=request.original if synthetic is not None else None,
         held_out=request.held_out if synthetic is not None else None,
         synthetic=synthetic,
     )
-    reading = read_with(name, asked)
+    reading = read_with(name, options)
     release = _with_probabilities(request, letter, reading.release)
     return ReleaseInput(letter, name, release, reading.test, notes_of(reading))
 
 
 def _with_probabilities(request: CompareRequest, letter: str, release: Release) -> Release:
-    """Return the release with the tables of a probability for each class, which numbers lack."""
+    """Return the release with its tables of probabilities of classes; numbers have none."""
     if release.numeric is not None:
         return release
     try:

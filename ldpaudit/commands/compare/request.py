@@ -1,4 +1,4 @@
-"""What a comparison is asked for."""
+"""The options of ``ldpaudit compare``."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -15,20 +15,20 @@ class CompareRequest(AuditOptions):
     Attributes
     ----------
     inputs : tuple of str
-        Released files, or results of ``ldpaudit run`` (``.json``); the first is what the others are
-        held against.
+        Released files, or results of ``ldpaudit run`` (``.json``); the others are compared with the
+        first.
     mechanism
         The claim of each release that declares none.
     synthetic : tuple of str
         The synthetic rows of the releases by double randomized response, in their order; a single
-        one is that of all.
+        table is used for all.
     test : str or None
         Rows outside of all releases, with true labels.
     model : {"logistic", "boosting", "network"}
         What is trained on each release.
     slices : tuple of str
-        Columns by whose values the strongest attack is scored; the groups are those of the first
-        release, so that each holds the same people in all.
+        Columns by whose values the strongest attack is scored; each group holds the same people in
+        all releases.
     force : bool
         Whether releases are compared although their data differ.
     """
@@ -57,12 +57,7 @@ class CompareRequest(AuditOptions):
     command: str = "ldpaudit compare …"
 
     def check(self) -> None:
-        """Refuse options that contradict one another.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse options that contradict one another (InputError)."""
         from ldpaudit.comparison import LETTERS
 
         if not 2 <= len(self.inputs) <= len(LETTERS):

@@ -1,8 +1,8 @@
-"""Whether the compared releases are of the same data, told without a look at a true label.
+"""Whether the compared releases are of the same data, without a look at a true label.
 
-What can be held together: rows, classes and feature columns; and where two files are at hand, the
-features themselves. A mechanism on the label alone leaves every row's features as they are, double
-randomized response those of a share 1 − λ.
+Compared are rows, classes and feature columns and, of two files, the features themselves. A
+mechanism on the label alone leaves all features unchanged, double randomized response those of a
+share 1 − λ.
 """
 
 from ldpaudit.commands.compare.reading import Input, ReleaseInput, ResultInput
@@ -16,13 +16,13 @@ from ldpaudit.mechanisms import UNKNOWN, Traits, from_declaration, traits_of
 from ldpaudit.release import Release
 
 _LEAST_OF_ALL = 0.99
-_LEAST_OF_KEPT = 0.5
-"""The share of the rows expected to be unchanged that must be found unchanged."""
+_LEAST_OF_UNCHANGED = 0.5
+"""The share of the rows expected to be unchanged that must be unchanged."""
 _SHOWN = 12
 
 
 def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fingerprint, ...]:
-    """Return what is known of each input's data, and how it differs from the first one's.
+    """Return what is known of each input's data, and how it differs from the first.
 
     Raises
     ------
@@ -30,17 +30,15 @@ def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fi
         If some differ and ``request.force`` is not set; fingerprints are in the message.
     """
     first = _fingerprint(inputs[0])
-    found = [first]
-    for other in inputs[1:]:
-        found.append(_compared(request, inputs[0], first, other))
-    apart = [print_ for print_ in found if print_.mismatch]
+    prints = [first, *(_compared(request, inputs[0], first, other) for other in inputs[1:])]
+    apart = [p for p in prints if p.mismatch]
     if apart and not request.force:
         raise InputError(
             "The releases must be of the same data. "
-            + "; ".join(f"{p.letter} differs from A in {_list(p.mismatch)}" for p in apart)
-            + f" ({'; '.join(_words(p) for p in found)}). --force compares them all the same."
+            + "; ".join(f"{p.letter} differs from A in {' and '.join(p.mismatch)}" for p in apart)
+            + f" ({'; '.join(_words(p) for p in prints)}). --force compares them all the same."
         )
-    return tuple(found)
+    return tuple(prints)
 
 
 def pairable(print_: Fingerprint) -> bool:
@@ -78,17 +76,19 @@ def _compared(
     request: CompareRequest, first: Input, ours: Fingerprint, other: Input
 ) -> Fingerprint:
     theirs = _fingerprint(other)
-    mismatch = [what for what in ("rows",) if getattr(ours, what) != getattr(theirs, what)]
+    mismatch = ["rows"] if ours.rows != theirs.rows else []
     numbers = any(isinstance(i, ReleaseInput) and i.release.numeric for i in (first, other))
+    withheld = "withheld" in (_traits(first).features, _traits(other).features)
     if ours.classes != theirs.classes and not numbers:
         mismatch.append("classes")
-    if ours.features != theirs.features and not _leaves_out_features(first, other):
+    if ours.features != theirs.features and not withheld:
         mismatch.append("feature columns")
     if ours.truth != theirs.truth:
         mismatch.append("whether true labels were given")
     if mismatch or isinstance(first, ResultInput) or isinstance(other, ResultInput):
         return theirs.model_copy(update={"mismatch": tuple(mismatch)})
-    if not numbers and _values(first.release) != _values(other.release):
+    one, two = ({canonical(y) for y in item.release.classes} for item in (first, other))
+    if one != two and not numbers:
         mismatch.append("the values of the label")
     share = _shared_rows(request, first, other)
     least = 1.0 if request.id_column else _least_share(first.release, other.release)
@@ -97,19 +97,11 @@ def _compared(
     return theirs.model_copy(update={"mismatch": tuple(mismatch), "shared_rows": share})
 
 
-def _leaves_out_features(first: Input, other: Input) -> bool:
-    return "withheld" in (_traits(first).features, _traits(other).features)
-
-
 def _traits(item: Input) -> Traits:
     if isinstance(item, ResultInput):
         return traits_of(item.result.mechanism.name)
     declared = item.release.declaration
     return traits_of(UNKNOWN if declared is None else declared.name)
-
-
-def _values(release: Release) -> set[str]:
-    return {canonical(label) for label in release.classes}
 
 
 def _shared_rows(request: CompareRequest, a: ReleaseInput, b: ReleaseInput) -> float | None:
@@ -128,20 +120,10 @@ def _features(request: CompareRequest, item: ReleaseInput) -> set[str]:
 
 def _least_share(a: Release, b: Release) -> float:
     """Return the least share of equal rows at which two releases may be of the same rows."""
-    kept = [_kept(a), _kept(b)]
-    if None in kept:
+    one, two = (from_declaration(r.declaration, r.classes).unchanged_share for r in (a, b))
+    if one is None or two is None:
         return 0.0
-    expected = (kept[0] or 0.0) * (kept[1] or 0.0)
-    return _LEAST_OF_ALL if expected == 1 else _LEAST_OF_KEPT * expected
-
-
-def _kept(release: Release) -> float | None:
-    """Return the share of rows whose features are released as they are; None if unknown."""
-    return from_declaration(release.declaration, release.classes).unchanged_share
-
-
-def _list(parts: tuple[str, ...]) -> str:
-    return " and ".join(parts)
+    return _LEAST_OF_ALL if one * two == 1 else _LEAST_OF_UNCHANGED * one * two
 
 
 def _words(print_: Fingerprint) -> str:

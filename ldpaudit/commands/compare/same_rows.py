@@ -1,4 +1,4 @@
-"""Whether two released files hold the same people in the same order, seen from their features."""
+"""Whether two released files hold the same people in the same order, judged by their features."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.arrays import BoolArray
+from ldpaudit.datasets.formats.columns import decoded, stored
 from ldpaudit.datasets.formats.tabular import open_table
 
 
@@ -50,12 +51,7 @@ def _equal(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> BoolArray | None:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
-    if isinstance(column.type, pa.BaseExtensionType):
-        storage = [chunk.storage for chunk in column.chunks]
-        column = pa.chunked_array(storage, column.type.storage_type)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column.combine_chunks()
+    return decoded(stored(column)).combine_chunks()
 
 
 def _alike(x: pa.Array, y: pa.Array) -> tuple[pa.Array, pa.Array]:

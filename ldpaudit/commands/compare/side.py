@@ -10,16 +10,14 @@ from ldpaudit.result import AuditResult, Estimate
 
 @dataclass(frozen=True)
 class Side:
-    """One release of a comparison with all that is known of it.
+    """One release of a comparison.
 
     Attributes
     ----------
-    letter : str
-    result : AuditResult
     guesses : HeldOutGuesses or None
-        Which held-out guesses were right, while the comparison lasts; None for a stored result.
+        Which held-out guesses were right, in memory only; None for a stored result.
     utility : Utility or None
-        How a model trained on it does on the test rows.
+        The scores of a model trained on it, on the test rows.
     paired : bool
         Whether its rows can be paired with those of the first release.
     """
@@ -34,7 +32,7 @@ class Side:
 def attack_scores(result: AuditResult, measure: str = "accuracy") -> dict[str, float]:
     """Return a certified score of each attack on a release by name, references left out.
 
-    Only attacks that look at the release are held against the features alone.
+    Only attacks that use the release have an advantage over the features alone.
     """
     attacks = scores_of(result, "label-inference", "multiplicative_advantage")
     scored = scores_of(result, "label-inference", measure)

@@ -11,22 +11,20 @@ from ldpaudit.reports.text.numbers import number, percent
 _EXACT: Final = 12
 """Decimals beyond which an end is floating-point noise."""
 _LEAST_LEVEL: Final = 0.5
-"""Below this level together, each interval is told at its own."""
+"""Below this joint level each interval is given at its own."""
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """How the intervals of a sentence are told.
+    """How a sentence gives its ``count`` intervals.
 
     Attributes
     ----------
     together : float
-        The level at which all of them hold together: those of the corrected family share one
-        error probability, those at their own level add theirs.
+        The level at which all hold together: those of the corrected family share one error
+        probability, the others add theirs.
     confidence : float
         Of the corrected family.
-    count : int
-        How many there are.
     """
 
     together: float
@@ -35,10 +33,10 @@ class Intervals:
 
     @classmethod
     def of(cls, named: Sequence[Difference], confidence: float) -> "Intervals":
-        """Return how to tell the intervals of the named differences."""
-        own = sum(1 - d.level for d in named if not d.simultaneous and d.level is not None)
+        """Return how to give the intervals of the named differences."""
+        alone = sum(1 - d.level for d in named if not d.simultaneous and d.level is not None)
         family = 1 - confidence if any(d.simultaneous for d in named) else 0.0
-        return cls(1 - own - family, confidence, len(named))
+        return cls(1 - alone - family, confidence, len(named))
 
     def points(self, difference: Difference) -> str:
         """Return the interval of a share, in points: ends rounded outward."""
@@ -46,12 +44,12 @@ class Intervals:
         return f"({self._level(difference)}: {low} to {high} points)"
 
     def plain(self, difference: Difference) -> str:
-        """Return the interval as it is, ends rounded outward."""
+        """Return the interval, ends rounded outward."""
         low, high = (round(end, _EXACT) for end in (difference.low, difference.high))
         return f"({self._level(difference)}: {number(low, 'down')} to {number(high, 'up')})"
 
     def remark(self) -> str:
-        """Return that the intervals hold together, where there are several and they do."""
+        """Return the remark that the intervals hold together, where several do."""
         if self.count < 2 or self.together < _LEAST_LEVEL:
             return ""
         return "; the intervals hold together"
@@ -78,7 +76,7 @@ def _outward(end: float, rounding: str) -> str:
 
 
 def apart(a: float, b: float) -> tuple[str, str]:
-    """Return two shares in hundredths, with as many digits as tell them apart, at most four."""
+    """Return two shares in hundredths, with enough digits to distinguish them, at most four."""
     for digits in (1, 2, 3, 4) if a != b else (1,):
         texts = _rounded(100 * a, digits), _rounded(100 * b, digits)
         if texts[0] != texts[1]:
@@ -87,7 +85,7 @@ def apart(a: float, b: float) -> tuple[str, str]:
 
 
 def points(difference: float) -> str:
-    """Return a difference of shares in points, with as many digits as it takes, at most four."""
+    """Return a difference of shares in points, with as many digits as needed, at most four."""
     return apart(difference, 0.0)[0]
 
 

@@ -1,7 +1,6 @@
-"""From a request to a comparison: read, check that the data are the same, audit, train, subtract.
+"""The work of ``compare``: read, check that the data are the same, audit, train, subtract.
 
-What pairs rows (guesses, scores) lives here only; the comparison that is returned holds counts,
-estimates and bounds.
+Guesses and scores of single rows stay here; the comparison holds counts, estimates and bounds.
 """
 
 import time
@@ -44,15 +43,6 @@ _ORDER = (
 def compare(request: CompareRequest, progress: Progress | None = None) -> Comparison:
     """Compare releases of the same data.
 
-    Parameters
-    ----------
-    request : CompareRequest
-    progress : Progress, optional
-
-    Returns
-    -------
-    Comparison
-
     Raises
     ------
     ldpaudit.errors.LdpAuditError
@@ -60,18 +50,18 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
     """
     start = time.perf_counter()
     request.check()
-    told = progress or NoProgress()
+    progress = progress or NoProgress()
     policy = policy_of(request)
-    inputs = read_inputs(request, told)
+    inputs = read_inputs(request, progress)
     prints = fingerprints(request, inputs)
     plan = shared_plan(request, inputs)
     sides, notes = [], list(_notes(prints))
     confidence = (policy or default_policy()).audit.confidence
     for item, print_ in zip(inputs, prints, strict=True):
-        side, more = _side(item, print_, request, plan, policy, told, confidence)
+        side, more = _side(item, print_, request, plan, policy, progress, confidence)
         sides.append(side)
         notes += more
-    told.step("differences")
+    progress.step("differences")
     notes += _one_sided([side.result for side in sides])
     differences = all_differences(sides, confidence)
     results = tuple(side.result for side in sides)
@@ -114,8 +104,8 @@ def _side(
 def _with_utility(result: AuditResult, score: Utility | None) -> AuditResult:
     if score is None:
         return result
-    kept = tuple(e for e in result.estimates if e.id != score.estimate.id)
-    return result.model_copy(update={"estimates": (*kept, score.estimate)})
+    others = (e for e in result.estimates if e.id != score.estimate.id)
+    return result.model_copy(update={"estimates": (*others, score.estimate)})
 
 
 def _notes(prints: tuple[Fingerprint, ...]) -> list[Note]:
@@ -131,7 +121,7 @@ def _notes(prints: tuple[Fingerprint, ...]) -> list[Note]:
 
 
 def _one_sided(results: list[AuditResult]) -> list[Note]:
-    """Say which attacks ran on some releases only: each strongest is of those that ran on it."""
+    """Name attacks that ran on some releases only: the strongest is one that ran on the release."""
     ran = [set(attack_scores(result)) for result in results]
     every = ran[0].union(*ran[1:])
     missing = sorted(every - ran[0].intersection(*ran[1:]))

@@ -1,10 +1,9 @@
-"""What ``ldpaudit mechanism describe``, ``channel``, ``design`` and ``compose`` are asked for."""
+"""The options of ``ldpaudit mechanism describe``, ``channel``, ``design`` and ``compose``."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ldpaudit.commands.outputs import Outputs
 from ldpaudit.options import Argument, Option
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ Prior = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class LabelOptions:
-    """The labels that a mechanism is analysed for, and what it may be designed for."""
+    """The labels that a mechanism is analysed for, their prior and the loss."""
 
     classes: Annotated[str | None, Option("The true labels: A,B,…")] = None
     labels: Annotated[str | None, Option("Numeric labels on a range: LO:HI or LO:HI:STEP.")] = None
@@ -26,7 +25,6 @@ class LabelOptions:
         Literal["squared", "absolute", "poisson"],
         Option("What a mechanism made for a prior minimises."),
     ] = "squared"
-    outputs: Outputs = field(default_factory=Outputs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +42,7 @@ class DescribeRequest(LabelOptions):
 
     @property
     def wanted(self) -> "Specification":
-        """The mechanism that is asked for."""
+        """The mechanism that the options state."""
         from ldpaudit.commands.mechanism.specification import Specification, settings
         from ldpaudit.mechanisms import full_name
 
@@ -60,7 +58,6 @@ class ChannelRequest:
         Path, Argument("A channel as CSV: rows labels, columns outputs, with names.", file=True)
     ]
     prior: Prior = None
-    outputs: Outputs = field(default_factory=Outputs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +79,6 @@ class DesignRequest:
     ] = None
     column: Annotated[str | None, Option("The column of true labels in --data.", "--label")] = None
     reference: Annotated[bool, Option("Solve the mesh linear program too (slow).")] = False
-    outputs: Outputs = field(default_factory=Outputs)
-    quiet: Annotated[bool, Option("Show no progress.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +89,7 @@ class ComposeRequest(LabelOptions):
         tuple[str, ...],
         Argument(
             "Release files with a declaration, or NAME:KEY=VALUE,… such as "
-            "randomized-response:epsilon=1,times=3."
+            "randomized-response:epsilon=1,times=3.",
+            file=True,
         ),
     ]

@@ -15,7 +15,7 @@ from ldpaudit.release import Label
 
 @dataclass(frozen=True)
 class Specification:
-    """A mechanism as it is asked for: a name, ε or λ, and whatever else it takes.
+    """The specification of a mechanism: a name, ε or λ, and further parameters.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Specification:
     loss: Loss = "squared"
 
 
-def settings(given: Sequence[str]) -> dict[str, Any]:
+def settings(words: Sequence[str]) -> dict[str, Any]:
     """Read ``KEY=VALUE`` parameters: numbers, ``true`` and ``false``, else text.
 
     Raises
@@ -44,14 +44,14 @@ def settings(given: Sequence[str]) -> dict[str, Any]:
     InputError
         If one is not written so, or a key occurs twice.
     """
-    found: dict[str, Any] = {}
-    for text in given:
+    read: dict[str, Any] = {}
+    for text in words:
         key, equals, value = text.partition("=")
         key = key.strip().replace("-", "_")
-        if not equals or not key or key in found:
+        if not equals or not key or key in read:
             raise InputError("Each further parameter must be KEY=VALUE, each key once.")
-        found[key] = _value(value.strip())
-    return found
+        read[key] = _value(value.strip())
+    return read
 
 
 def _value(text: str) -> float | bool | str:

@@ -1,12 +1,13 @@
-"""From what was asked for and the survey of the labels to the mechanism."""
+"""From the options and the survey of the labels to the mechanism."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ldpaudit.commands.privatize.checks import options_of
 from ldpaudit.commands.privatize.labels.priors import Prior
-from ldpaudit.commands.privatize.request import PrivatizeRequest, options_of
+from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.datasets import read_channel
 from ldpaudit.datasets.labels import read_texts
 from ldpaudit.errors import InputError
@@ -25,19 +26,14 @@ _SETTINGS: Final = {
     "feature_epsilon": "feature_epsilon",
     "delta": "feature_delta",
 }
-"""Options that are further parameters of a declaration, and what they are called there."""
+"""Options that are further parameters of a declaration, with their names there."""
 
 
 @dataclass(frozen=True)
 class DeclaredLabels:
     """What is known of the labels before any data is read.
 
-    Attributes
-    ----------
-    range : LabelRange or None
-        The range of numeric labels.
-    classes : tuple or None
-        The labels one by one; None where they are to be read from the data.
+    The ``range`` of numeric labels, or the ``classes``; neither where they are read from the data.
     """
 
     range: LabelRange | None
@@ -47,13 +43,7 @@ class DeclaredLabels:
 def declared_labels(
     request: PrivatizeRequest, of_prior: tuple[Label, ...] | None
 ) -> DeclaredLabels:
-    """Return the labels that the options state.
-
-    Parameters
-    ----------
-    request : PrivatizeRequest
-    of_prior : tuple or None
-        The labels of the prior's file: the classes, where no option states any.
+    """Return the labels that the options state, else those of the prior's file (``of_prior``).
 
     Raises
     ------
@@ -151,10 +141,10 @@ def _settings(request: PrivatizeRequest) -> dict[str, Any]:
     if "channel" in takes:
         stated = _matrix(request)
         return {key: stated[key] for key in ("outputs", "matrix")}
-    given = {
+    stated = {
         name: getattr(request, option) for option, name in _SETTINGS.items() if option in takes
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in stated.items() if value is not None}
 
 
 def _matrix(request: PrivatizeRequest) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the release declares besides its mechanism: where draws, classes and prior came from."""
+"""What the release declares besides its mechanism: the origin of draws, classes and prior."""
 
 from typing import Any
 
@@ -23,37 +23,29 @@ def provenance(
 ) -> dict[str, Any]:
     """Return the declaration's ``provenance``: nothing in it depends on a single row.
 
-    Parameters
-    ----------
-    request : PrivatizeRequest
-    mechanism : Mechanism
-    survey : Survey
-    prior : Prior or None
-        None where no design needed one.
-    fitted : FittedGenerator, optional
-        What made the synthetic rows.
+    ``prior`` is None where no design needed one, ``fitted`` where no generator made rows.
     """
-    said: dict[str, Any] = {
+    entries: dict[str, Any] = {
         "randomness": "experimental generator" if request.experimental else "operating system",
         "classes": "data" if survey.from_data else "declared",
     }
     if prior is not None:
         labels = mechanism.epsilon or 0.0
         parts = {"prior": prior.epsilon, "labels": labels, "total": prior.epsilon + labels}
-        said |= {"prior": prior.source, "epsilon": parts}
+        entries |= {"prior": prior.source, "epsilon": parts}
     if fitted is not None:
-        said["generator"] = fitted.provenance()
+        entries["generator"] = fitted.provenance()
     if request.synthetic_out is not None:
-        said["synthetic_sample"] = {
+        entries["synthetic_sample"] = {
             "rows": sample_rows(request.synthetic_rows, survey.rows, survey.domain.classes),
             "draws": "independent of the release",
         }
-    return said
+    return entries
 
 
 def released_schema(
-    fields: list[pa.Field], label: str, mechanism: Mechanism, said: dict[str, Any]
+    fields: list[pa.Field], label: str, mechanism: Mechanism, entries: dict[str, Any]
 ) -> pa.Schema:
     """Return the release's schema, with the declaration as its only metadata."""
     claim = Declaration(mechanism.name, dict(mechanism.declaration()), "api")
-    return pa.schema(fields, metadata=declared_metadata(claim, label, said))
+    return pa.schema(fields, metadata=declared_metadata(claim, label, entries))

@@ -1,7 +1,7 @@
 """A mechanism ready to be applied to rows: label and features together, batch by batch.
 
-How labels are released is registered by what a mechanism is (:func:`released_by`); a package with
-a mechanism of another kind registers its own.
+How a mechanism releases is registered by its type (:func:`released_by`); a package with another
+kind of mechanism registers its own.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator
+from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator, RowSource
 from ldpaudit.commands.privatize.features.public_model import fit_public_model
 from ldpaudit.commands.privatize.features.release import (
     AsTheyAre,
@@ -21,7 +21,7 @@ from ldpaudit.commands.privatize.features.release import (
     replaced,
     unordered,
 )
-from ldpaudit.commands.privatize.features.synthetic_rows import RowSource, read_synthetic
+from ldpaudit.commands.privatize.features.synthetic_rows import read_synthetic
 from ldpaudit.commands.privatize.labels.release import (
     CodedRelease,
     ContinuousRelease,
@@ -60,13 +60,7 @@ class RowRelease(Protocol):
     def release(self, features: pa.RecordBatch, label: pa.Array, codes: IntArray) -> Released:
         """Return released features and labels of n rows.
 
-        Parameters
-        ----------
-        features : pyarrow.RecordBatch
-        label : pyarrow.Array
-            The true labels.
-        codes : int32 array of shape (n,)
-            The same as codes of the survey's domain.
+        ``label`` holds the true labels, ``codes`` the same as int32 codes of the survey's domain.
         """
 
 
@@ -93,7 +87,7 @@ class SeparateRelease:
 
 @dataclass(frozen=True, eq=False)
 class JointRelease:
-    """Label and features are released with a look at each other.
+    """Label and features are released together: one depends on the other.
 
     Parameters
     ----------
@@ -131,14 +125,12 @@ class Application:
 
     Attributes
     ----------
-    request : PrivatizeRequest
-    survey : Survey
     label : pyarrow.Field
         The true label's column.
     features : pyarrow.Schema
         The features that are released.
     fitted : FittedGenerator or None
-        What makes synthetic rows, where no table of them was given.
+        The generator of synthetic rows, where there is no table of them.
     """
 
     request: PrivatizeRequest
@@ -149,7 +141,7 @@ class Application:
 
     @property
     def rng(self) -> Any:
-        """Where the labels' draws come from; None stands for the operating system."""
+        """The randomness of the labels; None: the operating system's."""
         return self.request.randomness("release")
 
     def coded(self, mechanism: Any, outputs: tuple[Label, ...]) -> CodedRelease:
@@ -157,7 +149,7 @@ class Application:
         return coded_release(mechanism, outputs, self.label.type, self.survey.found, self.rng)
 
     def synthetic(self, classes: tuple[Label, ...]) -> RowSource | None:
-        """Return where synthetic rows come from; None where nothing was given."""
+        """Return the source of synthetic rows; None where the options name none."""
         request = self.request
         if self.fitted is not None:
             return self.fitted.rows(len(classes), request.randomness("synthetic"))
@@ -253,7 +245,7 @@ def _(mechanism: FeatureDependentLabel, to: Application) -> RowRelease:
 
 
 def _features(mechanism: Mechanism, to: Application) -> FeatureRelease:
-    """Return how features are released that have no say in the label."""
+    """Return how features are released on which the label does not depend."""
     rng = to.request.randomness("features")
     if isinstance(mechanism, NoisyFeatures):
         noise = GaussianNoise(mechanism, to.request.project, rng)

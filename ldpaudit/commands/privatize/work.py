@@ -1,4 +1,4 @@
-"""From a table with true labels to a release: two passes over the rows, batch by batch."""
+"""The work of ``privatize``: two passes over the rows, batch by batch."""
 
 import os
 import re
@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ldpaudit.commands.outputs import check_apart, check_place
+from ldpaudit.commands.privatize.checks import check_request
 from ldpaudit.commands.privatize.features.generated_rows import fit_generator
 from ldpaudit.commands.privatize.features.synthetic_sample import (
     SyntheticSample,
@@ -20,9 +21,9 @@ from ldpaudit.commands.privatize.labels.priors import Prior, choose_prior
 from ldpaudit.commands.privatize.labels.survey import Survey, survey_classes, survey_numbers
 from ldpaudit.commands.privatize.mechanism import DeclaredLabels, build, declared_labels
 from ldpaudit.commands.privatize.provenance import provenance, released_schema
-from ldpaudit.commands.privatize.request import PrivatizeRequest, check_request
+from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
+from ldpaudit.commands.privatize.result import PrivatizeSummary
 from ldpaudit.commands.privatize.row_release import RowRelease, row_release
-from ldpaudit.commands.privatize.text import PrivatizeSummary
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.formats.batches import BatchSource, open_batches
 from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
@@ -39,7 +40,7 @@ _CHANGED = "The data changed while it was read; run again when nothing writes to
 
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
-"""What pandas calls an index without a name, which it writes as a column unasked."""
+"""The column that pandas writes for an index without a name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,44 +63,30 @@ class _Plan:
 
 
 def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> PrivatizeSummary:
-    """Release a table: rows in their order, the label's column replaced, the rest as asked.
+    """Release a table: rows in their order, the label replaced, features as the options say.
 
-    The memory that it takes does not grow with the number of rows.
-
-    Parameters
-    ----------
-    request : PrivatizeRequest
-    progress : Progress, optional
-
-    Returns
-    -------
-    PrivatizeSummary
+    Its memory does not grow with the number of rows.
 
     Raises
     ------
     InputError, OutputError, MissingDependencyError
         One line about what is wrong, without any cell; nothing is left behind then.
     """
-    told = progress or NoProgress()
+    progress = progress or NoProgress()
     check_request(request)
     _check_places(request)
-    given = None if request.prior is None else read_prior(request.prior)
-    labels = declared_labels(request, None if given is None else given.labels)
+    table = None if request.prior is None else read_prior(request.prior)
+    labels = declared_labels(request, None if table is None else table.labels)
     source = open_batches(request.data)
-    for name, role in ((request.label, "label"), *((n, "'drop'") for n in request.drop)):
-        if name not in source.schema.names:
-            raise missing_column(name, role, source.schema.names)
-    survey = _survey(request, labels, source, told)
-    mechanism, prior = _mechanism(request, labels, survey, given)
-    plan = _plan(request, source, survey, mechanism, prior, told)
+    check_columns(request, source)
+    survey = survey_labels(request, labels, source, progress)
+    mechanism, prior = _mechanism(request, labels, survey, table)
+    plan = _plan(request, source, survey, mechanism, prior, progress)
     with terminable():
-        _write(plan, request, told)
-    spent = 0.0 if prior is None else prior.epsilon
-    total = (mechanism.epsilon or 0.0) + spent
-    beside = 0 if plan.sample is None else plan.sample.rows
-    return PrivatizeSummary(
-        survey.rows, mechanism, total, request.output, request.secret, plan.warnings, beside
-    )
+        _write(plan, request, progress)
+    total = (mechanism.epsilon or 0.0) + (0.0 if prior is None else prior.epsilon)
+    sampled = 0 if plan.sample is None else plan.sample.rows
+    return PrivatizeSummary(request, survey.rows, mechanism, total, plan.warnings, sampled)
 
 
 def _check_places(request: PrivatizeRequest) -> None:
@@ -129,9 +116,17 @@ def _check_table_place(target: Path, *, overwrite: bool, text: bool) -> None:
         raise OutputError(f"{shown} exists already and is left as it is; --overwrite replaces it.")
 
 
-def _survey(
+def check_columns(options: DataOptions, source: BatchSource) -> None:
+    """Refuse a label or a dropped column that the data lack (InputError)."""
+    for name, role in ((options.label, "label"), *((n, "'drop'") for n in options.drop)):
+        if name not in source.schema.names:
+            raise missing_column(name, role, source.schema.names)
+
+
+def survey_labels(
     request: PrivatizeRequest, labels: DeclaredLabels, source: BatchSource, progress: Progress
 ) -> Survey:
+    """Read the labels: numbers of a declared range, or classes."""
     if labels.range is not None:
         return survey_numbers(source, request.label, labels.range, progress)
     return survey_classes(source, request.label, labels.classes, progress)
@@ -141,12 +136,12 @@ def _mechanism(
     request: PrivatizeRequest,
     labels: DeclaredLabels,
     survey: Survey,
-    given: LabelPrior | None,
+    table: LabelPrior | None,
 ) -> tuple[Mechanism, Prior | None]:
     used: list[Prior] = []
 
     def prior(classes: tuple[Label, ...]) -> Prior:
-        used.append(choose_prior(request, given, survey, classes))
+        used.append(choose_prior(request, table, survey, classes))
         return used[0]
 
     built = build(request, labels, survey.domain.classes, prior)
@@ -172,8 +167,8 @@ def _plan(
         pa.field(name, rows.label_type if name == label.name else released.field(name).type)
         for name in names
     ]
-    said = provenance(request, mechanism, survey, prior, fitted)
-    schema = released_schema(fields, label.name, mechanism, said)
+    entries = provenance(request, mechanism, survey, prior, fitted)
+    schema = released_schema(fields, label.name, mechanism, entries)
     # Where no feature value is released unchanged, a copy of the label among them is no leak.
     watched = tuple(features.names) if mechanism.traits.feature_values_kept else ()
     warnings = _index_warnings(features.names)
@@ -211,32 +206,23 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> None:
             done += len(batch)
             progress.advance(done, plan.survey.rows)
         copies.check()
-        _check_same_rows(done, plan.survey.rows)
+        if done != plan.survey.rows:
+            raise InputError(_CHANGED)
         _write_sample(files, plan.sample, request.synthetic_out)
 
 
 def _write_sample(files: WholeFiles, sample: SyntheticSample | None, target: Path | None) -> None:
     if sample is None or target is None:
         return
-    beside = TableFile(files.add(target), sample.schema, text=is_csv(target))
+    file = TableFile(files.add(target), sample.schema, text=is_csv(target))
     for batch in sample.batches():
-        beside.write(batch)
+        file.write(batch)
 
 
 def _released(plan: _Plan, features: pa.RecordBatch, label: pa.Array) -> pa.RecordBatch:
     codes = plan.survey.domain.codes(label)
-    _check_unchanged(int((codes < 0).sum()))
+    if (codes < 0).any():  # The first pass found none.
+        raise InputError(_CHANGED)
     new, released = plan.rows.release(features, label, codes)
     columns = [released if n == plan.label.name else new.column(n) for n in plan.names]
     return pa.RecordBatch.from_arrays(columns, schema=plan.schema)
-
-
-def _check_unchanged(strange: int) -> None:
-    """Check that the second pass finds the labels that the first one found."""
-    if strange:
-        raise InputError(_CHANGED)
-
-
-def _check_same_rows(done: int, surveyed: int) -> None:
-    if done != surveyed:
-        raise InputError(_CHANGED)

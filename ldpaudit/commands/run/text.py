@@ -4,7 +4,7 @@ from ldpaudit.result import AuditResult
 from ldpaudit.terminal import say
 
 SPECIAL = frozenset({"numeric-inference", "aggregates", "synthetic"})
-"""Audits of special releases: that they do not apply to another is told in the result only."""
+"""Audits of special releases: only the result says that they do not apply to others."""
 
 
 def print_summary(result: AuditResult, *, quiet: bool) -> None:

@@ -1,4 +1,4 @@
-"""The folder of a sweep: what was asked for, and one file for each point that is done."""
+"""The folder of a sweep: its options, and one file for each finished point."""
 
 import json
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ _WHAT: Final = {
     "data": "data",
     "policy": "policy",
 }
-"""What the parts of a manifest are called; any other is an option."""
+"""The words for parts of a manifest; any other part is an option."""
 _FILES: Final = ("test", "synthetic", "generator_data", "prior")
 
 
 def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dict[str, Any]:
     """Return everything that the numbers of a sweep depend on.
 
-    Files stand by their digest; the number of processes and the memory change no number.
+    Files are named by their digest; the number of processes and the memory change no number.
     """
     options = {
         name: getattr(request, name)
@@ -60,12 +60,7 @@ def _digest(path: str | Path | None) -> str | None:
 
 @dataclass(frozen=True)
 class SweepFolder:
-    """Where the points of a sweep are kept.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """The folder where the points of a sweep are kept."""
 
     path: Path
 
@@ -74,8 +69,8 @@ class SweepFolder:
         """The fitted generator, readable by its owner only."""
         return self.path / "generator.pt"
 
-    def open(self, asked: dict[str, Any], *, resume: bool) -> None:
-        """Start the folder, or go on with it.
+    def open(self, options: dict[str, Any], *, resume: bool) -> None:
+        """Start the folder, or continue it.
 
         Raises
         ------
@@ -96,21 +91,17 @@ class SweepFolder:
                 f"The folder {shown} is not empty; give another, or go on with --resume."
             )
         if started:
-            self._check(asked)
-        for draft in self.path.rglob(".*.tmp"):  # What a killed sweep was just writing.
-            draft.unlink(missing_ok=True)
-        write_whole(self._manifest, as_json(asked))
+            self._check(options)
+        for leftover in self.path.rglob(".*.tmp"):  # Half-written by a killed sweep.
+            leftover.unlink(missing_ok=True)
+        self.keep_part("manifest", options)
 
-    def _check(self, asked: dict[str, Any]) -> None:
-        shown = quoted(self.path.name)
-        try:
-            found = json.loads(self._manifest.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            found = None
-        if not isinstance(found, dict) or found.get("format") != _FORMAT:
+    def _check(self, options: dict[str, Any]) -> None:
+        shown, stored = quoted(self.path.name), self.kept_part("manifest")
+        if stored is None or stored.get("format") != _FORMAT:
             raise InputError(f"The folder {shown} holds something that is no sweep.")
-        wanted = json.loads(as_json(asked))
-        other = [name for name in wanted if found.get(name) != wanted[name]]
+        wanted = json.loads(as_json(options))
+        other = [name for name in wanted if stored.get(name) != wanted[name]]
         if other:
             what = _WHAT.get(other[0], f"--{other[0].replace('_', '-')}")
             raise InputError(
@@ -119,23 +110,20 @@ class SweepFolder:
 
     def keep(self, point: Point, content: dict[str, Any]) -> None:
         """Write a point's file, whole or not at all."""
-        write_whole(self._points / f"{point.key}.json", as_json(content))
+        self.keep_part(f"points/{point.key}", content)
 
     def kept(self, point: Point) -> dict[str, Any] | None:
-        """Return what a point's file holds; None where there is none that is whole."""
-        return self._read(self._points / f"{point.key}.json")
+        """Return what a point's file holds; None without a whole file."""
+        return self.kept_part(f"points/{point.key}")
 
     def keep_part(self, name: str, content: dict[str, Any]) -> None:
         """Write what all points share."""
         write_whole(self.path / f"{name}.json", as_json(content))
 
     def kept_part(self, name: str) -> dict[str, Any] | None:
-        """Return what all points share; None where it is not there yet."""
-        return self._read(self.path / f"{name}.json")
-
-    def _read(self, path: Path) -> dict[str, Any] | None:
+        """Return what all points share; None without a whole file."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads((self.path / f"{name}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         return content if isinstance(content, dict) else None
@@ -143,7 +131,3 @@ class SweepFolder:
     @property
     def _points(self) -> Path:
         return self.path / "points"
-
-    @property
-    def _manifest(self) -> Path:
-        return self.path / "manifest.json"

@@ -94,7 +94,7 @@ class Point:
 
     @property
     def key(self) -> str:
-        """What its file is called and its randomness is keyed by: the same in every sweep."""
+        """The name of its file and the key of its randomness: the same in every sweep."""
         return f"{self.mechanism}-{self.parameter}-{self.value!r}-{self.repeat}"
 
     @property

@@ -12,8 +12,8 @@ from ldpaudit.reports.text.numbers import number, percent
 class LeastNoise:
     """The least noise of one mechanism at which every draw passed.
 
-    That more noise passes as well is looked at, never assumed: verdicts are of random draws, and
-    an audit of little power may be inconclusive at any noise.
+    That more noise passes too is checked, never assumed: draws are random, and an audit of little
+    power may be inconclusive at any noise.
 
     Attributes
     ----------
@@ -39,18 +39,13 @@ class LeastNoise:
     exceptions: tuple[Setting, ...]
 
     def stored(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        found = self.found
+        """Return what the JSON file holds."""
+        names = ("value", "parameter", "epsilon", "passes", "draws")
+        share = self.share and {"low": self.share[0], "high": self.share[1], "level": self.level}
         return {
             "mechanism": self.mechanism,
-            "value": None if found is None else found.value,
-            "parameter": None if found is None else found.parameter,
-            "epsilon": None if found is None else found.epsilon,
-            "passes": None if found is None else found.passes,
-            "draws": None if found is None else found.draws,
-            "pass_share": None
-            if self.share is None
-            else {"low": self.share[0], "high": self.share[1], "level": self.level},
+            **{name: getattr(self.found, name, None) for name in names},
+            "pass_share": share,
             "less_noise": _neighbour(self.less),
             "more_noise": _neighbour(self.more),
             "more_noise_that_does_not_pass": [setting.value for setting in self.exceptions],
@@ -59,10 +54,13 @@ class LeastNoise:
 
     def sentence(self) -> str:
         """Return the answer in words."""
-        found = self.found
-        if found is None:
-            return f"{self.mechanism}: no setting of the grid passed in every draw.{self._best()}"
-        parts = [f"{self.mechanism}: {_named(found)}, {_drawn(found)}"]
+        setting = self.found
+        if setting is None:
+            best = self.more
+            nearest = f" Nearest to it: {_named(best)}, {_outcome(best)}." if best else ""
+            return f"{self.mechanism}: no setting of the grid passed in every draw.{nearest}"
+        draws = "the one draw" if setting.draws == 1 else f"any of {setting.draws} draws"
+        parts = [f"{self.mechanism}: {_named(setting)}, no violation found in {draws}"]
         if self.share is not None:
             low = number(self.share[0], "down")
             parts.append(f"a draw passes with probability {low} or more ({percent(self.level)})")
@@ -71,22 +69,13 @@ class LeastNoise:
         else:
             parts.append(f"less noise, {_named(self.less)}: {_outcome(self.less)}")
         if self.exceptions:
-            values = ", ".join(_value(setting) for setting in self.exceptions)
+            values = ", ".join(setting.value_text for setting in self.exceptions)
             parts.append(f"more noise does not always pass: {values}")
         return "; ".join(parts) + "."
 
     def short(self) -> str:
         """Return the answer in a few words."""
-        if self.found is None:
-            return f"{self.mechanism}: none of the grid"
-        return f"{self.mechanism}: {_named(self.found)}"
-
-    def _best(self) -> str:
-        return (
-            ""
-            if self.more is None
-            else f" Nearest to it: {_named(self.more)}, {_outcome(self.more)}."
-        )
+        return f"{self.mechanism}: {_named(self.found) if self.found else 'none of the grid'}"
 
 
 def least_noise(mechanism: str, settings: Sequence[Setting], level: float) -> LeastNoise:
@@ -98,20 +87,20 @@ def least_noise(mechanism: str, settings: Sequence[Setting], level: float) -> Le
     settings : sequence of Setting
         Of this mechanism, the least noise first.
     level : float
-        The confidence of the interval. It is held by the settings of the mechanism together
-        (Bonferroni), since one of them is chosen by its own verdicts.
+        The confidence of the interval, for all settings of the mechanism together (Bonferroni),
+        since one of them is chosen by its verdicts.
     """
     place = next((i for i, s in enumerate(settings) if s.verdict == "pass"), None)
     if place is None:
         best = max(settings, key=lambda s: s.passes, default=None)
         shown = best if best is not None and best.passes else None
         return LeastNoise(mechanism, None, None, level, None, shown, ())
-    found, rest = settings[place], settings[place + 1 :]
+    least, rest = settings[place], settings[place + 1 :]
     corrected = 1 - (1 - level) / len(settings)
     return LeastNoise(
         mechanism,
-        found,
-        found.pass_share(corrected),
+        least,
+        least.pass_share(corrected),
         level,
         settings[place - 1] if place else None,
         rest[0] if rest else None,
@@ -120,32 +109,17 @@ def least_noise(mechanism: str, settings: Sequence[Setting], level: float) -> Le
 
 
 def _neighbour(setting: Setting | None) -> dict[str, Any] | None:
-    if setting is None:
-        return None
-    return {
-        "value": setting.value,
-        "verdict": setting.verdict,
-        "passes": setting.passes,
-        "draws": setting.draws,
-    }
-
-
-def _value(setting: Setting) -> str:
-    symbol = "λ" if setting.parameter == "lambda" else "ε"
-    return f"{symbol} = {setting.value:.6g}"
+    names = ("value", "verdict", "passes", "draws")
+    return None if setting is None else {name: getattr(setting, name) for name in names}
 
 
 def _named(setting: Setting) -> str:
-    other = f" (ε = {number(setting.epsilon)})" if setting.epsilon is not None else ""
-    return _value(setting) + (other if setting.parameter == "lambda" else "")
-
-
-def _drawn(setting: Setting) -> str:
-    draws = "the one draw" if setting.draws == 1 else f"any of {setting.draws} draws"
-    return f"no violation found in {draws}"
+    if setting.epsilon is None or setting.parameter == "epsilon":
+        return setting.value_text
+    return f"{setting.value_text} (ε = {number(setting.epsilon)})"
 
 
 def _outcome(setting: Setting) -> str:
     if setting.verdict == "failed":
         return "could not be measured"
-    return f"{setting.verdict}, {setting.passes} of {setting.draws} draws passed"
+    return f"{setting.outcome} draws passed"

@@ -13,7 +13,6 @@ from ldpaudit.commands.sweep.text import (
     leakage_words,
     setting_row,
     utility_words,
-    value_text,
 )
 from ldpaudit.mechanisms import traits_of
 from ldpaudit.reports.charts import specifications as charts
@@ -43,17 +42,17 @@ _AUDIT: Final = (
 )
 
 
-def sweep_page(found: Sweep) -> str:
+def sweep_page(sweep: Sweep) -> str:
     """Return the page."""
-    request = found.request
-    settings = len(found.settings)
+    request = sweep.request
+    settings = len(sweep.settings)
     sheet = Sheet(
         what="Sweep before releasing",
         title=f"{_amount(len(request.mechanisms), 'mechanism')}, {_amount(settings, 'setting')}",
-        lead=f"Least noise with no violation found: {'; '.join(n.short() for n in found.least)}.",
-        tiles=_tiles(found),
-        parts=(_frontier_part(found), _least_part(found), _points_part(found)),
-        notes=_notes(found),
+        lead=f"Least noise with no violation found: {'; '.join(n.short() for n in sweep.least)}.",
+        tiles=_tiles(sweep),
+        parts=(_frontier_part(sweep), _least_part(sweep), _points_part(sweep)),
+        notes=_notes(sweep),
     )
     return render_sheet(sheet)
 
@@ -62,49 +61,49 @@ def _amount(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def _tiles(found: Sweep) -> tuple[Tile, ...]:
+def _tiles(sweep: Sweep) -> tuple[Tile, ...]:
     tiles = [
-        Tile("rows released in each draw", rows(found.rows)),
-        Tile("draws of each setting", str(found.request.repeats)),
+        Tile("rows released in each draw", rows(sweep.rows)),
+        Tile("draws of each setting", str(sweep.request.repeats)),
     ]
-    if found.test_rows is not None:
-        tiles.append(Tile("rows held out", rows(found.test_rows)))
-    if found.reference is not None:
-        value = number(float(found.reference["value"]))
-        tiles.append(Tile(utility_words(found), value, "learnt from the true labels"))
+    if sweep.test_rows is not None:
+        tiles.append(Tile("rows held out", rows(sweep.test_rows)))
+    if sweep.reference is not None:
+        value = number(float(sweep.reference["value"]))
+        tiles.append(Tile(utility_words(sweep), value, "learnt from the true labels"))
     return tuple(tiles)
 
 
-def _notes(found: Sweep) -> tuple[str, ...]:
-    level = percent(found.level)
+def _notes(sweep: Sweep) -> tuple[str, ...]:
+    level = percent(sweep.level)
     return (
         SIMULATED,
         "No violation found is not a proof of privacy: a stronger attack may exist, and choosing "
         "among many settings by their verdicts favours those that passed by luck.",
         f"Intervals of one draw hold at {level}; averages of several draws at the lower level "
         "that the JSON states. Utility is that of one kind of learner.",
-        *found.warnings,
+        *sweep.warnings,
     )
 
 
-def _least_part(found: Sweep) -> Part:
+def _least_part(sweep: Sweep) -> Part:
     body = tuple(
         (
             least.mechanism,
-            "none of the grid" if least.found is None else value_text(least.found),
+            "none of the grid" if least.found is None else least.found.value_text,
             "–" if least.found is None else f"{least.found.passes} of {least.found.draws}",
             "–" if least.share is None else number(least.share[0], "down"),
             _neighbour(least.less),
             _neighbour(least.more),
-            ", ".join(value_text(s) for s in least.exceptions) or "none",
+            ", ".join(s.value_text for s in least.exceptions) or "none",
         )
-        for least in found.least
+        for least in sweep.least
     )
     head = (
         "Mechanism",
         "Least noise that passed",
         "Draws passed",
-        f"Share that would pass, at least ({percent(found.level)})",
+        f"Share that would pass, at least ({percent(sweep.level)})",
         "Next with less noise",
         "Next with more noise",
         "More noise, not passed",
@@ -112,9 +111,9 @@ def _least_part(found: Sweep) -> Part:
     intro = (
         "The setting of least noise at which no draw was found in violation of the policy. The "
         "bound on the share holds for all settings of a mechanism together, because one of them "
-        "was chosen by its verdicts. That more noise passes as well is looked at, not assumed."
+        "was chosen by its verdicts. That more noise passes too is checked, not assumed."
     )
-    lead = " ".join(least.sentence() for least in found.least)
+    lead = " ".join(least.sentence() for least in sweep.least)
     tables = (("By mechanism", Table(head, body)),)
     return Part("least-noise", "Least noise", intro, tables=tables, lead=lead)
 
@@ -122,23 +121,23 @@ def _least_part(found: Sweep) -> Part:
 def _neighbour(setting: Setting | None) -> str:
     if setting is None:
         return "none on the grid"
-    return f"{value_text(setting)}: {setting.verdict}, {setting.passes} of {setting.draws} passed"
+    return f"{setting.value_text}: {setting.outcome} passed"
 
 
-def _points_part(found: Sweep) -> Part:
-    table = Table(headers(found), tuple(setting_row(s) for s in found.settings))
-    means = {name: [m for s in found.settings if (m := s.mean(name))] for name in _AUDIT}
+def _points_part(sweep: Sweep) -> Part:
+    table = Table(headers(sweep), tuple(setting_row(s) for s in sweep.settings))
+    means = {name: [m for s in sweep.settings if (m := s.mean(name))] for name in _AUDIT}
     titles = {name: some[0].title for name, some in means.items() if some}
     more = Table(
         ("Mechanism", "Value", *titles.values()),
         tuple(
-            (s.mechanism, value_text(s), *(cell(s.mean(name)) for name in titles))
-            for s in found.settings
+            (s.mechanism, s.value_text, *(cell(s.mean(name)) for name in titles))
+            for s in sweep.settings
         ),
     )
     reasons = tuple(
-        (s.mechanism, value_text(s), s.verdict, s.reason)
-        for s in found.settings
+        (s.mechanism, s.value_text, s.verdict, s.reason)
+        for s in sweep.settings
         if s.verdict != "pass"
     )
     tables = [("Leakage and utility", table), ("More of the audit", more)]
@@ -149,31 +148,31 @@ def _points_part(found: Sweep) -> Part:
     return Part("points", "Every setting", intro, tables=tuple(tables))
 
 
-def _frontier_part(found: Sweep) -> Part:
-    figure = frontier_figure(found)
+def _frontier_part(sweep: Sweep) -> Part:
+    figure = frontier_figure(sweep)
     intro = (
         "Each mark is one setting. Further left, attackers learn less; further up, an honest "
         "learner learns more. Filled: every draw passed; hollow: not; orange: a draw violated the "
         "policy. A mechanism that lies above and left of another is better at that leakage."
     )
-    if found.request.numeric:
+    if sweep.request.numeric:
         intro = intro.replace("further up", "further down").replace("above", "below")
     missing = "" if figure is not None else "Not drawn: leakage or utility was not measured."
     drawn = () if figure is None else (figure,)
     return Part("frontier", "Leakage against utility", intro, drawn, missing=missing)
 
 
-def frontier_figure(found: Sweep) -> Figure | None:
+def frontier_figure(sweep: Sweep) -> Figure | None:
     """Return leakage against utility, a line for each mechanism; None without a point."""
     paths = [
-        path for name in found.request.mechanisms[:MOST_LINES] if (path := _path(found, name)).spots
+        path for name in sweep.request.mechanisms[:MOST_LINES] if (path := _path(sweep, name)).spots
     ]
     spots = [spot for path in paths for spot in path.spots]
     if not spots:
         return None
-    upright, level = _references(found)
-    x = _axis(leakage_words(found), [e for s in spots for e in s.x_ends], upright)
-    y = _axis(utility_words(found), [e for s in spots for e in s.y_ends], level)
+    upright, level = _references(sweep)
+    x = _axis(leakage_words(sweep), [e for s in spots for e in s.x_ends], upright)
+    y = _axis(utility_words(sweep), [e for s in spots for e in s.y_ends], level)
     title = "Leakage against utility"
     description = " ".join(
         f"{path.label}: from {number(path.spots[0].x)} and {number(path.spots[0].y)} at the least "
@@ -187,20 +186,23 @@ def frontier_figure(found: Sweep) -> Figure | None:
         (sample_of(i), f"{path.label} ({shape_of(i)})") for i, path in enumerate(paths)
     ]
     legend += [(rule_sample(rule), rule.legend) for rule in (upright, level) if rule is not None]
-    table = Table(headers(found), tuple(setting_row(s) for s in found.settings))
+    table = Table(headers(sweep), tuple(setting_row(s) for s in sweep.settings))
     return Figure("paths", title, description, drawing, table, tuple(legend))
 
 
-def _path(found: Sweep, mechanism: str) -> Path:
-    own = [s for s in found.settings if s.mechanism == mechanism]
-    able = [(s, leak, s.test) for s in own if (leak := leakage_of(s)) and s.test]
+def _path(sweep: Sweep, mechanism: str) -> Path:
+    able = [
+        (s, leak, s.test)
+        for s in sweep.settings
+        if s.mechanism == mechanism and (leak := leakage_of(s)) and s.test
+    ]
     spots = tuple(
         Spot(
             leak.value,
             test.value,
             _ends(leak),
             _ends(test),
-            f"{value_text(s)[0]} = {s.value:.4g}",
+            f"{s.value_text[0]} = {s.value:.4g}",
             _OUTCOMES.get(s.verdict, "other"),
         )
         for s, leak, test in able
@@ -213,18 +215,18 @@ def _ends(mean: Mean) -> tuple[float, float]:
     return low, mean.value if mean.high is None else mean.high
 
 
-def _references(found: Sweep) -> tuple[charts.Rule | None, charts.Rule | None]:
-    """Return what an attacker reaches by the features alone, and a learner by the true labels."""
+def _references(sweep: Sweep) -> tuple[charts.Rule | None, charts.Rule | None]:
+    """Return the accuracy from the features alone, and a learner's score with the true labels."""
     name = "attack.features-only.accuracy"
-    own = (s for s in found.settings if traits_of(s.mechanism).features == "unchanged")
-    alone = [m.value for s in own if (m := s.mean(name)) is not None]
+    whole = (s for s in sweep.settings if traits_of(s.mechanism).features == "unchanged")
+    alone = [m.value for s in whole if (m := s.mean(name)) is not None]
     upright = level = None
-    if alone and not found.request.numeric:
+    if alone and not sweep.request.numeric:
         value = sum(alone) / len(alone)
         legend = f"attacker who sees the true features alone: {number(value)}"
         upright = charts.Rule(value, "", legend, 2)
-    if found.reference is not None:
-        value = float(found.reference["value"])
+    if sweep.reference is not None:
+        value = float(sweep.reference["value"])
         level = charts.Rule(value, "", f"learnt from the true labels: {number(value)}", 1)
     return upright, level
 

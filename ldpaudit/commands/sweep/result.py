@@ -1,4 +1,4 @@
-"""What a sweep found."""
+"""The result of a sweep."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,7 +16,7 @@ SIMULATED: Final = (
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep found.
+    """The result of a sweep.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Sweep:
     least : tuple of LeastNoise
         For each mechanism.
     reference : mapping or None
-        The stored score of a learner that was given the true labels.
+        The stored score of a learner with the true labels.
     level : float
         The confidence of intervals of one draw.
     rows, test_rows, seed : int
@@ -50,7 +50,7 @@ class Sweep:
         return {
             "ldpaudit_version": __version__,
             "points": [setting.stored(self.level) for setting in self.settings],
-            "least_noise": {found.mechanism: found.stored() for found in self.least},
+            "least_noise": {least.mechanism: least.stored() for least in self.least},
             "reference": measure,
             "notes": [SIMULATED, *self.warnings],
             "run": {

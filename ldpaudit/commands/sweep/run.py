@@ -1,4 +1,4 @@
-"""A sweep under way: recalling what is done, doing what is left, keeping each point at once."""
+"""A running sweep: recalls what is done, does what is left, keeps each point at once."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,17 +9,17 @@ from ldpaudit.commands.processes import Processes, default_cap
 from ldpaudit.commands.sweep.folder import SweepFolder
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.least_noise import least_noise
+from ldpaudit.commands.sweep.points.workbench import PREPARE, Setup, Task
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Setting, setting_of
-from ldpaudit.commands.sweep.workbench import PREPARE, Setup, Task
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.progress import Progress
 
 
 @dataclass
 class SweepRun:
-    """A sweep under way: what is done, and what is left.
+    """A running sweep: what is done, and what is left.
 
     Attributes
     ----------
@@ -27,9 +27,9 @@ class SweepRun:
     folder : SweepFolder
     progress : Progress
     done : mapping
-        What the files of the measured points hold.
+        The contents of the files of the measured points.
     failed : mapping
-        Why others could not be measured; they are tried again when the sweep is resumed.
+        Why others could not be measured; a resumed sweep tries them again.
     shared : mapping
         What all points share: ``"generator"`` and ``"reference"``.
     """
@@ -74,10 +74,10 @@ class SweepRun:
 
     def _do(self, processes: Processes, tasks: list[Task]) -> None:
         for number, answer in processes.run(tasks):
-            self._listen(tasks[number], answer)
+            self._take(tasks[number], answer)
 
     def _tasks(self) -> list[Task]:
-        """Return what is left, a point first: its memory tells how many processes there may be."""
+        """Return what is left, a point first: its memory limits the number of processes."""
         tasks: list[Task] = [*self._left()]
         if "reference" not in self.shared:
             tasks.insert(1, "reference")
@@ -97,13 +97,13 @@ class SweepRun:
         if "generator" not in self.shared:
             self.failed |= dict.fromkeys(needing, self._generator_failure)
 
-    def _listen(self, task: Task, answer: Answer) -> None:
+    def _take(self, task: Task, answer: Answer) -> None:
         if isinstance(task, Point):
             if answer.content is None:
                 self.failed[task] = answer.reason
             else:
                 self.folder.keep(task, answer.content)
-                # As it is read again: so a sweep that was interrupted gives the same result.
+                # Read back, so that an interrupted sweep gives the same result.
                 self.done[task] = self.folder.kept(task) or {}
             done, total = len(self.done) + len(self.failed), len(self.request.points())
             self.progress.step(f"{done} of {total} points: {task.words}")

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from ldpaudit.commands.sweep.grid import Grid, Parameter
@@ -77,24 +77,17 @@ class Mean:
         return cls(*names, mean, low, high, level, values)
 
     def stored(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "title": self.title,
-            "kind": self.kind,
-            "unit": self.unit,
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "level": self.level,
-            "repeats": list(self.repeats),
-        }
+        """Return what the JSON file holds."""
+        content = asdict(self) | {"repeats": list(self.repeats)}
+        del content["id"]  # The key that it stands under.
+        return content
 
 
 def _mean(estimates: Sequence[Mapping[str, Any]], end: str) -> float | None:
-    found = [e[end] for e in estimates]
-    if any(value is None for value in found):
+    ends = [e[end] for e in estimates]
+    if any(value is None for value in ends):
         return None
-    return sum(map(_number, found)) / len(found)
+    return sum(map(_number, ends)) / len(ends)
 
 
 def _number(value: float | str) -> float:
@@ -113,15 +106,15 @@ class Setting:
     epsilon, noise : float or None
         ε in nats and λ of the mechanism, exact.
     verdicts : tuple of str
-        Of the draws that were measured.
+        Of the measured draws.
     failed : tuple of str
-        Why others were not.
+        Why the others could not be measured.
     means : tuple of Mean
         The audit's estimates that every measured draw has.
     test : Mean or None
         The learner's score.
     correction : str
-        What its loss was corrected by.
+        The correction of its loss.
     reason : str
         The worst verdict in a sentence.
     """
@@ -152,12 +145,22 @@ class Setting:
 
     @property
     def draws(self) -> int:
-        """How many draws were asked for."""
+        """How many draws there were, measured or not."""
         return len(self.verdicts) + len(self.failed)
 
     def mean(self, identifier: str) -> Mean | None:
         """Return the average of an estimate; None where there is none."""
         return next((m for m in self.means if m.id == identifier), None)
+
+    @property
+    def value_text(self) -> str:
+        """The parameter's symbol and value."""
+        return f"{'λ' if self.parameter == 'lambda' else 'ε'} = {self.value:.6g}"
+
+    @property
+    def outcome(self) -> str:
+        """The verdict and how many draws passed."""
+        return f"{self.verdict}, {self.passes} of {self.draws}"
 
     def pass_share(self, level: float) -> tuple[float, float] | None:
         """Return the Clopper–Pearson interval of the share of draws that would pass.
@@ -170,7 +173,7 @@ class Setting:
         return float(low), float(high)
 
     def stored(self, level: float) -> dict[str, Any]:
-        """Return the point for JSON."""
+        """Return what the JSON file holds."""
         share = self.pass_share(level)
         return {
             "mechanism": self.mechanism,
@@ -205,17 +208,10 @@ def setting_of(
     contents: Sequence[Mapping[str, Any]],
     failed: Sequence[str],
 ) -> Setting:
-    """Put the stored draws of one setting together.
+    """Combine the draws of one setting.
 
-    Parameters
-    ----------
-    mechanism : str
-    grid : Grid
-    value : float
-    contents : sequence of mappings
-        What the files of the measured draws hold, in the order of the draws.
-    failed : sequence of str
-        Why the others could not be measured.
+    ``contents`` are those of the files of the measured draws, in their order; ``failed`` says why
+    the others could not be measured.
     """
     tests = [content["test"] for content in contents]
     corrections = sorted({str(content["correction"]) for content in contents})
@@ -240,9 +236,9 @@ def _maybe(value: Any) -> float | None:
 
 
 def _means(contents: Sequence[Mapping[str, Any]]) -> list[Mean]:
-    by_id = [{e["id"]: e for e in content["result"]["estimates"]} for content in contents]
-    common = [name for name in REPORTED if by_id and all(name in found for found in by_id)]
-    return [Mean.of([found[name] for found in by_id]) for name in common]
+    draws = [{e["id"]: e for e in content["result"]["estimates"]} for content in contents]
+    common = [name for name in REPORTED if draws and all(name in draw for draw in draws)]
+    return [Mean.of([draw[name] for draw in draws]) for name in common]
 
 
 def _reason(contents: Sequence[Mapping[str, Any]], failed: Sequence[str]) -> str:

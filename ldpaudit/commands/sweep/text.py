@@ -1,43 +1,36 @@
-"""A sweep in words: what its two measures are called, and its rows for tables."""
+"""A sweep in words: the names of its two measures, and its rows for tables."""
 
 from typing import Final
 
-from ldpaudit.commands.mechanism.tables import show
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Mean, Setting
 from ldpaudit.commands.utility.scores import SQUARED_ERROR
 from ldpaudit.reports.text.numbers import number
-from ldpaudit.terminal import say
+from ldpaudit.terminal import say, show
 
 _LEAKAGE: Final = ("attack.best.accuracy", "numeric.best.within_5")
 
 
 def leakage_of(setting: Setting) -> Mean | None:
-    """Return what leakage is measured by; None where it was not.
+    """Return the measure of leakage; None where there is none.
 
-    Groups of numeric labels differ from mechanism to mechanism, so guesses of numbers are compared
-    by how many lie within 5 % of the declared range.
+    Groups of numeric labels differ between mechanisms, so guesses of numbers are compared by how
+    many lie within 5 % of the declared range.
     """
     numeric = setting.test is not None and setting.test.id == SQUARED_ERROR
     return setting.mean(_LEAKAGE[numeric])
 
 
-def leakage_words(found: Sweep) -> str:
-    """Return what leakage is measured by."""
-    if found.request.numeric:
+def leakage_words(sweep: Sweep) -> str:
+    """Return the name of the measure of leakage."""
+    if sweep.request.numeric:
         return "strongest guess: within 5 % of the range"
     return "strongest attack: accuracy"
 
 
-def utility_words(found: Sweep) -> str:
-    """Return what utility is measured by."""
-    return "test squared error" if found.request.numeric else "test accuracy"
-
-
-def value_text(setting: Setting) -> str:
-    """Return the parameter's value."""
-    symbol = "λ" if setting.parameter == "lambda" else "ε"
-    return f"{symbol} = {setting.value:.6g}"
+def utility_words(sweep: Sweep) -> str:
+    """Return the name of the measure of utility."""
+    return "test squared error" if sweep.request.numeric else "test accuracy"
 
 
 def cell(mean: Mean | None) -> str:
@@ -53,9 +46,9 @@ def cell(mean: Mean | None) -> str:
     return f"{number(mean.value)} [{number(mean.low, 'down')}, {number(mean.high, 'up')}]"
 
 
-def headers(found: Sweep) -> tuple[str, ...]:
+def headers(sweep: Sweep) -> tuple[str, ...]:
     """Return the headers of :func:`setting_row`."""
-    words = (leakage_words(found), utility_words(found))
+    words = (leakage_words(sweep), utility_words(sweep))
     return ("Mechanism", "Value", "ε (nats)", "Verdict", "Passed", *words)
 
 
@@ -63,7 +56,7 @@ def setting_row(setting: Setting) -> tuple[str, ...]:
     """Return a setting as a row."""
     return (
         setting.mechanism,
-        value_text(setting),
+        setting.value_text,
         "–" if setting.epsilon is None else number(setting.epsilon),
         setting.verdict,
         f"{setting.passes} of {setting.draws}",
@@ -72,18 +65,18 @@ def setting_row(setting: Setting) -> tuple[str, ...]:
     )
 
 
-def print_summary(found: Sweep, *, quiet: bool) -> None:
+def print_summary(sweep: Sweep, *, quiet: bool) -> None:
     """Print the least noise of each mechanism, then every setting."""
-    for least in found.least:
+    for least in sweep.least:
         say(least.sentence())
     if quiet:
         return
-    show("Every setting", headers(found), [setting_row(s) for s in found.settings])
-    for setting in found.settings:
+    show("Every setting", headers(sweep), [setting_row(s) for s in sweep.settings])
+    for setting in sweep.settings:
         if setting.failed:
             say(f"  {'not measured':<12} {setting.mechanism}: {setting.failed[0]}")
-    if found.reference is not None:
-        say(f"\n  learnt from the true labels: {float(found.reference['value']):.4g}")
-    for text in found.warnings:
+    if sweep.reference is not None:
+        say(f"\n  learnt from the true labels: {float(sweep.reference['value']):.4g}")
+    for text in sweep.warnings:
         say(f"  {'warning':<12} {text}")
     say("Simulated draws; nothing was released.")

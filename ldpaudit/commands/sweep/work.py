@@ -1,21 +1,21 @@
-"""``ldpaudit sweep``: what is checked before any point is measured, and the whole way."""
+"""The work of ``sweep``: check everything before any point is measured, then do the points."""
 
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
 from ldpaudit.api import policy_of
 from ldpaudit.commands.privatize.labels.hidden_copies import HiddenCopies
+from ldpaudit.commands.sweep.checks import check_sweep
 from ldpaudit.commands.sweep.folder import SweepFolder, manifest
-from ldpaudit.commands.sweep.request import SweepRequest, check_sweep
+from ldpaudit.commands.sweep.points.simulation import mechanism_at
+from ldpaudit.commands.sweep.points.tables import SweepTables, read_tables
+from ldpaudit.commands.sweep.points.workbench import Setup
+from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.run import SweepRun
-from ldpaudit.commands.sweep.simulation import mechanism_at
-from ldpaudit.commands.sweep.tables import SweepTables, read_tables
-from ldpaudit.commands.sweep.workbench import Setup
-from ldpaudit.errors import PolicyError
+from ldpaudit.errors import OutputError, PolicyError
 from ldpaudit.mechanisms import traits_of
 from ldpaudit.pipeline import chosen_audits
 from ldpaudit.policy import Policy, default_policy
@@ -25,29 +25,27 @@ from ldpaudit.progress import NoProgress, Progress
 def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
     """Simulate, audit and learn at every point of a grid.
 
-    Parameters
-    ----------
-    request : SweepRequest
-    progress : Progress, optional
-
     Raises
     ------
     LdpAuditError
-        One line about what is wrong; points that cannot be measured are told of in the result,
-        unless there is no other.
+        One line about what is wrong; the result names points that cannot be measured, unless there
+        is no other.
     """
-    told = progress or NoProgress()
+    progress = progress or NoProgress()
+    if request.out is not None and request.out.is_file():
+        raise OutputError(f"{request.out.name} is a file; --out needs a folder.")
     check_sweep(request)
     policy = _policy(request)
-    told.step("reading the data")
+    progress.step("reading the data")
     tables = read_tables(request)
     _check_data(tables)
-    asked = manifest(request, tables.seed, None if policy is None else policy.sha256)
+    options = manifest(request, tables.seed, None if policy is None else policy.sha256)
     with _folder(request) as folder:
-        folder.open(asked, resume=request.resume)
-        run = SweepRun(request, folder, told)
+        folder.open(options, resume=request.resume)
+        run = SweepRun(request, folder, progress)
         run.recall()
-        facts = (tables.training.num_rows, _rows_of(tables.test), tables.seed)
+        test_rows = None if isinstance(tables.test, str) else int(tables.test.num_rows)
+        facts = (tables.training.num_rows, test_rows, tables.seed)
         del tables  # The workers read the data themselves.
         run.go(Setup(request, facts[2], policy, folder.generator))
         return run.result((policy or default_policy()).audit.confidence, *facts)
@@ -78,13 +76,8 @@ def _check_data(tables: SweepTables) -> None:
         copies.check()
 
 
-def _rows_of(test: Any) -> int | None:
-    return None if isinstance(test, str) else int(test.num_rows)
-
-
 @contextmanager
 def _folder(request: SweepRequest) -> Iterator[SweepFolder]:
-    """Give the folder that was asked for, or one that is gone afterwards."""
-    temporary = request.out is None
-    with tempfile.TemporaryDirectory() if temporary else nullcontext() as made:
-        yield SweepFolder(Path(made) if made is not None else request.out or Path())
+    """Give the folder of ``--out``, or a temporary one."""
+    with tempfile.TemporaryDirectory() if request.out is None else nullcontext(request.out) as path:
+        yield SweepFolder(Path(path))

@@ -14,13 +14,14 @@ from ldpaudit.device import DeviceName, torch_device
 from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.errors import InputError
 from ldpaudit.learners.noise_model import Noise
-from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms import Mechanism, from_declaration
+from ldpaudit.mechanisms.analysis import label_errors
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray, Release
 
 Matrix = Callable[[FeatureTable], Float32Array]
-"""What makes a matrix of rows."""
+"""Makes a matrix of rows."""
 
 _TRUE: Final = "the true labels"
 _RAW: Final = "released labels taken at their word: no correction is known for the mechanism"
@@ -31,7 +32,8 @@ _LABEL_ONLY: Final = (
     "table is not given (--synthetic)"
 )
 _SQUARED: Final = "squared loss, unbiased under the declared mechanism"
-_SQUARED_RAW: Final = "squared loss of the released number as it is: it cannot be made unbiased"
+_NO_INVERSE: Final = "squared loss of the released number, whose bias cannot be undone"
+_NO_GAIN: Final = "squared loss of the released number: undoing its bias would add more error"
 _PENALTY: Final = 1.0
 _IMAGE_BATCHES: Final = 1_500
 """Batches that a convolutional network is trained on; at least 3 and at most 30 epochs."""
@@ -39,15 +41,7 @@ _IMAGE_BATCHES: Final = 1_500
 
 @dataclass(frozen=True)
 class LossCorrection:
-    """How the loss takes the mechanism into account.
-
-    Attributes
-    ----------
-    noise : Channel, SyntheticFeatures or None
-    name : {"forward", "unbiased"} or None
-    words : str
-        For people.
-    """
+    """How the loss takes the mechanism into account; ``words`` say it to people."""
 
     noise: Noise | None
     name: Any
@@ -56,7 +50,7 @@ class LossCorrection:
 
 @dataclass(frozen=True)
 class Learner:
-    """What learns from a release.
+    """A learner from releases.
 
     Attributes
     ----------
@@ -75,14 +69,7 @@ class Learner:
     def classes(
         self, release: Release, rows: FeatureTable, rng: np.random.Generator
     ) -> tuple[IntArray, LossCorrection]:
-        """Return the class that a model trained on a release predicts for each of other rows.
-
-        Parameters
-        ----------
-        release : Release
-        rows : FeatureTable
-            t rows.
-        rng : numpy.random.Generator
+        """Return the class that a model trained on a release predicts for each of t other rows.
 
         Returns
         -------
@@ -100,7 +87,7 @@ class Learner:
             codes = _logistic(release, rows, correction)
         else:
             codes = self._learnt(release, rows, correction, rng)
-        # At their word: an output stands for the class of the same name.
+        # An output means the class of the same name.
         places = np.array([_place(release.classes, output) for output in outputs], dtype=np.int32)
         return np.asarray(places[codes], dtype=np.int32), correction
 
@@ -134,30 +121,19 @@ class Learner:
     ) -> tuple[FloatArray, LossCorrection]:
         """Return the number that a model predicts for each of other rows.
 
-        Where the mechanism's bias cannot be undone, the model learns the released number as it is.
-
         Returns
         -------
         float64 array of shape (t,), LossCorrection
         """
-        correction = LossCorrection(None, None, _TRUE)
-        if not self.true:
-            claim = from_declaration(release.declaration, ())
-            correction = LossCorrection(claim, "unbiased", _SQUARED)
-        matrix = self.matrix(release.features)
-        try:
-            learner = self._regressor(release, matrix, correction, rng)
-        except InputError:
-            correction = LossCorrection(None, None, _SQUARED_RAW)
-            learner = self._regressor(release, matrix, correction, rng)
-        return learner.predict(matrix(rows)), correction
-
-    def _regressor(
-        self, release: Release, matrix: Matrix, correction: LossCorrection, rng: np.random.Generator
-    ) -> Any:
         from ldpaudit.learners import ReleaseRegressor
 
         assert release.numeric is not None
+        matrix, released = self.matrix(release.features), release.numeric.released
+        table = matrix(release.features)
+        correction = LossCorrection(None, None, _TRUE)
+        if not self.true:
+            claim = from_declaration(release.declaration, ())
+            correction = bias_correction(claim, released, table.shape[1])
         learner = ReleaseRegressor(
             correction.noise,
             model="linear" if self.model == "logistic" else self.model,
@@ -165,7 +141,8 @@ class Learner:
             network=self.network(release.features),
             random_state=rng,
         )
-        return learner.fit(matrix(release.features), release.numeric.released)
+        learner.fit(table, released)
+        return learner.predict(matrix(rows)), correction
 
     def network(self, features: FeatureTable) -> Any:
         """Return the network's options: a convolutional one where rows are square images."""
@@ -180,7 +157,7 @@ class Learner:
         return replace(options, architecture="convolutional", epochs=epochs)
 
     def matrix(self, features: FeatureTable) -> Matrix:
-        """Return what makes a matrix of rows, fitted on the released features alone."""
+        """Return the function to a matrix of rows, fitted on the released features alone."""
         if self.model == "network" and is_image_table(features):
             return pixels
         return _filled((BoostingMatrix if self.model == "boosting" else DesignMatrix).fit(features))
@@ -206,6 +183,36 @@ def correction_for(release: Release) -> LossCorrection:
     return LossCorrection(channel, "forward", words)
 
 
+def bias_correction(claim: Mechanism, released: FloatArray, columns: int) -> LossCorrection:
+    """Return the correction of a squared loss that fits the declared mechanism.
+
+    Undoing a bias adds variance. A linear model with p columns on n rows averages over rows: the
+    variance of its labels enters its error p/n times, their squared bias whole. So a bias is undone
+    where that lowers the sum, at the mechanism's exact bias and variance of the released labels.
+
+    Parameters
+    ----------
+    claim : Mechanism
+        On numeric labels.
+    released : float64 array of shape (n,)
+    columns : int
+        p.
+    """
+    from ldpaudit.learners.numeric_labels import debiased_labels, unbiased_values
+
+    try:
+        debiased_labels(released, claim)
+    except InputError:
+        return LossCorrection(None, None, _NO_INVERSE)
+    errors, channel = label_errors(claim), claim.channel
+    if channel is not None and errors is not None and not errors.unbiased:
+        added = channel.matrix @ unbiased_values(channel) ** 2 - errors.labels**2 - errors.variance
+        gain, order = errors.bias**2 - columns / len(released) * added, np.argsort(errors.labels)
+        if np.interp(released, errors.labels[order], gain[order]).mean() <= 0:
+            return LossCorrection(None, None, _NO_GAIN)
+    return LossCorrection(claim, "unbiased", _SQUARED)
+
+
 def _logistic(release: Release, rows: FeatureTable, correction: LossCorrection) -> IntArray:
     """Return the answers of a ridge-penalised logistic model, fitted in single precision.
 
@@ -227,8 +234,8 @@ def _logistic(release: Release, rows: FeatureTable, correction: LossCorrection) 
         channel = (
             noise.label_channel if isinstance(noise, SyntheticFeatures) else cast(Channel, noise)
         )
-    made: Any = matrix(release.features)
-    known = Rows.labelled(made, release.released, np.ones(len(made)), channel, correction.name)
+    table: Any = matrix(release.features)
+    known = Rows.labelled(table, release.released, np.ones(len(table)), channel, correction.name)
     if isinstance(noise, SyntheticFeatures) and release.synthetic is not None:
         more: Any = matrix(release.synthetic.features)
         known = known.with_synthetic(more, release.synthetic.labels, noise)
@@ -246,8 +253,8 @@ def _place(classes: tuple[Any, ...], output: Any) -> int:
 
 def _filled(design: DesignMatrix | BoostingMatrix) -> Matrix:
     def matrix(features: FeatureTable) -> Float32Array:
-        made = design.transform(features)
-        # A release without features is learnt from by its labels' shares alone.
-        return made if made.shape[1] else np.zeros((len(features), 1), dtype=np.float32)
+        table = design.transform(features)
+        # Of a release without features only the labels' shares can be learnt.
+        return table if table.shape[1] else np.zeros((len(features), 1), dtype=np.float32)
 
     return matrix

@@ -112,15 +112,15 @@ def best_plan(sizes: IndexArray, channel: FloatArray, alpha: float) -> tuple[Acc
     """
     best: tuple[AccuracyPlan, float] | None = None
     for groups, guess in _partitions(sizes, channel):
-        found = _best_rows(groups, guess, sizes, channel, alpha)
-        if best is None or found[1] > best[1] + 1e-9:
-            best = found
+        option = _best_rows(groups, guess, sizes, channel, alpha)
+        if best is None or option[1] > best[1] + 1e-9:
+            best = option
     assert best is not None
     return best
 
 
 def _partitions(sizes: IndexArray, channel: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield (groups, guess): every label by itself, then :func:`collapses`."""
+    """Yield (groups, guess): every label as a group, then :func:`collapses`."""
     present = np.flatnonzero(sizes > 0)
     groups = np.full(len(sizes), -1, dtype=np.int32)
     groups[present] = np.arange(len(present))

@@ -7,14 +7,13 @@ released label may reveal features alone.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
 
-from ldpaudit.errors import InputError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, trials_lower, trials_upper
 from ldpaudit.release import FloatArray, IndexArray
 
@@ -131,81 +130,55 @@ def accuracy_bound(
     return EpsilonBound(epsilon, alpha, n, method, smallest_positive(correct, n - correct))
 
 
-def one_run_bound(
-    guesses: int,
-    correct: float,
-    alpha: float,
-    *,
-    k: int = 2,
-    delta: float = 0.0,
-    candidates: int | None = None,
-) -> EpsilonBound:
+def one_run_bound(guesses: int, correct: int, alpha: float, *, k: int = 2) -> EpsilonBound:
     """Bound ε by right guesses of labels that were drawn uniformly and independently.
 
     Only for candidates whose labels are i.i.d. uniform over k values and independent of everything
-    else: a table's own labels are not, :func:`ldpaudit.estimators.epsilon.one_run.balanced_guesses`
+    else: a table's own labels are not, :class:`ldpaudit.estimators.epsilon.one_run.CandidateDesign`
     draws rows that are.
 
     Parameters
     ----------
     guesses, correct : int
-        Guesses made (not abstained) and how many were right. ``correct`` may be an expected count.
+        Guesses made (not abstained) and how many were right.
     alpha : float
         One-sided error probability.
     k : int
         The number of labels that a candidate may have.
-    delta : float
-        δ of the (ε, δ)-DP hypothesis; above 0 for k = 2 only.
-    candidates : int or None
-        Candidates in all, guessed or not (needed for δ > 0).
 
     References
     ----------
-    Steinke, Nasr & Jagielski (2023), Theorem 5.2; δ = 0: ε = log((k − 1)ℓ/(1 − ℓ)) with the
+    Steinke, Nasr & Jagielski (2023), Theorem 5.2 for δ = 0: ε = log((k − 1)ℓ/(1 − ℓ)) with the
     Clopper–Pearson bound ℓ.
     """
-    cell = smallest_positive(math.floor(correct), guesses - math.ceil(correct))
-    if guesses == 0 or correct == 0:
-        return EpsilonBound(0.0, alpha, guesses, "one-run", cell)
-    if delta == 0:
-        # A float is let through so that expected counts can be tabulated.
-        level = float(clopper_pearson_lower(correct, guesses, alpha))
-        epsilon = math.log((k - 1) * level / (1 - level)) if level > 0 else 0.0
-        return EpsilonBound(max(epsilon, 0.0), alpha, guesses, "one-run", cell)
-    if k != 2 or candidates is None:
-        raise InputError("The one-run bound with delta > 0 must have k = 2 and the candidates.")
-    epsilon = _largest_rejected(guesses, int(correct), candidates, delta, alpha)
+    level = float(clopper_pearson_lower(correct, guesses, alpha))
+    epsilon = max(math.log((k - 1) * level / (1 - level)), 0.0) if level > 0 else 0.0
+    cell = smallest_positive(correct, guesses - correct)
     return EpsilonBound(epsilon, alpha, guesses, "one-run", cell)
 
 
-def _one_run_p_value(
-    epsilon: float, guesses: int, correct: int, candidates: int, delta: float
-) -> float:
-    """Return Steinke et al. (2023), Theorem 5.2: P[B ≥ v] + 2mδ max_i P[v > B ≥ v − i]/i."""
-    q = 1.0 / (1.0 + math.exp(-epsilon))
-    tail = float(binom.sf(correct - 1, guesses, q))
-    # Beyond this distance P[B ≥ v − i] is 1 to double precision, and the quotient only falls.
-    reach = correct - guesses * q + 10 * math.sqrt(guesses * q * (1 - q)) + 40
-    steps = np.arange(1, int(min(correct, max(reach, 1))) + 1)
-    inside = binom.sf(correct - steps - 1, guesses, q) - tail
-    return tail + 2 * candidates * delta * float(np.max(inside / steps))
+def two_sided_bound(hits: Sequence[int], sizes: Sequence[int], alpha: float) -> EpsilonBound:
+    """Bound ε by how often an event happens in two groups: true against false positives.
 
+    The larger of log(TPR_lo/FPR_hi) and log(TNR_lo/FNR_hi), in nats: both follow from the same
+    two tails of alpha/2 each.
 
-def _largest_rejected(
-    guesses: int, correct: int, candidates: int, delta: float, alpha: float
-) -> float:
-    low, high = 0.0, 1.0
-    if _one_run_p_value(low, guesses, correct, candidates, delta) > alpha:
-        return 0.0
-    while _one_run_p_value(high, guesses, correct, candidates, delta) <= alpha:
-        low, high = high, 2 * high
-    for _ in range(50):
-        middle = (low + high) / 2
-        if _one_run_p_value(middle, guesses, correct, candidates, delta) <= alpha:
-            low = middle
-        else:
-            high = middle
-    return low
+    Parameters
+    ----------
+    hits, sizes : two ints each
+        Rows with the event and all rows, of the group that should avoid it and of the other one.
+    alpha : float
+        One-sided error probability.
+
+    References
+    ----------
+    Jagielski, Ullman & Oprea (2020); Nasr et al. (2021), with Clopper–Pearson bounds.
+    """
+    low = trials_lower(hits[1], sizes[1], alpha / 2)
+    high = trials_upper(hits[0], sizes[0], alpha / 2)
+    epsilon = max(_log_ratio(low, high), _log_ratio(1 - high, 1 - low), 0.0)
+    cell = smallest_positive(hits, np.subtract(sizes, hits))
+    return EpsilonBound(epsilon, alpha, sum(sizes), "two-sided", cell)
 
 
 def counts_bound(counts: CountTable, alpha: float) -> EpsilonBound:
@@ -230,7 +203,8 @@ def counts_bound(counts: CountTable, alpha: float) -> EpsilonBound:
     if len(table) < 2:
         return EpsilonBound(0.0, alpha, n, "counts", cell)
     share = alpha if len(table) == 2 else alpha / 2
-    ratios = [_entry_ratios(table, share)]
+    low, high = _entry_bounds(table, share / _tails(*table.shape))
+    ratios = [_log_ratio(low.max(axis=0), high.min(axis=0))]
     if len(table) > 2:
         ratios.append(_one_versus_rest_ratios(table, share))
     return EpsilonBound(max(0.0, *ratios), alpha, n, "counts", cell)
@@ -238,11 +212,6 @@ def counts_bound(counts: CountTable, alpha: float) -> EpsilonBound:
 
 def _tails(rows: int, outputs: int) -> int:
     return 2 * rows * (1 if outputs == 2 else outputs)
-
-
-def _entry_ratios(table: CountTable, alpha: float) -> float:
-    low, high = _entry_bounds(table, alpha / _tails(*table.shape))
-    return _log_ratio(low.max(axis=0), high.min(axis=0))
 
 
 def _one_versus_rest_ratios(table: CountTable, alpha: float) -> float:

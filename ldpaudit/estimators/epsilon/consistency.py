@@ -30,7 +30,7 @@ class Consistency:
     cells : int
         The probabilities that were compared.
     inconsistent : int
-        How many of them lie outside their simultaneous confidence intervals at the level asked.
+        How many lie outside their simultaneous confidence intervals at the given level.
     """
 
     p_value: float
@@ -152,7 +152,7 @@ def _mixture_exists(released: IndexArray, channel: FloatArray, alpha: float) -> 
     if outputs == 1:
         return bool(rows.min() <= high[0] and rows.max() >= low[0])
     k = len(channel)
-    found = linprog(
+    solution = linprog(
         np.zeros(k),
         A_ub=np.concatenate([rows.T, -rows.T]),
         b_ub=np.concatenate([high, -low]),
@@ -162,4 +162,4 @@ def _mixture_exists(released: IndexArray, channel: FloatArray, alpha: float) -> 
         method="highs",
     )
     # Only a proof of infeasibility refutes the claim; a solver that gave up does not.
-    return int(found.status) != 2
+    return int(solution.status) != 2

@@ -26,7 +26,7 @@ GUESS_SHARE = 0.1
 
 @dataclass(frozen=True)
 class GuessCounts:
-    """What came of guessing the inputs of fresh candidates.
+    """The outcome of guessing the inputs of fresh candidates.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ def detectable_epsilon(
     Parameters
     ----------
     counts : GuessCounts
-        Of them only how many candidates there are and how often a guess is made are used.
+        Only the number of candidates and how often a guess is made are used.
     claim : float
         The claimed ε in nats.
     alpha, delta : float
@@ -133,5 +133,5 @@ def _delta_share(counts: GuessCounts, alpha: float, delta: float) -> tuple[float
     if delta == 0:
         return 0.0, 0.0
     spent = GUESS_SHARE * alpha
-    made = float(clopper_pearson_lower(counts.guesses, counts.candidates, spent))
-    return (delta * counts.sides / (2 * made) if made > 0 else math.inf), spent
+    guessed = float(clopper_pearson_lower(counts.guesses, counts.candidates, spent))
+    return (delta * counts.sides / (2 * guessed) if guessed > 0 else math.inf), spent

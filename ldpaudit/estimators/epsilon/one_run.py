@@ -5,17 +5,18 @@ exchangeable within their class: drawing the class counts from a uniform multino
 then that many rows of each class, gives rows whose labels are i.i.d. uniform.
 """
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import binom
 
 from ldpaudit.estimators.epsilon.accuracy_design import expected_bound
-from ldpaudit.estimators.epsilon.bounds import CountTable, EpsilonBound, class_counts, one_run_bound
+from ldpaudit.estimators.epsilon.bounds import CountTable, EpsilonBound, one_run_bound
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
-# The probability, shared by all classes, that a uniform draw asks for more rows than a class has.
 OVERFLOW = 1e-4
+"""The probability, shared by all classes, that a uniform draw asks for more rows than one has."""
 
 
 @dataclass(frozen=True)
@@ -46,35 +47,42 @@ class CandidateDesign:
         ``within``: the channel's rows of ``labels``, in that order, float64 of shape (j, m).
         """
         right = np.where(self.guess == self.labels[:, None], within, 0.0).sum()
-        made = within[:, self.guess >= 0].sum()
+        guessed = within[:, self.guess >= 0].sum()
         # Sums of probabilities may round to above 1.
-        return min(float(right / len(within)), 1.0), min(float(made / len(within)), 1.0)
+        return min(float(right / len(within)), 1.0), min(float(guessed / len(within)), 1.0)
 
+    def draw(self, counts: CountTable, rng: np.random.Generator) -> tuple[int, int]:
+        """Draw candidates with i.i.d. uniform labels; return the guesses made, and the right ones.
 
-@dataclass(frozen=True)
-class BalancedGuesses:
-    """Guesses of uniform candidate labels: what :func:`one_run_bound` takes.
+        ``counts``: rows by true label and output, integers of shape (k, m).
+        """
+        if self.candidates == 0:
+            return 0, 0
+        table = np.asarray(counts, dtype=np.int64)[self.labels]
+        hits = np.where(self.guess == self.labels[:, None], table, 0).sum(axis=1)
+        misses = table[:, self.guess >= 0].sum(axis=1) - hits
+        parts = np.stack([hits, misses, table.sum(axis=1) - hits - misses], axis=1)
+        drawn = self._class_counts(parts.sum(axis=1), rng)
+        picked = [
+            rng.multivariate_hypergeometric(part, int(take), method="marginals")
+            for part, take in zip(parts, drawn, strict=True)
+        ]
+        right, wrong, _ = np.sum(picked, axis=0)
+        return int(right + wrong), int(right)
 
-    Attributes
-    ----------
-    guesses, correct, candidates, k : int
-        Guesses made, right ones, candidates in all, labels that a candidate may have.
-    overflow : float
-        Error probability used up by the drawing of candidates.
-    """
+    def _class_counts(self, sizes: IndexArray, rng: np.random.Generator) -> IndexArray:
+        j = len(self.labels)
+        while True:
+            drawn = rng.multinomial(self.candidates, np.full(j, 1 / j))
+            if (drawn <= sizes).all():
+                return drawn
 
-    guesses: int
-    correct: int
-    candidates: int
-    k: int
-    overflow: float
-
-    def bound(self, alpha: float) -> EpsilonBound:
-        """Return the one-run lower bound of ε at level 1 − alpha, in nats."""
-        if self.k < 2 or alpha <= self.overflow:
-            return EpsilonBound(0.0, alpha, self.guesses, "one-run", 0)
-        found = one_run_bound(self.guesses, self.correct, alpha - self.overflow, k=self.k)
-        return EpsilonBound(found.epsilon, alpha, found.n, found.method, found.smallest_cell)
+    def bound(self, guesses: int, correct: int, alpha: float) -> EpsilonBound:
+        """Return the one-run lower bound of ε at level 1 − alpha, in nats, from drawn guesses."""
+        if len(self.labels) < 2 or alpha <= self.overflow:
+            return EpsilonBound(0.0, alpha, guesses, "one-run", 0)
+        bound = one_run_bound(guesses, correct, alpha - self.overflow, k=len(self.labels))
+        return replace(bound, alpha=alpha)
 
 
 def design_candidates(
@@ -94,7 +102,7 @@ def design_candidates(
     Returns
     -------
     CandidateDesign, float
-        The design and the bound to expect of it, in nats.
+        The design and its expected bound, in nats.
     """
     order = np.argsort(-sizes, kind="stable").astype(np.int32)
     options = [_design(order[:j], sizes, channel) for j in _subset_sizes(sizes)]
@@ -104,46 +112,6 @@ def design_candidates(
     expected = [_expected_bound(option, channel, alpha) for option in options]
     best = int(np.argmax(expected))
     return options[best], expected[best]
-
-
-def balanced_guesses(
-    counts: CountTable, rng: np.random.Generator, design: CandidateDesign | None = None
-) -> BalancedGuesses:
-    """Draw candidates with i.i.d. uniform labels from a table and guess their labels.
-
-    Parameters
-    ----------
-    counts : integer array of shape (k, m)
-        Rows by true label and output.
-    rng : numpy.random.Generator
-        Draws the candidates.
-    design : CandidateDesign or None
-        Which candidates; by default the best for randomized response at ε = 1, so outputs and
-        labels must then have one order.
-    """
-    counts = np.asarray(counts, dtype=np.int64)
-    sizes = class_counts(counts)
-    if design is None:
-        design, _ = design_candidates(sizes, _symmetric(*counts.shape), 0.05)
-    if design.candidates == 0:
-        return BalancedGuesses(0, 0, 0, len(design.labels), design.overflow)
-    drawn = _uniform_class_counts(design, sizes, rng)
-    made = counts[design.labels][:, design.guess >= 0]
-    right = np.where(design.guess == design.labels[:, None], counts[design.labels], 0)
-    guessed, correct = 0, 0
-    for y, take in enumerate(drawn):
-        hits, misses = int(right[y].sum()), int(made[y].sum() - right[y].sum())
-        rest = int(sizes[design.labels[y]]) - hits - misses
-        picked = rng.multivariate_hypergeometric(
-            [hits, misses, rest], int(take), method="marginals"
-        )
-        correct, guessed = correct + int(picked[0]), guessed + int(picked[0] + picked[1])
-    return BalancedGuesses(guessed, correct, design.candidates, len(design.labels), design.overflow)
-
-
-def _symmetric(k: int, m: int) -> FloatArray:
-    weights = np.eye(k, m) * (np.e - 1) + 1
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def _subset_sizes(sizes: IndexArray) -> list[int]:
@@ -165,31 +133,20 @@ def _most_candidates(j: int, smallest: int) -> tuple[int, float]:
 
     The class counts are Binomial(N, 1/j); the union bound is over the j classes.
     """
-    low, high = smallest, j * smallest
-    while low < high:
-        middle = (low + high + 1) // 2
-        if j * binom.sf(smallest, middle, 1 / j) <= OVERFLOW:
-            low = middle
-        else:
-            high = middle - 1
-    return low, float(j * binom.sf(smallest, low, 1 / j))
+
+    def overflow(candidates: int) -> float:
+        return float(j * binom.sf(smallest, candidates, 1 / j))
+
+    more = range(smallest + 1, j * smallest + 1)
+    most = smallest + bisect_left(more, True, key=lambda n: overflow(n) > OVERFLOW)
+    return most, overflow(most)
 
 
 def _expected_bound(design: CandidateDesign, channel: FloatArray, alpha: float) -> float:
     within = channel[design.labels]
-    right, made = design.chances(within)
-    n = design.candidates * made
+    right, guessed = design.chances(within)
+    n = design.candidates * guessed
     if n < 1:
         return 0.0
     equal = np.full(len(design.labels), n / len(design.labels))
     return float(expected_bound(np.array(design.candidates * right), equal, alpha))
-
-
-def _uniform_class_counts(
-    design: CandidateDesign, sizes: IndexArray, rng: np.random.Generator
-) -> IndexArray:
-    j = len(design.labels)
-    while True:
-        drawn = rng.multinomial(design.candidates, np.full(j, 1 / j))
-        if (drawn <= sizes[design.labels]).all():
-            return drawn

@@ -6,6 +6,7 @@ limit, if the release was made by a given channel?
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +18,7 @@ from scipy.stats import binom
 
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import largest_accuracy
+from ldpaudit.estimators.epsilon.one_run import CandidateDesign
 from ldpaudit.estimators.epsilon.release_only.bound import GroupTest
 from ldpaudit.estimators.epsilon.strongest import BoundDesign
 from ldpaudit.estimators.intervals.binomial import trials_upper
@@ -71,9 +73,7 @@ class SumOfBinomials:
         used = self.trials > 0
         chances, where = np.unique(np.round(self.probabilities[used], 14), return_inverse=True)
         trials = np.bincount(where, weights=self.trials[used]).astype(np.int64)
-        if len(trials) == 0:
-            return np.zeros(1, dtype=np.int64), np.zeros(1)
-        return trials, chances
+        return (trials, chances) if len(trials) else (np.zeros(1, np.int64), np.zeros(1))
 
     def _mass(self, trials: IndexArray, chances: FloatArray) -> tuple[int, FloatArray]:
         start, mass = 0, np.ones(1)
@@ -83,6 +83,10 @@ class SumOfBinomials:
             mass = np.maximum(fftconvolve(mass, binom.pmf(np.arange(low, high + 1), n, p)), 0.0)
             start += low
         return start, mass
+
+
+def _binomial(n: int, probability: float) -> SumOfBinomials:
+    return SumOfBinomials(np.array([n]), np.array([probability]))
 
 
 def detection_power(
@@ -110,11 +114,15 @@ def detection_power(
     """
     level = alpha * design.weights[design.primary]
     if design.primary == "accuracy":
-        return _accuracy_power(design, channel, limit, level)
+        right = SumOfBinomials(design.plan.keep, design.plan.success(channel))
+        return accuracy_power(right, design.plan.sizes, limit, level)
     if design.primary == "one-run":
-        return _one_run_power(design, channel, limit, level)
+        return _one_run_power(design.candidates, channel, limit, level)
     if design.primary == "two-sided":
-        return _two_sided_power(design, sizes, channel, limit, level)
+        success = channel[:, design.pair.guess == 1].sum(axis=1)
+        groups = [design.pair.groups == g for g in (0, 1)]
+        negative, positive = (SumOfBinomials(sizes[g], success[g]) for g in groups)
+        return two_sided_power(negative, positive, limit, level)
     return _odds_ratio_power(design, sizes, channel, limit, level)
 
 
@@ -124,44 +132,43 @@ def least_count(n: FloatArray | int, probability: FloatArray | float, alpha: flo
     return np.asarray(binom.isf(alpha, n, np.minimum(probability, 1.0)) + 1, dtype=np.float64)
 
 
-def _accuracy_power(design: BoundDesign, channel: FloatArray, limit: float, alpha: float) -> float:
-    plan = design.plan
-    n = int(plan.sizes.sum())
-    least = least_count(n, largest_accuracy(limit, plan.sizes), alpha)
-    if least > n:
-        return 0.0
-    right = SumOfBinomials(plan.keep, plan.success(channel))
+def accuracy_power(right: SumOfBinomials, sizes: IndexArray, limit: float, alpha: float) -> float:
+    """Return the probability that right guesses bound ε above a limit, in nats.
+
+    ``sizes``: rows of each label, int64 of shape (k,), as in
+    :func:`ldpaudit.estimators.epsilon.bounds.accuracy_bound`.
+    """
+    least = least_count(int(sizes.sum()), largest_accuracy(limit, sizes), alpha)
     return float(right.survival(least))
 
 
-def _one_run_power(design: BoundDesign, channel: FloatArray, limit: float, alpha: float) -> float:
-    candidates = design.candidates
-    right, made = candidates.chances(channel[candidates.labels])
-    if made == 0 or alpha <= candidates.overflow:
-        return 0.0
-    guesses, weights = SumOfBinomials(np.array([candidates.candidates]), np.array([made])).window(
-        _NODES
-    )
-    ceiling = 1 / (1 + (len(candidates.labels) - 1) * math.exp(-limit))
-    least = least_count(guesses, ceiling, alpha - candidates.overflow)
-    power = float(weights @ binom.sf(least - 1, guesses, right / made))
-    return max(power - candidates.overflow, 0.0)
-
-
-def _two_sided_power(
-    design: BoundDesign, sizes: IndexArray, channel: FloatArray, limit: float, alpha: float
+def two_sided_power(
+    negative: SumOfBinomials, positive: SumOfBinomials, limit: float, alpha: float
 ) -> float:
-    plan = design.pair
-    success = channel[:, plan.guess == 1].sum(axis=1)
-    negative, positive = (
-        SumOfBinomials(sizes[plan.groups == g], success[plan.groups == g]) for g in (0, 1)
-    )
-    found, weights = negative.window(_NODES)
-    high = trials_upper(found, int(negative.trials.sum()), alpha / 2)
+    """Return the probability that an event's counts in two groups bound ε above a limit, in nats.
+
+    See :func:`ldpaudit.estimators.epsilon.bounds.two_sided_bound`; the positive group should have
+    the event.
+    """
+    hits, weights = negative.window(_NODES)
+    high = trials_upper(hits, int(negative.trials.sum()), alpha / 2)
     needed = np.minimum(math.exp(limit) * high, 1 - math.exp(-limit) * (1 - high))
     n = int(positive.trials.sum())
     least = np.where(needed < 1, least_count(n, needed, alpha / 2), n + 1)
     return float(weights @ np.where(least <= n, positive.survival(least), 0.0))
+
+
+def _one_run_power(
+    candidates: CandidateDesign, channel: FloatArray, limit: float, alpha: float
+) -> float:
+    right, guessed = candidates.chances(channel[candidates.labels])
+    if guessed == 0 or alpha <= candidates.overflow:
+        return 0.0
+    guesses, weights = _binomial(candidates.candidates, guessed).window(_NODES)
+    ceiling = 1 / (1 + (len(candidates.labels) - 1) * math.exp(-limit))
+    least = least_count(guesses, ceiling, alpha - candidates.overflow)
+    power = float(weights @ binom.sf(least - 1, guesses, right / guessed))
+    return max(power - candidates.overflow, 0.0)
 
 
 def _odds_ratio_power(
@@ -169,8 +176,7 @@ def _odds_ratio_power(
 ) -> float:
     (zero, one), high = design.labels, design.outputs[1]
     n0, n1 = int(sizes[zero]), int(sizes[one])
-    false = SumOfBinomials(np.array([n0]), np.array([channel[zero, high]]))
-    values, weights = false.window(_NODES)
+    values, weights = _binomial(n0, channel[zero, high]).window(_NODES)
     # The critical count grows with u, almost linearly from node to node. Nodes are multiples of a
     # power of two, so that neighbouring channels share most of them.
     step = 2 ** max(round(math.log2((values[-1] - values[0] + 1) / _SLOW_NODES)), 0)
@@ -198,11 +204,7 @@ def _least_true(n0: int, n1: int, false: int, log_theta: float, alpha: float) ->
     step = 1 + int(math.sqrt(n1))
     while not refutes(low + step):
         low += step
-    high = low + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if refutes(middle) else (middle, high)
-    return min(high, n1 + 1)
+    return min(low + 1 + bisect_left(range(low + 1, low + step), True, key=refutes), n1 + 1)
 
 
 def sharpened(channel: Channel, epsilon: float) -> Channel:
@@ -299,8 +301,8 @@ def group_power(test: GroupTest, k: int, limit: float, epsilon: float, alpha: fl
     Returns
     -------
     float
-        Assuming that the same rows were grouped and as many of them are of the label that their
-        group stands for: a row agrees with probability (1 − λ)κ + λβ, κ the share of those rows,
+        Assuming that the same rows were grouped and as many have the label that their group
+        represents: a row agrees with probability (1 − λ)κ + λβ, κ the share of those rows,
         β the agreement by chance.
     """
     n = int(test.sizes.sum())
@@ -312,5 +314,5 @@ def group_power(test: GroupTest, k: int, limit: float, epsilon: float, alpha: fl
     claimed, supposed = lambda_of_epsilon(limit, k), lambda_of_epsilon(epsilon, k)
     purity = min((test.agreement - claimed * by_chance) / (1 - claimed), 1.0)
     agreement = (1 - supposed) * purity + supposed * by_chance
-    least = least_count(n, largest_accuracy(limit, test.sizes), alpha * test.share)
-    return float(binom.sf(least - 1, n, min(max(agreement, 0.0), 1.0)))
+    right = _binomial(n, min(max(agreement, 0.0), 1.0))
+    return accuracy_power(right, test.sizes, limit, alpha * test.share)

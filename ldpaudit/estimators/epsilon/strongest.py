@@ -13,18 +13,8 @@ from scipy.special import ndtri
 from scipy.stats import chi2
 
 from ldpaudit.estimators.epsilon.accuracy_design import AccuracyPlan, best_plan
-from ldpaudit.estimators.epsilon.bounds import (
-    CountTable,
-    EpsilonBound,
-    class_counts,
-    counts_bound,
-)
-from ldpaudit.estimators.epsilon.one_run import (
-    BalancedGuesses,
-    CandidateDesign,
-    balanced_guesses,
-    design_candidates,
-)
+from ldpaudit.estimators.epsilon.bounds import CountTable, EpsilonBound, class_counts, counts_bound
+from ldpaudit.estimators.epsilon.one_run import CandidateDesign, design_candidates
 from ldpaudit.estimators.epsilon.two_sided import TwoSidedPlan, best_two_sided
 from ldpaudit.estimators.intervals.odds_ratio import odds_ratio_bound
 from ldpaudit.release import FloatArray, IndexArray
@@ -68,33 +58,25 @@ class BoundDesign:
     weights: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class BestBound:
-    """The strongest bound after correction, and every method's own.
+@dataclass(frozen=True, eq=False)
+class BoundEvidence:
+    """The outcomes that the bounds need, all randomness already drawn: a function of alpha.
 
     Attributes
     ----------
-    best : EpsilonBound
-        Valid at level 1 − alpha although it is the largest of several: its ``alpha`` is the whole.
-    methods : mapping from method to EpsilonBound
-        Each at level 1 − alpha by itself, uncorrected: for the report, not to choose from.
-    weights : mapping from method to float
-        The share of alpha that each method had in ``best``.
+    design : BoundDesign
+    counts : integer array of shape (k, m)
+        Rows by true label and output.
+    correct : int
+        Right guesses of the plan.
+    one_run : tuple of two int
+        Guesses of the one-run candidates' labels, and how many of them are right.
     """
-
-    best: EpsilonBound
-    methods: Mapping[str, EpsilonBound]
-    weights: Mapping[str, float]
-
-
-@dataclass(frozen=True, eq=False)
-class BoundEvidence:
-    """The outcomes that the bounds need, all randomness already drawn: a function of alpha."""
 
     design: BoundDesign
     counts: CountTable
     correct: int
-    candidates: BalancedGuesses
+    one_run: tuple[int, int]
 
     def bound(self, method: str, alpha: float) -> EpsilonBound:
         """Return one method's lower bound of ε at level 1 − alpha, in nats."""
@@ -106,21 +88,16 @@ class BoundEvidence:
         if method == "two-sided":
             return self.design.pair.bound(self.counts, alpha)
         if method == "one-run":
-            return self.candidates.bound(alpha)
+            return self.design.candidates.bound(*self.one_run, alpha)
         return counts_bound(self.counts, alpha)
 
     def strongest(self, alpha: float) -> EpsilonBound:
         """Return the largest bound, each method at its share of alpha: valid at 1 − alpha."""
         shares = self.design.weights
-        found = [self.bound(method, alpha * shares[method]) for method in METHODS]
-        best = max(found, key=lambda bound: bound.epsilon)
-        cells = [b.smallest_cell for b in found if b.epsilon > 0 and b.smallest_cell > 0]
+        bounds = [self.bound(method, alpha * shares[method]) for method in METHODS]
+        best = max(bounds, key=lambda bound: bound.epsilon)
+        cells = [b.smallest_cell for b in bounds if b.epsilon > 0 and b.smallest_cell > 0]
         return replace(best, alpha=alpha, smallest_cell=min(cells, default=0))
-
-    def report(self, alpha: float) -> BestBound:
-        """Return the corrected best and every method at its own full level."""
-        methods = {method: self.bound(method, alpha) for method in METHODS}
-        return BestBound(self.strongest(alpha), methods, self.design.weights)
 
 
 def design_bounds(sizes: IndexArray, channel: FloatArray) -> BoundDesign | None:
@@ -167,8 +144,8 @@ def gather_evidence(
         Rows by true label and output, the ones that ``design`` was made for.
     """
     counts = np.asarray(counts, dtype=np.int64)
-    guesses = balanced_guesses(counts, rng, design.candidates)
-    return BoundEvidence(design, counts, design.plan.draw(counts, rng), guesses)
+    one_run = design.candidates.draw(counts, rng)
+    return BoundEvidence(design, counts, design.plan.draw(counts, rng), one_run)
 
 
 def epsilon_evidence(
@@ -215,10 +192,10 @@ def presumed_channel(pilot: CountTable) -> FloatArray:
     it, else their smoothed frequencies. A wrong guess costs strength, never validity.
     """
     k, m = pilot.shape
-    n, kept = pilot.sum(), np.trace(pilot) + 0.5
-    if k == m and kept / (n + 1) > 1 / k:
-        symmetric = np.full((k, k), (1 - kept / (n + 1)) / (k - 1))
-        np.fill_diagonal(symmetric, kept / (n + 1))
+    n, agreeing = pilot.sum(), np.trace(pilot) + 0.5
+    if k == m and agreeing / (n + 1) > 1 / k:
+        symmetric = np.full((k, k), (1 - agreeing / (n + 1)) / (k - 1))
+        np.fill_diagonal(symmetric, agreeing / (n + 1))
         expected = symmetric * class_counts(pilot)[:, None]
         far = np.sum((pilot - expected) ** 2 / np.maximum(expected, 0.5))
         if chi2.sf(far, k * (k - 1) - 1) > _AGREES:

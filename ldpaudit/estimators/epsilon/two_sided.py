@@ -7,7 +7,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from ldpaudit.estimators.epsilon.accuracy_design import collapses
-from ldpaudit.estimators.epsilon.bounds import CountTable, EpsilonBound, smallest_positive
+from ldpaudit.estimators.epsilon.bounds import (
+    CountTable,
+    EpsilonBound,
+    class_counts,
+    two_sided_bound,
+)
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
@@ -30,24 +35,14 @@ class TwoSidedPlan:
     guess: IntArray
 
     def bound(self, counts: CountTable, alpha: float) -> EpsilonBound:
-        """Bound ε at level 1 − alpha from rows counted by label and output, (k, m).
-
-        The larger of log(TPR_lo/FPR_hi) and log(TNR_lo/FNR_hi), in nats: both follow from the same
-        two tails of alpha/2 each.
-
-        References
-        ----------
-        Jagielski, Ullman & Oprea (2020); Nasr et al. (2021), with Clopper–Pearson bounds.
-        """
-        hits = np.asarray(counts)[:, self.guess == 1].sum(axis=1)
-        sizes = np.asarray(counts).sum(axis=1)
-        found = [int(hits[self.groups == g].sum()) for g in (0, 1)]
-        total = [int(sizes[self.groups == g].sum()) for g in (0, 1)]
-        low = float(trials_lower(found[1], total[1], alpha / 2))
-        high = float(trials_upper(found[0], total[0], alpha / 2))
-        cell = smallest_positive(found, np.subtract(total, found))
-        epsilon = max(_log_ratio(low, high), _log_ratio(1 - high, 1 - low), 0.0)
-        return EpsilonBound(epsilon, alpha, sum(total), "two-sided", cell)
+        """Bound ε at level 1 − alpha from rows counted by label and output, (k, m)."""
+        hits, sizes = counts[:, self.guess == 1].sum(axis=1), class_counts(counts)
+        groups = [self.groups == g for g in (0, 1)]
+        return two_sided_bound(
+            [int(hits[group].sum()) for group in groups],
+            [int(sizes[group].sum()) for group in groups],
+            alpha,
+        )
 
 
 def best_two_sided(
@@ -83,7 +78,3 @@ def _expected_bound(
     with np.errstate(divide="ignore"):
         ratio = np.maximum(np.log(low) - np.log(high), np.log1p(-high) - np.log1p(-low))
     return float(np.maximum(ratio, 0.0).mean())
-
-
-def _log_ratio(numerator: float, denominator: float) -> float:
-    return math.log(numerator / denominator) if numerator > 0 and denominator > 0 else 0.0

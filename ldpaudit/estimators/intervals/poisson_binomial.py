@@ -56,8 +56,8 @@ class ShiftedCoins:
         with np.errstate(divide="ignore"):
             steps = np.clip(logit(p), -_LARGEST, _LARGEST) / _STEP
         whole = np.ceil(steps) if up else np.floor(steps)
-        places, found = np.unique(whole, return_counts=True)
-        counts = found.astype(np.float64)
+        places, sizes = np.unique(whole, return_counts=True)
+        counts = sizes.astype(np.float64)
         odds = places * _STEP
         # A coin that is certain stays certain; one that cannot be stays so, too, if rounding up
         # is not what makes the bound safe.
@@ -96,7 +96,7 @@ class ShiftedCoins:
         return float(brentq(short, -_LARGEST, _LARGEST, xtol=1e-3))
 
     def _pmf(self, shift: float) -> tuple[int, FloatArray]:
-        """Return P(S = s) for the s around the mean that matter, and the first of them.
+        """Return P(S = s) for the s around the mean that matter, and the first such s.
 
         The characteristic function is inverted at as many points as cover ten standard deviations
         and more on either side: what lies farther away has a mass below 1e-15 (Bernstein).
@@ -166,7 +166,7 @@ def _largest(
     """Return the largest shift at which a tail that grows with it is at most alpha.
 
     Normal quantiles of the tail are nearly linear in the shift: a few steps from where the normal
-    approximation would have it are enough. −∞ stands for none.
+    approximation puts it are enough. −∞ if there is none.
     """
     from scipy.optimize import brentq
 
@@ -184,5 +184,5 @@ def _largest(
         high, step = max(low, high) + step, 2 * step
         if high > _FARTHEST:
             return low
-    found = brentq(beyond, low, high, xtol=_PRECISION, rtol=1e-9)
-    return float(max(found - 2 * _PRECISION, low))
+    root = brentq(beyond, low, high, xtol=_PRECISION, rtol=1e-9)
+    return float(max(root - 2 * _PRECISION, low))

@@ -11,22 +11,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
+from scipy.special import rel_entr
 from scipy.stats import binom, rankdata
 
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 
 _SMALLEST = 1e-12
 
-Scores = npt.NDArray[np.floating[Any]]
+ScoreArray = npt.NDArray[np.floating[Any]]
 
 
-def auc(positives: Scores, negatives: Scores) -> float:
+def auc(positives: ScoreArray, negatives: ScoreArray) -> float:
     """Return the share of pairs in which the positive scores higher, ties counted half.
 
     Parameters
     ----------
     positives, negatives : float arrays of shape (n₁,) and (n₀,)
-        Scores; ½ where either is empty.
+        ScoreArray; ½ where either is empty.
     """
     if len(positives) == 0 or len(negatives) == 0:
         return 0.5
@@ -64,7 +65,7 @@ def auc_lower(value: float, pairs: int, alpha: float) -> float:
         return math.exp(-budget) * (1.0 - _SMALLEST)
 
     def excess(theta: float) -> float:
-        return _bernoulli_kl(value, theta) - budget
+        return float(rel_entr(value, theta) + rel_entr(1.0 - value, 1.0 - theta)) - budget
 
     least = value * _SMALLEST
     return 0.0 if excess(least) <= 0 else float(brentq(excess, least, value))
@@ -73,10 +74,6 @@ def auc_lower(value: float, pairs: int, alpha: float) -> float:
 def auc_upper(value: float, pairs: int, alpha: float) -> float:
     """Return an upper confidence bound of the AUC at level 1 − alpha; see :func:`auc_lower`."""
     return 1.0 - auc_lower(1.0 - value, pairs, alpha)
-
-
-def _bernoulli_kl(p: float, q: float) -> float:
-    return p * math.log(p / q) + (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,9 @@ class RateInterval:
     smallest_cell: int
 
 
-def tpr_at_fpr(positives: Scores, negatives: Scores, fpr: float, alpha: float) -> RateInterval:
+def tpr_at_fpr(
+    positives: ScoreArray, negatives: ScoreArray, fpr: float, alpha: float
+) -> RateInterval:
     """Return the best true-positive rate of a threshold with at most this false-positive rate.
 
     The lower end: take the threshold t, a negative's score, whose population false-positive rate
@@ -100,7 +99,7 @@ def tpr_at_fpr(positives: Scores, negatives: Scores, fpr: float, alpha: float) -
     Parameters
     ----------
     positives, negatives : float arrays of shape (n₁,) and (n₀,)
-        Scores.
+        ScoreArray.
     fpr : float
         The false-positive rate in (0, 1).
     alpha : float

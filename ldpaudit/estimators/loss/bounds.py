@@ -67,19 +67,15 @@ def row_loss_lower(
     k = box.estimate.shape[1]
     matrix = np.ones((k, 1)) if channel is None else np.asarray(channel, dtype=np.float64)
     likelihood = matrix[:, np.zeros_like(labels) if channel is None else released].T
-    own = box.low[rows, labels]
+    least = box.low[rows, labels]
     low, high = box.low.copy(), box.high.copy()
-    low[rows, labels] = high[rows, labels] = own
-    rest = -_least_linear(-_without(likelihood, labels), low, high)
+    low[rows, labels] = high[rows, labels] = least
+    others = np.array(likelihood)
+    others[rows, labels] = 0.0
+    rest = (others * _least_point(-others, low, high)).sum(axis=1)
     with np.errstate(divide="ignore"):
-        odds = np.log(own * likelihood[rows, labels]) - np.log(rest)
+        odds = np.log(least * likelihood[rows, labels]) - np.log(rest)
     return np.asarray(odds - logit(np.asarray(prior_high))[labels])
-
-
-def _without(likelihood: FloatArray, labels: IntArray) -> FloatArray:
-    result = np.array(likelihood)
-    result[np.arange(len(labels)), labels] = 0.0
-    return result
 
 
 def _tangent_bound(
@@ -150,7 +146,3 @@ def _least_point(gradient: FloatArray, low: FloatArray, high: FloatArray) -> Flo
     point = np.empty_like(low)
     np.put_along_axis(point, order, np.take_along_axis(low, order, 1) + filled, 1)
     return point
-
-
-def _least_linear(gradient: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    return np.asarray((gradient * _least_point(gradient, low, high)).sum(axis=1))

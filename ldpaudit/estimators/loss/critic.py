@@ -6,7 +6,6 @@ making anything invalid.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.special import expit, logit
@@ -19,7 +18,7 @@ _MOST_BINS = 60
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows that no model has seen, and what the fitting rows say of them.
+    """Rows that no model has seen, and what the fitting rows say about them.
 
     Attributes
     ----------
@@ -50,20 +49,6 @@ class HeldOut:
         )
 
 
-class Critic(Protocol):
-    """Guesses log-odds of each label against all others, given (x, z)."""
-
-    @property
-    def name(self) -> str:
-        """The part of an estimate's id."""
-
-    def log_odds(self, posterior: FloatArray, released: IntArray) -> FloatArray:
-        """Return the guesses, float64 of shape (n, k), for posteriors of that shape."""
-
-    def largest_odds(self) -> FloatArray | None:
-        """Return an upper bound of each label's odds, (k,); None where they are one posterior's."""
-
-
 @dataclass(frozen=True)
 class ModelCritic:
     """The Donsker–Varadhan critic: a model's posterior times a channel, as log-odds.
@@ -75,10 +60,9 @@ class ModelCritic:
     """
 
     channel: FloatArray
-    name: str = "donsker-varadhan"
 
     def log_odds(self, posterior: FloatArray, released: IntArray) -> FloatArray:
-        """Return log of η_y T[y,z] / Σ_{j≠y} η_j T[j,z]."""
+        """Return log of η_y T[y,z] / Σ_{j≠y} η_j T[j,z], float64 of shape (n, k)."""
         weights = posterior * self.channel.T[released]
         others = weights.sum(axis=1, keepdims=True) - weights
         return np.asarray(np.log(weights) - np.log(np.maximum(others, 1e-9 * weights)))
@@ -111,7 +95,6 @@ class CellCritic:
     supports: BoolArray
     edges: FloatArray
     table: FloatArray
-    name: str = "cells"
 
     @classmethod
     def fit(cls, tuning: HeldOut, trust: float) -> "CellCritic":
@@ -134,7 +117,7 @@ class CellCritic:
         return cls(model, supports, edges, table)
 
     def log_odds(self, posterior: FloatArray, released: IntArray) -> FloatArray:
-        """Return the log-odds of each row's cells."""
+        """Return the log-odds of each row's cells, float64 of shape (n, k)."""
         scores = self.model.log_odds(posterior, released)
         for y in range(scores.shape[1]):
             side = self.supports[y, released].astype(np.int64)
@@ -145,6 +128,10 @@ class CellCritic:
     def largest_odds(self) -> FloatArray:
         """Return the largest odds in each label's table."""
         return np.asarray(np.exp(self.table.max(axis=(1, 2))))
+
+
+Critic = ModelCritic | CellCritic
+"""Guesses log-odds of each label against all others, given (x, z)."""
 
 
 def _supports(channel: FloatArray, prior: FloatArray) -> BoolArray:
@@ -174,8 +161,8 @@ def _cell_log_odds(
     cell: IndexArray, is_label: BoolArray, scores: FloatArray, bins: int, trust: float
 ) -> FloatArray:
     size = np.bincount(cell, minlength=2 * bins)
-    own = np.bincount(cell, is_label, minlength=2 * bins)
+    hits = np.bincount(cell, is_label, minlength=2 * bins)
     score = np.bincount(cell, expit(scores), minlength=2 * bins)
     model = np.clip(np.where(size > 0, score / np.maximum(size, 1), 0.5), 1e-6, 1 - 1e-6)
-    share = (own + trust * model) / (size + trust)
+    share = (hits + trust * model) / (size + trust)
     return np.asarray(logit(share).reshape(2, bins))

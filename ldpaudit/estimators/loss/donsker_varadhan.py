@@ -1,7 +1,7 @@
 """Certified lower bounds on E[ν] = Σ_y p_y KL(P_y ‖ P_{¬y}), the mean instance-based loss.
 
 P_y is the distribution of features and released label (x, z) under the true label y, P_{¬y} that
-under all other labels. Nothing is assumed of them: rows are independent, that is all.
+under all other labels. The only assumption is that rows are independent.
 
 With q_y = p_y P_y the mean loss is Σ_y ∫ q_y log(q_y/q_{¬y}) + Σ_y g(p_y), g(p) = −p logit p, and
 for any fixed ψ, from log t ≤ t − 1,
@@ -85,12 +85,12 @@ class MeanLossBound:
 
         Each summand is concave in p_y, so it is least at an end of the interval of p_y.
         """
-        kept = self.payoff.kept
-        counts, n = self.counts[kept], int(self.counts.sum())
+        used = self.payoff.kept
+        counts, n = self.counts[used], int(self.counts.sum())
         tail = alpha / (2 * len(counts))
         low, high = clopper_pearson_lower(counts, n, tail), clopper_pearson_upper(counts, n, tail)
         ends = np.stack([low, high])
-        slope = share_slope(self.payoff.prior[kept])
+        slope = share_slope(self.payoff.prior[used])
         return float((share_term(ends) - slope * ends).min(axis=0).sum())
 
 
@@ -121,8 +121,8 @@ def certified_mean_loss(data: HeldOut, *, rng: np.random.Generator) -> dict[str,
     first = int(_TUNING_SHARE * n)
     tuning, test = data.take(order[:first]), data.take(np.sort(order[first:]))
     families: dict[str, list[_Fit]] = {
-        "donsker-varadhan": [_model_critic],
-        "cells": _cell_critics(),
+        "donsker-varadhan": [lambda rows: ModelCritic(rows.channel)],
+        "cells": [partial(CellCritic.fit, trust=trust) for trust in _TRUSTS],
     }
     return {name: _bound(fits, tuning, test) for name, fits in families.items()}
 
@@ -136,14 +136,6 @@ def strongest(bounds: dict[str, MeanLossBound]) -> str:
     """
     model, cells = bounds["donsker-varadhan"], bounds["cells"]
     return "cells" if cells.foreseen > model.foreseen + model.doubt else "donsker-varadhan"
-
-
-def _model_critic(tuning: HeldOut) -> Critic:
-    return ModelCritic(tuning.channel)
-
-
-def _cell_critics() -> list[_Fit]:
-    return [partial(CellCritic.fit, trust=trust) for trust in _TRUSTS]
 
 
 def _bound(fits: list[_Fit], tuning: HeldOut, test: HeldOut) -> MeanLossBound:
@@ -161,8 +153,8 @@ def _foreseen(fit: _Fit, tuning: HeldOut, n: int) -> float:
     middle = len(tuning) // 2
     halves = tuning.take(slice(middle)), tuning.take(slice(middle, None))
     total = 0.0
-    for own, other in (halves, halves[::-1]):
-        payoff = Payoff.fit(fit(own), own, n)
+    for one, other in (halves, halves[::-1]):
+        payoff = Payoff.fit(fit(one), one, n)
         values = payoff.values(other)
         total += float(values.mean()) - margin(values, -payoff.range()[0], n) + payoff.constant
     return total / 2

@@ -158,10 +158,10 @@ def row_loss(
     weights = np.array(posterior, dtype=np.float64)
     if channel is not None:
         weights *= np.asarray(channel, dtype=np.float64).T[released]
-    own = weights[rows, labels]
+    weight = weights[rows, labels]
     weights[rows, labels] = 0
     with np.errstate(divide="ignore"):
-        odds = np.log(own) - np.log(weights.sum(axis=1))
+        odds = np.log(weight) - np.log(weights.sum(axis=1))
     return np.asarray(odds - logit(np.asarray(prior))[labels])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import logit, xlogy
 
 from ldpaudit.estimators.loss.critic import Critic, HeldOut
-from ldpaudit.release import BoolArray, FloatArray, IntArray
+from ldpaudit.release import BoolArray, FloatArray
 
 _REACHES = np.arange(0.5, 12.01, 0.5)
 _ERRORS = 1.8
@@ -51,10 +51,10 @@ class Payoff:
         k = len(tuning.prior)
         reach, best = np.full(k, np.nan), np.zeros(k)
         for y in range(k):
-            own, share = tuning.labels == y, tuning.prior[y]
+            is_label, share = tuning.labels == y, tuning.prior[y]
             constant = share_term(share) - share_slope(share) * share
             for candidate in _REACHES:
-                part = _part(scores[:, y], own, share, candidate)
+                part = _part(scores[:, y], is_label, share, candidate)
                 most = share / (1 - share) * np.exp(candidate)
                 promise = part.mean() + constant - margin(part, most, n)
                 if promise > best[y]:
@@ -79,13 +79,9 @@ class Payoff:
 
     def _of_batch(self, data: HeldOut) -> FloatArray:
         scores = self.critic.log_odds(data.posterior, data.released)
-        return self.of_scores(scores, data.labels)
-
-    def of_scores(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        """Return V for log-odds of shape (n, k) and labels of shape (n,)."""
-        value = np.zeros(len(labels))
+        value = np.zeros(len(data))
         for y in np.flatnonzero(self.kept):
-            value += _part(scores[:, y], labels == y, self.prior[y], self.reach[y])
+            value += _part(scores[:, y], data.labels == y, self.prior[y], self.reach[y])
         return value
 
     def range(self) -> tuple[float, float]:
@@ -127,9 +123,9 @@ def share_slope(p: FloatArray) -> FloatArray:
     return np.asarray(-logit(p) - 1 / (1 - p))
 
 
-def _part(scores: FloatArray, own: BoolArray, share: float, reach: float) -> FloatArray:
+def _part(scores: FloatArray, is_label: BoolArray, share: float, reach: float) -> FloatArray:
     """Return one label's part of V."""
     centre = float(logit(share))
     psi = np.clip(scores, centre - reach, centre + reach)
     slope = float(share_slope(np.array(share)))
-    return np.asarray(np.where(own, psi + 1 + slope, -np.exp(psi)))
+    return np.asarray(np.where(is_label, psi + 1 + slope, -np.exp(psi)))

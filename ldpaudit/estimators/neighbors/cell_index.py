@@ -33,7 +33,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Block:
-    """Neighbouring rows of one cell, at most 1020 of them, ordered by label.
+    """At most 1020 neighbouring rows of one cell, ordered by label.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class CellIndex:
     centers : float32 array of shape (c, d)
         The shifted center of each cell.
     cells : tuple of Cell
-        c of them, none with less than an eighth of the rows of another.
+        c cells, none with less than an eighth of the rows of another.
     """
 
     shift: Float32Array
@@ -120,9 +120,9 @@ def build_cells(
     """
     shift = index.mean(axis=0, dtype=np.float64).astype(np.float32)
     centers = _centers(index, order, shift, max(1, len(index) // cell_rows), rng)
-    own, centers = _without_small(index[order], shift, centers)
-    grouped = order[np.argsort(own, kind="stable")]
-    pieces = list(_pieces(np.bincount(own, minlength=len(centers)), len(index), len(centers)))
+    places, centers = _without_small(index[order], shift, centers)
+    grouped = order[np.argsort(places, kind="stable")]
+    pieces = list(_pieces(np.bincount(places, minlength=len(centers)), len(index), len(centers)))
     cells = []
     for which, first, last in pieces:
         rows = grouped[first:last]
@@ -135,15 +135,15 @@ def build_cells(
 def nearest(rows: Float32Array, centers: Float32Array, count: int) -> IntArray:
     """Return the ``count`` nearest centers of each row, in no order, int32 of (n, count)."""
     half_norms = 0.5 * np.einsum("ij,ij->i", centers, centers)
-    found = np.empty((len(rows), count), dtype=np.int32)
+    centers_of = np.empty((len(rows), count), dtype=np.int32)
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         piece = slice(start, start + _ROWS_AT_ONCE)
         far = half_norms - rows[piece] @ centers.T
         if count == 1:
-            found[piece, 0] = far.argmin(axis=1)
+            centers_of[piece, 0] = far.argmin(axis=1)
         else:
-            found[piece] = np.argpartition(far, count - 1, axis=1)[:, :count]
-    return found
+            centers_of[piece] = np.argpartition(far, count - 1, axis=1)[:, :count]
+    return centers_of
 
 
 def _centers(
@@ -172,14 +172,14 @@ def _without_small(
     rows: Float32Array, shift: Float32Array, centers: Float32Array
 ) -> tuple[IntArray, Float32Array]:
     """Return the center of each row and the centers, those with very few rows given up."""
-    own = nearest(rows - shift, centers, 1)[:, 0]
-    sizes = np.bincount(own, minlength=len(centers))
-    kept = sizes * 4 * len(centers) >= len(rows)
-    lost = np.flatnonzero(~kept[own])
-    renumbered = np.cumsum(kept, dtype=np.int32) - 1
-    moved = renumbered[own]
-    moved[lost] = nearest(rows[lost] - shift, centers[kept], 1)[:, 0]
-    return moved, centers[kept]
+    places = nearest(rows - shift, centers, 1)[:, 0]
+    sizes = np.bincount(places, minlength=len(centers))
+    large = sizes * 4 * len(centers) >= len(rows)
+    lost = np.flatnonzero(~large[places])
+    renumbered = np.cumsum(large, dtype=np.int32) - 1
+    moved = renumbered[places]
+    moved[lost] = nearest(rows[lost] - shift, centers[large], 1)[:, 0]
+    return moved, centers[large]
 
 
 def _pieces(sizes: IndexArray, n: int, count: int) -> Iterator[tuple[int, int, int]]:

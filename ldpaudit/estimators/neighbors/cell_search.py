@@ -102,8 +102,8 @@ def _radii(index: CellIndex, visits: list[Visit], m: int, rank: int) -> Float32A
     for visit in visits:
         sample = index.cells[visit.cell].sample
         # ½‖q − x‖² = ½‖q − c‖² − ((q − c)·(x − c) − ½‖x − c‖²)
-        found = visit.half_norms - sample @ visit.local
-        half_squares[visit.queries, visit.slots, : len(sample)] = found.T
+        nearness = visit.half_norms - sample @ visit.local
+        half_squares[visit.queries, visit.slots, : len(sample)] = nearness.T
     flat = half_squares.reshape(m, -1)
     flat.partition(rank - 1, axis=1)
     return flat[:, rank - 1].copy()
@@ -114,22 +114,22 @@ def _add_counts(cell: Cell, visit: Visit, radii: Float32Array, counts: IntArray)
     rounding = np.float32((len(visit.local) + 3) * np.finfo(np.float32).eps)
     least = visit.half_norms - radii[visit.queries]
     least -= rounding * (visit.half_norms + np.float32(cell.reach))
-    found = np.zeros((len(counts), len(visit.queries)), dtype=np.int32)
+    inner = np.zeros((len(counts), len(visit.queries)), dtype=np.int32)
     for start in range(0, len(visit.queries), _TILE_QUERIES):
         tile = slice(start, start + _TILE_QUERIES)
         for block in cell.blocks:
-            _add_block(block, visit.local[:, tile], least[tile], found[:, tile])
-    counts[:, visit.queries] += found
+            _add_block(block, visit.local[:, tile], least[tile], inner[:, tile])
+    counts[:, visit.queries] += inner
 
 
-def _add_block(block: Block, local: Float32Array, least: Float32Array, found: IntArray) -> None:
-    """Add the rows with (q − c)·(x − c) − ½‖x − c‖² ≥ ``least`` to ``found``, by label."""
+def _add_block(block: Block, local: Float32Array, least: Float32Array, counts: IntArray) -> None:
+    """Add the rows with (q − c)·(x − c) − ½‖x − c‖² ≥ ``least`` to ``counts``, by label."""
     shape = (len(block.rows), local.shape[1])
     products = np.matmul(block.rows, local, out=_buffer("products", np.float32, shape))
     inside = np.greater_equal(products, least, out=_buffer("inside", np.bool_, shape))
     for run in block.runs:
         rows = inside[run.first : run.last].view(np.uint8)
-        found[run.label] += rows.sum(axis=0, dtype=np.uint8)
+        counts[run.label] += rows.sum(axis=0, dtype=np.uint8)
 
 
 def _buffer(name: str, kind: type[T], shape: tuple[int, ...]) -> npt.NDArray[T]:

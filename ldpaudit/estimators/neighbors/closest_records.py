@@ -30,8 +30,8 @@ def closest(rows: Float32Array, records: Float32Array, k: int) -> tuple[Float32A
         )
         for start in range(0, len(rows), _QUERIES_AT_ONCE)
     ]
-    distances, found = zip(*parts, strict=True)
-    return np.concatenate(distances), np.concatenate(found)
+    distances, indices = zip(*parts, strict=True)
+    return np.concatenate(distances), np.concatenate(indices)
 
 
 def exact_copies(rows: Float32Array, records: Float32Array) -> BoolArray:

@@ -11,13 +11,13 @@ own label must not enter its own count, so split the rows before calling.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
@@ -62,7 +62,7 @@ class NeighborCounts:
 
 
 def default_neighbors(n_index: int, dimensions: int | None = None) -> int:
-    """Return how many neighbours to count where nobody says: k as a function of the index size.
+    """Return how many neighbours to count by default: k as a function of the index size.
 
     4 √n in feature space, n^(3/4) in one coordinate (the score of a learned metric), at least 20
     and at most a tenth of the index.
@@ -120,13 +120,13 @@ def queries_needed(precision: float = 0.005, delta: float = 0.005) -> int:
             "The 'precision' must be in (0, 1) and 'delta' in (0, 0.5). "
             f"Got {precision} and {delta} instead."
         )
-    low, high = 0, 1
-    while _widest(100 * high, delta) > precision:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _widest(100 * middle, delta) <= precision else (middle, high)
-    return 100 * high
+    most = 1
+    while _widest(100 * most, delta) > precision:
+        most *= 2
+    enough = bisect_left(
+        range(100, 100 * most, 100), True, key=lambda m: _widest(m, delta) <= precision
+    )
+    return 100 * (1 + enough)
 
 
 def _widest(m: int, delta: float) -> float:
@@ -167,7 +167,7 @@ def count_labels(
     threads : int
         Threads used; the result does not depend on it.
     progress : Progress, optional
-        Told how many queries are answered.
+        Is given the number of queries answered.
     seed : int
         Chooses the cells of a large search; blind to the labels.
 
@@ -184,11 +184,10 @@ def count_labels(
     _check(index, labels, queries, k, n_labels)
     index, queries = _in_range(np.ascontiguousarray(index), np.ascontiguousarray(queries))
     asked = distinct_rows(queries, row_order(queries, np.random.default_rng(seed)))
-    with _one_thread_per_call():
+    with threadpool_limits(limits=1):  # BLAS and OpenMP start no threads: batches run in our own.
         search = _plan(index, labels, min(k, len(index)), n_labels, len(asked.rows), seed)
-        counts = _run(search, asked.rows, n_labels, threads, progress or NoProgress())[
-            asked.inverse
-        ]
+        distinct = _run(search, asked.rows, n_labels, threads, progress or NoProgress())
+    counts = distinct[asked.inverse]
     return NeighborCounts(counts, counts.sum(axis=1, dtype=np.int32), search.method)
 
 
@@ -243,17 +242,10 @@ def _run(
     starts = range(0, len(queries), search.batch)
     batches = (queries[start : start + search.batch] for start in starts)
     with ThreadPoolExecutor(max(1, threads)) as pool:
-        for start, found in zip(starts, pool.map(search.count, batches), strict=True):
-            counts[start : start + search.batch] = found
-            progress.advance(start + len(found), len(queries))
+        for start, part in zip(starts, pool.map(search.count, batches), strict=True):
+            counts[start : start + search.batch] = part
+            progress.advance(start + len(part), len(queries))
     return counts
-
-
-def _one_thread_per_call() -> AbstractContextManager[object]:
-    """Return a context in which BLAS and OpenMP start no threads: batches run in our own."""
-    from threadpoolctl import threadpool_limits
-
-    return cast(AbstractContextManager[object], threadpool_limits(limits=1))
 
 
 def _in_range(index: Float32Array, queries: Float32Array) -> tuple[Float32Array, Float32Array]:

@@ -78,11 +78,11 @@ def row_order(matrix: Float32Array, rng: np.random.Generator) -> RowOrder:
     return RowOrder(shuffled[ranks], starts)
 
 
-def distinct_rows(matrix: Float32Array, found: RowOrder) -> DistinctRows:
+def distinct_rows(matrix: Float32Array, order: RowOrder) -> DistinctRows:
     """Return the distinct rows of a matrix, given its :func:`row_order`."""
     inverse = np.empty(len(matrix), dtype=np.int64)
-    inverse[found.order] = np.cumsum(found.starts) - 1
-    rows = matrix[found.order[found.starts]]
+    inverse[order.order] = np.cumsum(order.starts) - 1
+    rows = matrix[order.order[order.starts]]
     if _equal_rows(matrix, rows, inverse):
         return DistinctRows(rows, inverse)
     rows, inverse = np.unique(matrix, axis=0, return_inverse=True)  # two rows had one hash
@@ -104,7 +104,7 @@ def _row_hashes(matrix: Float32Array) -> HashArray:
 
 
 def _equal_rows(matrix: Float32Array, rows: Float32Array, inverse: IndexArray) -> bool:
-    """Return whether every row equals the distinct row that stands for it."""
+    """Return whether every row equals its distinct row."""
     if len(rows) == len(matrix):
         return True
     pieces = [slice(i, i + _ROWS_AT_ONCE) for i in range(0, len(matrix), _ROWS_AT_ONCE)]

@@ -1,7 +1,6 @@
-"""What is done with a guess of log dP/dQ before it is cut: nothing, or a table over its cells."""
+"""A table over cells of a guess of log dP/dQ, in place of the guess itself."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -10,28 +9,6 @@ from ldpaudit.release import FloatArray
 _BIN_ROWS = 60
 _MOST_BINS = 60
 _TRUST = 20.0
-
-
-class ScoreMap(Protocol):
-    """A fixed function of the guess."""
-
-    @property
-    def name(self) -> str:
-        """The kind of critic, for people."""
-
-    def __call__(self, guess: FloatArray) -> FloatArray:
-        """Return the log ratio that is used for each guess; float64 of the same shape."""
-
-
-@dataclass(frozen=True)
-class IdentityMap:
-    """Takes the guess as it is."""
-
-    name: str = "model"
-
-    def __call__(self, guess: FloatArray) -> FloatArray:
-        """Return the guess."""
-        return guess
 
 
 @dataclass(frozen=True)
@@ -44,7 +21,6 @@ class CellMap:
 
     edges: FloatArray
     table: FloatArray
-    name: str = "cells"
 
     @classmethod
     def fit(cls, p: FloatArray, q: FloatArray) -> "CellMap":
@@ -58,11 +34,11 @@ class CellMap:
         share = len(p) / len(both)
         odds = np.exp(np.clip(mean, -20, 20)) * share / (1 - share)
         prior = odds / (1 + odds)
-        own = np.bincount(cells[: len(p)], minlength=len(edges) + 1) + _TRUST * prior
-        other = np.bincount(cells[len(p) :], minlength=len(edges) + 1) + _TRUST * (1 - prior)
-        table = np.log(own / len(p)) - np.log(other / len(q))
+        hits = np.bincount(cells[: len(p)], minlength=len(edges) + 1) + _TRUST * prior
+        misses = np.bincount(cells[len(p) :], minlength=len(edges) + 1) + _TRUST * (1 - prior)
+        table = np.log(hits / len(p)) - np.log(misses / len(q))
         return cls(np.asarray(edges), np.asarray(table))
 
     def __call__(self, guess: FloatArray) -> FloatArray:
-        """Return the table's entry for each guess."""
+        """Return the table's entry for each guess, float64 of the same shape."""
         return np.asarray(self.table[np.searchsorted(self.edges, guess, side="right")])

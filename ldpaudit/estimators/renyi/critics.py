@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.renyi.cells import CellMap, IdentityMap, ScoreMap
+from ldpaudit.estimators.renyi.cells import CellMap
 from ldpaudit.release import FloatArray
 
 Form = Literal["donsker-varadhan", "tangent"]
@@ -59,8 +59,8 @@ class ClippedCritic:
     order : float
         The order α' for which it is taken.
     form : {"donsker-varadhan", "tangent"}
-    map : ScoreMap
-        What is done with the guess first.
+    map : CellMap or None
+        Replaces the guess first; None keeps it.
     scale, clip, shift : float
         Fixed before the rows that the bound is taken on.
     foreseen : float
@@ -69,7 +69,7 @@ class ClippedCritic:
 
     order: float
     form: Form
-    map: ScoreMap
+    map: CellMap | None
     scale: float
     clip: float
     shift: float
@@ -96,13 +96,14 @@ class ClippedCritic:
         )
 
     def _cut(self, guess: FloatArray) -> FloatArray:
-        return np.asarray(np.clip(self.scale * self.map(guess), self.floor, self.clip))
+        mapped = guess if self.map is None else self.map(guess)
+        return np.asarray(np.clip(self.scale * mapped, self.floor, self.clip))
 
 
 def screened_promise(tuning: Scores, n_p: int, n_q: int, order: float) -> float:
     """Return about the bound that :func:`choose_critics` promises, from few settings: to rank."""
     scales, clips = _SCALES[::3], _CLIPS[1::3]
-    return _best_of(IdentityMap(), tuning, n_p, n_q, (order,), scales, clips)[0].foreseen
+    return _best_of(None, tuning, n_p, n_q, (order,), scales, clips)[0].foreseen
 
 
 def choose_critics(
@@ -115,24 +116,20 @@ def choose_critics(
     on all of them.
     """
     halves = Scores(tuning.p[::2], tuning.q[::2]), Scores(tuning.p[1::2], tuning.q[1::2])
-    own = _best_of(IdentityMap(), tuning, n_p, n_q, orders)
+    plain = _best_of(None, tuning, n_p, n_q, orders)
     table = CellMap.fit(halves[0].p, halves[0].q)
     judged = _best_of(table, halves[1], n_p, n_q, orders)
     whole = CellMap.fit(tuning.p, tuning.q)
+    # The best of many promises on few rows promises too much: cells must promise more.
+    doubt = 3 / math.sqrt(min(len(tuning.p), len(tuning.q)) / 2)
     return [
-        replace(cells, map=whole) if cells.foreseen > _doubted(plain, tuning) else plain
-        for plain, cells in zip(own, judged, strict=True)
+        replace(cells, map=whole) if cells.foreseen > 1.2 * guess.foreseen + doubt else guess
+        for guess, cells in zip(plain, judged, strict=True)
     ]
 
 
-def _doubted(plain: ClippedCritic, tuning: Scores) -> float:
-    """Return what cells must promise: the best of many promises on few rows promises too much."""
-    few = min(len(tuning.p), len(tuning.q)) / 2
-    return 1.2 * plain.foreseen + 3 / math.sqrt(few)
-
-
 def _best_of(
-    mapped: ScoreMap,
+    mapped: CellMap | None,
     tuning: Scores,
     n_p: int,
     n_q: int,
@@ -140,7 +137,7 @@ def _best_of(
     scales: tuple[float, ...] = _SCALES,
     clips: tuple[float, ...] = _CLIPS,
 ) -> list[ClippedCritic]:
-    guess = Scores(mapped(tuning.p), mapped(tuning.q))
+    guess = tuning if mapped is None else Scores(mapped(tuning.p), mapped(tuning.q))
     best: list[ClippedCritic | None] = [None] * len(orders)
     pooled = _Pooled.of(guess)
     for scale in scales:
@@ -214,7 +211,7 @@ class _Moments:
 
 
 def _candidates(
-    mapped: ScoreMap,
+    mapped: CellMap | None,
     guess: Scores,
     pooled: _Pooled,
     order: float,
@@ -234,7 +231,7 @@ def _candidates(
     trusted = _Moments.of_pooled(pooled, first, second)
     # c = A/B maximises α c^{α−1} A − (α − 1) c^α B.
     shift = math.log(trusted.p / trusted.q)
-    found = []
+    forms = []
     for form, moved in (("donsker-varadhan", 0.0), ("tangent", shift)):
         promises = [
             m.promise(form, order, moved, clip, n_p, n_q)  # type: ignore[arg-type]
@@ -243,5 +240,5 @@ def _candidates(
         if form == "tangent" and min(promises) > _TANGENT_UP_TO:
             continue
         critic = ClippedCritic(order, form, mapped, scale, clip, moved, min(promises))  # type: ignore[arg-type]
-        found.append(critic)
-    return found
+        forms.append(critic)
+    return forms

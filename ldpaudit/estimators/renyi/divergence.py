@@ -1,4 +1,4 @@
-"""Rényi divergences of order α > 1: exact for finite supports, bounded from below from samples.
+"""Rényi divergences of order α > 1, bounded from below from samples.
 
 For any fixed bounded φ,
 
@@ -25,13 +25,13 @@ Rényi divergence and Kullback–Leibler divergence, Theorems 3, 12 and 13.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.renyi.critics import ClippedCritic, Scores, choose_critics
-from ldpaudit.release import FloatArray
 
 ORDERS = (1.1, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 """The orders α that audits look at."""
@@ -43,42 +43,6 @@ _UPPER_SHARE = 0.6
 _LARGEST_WASTE = 0.04
 _LARGEST_OWN = 10.0
 """Above this order the bound of a smaller one is taken: one far row would decide its own."""
-
-
-def finite_renyi(p: FloatArray, q: FloatArray, alpha: float) -> float:
-    """Return D_α(p‖q) in nats of two distributions on the same finite set, exactly.
-
-    Parameters
-    ----------
-    p, q : float64 arrays of shape (m,)
-        Probabilities; each sums to 1.
-    alpha : float
-        The order, above 1 (∞ allowed).
-
-    Returns
-    -------
-    float
-        Infinite where p puts mass outside the support of q.
-
-    Raises
-    ------
-    InputError
-        If the order is not above 1, or an argument is no distribution.
-    """
-    p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    _check_order(alpha)
-    for one in (p, q):
-        if one.shape != p.shape or (one < 0).any() or abs(one.sum() - 1) > 1e-9:
-            raise InputError("Both distributions must be probabilities on the same finite set.")
-    held = p > 0
-    if (q[held] == 0).any():
-        return math.inf
-    logs = np.log(p[held]) - np.log(q[held])
-    if math.isinf(alpha):
-        return float(logs.max())
-    terms = np.log(p[held]) + (alpha - 1) * logs
-    top = float(terms.max())
-    return max(0.0, (top + math.log(float(np.exp(terms - top).sum()))) / (alpha - 1))
 
 
 @dataclass(frozen=True)
@@ -131,47 +95,16 @@ class RenyiBound:
         return math.log(mean) / (order - 1) if mean > 1 else 0.0
 
 
-def renyi_bounds(
-    scores: Scores,
-    orders: Sequence[float] = ORDERS,
-    *,
-    rng: np.random.Generator,
-    tuning_share: float = TUNING_SHARE,
-) -> tuple[RenyiBound, ...]:
-    """Prepare a certified lower bound on D_α(P‖Q) for each order.
-
-    Parameters
-    ----------
-    scores : Scores
-        Guesses of log dP/dQ for held-out rows of both sides, made without looking at them. Rows
-        of each side are independent draws; nothing is assumed of the guesses.
-    orders : sequence of float
-        Orders α > 1, ∞ allowed; above 10 a bound of order 10 or less is taken, since D_α grows.
-    rng : numpy.random.Generator
-        Picks the tuning rows, and the order of the others.
-    tuning_share : float
-        The part of the rows on which critics are chosen.
-
-    Returns
-    -------
-    tuple of RenyiBound
-        One for each order; each holds at its own level alone.
-
-    Raises
-    ------
-    InputError
-        If an order is not above 1.
-    InsufficientDataError
-        If a side has fewer than 50 rows.
-    """
-    tuning, test = split_scores(scores, rng=rng, share=tuning_share)
-    return bounds_on(tuning, test, orders)
-
-
 def split_scores(
     scores: Scores, *, rng: np.random.Generator, share: float = TUNING_SHARE
 ) -> tuple[Scores, Scores]:
-    """Return tuning rows and the others, both shuffled."""
+    """Return tuning rows and the others, both shuffled.
+
+    Raises
+    ------
+    InsufficientDataError
+        If a side has fewer than 50 rows.
+    """
     least = min(len(scores.p), len(scores.q))
     if least < FEWEST_ROWS:
         raise InsufficientDataError(
@@ -182,18 +115,33 @@ def split_scores(
     return Scores(p[:first], q[:second]), Scores(p[first:], q[second:])
 
 
-def bounds_on(tuning: Scores, test: Scores, orders: Sequence[float]) -> tuple[RenyiBound, ...]:
-    """Return a bound for each order, chosen on tuning rows and to be taken on the test rows."""
-    for order in orders:
-        _check_order(order)
-    own = tuple(sorted({min(order, _LARGEST_OWN) for order in orders}))
-    critics = choose_critics(tuning, len(test.p), len(test.q), own)
-    found = []
-    for order in orders:
-        # D_α is non-decreasing in α: a bound at a smaller order is one here too.
-        best = max((c for c in critics if c.order <= order), key=lambda c: c.foreseen)
-        found.append(RenyiBound(order, best, test))
-    return tuple(found)
+def bounds_on(
+    tuning: Scores, test: Scores, orders: Sequence[float] = ORDERS
+) -> tuple[RenyiBound, ...]:
+    """Prepare a certified lower bound on D_α(P‖Q) for each order; each holds at its own level.
+
+    Parameters
+    ----------
+    tuning, test : Scores
+        Guesses of log dP/dQ for held-out rows of both sides, made without looking at them, as
+        :func:`split_scores` shares them out. Rows of each side are independent draws; nothing is
+        assumed of the guesses.
+    orders : sequence of float
+        Orders α > 1, ∞ allowed; above 10 a bound of order 10 or less is taken, since D_α grows.
+
+    Raises
+    ------
+    InputError
+        If an order is not above 1.
+    """
+    if not all(order > 1 for order in orders):
+        raise InputError("Every order alpha must be above 1.")
+    allowed = tuple(sorted({min(order, _LARGEST_OWN) for order in orders}))
+    critics = choose_critics(tuning, len(test.p), len(test.q), allowed)
+    # D_α is non-decreasing in α: a bound at a smaller order is one here too.
+    able = [[critic for critic in critics if critic.order <= order] for order in orders]
+    best = [max(some, key=lambda critic: critic.foreseen) for some in able]
+    return tuple(map(RenyiBound, orders, best, repeat(test)))
 
 
 def _groups(n_p: int, n_q: int) -> tuple[int, int]:
@@ -208,8 +156,3 @@ def _groups(n_p: int, n_q: int) -> tuple[int, int]:
             return n_p // groups, n_q // groups
     groups = max(fewest // 8, 1)
     return max(n_p // groups, 1), max(n_q // groups, 1)
-
-
-def _check_order(alpha: float) -> None:
-    if not alpha > 1:
-        raise InputError(f"The order alpha must be above 1, got {alpha}.")

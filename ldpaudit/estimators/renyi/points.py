@@ -7,7 +7,7 @@ when E_Q[e^{αφ}] rests on rows that are too rare to occur, the convex-conjugat
 
 at a c fixed beforehand errs low. The estimate to report takes the part of E_Q[e^{αφ}] above a cut
 from the rows of P, as E_P[e^{(α−1)φ}; φ > cut]: there Q has few rows and P has many, but there it
-trusts φ. All of them are estimates, never bounds.
+trusts φ. All are estimates, never bounds.
 
 References
 ----------
@@ -88,14 +88,13 @@ def renyi_points(scores: Scores, orders: Sequence[float]) -> tuple[RenyiPoint, .
     if not (len(scores.p) and len(scores.q)):
         raise InsufficientDataError("An estimate of a divergence needs rows on both sides.")
     p, q = np.clip(scores.p, -_FAR, _FAR), np.clip(scores.q, -_FAR, _FAR)
-    found: list[RenyiPoint] = []
+    points: list[RenyiPoint] = []
     for order in orders:
         rows = _effective_rows(p, q, order)
-        held = rows >= FEWEST_EFFECTIVE and all(point.supported for point in found)
+        held = rows >= FEWEST_EFFECTIVE and all(point.supported for point in points)
         value = max(0.0, _balanced(p, q, order))
-        two_forms = _donsker_varadhan(p, q, order), _convex_conjugate(p, q, order)
-        found.append(RenyiPoint(order, value, *two_forms, rows, held))
-    return tuple(found)
+        points.append(RenyiPoint(order, value, *_plug_in(p, q, order), rows, held))
+    return tuple(points)
 
 
 def largest_order(points: Sequence[RenyiPoint]) -> float | None:
@@ -119,10 +118,10 @@ def calibration_error(scores: Scores, bins: int = 20) -> float:
         [np.full(len(scores.p), 0.5 / len(scores.p)), np.full(len(scores.q), 0.5 / len(scores.q))]
     )
     is_p = np.arange(len(both)) < len(scores.p)
-    said = 1 / (1 + np.exp(-np.clip(both, -_FAR, _FAR)))
+    chance = 1 / (1 + np.exp(-np.clip(both, -_FAR, _FAR)))
     edges = np.unique(np.quantile(both, np.arange(1, bins) / bins))
     cell = np.searchsorted(edges, both, side="right")
-    gap = np.bincount(cell, weight * (is_p - said))
+    gap = np.bincount(cell, weight * (is_p - chance))
     return float(np.abs(gap).sum())
 
 
@@ -132,11 +131,11 @@ def _effective_rows(p: FloatArray, q: FloatArray, order: float) -> float:
     Few rows of Q lack the largest weights and so look like many effective ones.
     """
     top = max(float(p.max()), float(q.max()))
-    own = effective_rows(np.exp(order * (q - q.max())))
+    direct = effective_rows(np.exp(order * (q - q.max())))
     first = float(np.exp((order - 1) * (p - top)).mean())
     square = float(np.exp((2 * order - 1) * (p - top)).mean())
     implied = len(q) * first**2 / square * math.exp(-top)
-    return min(own, implied)
+    return min(direct, implied)
 
 
 def _balanced(p: FloatArray, q: FloatArray, order: float) -> float:
@@ -159,14 +158,11 @@ def _balanced(p: FloatArray, q: FloatArray, order: float) -> float:
     return order / (order - 1) * math.log(mean) - math.log(float(total[chosen]))
 
 
-def _donsker_varadhan(p: FloatArray, q: FloatArray, order: float) -> float:
+def _plug_in(p: FloatArray, q: FloatArray, order: float) -> tuple[float, float]:
+    """Return both forms with plain means, the convex-conjugate one at c = 1/(α E_Q[e^{αφ}]).
+
+    There that mean is taken from the rows of P.
+    """
     first, second = np.exp((order - 1) * p).mean(), np.exp(order * q).mean()
-    return float(order / (order - 1) * np.log(first) - np.log(second))
-
-
-def _convex_conjugate(p: FloatArray, q: FloatArray, order: float) -> float:
-    """Return the form at c = 1/(α E_Q[e^{αφ}]), that mean taken from the rows of P."""
-    first = np.exp((order - 1) * p).mean()
-    size = 1.0 / first
-    second = np.exp(order * q).mean()
-    return float(order / (order - 1) * np.log(first) + np.log(size) + 1 - size * second)
+    size, scaled = 1.0 / first, order / (order - 1) * np.log(first)
+    return float(scaled - np.log(second)), float(scaled + np.log(size) + 1 - size * second)

@@ -2,7 +2,7 @@
 
 Synthetic rows are not independent given the two sets of records: a hundred of them may sit at one
 record, so counting them as a hundred coin flips accuses generators that never saw a record. Here
-each *record* has one say, and what is random is which of two exchangeable records was trained on.
+each *record* counts once, and what is random is which of two exchangeable records was trained on.
 
 Where only few synthetic rows are copies most pairs say nothing, and drown those that do. So the
 pairs that are most one-sided, one record far nearer to a synthetic row than the other, are counted
@@ -25,14 +25,14 @@ from ldpaudit.estimators.neighbors.closest_records import (
 from ldpaudit.release import BoolArray, Float32Array, FloatArray
 
 MIN_PAIRS = 20
-"""With fewer pairs of records nothing is said."""
+"""The fewest pairs of records that are tested."""
 FEWEST_ONE_SIDED = 8
 """The fewest pairs that are counted on their own: eight of eight are 0.4 % by chance."""
 
 
 @dataclass(frozen=True)
 class PairWins:
-    """Pairs that prefer one of their records, and those of them that prefer the training one."""
+    """Pairs that prefer one of their records, and how many prefer the training one."""
 
     decisive: int
     wins: int
@@ -58,7 +58,7 @@ class MemorisationCounts:
     decisive : int
         Those in which one record is the closest record of more synthetic rows than the other is.
     wins : int
-        Those of them in which it is the training record.
+        Decisive pairs in which it is the training record.
     synthetic : int
         Synthetic rows.
     nearest_training : int
@@ -103,11 +103,11 @@ class MemorisationCounts:
     @property
     def p_value(self) -> float:
         """The p-value of "no training record was seen", corrected for the number of counts."""
-        return min(1.0, len(self.families) * min(found.p_value for found in self.families))
+        return min(1.0, len(self.families) * min(family.p_value for family in self.families))
 
     def strongest(self, alpha: float) -> PairWins:
         """Return the count behind :meth:`share_lower`."""
-        return max(self.families, key=lambda found: found.share_lower(alpha / len(self.families)))
+        return max(self.families, key=lambda family: family.share_lower(alpha / len(self.families)))
 
     def share_lower(self, alpha: float) -> float:
         """Return the lower confidence bound at 1 − alpha of the chance of a win.
@@ -192,8 +192,8 @@ def count_memorisation(
 
 def _squared_distances(records: Float32Array, synthetic: Float32Array) -> FloatArray:
     """Return each record's squared distance to its nearest synthetic row, exactly 0 for copies."""
-    found = synthetic[closest_records(records, synthetic)]
-    return np.asarray(np.square(records.astype(np.float64) - found).sum(axis=1))
+    nearest = synthetic[closest_records(records, synthetic)]
+    return np.asarray(np.square(records.astype(np.float64) - nearest).sum(axis=1))
 
 
 def _sizes(pairs: int) -> list[int]:

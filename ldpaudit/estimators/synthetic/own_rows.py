@@ -1,7 +1,5 @@
 """Own rows: does a synthetic row depend on the very row that it replaces?"""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -13,36 +11,12 @@ from ldpaudit.release import Float32Array
 KeyArray = npt.NDArray[np.uint64]
 
 
-@dataclass(frozen=True)
-class OwnRowCounts(PairWins):
-    """Random pairs of replaced rows, and whether their synthetic rows betray them.
-
-    Attributes
-    ----------
-    decisive : int
-        Pairs in which the synthetic rows are nearer to the true rows in one order than in the
-        other.
-    wins : int
-        Those of them in which the order is the released one.
-
-    Notes
-    -----
-    Where each synthetic row is drawn independently of the row that it replaces, from one and the
-    same law, exchanging the synthetic rows of a pair changes no probability. So given the rows of
-    each pair without their order ``wins`` ~ Binomial(decisive, ½) exactly.
-
-    Where only rows unlike their own true row were taken for synthetic ones, that holds of the pairs
-    whose rows would be taken for synthetic ones after the exchange too. The others could have had
-    one order only, and do not count.
-    """
-
-
 def count_own_rows(
     replaced: Float32Array,
     synthetic: Float32Array,
     rng: np.random.Generator,
     keys: tuple[KeyArray, KeyArray] | None = None,
-) -> OwnRowCounts:
+) -> PairWins:
     """Count the pairs of rows whose synthetic rows are nearer to their own true rows than swapped.
 
     Parameters
@@ -61,6 +35,22 @@ def count_own_rows(
         If the shapes differ or a coordinate is not finite.
     InsufficientDataError
         If there are fewer than 20 pairs.
+
+    Returns
+    -------
+    PairWins
+        Decisive: pairs in which the synthetic rows are nearer to the true rows in one order than in
+        the other. Wins: decisive pairs in which that order is the released one.
+
+    Notes
+    -----
+    Where each synthetic row is drawn independently of the row that it replaces, from one and the
+    same law, exchanging the synthetic rows of a pair changes no probability. So given the rows of
+    each pair without their order, wins ~ Binomial(decisive, ½) exactly.
+
+    Where only rows unlike their own true row were taken for synthetic ones, that holds of the pairs
+    whose rows would be taken for synthetic ones after the exchange too. The others could have had
+    one order only, and do not count.
     """
     check_points(replaced, synthetic)
     if len(replaced) != len(synthetic):
@@ -73,6 +63,6 @@ def count_own_rows(
     # ‖s₀−x₀‖² + ‖s₁−x₁‖² < ‖s₀−x₁‖² + ‖s₁−x₀‖²  ⟺  (s₀ − s₁)·(x₀ − x₁) > 0
     gain = np.einsum("ij,ij->i", s[0] - s[1], x[0] - x[1])
     if keys is not None:
-        true, made = keys[0][order], keys[1][order]
-        gain = gain[(true[0] != made[1]) & (true[1] != made[0])]
-    return OwnRowCounts(int((gain != 0).sum()), int((gain > 0).sum()))
+        true, drawn = keys[0][order], keys[1][order]
+        gain = gain[(true[0] != drawn[1]) & (true[1] != drawn[0])]
+    return PairWins(int((gain != 0).sum()), int((gain > 0).sum()))

@@ -11,10 +11,11 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from ldpaudit.errors import InputError
-from ldpaudit.learners.iwp.sgd import Problem, Progress, StepSize, descend
+from ldpaudit.learners.iwp.sgd import Iterate, Objective, StepSize, descend
 from ldpaudit.learners.iwp.step_size import theorem_rule
 from ldpaudit.learners.noise_model import Noise
 from ldpaudit.learners.validation import Seed, checked_pair, checked_rows
+from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.release import FloatArray
 
 Step = float | Literal["theorem"]
@@ -82,16 +83,18 @@ class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         matrix, released = checked_pair(self, X, y, numeric=is_regressor(self), reset=first)
         if first:
             self._begin(released if classes is None else np.asarray(classes))
-            self._start(matrix.shape[1])
+            self.theta_, self.mean_, self.n_steps_ = Iterate.start(
+                matrix.shape[1] + self.fit_intercept
+            )
         rows = self._prepared(matrix, released, sample_weight)
         self._run(self._problem(), rows, 1, whole=False)
         return self
 
     def _begin(self, labels: npt.NDArray[Any]) -> None:
-        """Look at the labels before the first row is learnt from."""
+        """Inspect the labels before learning from the first row."""
 
     @abstractmethod
-    def _problem(self) -> Problem:
+    def _problem(self) -> Objective:
         """Return what is minimised, after a check of the parameters."""
 
     @abstractmethod
@@ -106,7 +109,7 @@ class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return np.asarray(checked_rows(self, X) @ self.coef_ + self.intercept_)
 
     def _sigma(self) -> float:
-        declared = getattr(self.noise, "sigma", None)
+        declared = self.noise.sigma if isinstance(self.noise, NoisyFeatures) else None
         if self.sigma is None:
             return float(declared or 0.0)
         if not (math.isfinite(self.sigma) and self.sigma >= 0):
@@ -136,17 +139,17 @@ class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 f"The 'step' parameter must be 'theorem' or a number above 0. Got {step!r} instead."
             )
 
-    def _run(self, problem: Problem, rows: "Prepared", epochs: int, *, whole: bool) -> None:
-        """Pass over the rows, on from the parameters there are; ``whole``: nothing will follow."""
+    def _run(self, problem: Objective, rows: "Prepared", epochs: int, *, whole: bool) -> None:
+        """Pass over the rows, from the current parameters on; ``whole``: no more will follow."""
         expected = self.expected_rows or (epochs * len(rows.matrix) if whole else None)
         step_size = self._step_size(problem, rows, expected)
-        rng = np.random.default_rng(self.random_state)
-        progress = Progress(self.theta_, self.mean_, self.n_steps_)
+        matrix, rng = np.ascontiguousarray(rows.matrix), np.random.default_rng(self.random_state)
+        progress = Iterate(self.theta_, self.mean_, self.n_steps_)
         for _ in range(epochs):
             order = rng.permutation(len(rows.matrix)) if self.shuffle else None
             progress = descend(
                 problem,
-                rows.matrix,
+                matrix,
                 rows.answers,
                 rows.weights,
                 order,
@@ -156,19 +159,16 @@ class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         self._store(problem, progress)
 
-    def _store(self, problem: Problem, progress: Progress) -> None:
-        self.theta_, self.mean_, self.n_steps_ = progress.theta, progress.mean, progress.steps
+    def _store(self, problem: Objective, progress: Iterate) -> None:
+        self.theta_, self.mean_, self.n_steps_ = progress
         chosen = progress.mean if self.average else progress.theta
         self.margin_variance_ = problem.variance(chosen)
-        split = len(chosen) - problem.intercept
-        self.coef_ = chosen[:split]
-        self.intercept_ = float(chosen[split]) if problem.intercept else 0.0
+        self.coef_, self.intercept_ = problem.split(chosen)
 
     def _start(self, width: int) -> None:
-        start = Progress.start(width + self.fit_intercept)
-        self.theta_, self.mean_, self.n_steps_ = start.theta, start.mean, start.steps
+        self.theta_, self.mean_, self.n_steps_ = Iterate.start(width + self.fit_intercept)
 
-    def _step_size(self, problem: Problem, rows: "Prepared", expected: int | None) -> StepSize:
+    def _step_size(self, problem: Objective, rows: "Prepared", expected: int | None) -> StepSize:
         if self.step != "theorem":
             constant = float(self.step)
             return lambda _: constant
@@ -184,12 +184,16 @@ class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         chosen = rule.at(max(math.ceil(expected / self.batch_size), 1))
         return lambda _: chosen
 
-    def _feature_radius(self, problem: Problem, matrix: FloatArray) -> float:
-        if self.feature_radius is not None:
-            return self.feature_radius
-        declared = getattr(self.noise, "radius", None)
+    def _declared_radius(self) -> float | None:
+        """Return the largest norm of a clean feature vector, None where it is not stated."""
+        if self.feature_radius is None and isinstance(self.noise, NoisyFeatures):
+            return float(self.noise.radius)
+        return self.feature_radius
+
+    def _feature_radius(self, problem: Objective, matrix: FloatArray) -> float:
+        declared = self._declared_radius()
         if declared is not None:
-            return float(declared)
+            return declared
         if problem.sigma > 0:
             raise InputError(
                 "The step of Theorem 5.5 needs the largest norm of a clean feature vector: pass "
@@ -198,6 +202,7 @@ class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return float(np.sqrt((matrix**2).sum(axis=1).max()))
 
 
+@dataclass(frozen=True)
 class Prepared:
     """Rows ready for the descent.
 
@@ -209,10 +214,7 @@ class Prepared:
         S̃(S̃ − 1) of the label noise.
     """
 
-    def __init__(
-        self, matrix: FloatArray, answers: FloatArray, weights: FloatArray, label_factor: float
-    ) -> None:
-        self.matrix = np.ascontiguousarray(matrix)
-        self.answers = answers
-        self.weights = weights
-        self.label_factor = label_factor
+    matrix: FloatArray
+    answers: FloatArray
+    weights: FloatArray
+    label_factor: float

@@ -19,7 +19,7 @@ from ldpaudit.learners.iwp.margin_losses import (
     QuadraticLoss,
 )
 from ldpaudit.learners.iwp.series_loss import SeriesLoss, log_loss
-from ldpaudit.learners.iwp.sgd import ClassificationLoss, Problem
+from ldpaudit.learners.iwp.sgd import ClassificationLoss, Objective
 from ldpaudit.learners.iwp.truncation import truncation_bias
 from ldpaudit.learners.noise_model import LabelNoise, label_noise, plain_channel
 from ldpaudit.learners.validation import check_weights
@@ -40,10 +40,10 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
     ----------
     noise : GaussianRR, other mechanism or Channel, optional
         What released the labels; a GaussianRR states the features' noise as well. None takes the
-        labels at their word.
+        labels as true.
     loss : {"quadratic", "exponential", "log"} or MarginLoss
         f(y θᵀx). The first two are corrected exactly; the log loss by a series that is cut off,
-        with the bias that ``truncation_bias`` tells.
+        with the bias that ``truncation_bias`` returns.
     sigma : float, optional
         σ of Gaussian noise on the features, where ``noise`` does not state it.
     ridge : float
@@ -120,12 +120,12 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
     def _begin(self, labels: npt.NDArray[Any]) -> None:
         check_classification_targets(labels)
         if self.noise is None:
-            found = len(np.unique(labels))
-            if found != 2:
-                # scikit-learn's own words for it, which its checks look for.
+            classes = len(np.unique(labels))
+            if classes != 2:
+                # scikit-learn's own words, which its checks look for.
                 raise InputError(
                     "Only binary classification is supported: the labels must be of 2 classes. "
-                    f"Got {found} class{'es' if found > 1 else ''} instead."
+                    f"Got {classes} class{'es' if classes > 1 else ''} instead."
                 )
             noise = LabelNoise(plain_channel(labels))
         else:
@@ -140,7 +140,7 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         self.classes_ = np.arange(2) if coded else np.asarray(noise.channel.classes)
         self._label_noise = noise
 
-    def _problem(self) -> Problem:
+    def _problem(self) -> Objective:
         self._check_parameters()
         loss: Any = self.loss
         if isinstance(loss, str):
@@ -153,7 +153,9 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         if sigma > 0:
             loss.check(sigma**2 * self.radius**2)
         self._margin_loss: MarginLoss = loss
-        return Problem(ClassificationLoss(loss), sigma, self.ridge, self.radius, self.fit_intercept)
+        return Objective(
+            ClassificationLoss(loss), sigma, self.ridge, self.radius, self.fit_intercept
+        )
 
     def _prepared(
         self, X: FloatArray, y: npt.NDArray[Any], weights: npt.ArrayLike | None
@@ -164,7 +166,9 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         )
         # S̃(S̃ − 1) for randomized response; the larger of two labels' for another channel.
         factor = float((noise.channel.matrix @ noise.channel.inverse**2)[:, 1].max()) - 1.0
-        return Prepared(X, targets, check_weights(weights, len(X)), max(factor, 0.0))
+        return Prepared(
+            np.ascontiguousarray(X), targets, check_weights(weights, len(X)), max(factor, 0.0)
+        )
 
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
         """Return the score θᵀx plus the intercept of each row, float64 of shape (n,)."""
@@ -191,7 +195,7 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         loss = self._margin_loss
         if not isinstance(loss, SeriesLoss) or self.margin_variance_ <= 0:
             return 0.0
-        radius = self.feature_radius or getattr(self.noise, "radius", None)
+        radius = self._declared_radius()
         norm = float(np.linalg.norm(self.coef_))
         reach = loss.reach if radius is None else norm * radius + abs(self.intercept_)
         # The label's noise averages out: what is left is the series' own bias.

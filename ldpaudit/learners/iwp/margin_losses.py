@@ -22,20 +22,17 @@ class MarginLoss(Protocol):
     def growth(self) -> float | None:
         """The a of |f(u)| ≤ M exp(a u²) and |f^{(2k)}(u)| ≤ A (4a)^k k!; the least one.
 
-        0 where every a > 0 will do; None where no a will, so that the series must be cut off.
+        0 where every a > 0 works; None where none does, so that the series must be cut off.
         """
 
     def check(self, largest: float) -> None:
-        """Refuse noise of the margin of a variance up to ``largest`` where it is too much."""
+        """Refuse margin noise with a variance of up to ``largest`` where that is too much."""
 
     def order(self, variance: float) -> int | None:
         """Return the order at which the series is cut off; None for a closed form."""
 
-    def value(self, margin: FloatArray) -> FloatArray:
-        """Return f(u), float64 of the margin's shape."""
-
     def corrected(self, margin: FloatArray, variance: float) -> FloatArray:
-        """Return W_s⁻¹[f](u)."""
+        """Return W_s⁻¹[f](u), float64 of the margin's shape; f(u) itself at variance 0."""
 
     def slope(self, margin: FloatArray, variance: float) -> FloatArray:
         """Return the derivative of :meth:`corrected` in u."""
@@ -43,14 +40,8 @@ class MarginLoss(Protocol):
     def drift(self, margin: FloatArray, variance: float) -> FloatArray:
         """Return the derivative of :meth:`corrected` in s."""
 
-    def curvature(self, reach: float) -> float:
-        """Return the largest f''(u) for |u| ≤ ``reach``."""
-
-    def steepness(self, reach: float) -> float:
-        """Return the largest |f'(u)| for |u| ≤ ``reach``."""
-
-    def bend(self, reach: float) -> float:
-        """Return the largest third derivative, in size, for |u| ≤ ``reach``."""
+    def derivative_bounds(self, reach: float) -> tuple[float, float, float]:
+        """Return the largest |f'(u)|, f''(u) and |f‴(u)| for |u| ≤ ``reach``."""
 
     def probability(self, score: FloatArray) -> FloatArray:
         """Return P(y = 1 | x) where θᵀx = ``score`` minimises the expected loss."""
@@ -67,14 +58,6 @@ class ClosedForm:
 
     def order(self, variance: float) -> None:
         """Return None: the form is closed."""
-
-    def value(self, margin: FloatArray) -> FloatArray:
-        """Return f(u)."""
-        return self.corrected(margin, 0.0)
-
-    def corrected(self, margin: FloatArray, variance: float) -> FloatArray:
-        """Return W_s⁻¹[f](u)."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -93,17 +76,9 @@ class QuadraticLoss(ClosedForm):
         """Return −1/2."""
         return np.full_like(margin, -0.5)
 
-    def curvature(self, reach: float) -> float:  # noqa: ARG002
-        """Return 1."""
-        return 1.0
-
-    def steepness(self, reach: float) -> float:
-        """Return 1 + reach."""
-        return 1.0 + reach
-
-    def bend(self, reach: float) -> float:  # noqa: ARG002
-        """Return 0."""
-        return 0.0
+    def derivative_bounds(self, reach: float) -> tuple[float, float, float]:
+        """Return 1 + reach, 1 and 0."""
+        return 1.0 + reach, 1.0, 0.0
 
     def probability(self, score: FloatArray) -> FloatArray:
         """Return (1 + score)/2 within [0, 1]: the score is E[y | x]."""
@@ -129,17 +104,9 @@ class ExponentialLoss(ClosedForm):
         """Return −W_s⁻¹[f](u)/2."""
         return -0.5 * self.corrected(margin, variance)
 
-    def curvature(self, reach: float) -> float:
-        """Return e^reach."""
-        return math.exp(reach)
-
-    def steepness(self, reach: float) -> float:
-        """Return e^reach."""
-        return math.exp(reach)
-
-    def bend(self, reach: float) -> float:
-        """Return e^reach."""
-        return math.exp(reach)
+    def derivative_bounds(self, reach: float) -> tuple[float, float, float]:
+        """Return e^reach for all three."""
+        return (math.exp(reach),) * 3
 
     def probability(self, score: FloatArray) -> FloatArray:
         """Return 1/(1 + e^{−2 score}): the score is half the log-odds."""

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
 from ldpaudit.learners.iwp.base import IWPEstimator, Prepared
-from ldpaudit.learners.iwp.sgd import Problem, RegressionLoss
+from ldpaudit.learners.iwp.sgd import Objective, RegressionLoss
 from ldpaudit.learners.numeric_labels import debiased_labels
 from ldpaudit.learners.validation import check_weights
 from ldpaudit.release import FloatArray
@@ -23,7 +23,7 @@ class IWPRegressor(RegressorMixin, IWPEstimator):  # type: ignore[misc]
     Parameters
     ----------
     noise : GaussianRR, other mechanism or Channel, optional
-        What released the labels; None takes them at their word, which is right for any unbiased
+        What released the labels; None takes them as true, which is right for any unbiased
         noise.
     sigma, ridge, radius, step, batch_size, epochs, shuffle, average, fit_intercept
         As in :class:`~ldpaudit.learners.IWPClassifier`.
@@ -48,17 +48,19 @@ class IWPRegressor(RegressorMixin, IWPEstimator):  # type: ignore[misc]
         """Go on with more rows: one pass over them."""
         return self._go_on(X, y, sample_weight)
 
-    def _problem(self) -> Problem:
+    def _problem(self) -> Objective:
         self._check_parameters()
         loss = RegressionLoss()
-        return Problem(loss, self._sigma(), self.ridge, self.radius, self.fit_intercept)
+        return Objective(loss, self._sigma(), self.ridge, self.radius, self.fit_intercept)
 
     def _prepared(
         self, X: FloatArray, y: npt.NDArray[Any], weights: npt.ArrayLike | None
     ) -> Prepared:
         released = np.asarray(y, dtype=np.float64)
         target = released if self.noise is None else debiased_labels(y, self.noise)
-        return Prepared(X, target, check_weights(weights, len(X)), float(np.var(target)))
+        return Prepared(
+            np.ascontiguousarray(X), target, check_weights(weights, len(X)), float(np.var(target))
+        )
 
     def predict(self, X: npt.ArrayLike) -> FloatArray:
         """Return θᵀx plus the intercept for clean features, float64 of shape (n,)."""

@@ -47,7 +47,7 @@ class SeriesLoss:
     _orders: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     def check(self, largest: float) -> None:
-        """Refuse a variance for which the series diverges, or cut off means nothing.
+        """Refuse a variance for which the series diverges, or means nothing when cut off.
 
         Raises
         ------
@@ -73,10 +73,6 @@ class SeriesLoss:
             self._orders[step] = best_order(self.derivative, 2.0 ** (step / 4), self.reach)
         return self._orders[step]
 
-    def value(self, margin: FloatArray) -> FloatArray:
-        """Return f(u)."""
-        return self.derivative(margin, 0)
-
     def corrected(self, margin: FloatArray, variance: float) -> FloatArray:
         """Return Σ_{k ≤ K} (−s/2)^k f^{(2k)}(u)/k!."""
         return self._series(margin, variance, self.order(variance), 0)
@@ -89,17 +85,11 @@ class SeriesLoss:
         """Return the derivative in s: −½ times the series of f'' up to K − 1."""
         return -0.5 * self._series(margin, variance, self.order(variance) - 1, 2)
 
-    def curvature(self, reach: float) -> float:
-        """Return the largest f''(u) for |u| ≤ ``reach``, on a grid."""
-        return float(self.derivative(np.linspace(-reach, reach, 401), 2).max())
-
-    def steepness(self, reach: float) -> float:
-        """Return the largest |f'(u)| for |u| ≤ ``reach``, on a grid."""
-        return float(np.abs(self.derivative(np.linspace(-reach, reach, 401), 1)).max())
-
-    def bend(self, reach: float) -> float:
-        """Return the largest third derivative, in size, for |u| ≤ ``reach``, on a grid."""
-        return float(np.abs(self.derivative(np.linspace(-reach, reach, 401), 3)).max())
+    def derivative_bounds(self, reach: float) -> tuple[float, float, float]:
+        """Return the largest |f'(u)|, f''(u) and |f‴(u)| for |u| ≤ ``reach``, on a grid."""
+        grid = np.linspace(-reach, reach, 401)
+        first, second, third = (self.derivative(grid, j) for j in (1, 2, 3))
+        return float(np.abs(first).max()), float(second.max()), float(np.abs(third).max())
 
     def probability(self, score: FloatArray) -> FloatArray:
         """Return 1/(1 + e^{−score}), right for the log loss: the score is the log-odds."""

@@ -6,7 +6,7 @@ and are led back to a ball.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,6 +20,9 @@ StepSize = Callable[[int], float]
 
 class RowLoss(Protocol):
     """How the scores θᵀx̃ of released rows are judged."""
+
+    def derivative_bounds(self, reach: float) -> tuple[float, float, float]:
+        """Return the largest first, second and third derivative for clean |θᵀx| ≤ ``reach``."""
 
     def value(self, scores: FloatArray, answers: FloatArray, variance: float) -> FloatArray:
         """Return the corrected loss of each row, float64 of shape (b,)."""
@@ -36,11 +39,15 @@ class ClassificationLoss:
 
     loss: MarginLoss
 
+    def derivative_bounds(self, reach: float) -> tuple[float, float, float]:
+        """Return those of the loss of the margin."""
+        return self.loss.derivative_bounds(reach)
+
     def value(self, scores: FloatArray, answers: FloatArray, variance: float) -> FloatArray:
         """Return the IWP loss of each row (Dufraiche et al., section 5.2)."""
         negative, positive = answers.T
-        own = positive * self.loss.corrected(scores, variance)
-        return np.asarray(own + negative * self.loss.corrected(-scores, variance))
+        loss = positive * self.loss.corrected(scores, variance)
+        return np.asarray(loss + negative * self.loss.corrected(-scores, variance))
 
     def slopes(
         self, scores: FloatArray, answers: FloatArray, variance: float
@@ -59,6 +66,10 @@ class ClassificationLoss:
 class RegressionLoss:
     """½(θᵀx − y)²; answers are unbiased labels, shape (b,) (Dufraiche et al., appendix E.2)."""
 
+    def derivative_bounds(self, reach: float) -> tuple[float, float, float]:
+        """Return 1 + reach, 1 and 0, for labels within ±1."""
+        return 1.0 + reach, 1.0, 0.0
+
     def value(self, scores: FloatArray, answers: FloatArray, variance: float) -> FloatArray:
         """Return ½(score − y)² − s/2, unbiased up to the label noise's own variance/2."""
         return np.asarray(0.5 * (scores - answers) ** 2 - variance / 2)
@@ -74,7 +85,7 @@ class RegressionLoss:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Objective:
     """What is minimised, and where.
 
     Attributes
@@ -97,15 +108,18 @@ class Problem:
     radius: float
     intercept: bool
 
+    def split(self, theta: FloatArray) -> tuple[FloatArray, float]:
+        """Return the slopes, float64 of shape (p,), and the intercept, 0 without one."""
+        return (theta[:-1], float(theta[-1])) if self.intercept else (theta, 0.0)
+
     def scores(self, theta: FloatArray, matrix: FloatArray) -> FloatArray:
         """Return θᵀx plus the intercept, float64 of shape (n,)."""
-        if self.intercept:
-            return np.asarray(matrix @ theta[:-1] + theta[-1])
-        return np.asarray(matrix @ theta)
+        slopes, intercept = self.split(theta)
+        return np.asarray(matrix @ slopes + intercept)
 
     def variance(self, theta: FloatArray) -> float:
         """Return σ²‖θ‖², the variance that the noise gives a score."""
-        slopes = theta[:-1] if self.intercept else theta
+        slopes, _ = self.split(theta)
         return self.sigma**2 * float(slopes @ slopes)
 
     def risk(
@@ -114,7 +128,7 @@ class Problem:
         """Return the weighted mean corrected loss plus the ridge, an unbiased estimate."""
         variance = self.variance(theta)
         losses = self.loss.value(self.scores(theta, matrix), answers, variance)
-        slopes = theta[:-1] if self.intercept else theta
+        slopes, _ = self.split(theta)
         return float(weights @ losses / weights.sum() + self.ridge / 2 * (slopes @ slopes))
 
     def gradient(
@@ -140,8 +154,7 @@ class Problem:
         return theta if norm <= self.radius else theta * (self.radius / norm)
 
 
-@dataclass(frozen=True)
-class Progress:
+class Iterate(NamedTuple):
     """How far a descent has come.
 
     Attributes
@@ -158,26 +171,26 @@ class Progress:
     steps: int
 
     @classmethod
-    def start(cls, width: int) -> "Progress":
+    def start(cls, width: int) -> "Iterate":
         """Return where a descent begins: at 0."""
         return cls(np.zeros(width), np.zeros(width), 0)
 
 
 def descend(
-    problem: Problem,
+    problem: Objective,
     matrix: FloatArray,
     answers: FloatArray,
     weights: FloatArray,
     order: IndexArray | None,
     step_size: StepSize,
     batch_size: int,
-    start: Progress,
-) -> Progress:
+    start: Iterate,
+) -> Iterate:
     """Take one pass over the rows.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Objective
         What is minimised.
     matrix : float64 array of shape (n, p)
         Released features.
@@ -191,7 +204,7 @@ def descend(
         The step size of each step.
     batch_size : int
         Rows of a batch; the last one may be smaller.
-    start : Progress
+    start : Iterate
         Where to start.
 
     Raises
@@ -222,4 +235,4 @@ def descend(
                     "loss and radius. Use a smaller radius or step, or the quadratic loss."
                 )
             mean = mean + 2 / (steps + 1) * (theta - mean)
-    return Progress(theta, mean, steps)
+    return Iterate(theta, mean, steps)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from ldpaudit.learners.iwp.sgd import ClassificationLoss, Problem
+from ldpaudit.learners.iwp.sgd import Objective
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class StepRule:
 
 
 def theorem_rule(
-    problem: Problem, dimension: int, feature_radius: float, label_factor: float, batch_size: int
+    problem: Objective, dimension: int, feature_radius: float, label_factor: float, batch_size: int
 ) -> StepRule:
     """Return the rule for a problem.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Objective
         With a ridge above 0.
     dimension : int
         p, the number of features.
@@ -57,18 +57,10 @@ def theorem_rule(
     """
     norm = math.sqrt(feature_radius**2 + problem.intercept)
     reach, sigma2 = norm * problem.radius, problem.sigma**2
-    steep, curved, bent = _shape(problem, reach)
+    steep, curved, bent = problem.loss.derivative_bounds(reach)
     # C of Eq. (8): the gradient, and the mixed derivative of Eq. (17) in the Frobenius norm.
     mixed = math.sqrt(dimension) * steep + reach * curved + sigma2 * problem.radius**2 * bent
     bound = max(norm * steep, mixed)
     spread = bound**2 * (4 * label_factor * (1 + sigma2) + sigma2) / batch_size
     smooth = curved * norm**2 + problem.ridge
     return StepRule(problem.ridge, smooth, max(spread, 1e-300), problem.radius)
-
-
-def _shape(problem: Problem, reach: float) -> tuple[float, float, float]:
-    """Return bounds of |f'|, f'' and |f'''| over the ball."""
-    if isinstance(problem.loss, ClassificationLoss):
-        loss = problem.loss.loss
-        return loss.steepness(reach), loss.curvature(reach), loss.bend(reach)
-    return 1.0 + reach, 1.0, 0.0

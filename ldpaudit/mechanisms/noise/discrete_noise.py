@@ -46,7 +46,7 @@ class DiscreteNoise(SymmetricNoise):
         return self.labels.values if self.clipped else None
 
     def bin_edges(self, bins: int) -> FloatArray:
-        """Return bounds half-way between steps, with a bin beyond each end of the grid."""
+        """Return bounds halfway between steps, with a bin beyond each end of the grid."""
         if self.clipped:
             return NumericMechanism.bin_edges(self, bins)
         grid = self.labels

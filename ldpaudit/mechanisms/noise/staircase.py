@@ -61,7 +61,7 @@ class Staircase(StepLoss, AdditiveNoise):
 
     @cached_property
     def total_variation(self) -> float:
-        """TV of the extreme labels: P(|X| ≤ Δ/2), as unimodal laws Δ apart cross half-way."""
+        """TV of the extreme labels: P(|X| ≤ Δ/2), as unimodal laws Δ apart cross halfway."""
         return 1 - 2 * float(self.law.tail_moment(0, np.array([self.labels.width / 2]))[0])
 
 

@@ -1,7 +1,7 @@
-"""What the bins of RR-on-Bins cost, and which partition is cheapest at a price per bin.
+"""Costs of the bins of RR-on-Bins, and the cheapest partition at a price per bin.
 
-L(bin) = min_m Σ_y p_y e^{ε·1[y in bin]} ℓ(m, y). Losses are counted from that of releasing each
-label as it is (which changes nothing but the Poisson log loss, and makes costs non-negative).
+L(bin) = min_m Σ_y p_y e^{ε·1[y in bin]} ℓ(m, y). Losses are relative to releasing each label
+unchanged (which affects the Poisson log loss only, and makes costs non-negative).
 """
 
 from abc import ABC, abstractmethod
@@ -34,7 +34,7 @@ class BinCosts(Protocol):
         """Return the first labels of the bins that minimise Σ (cost − price)."""
 
     def guess(self, price: float) -> list[int]:
-        """Return the first labels of nearly such bins, in less time."""
+        """Return the first labels of nearly optimal bins, in less time."""
 
 
 def bin_costs(name: Loss, labels: FloatArray, prior: FloatArray, growth: float) -> BinCosts:
@@ -47,13 +47,14 @@ def bin_costs(name: Loss, labels: FloatArray, prior: FloatArray, growth: float) 
     growth : float
         e^ε − 1.
     """
-    if name == "squared":
-        return SquaredBinCosts(labels, prior, growth)
-    if name == "absolute":
-        return AbsoluteBinCosts(labels, prior, growth)
-    if name == "poisson":
-        return PoissonBinCosts(labels, prior, growth)
-    raise InputError(f"The loss must be squared, absolute or poisson. Got {name!r} instead.")
+    costs: dict[Loss, Callable[[FloatArray, FloatArray, float], BinCosts]] = {
+        "squared": SquaredBinCosts,
+        "absolute": AbsoluteBinCosts,
+        "poisson": PoissonBinCosts,
+    }
+    if name not in costs:
+        raise InputError(f"The loss must be squared, absolute or poisson. Got {name!r} instead.")
+    return costs[name](labels, prior, growth)
 
 
 def _cumulative(values: FloatArray) -> FloatArray:
@@ -61,7 +62,7 @@ def _cumulative(values: FloatArray) -> FloatArray:
 
 
 class PartitionCosts(ABC):
-    """Costs that come by the vector: dynamic programming over partitions in O(k²)."""
+    """Costs computed for many bins at once: dynamic programming over partitions in O(k²)."""
 
     def __init__(self, k: int) -> None:
         self._k = k
@@ -69,7 +70,7 @@ class PartitionCosts(ABC):
 
     @abstractmethod
     def ending_at(self, last: int, starts: slice | IndexArray) -> FloatArray:
-        """Return the costs of the bins that end with ``last``, for many first labels."""
+        """Return the costs of the bins that end with ``last``, one for each of the starts."""
 
     def cost(self, first: int, last: int) -> float:
         """Return the cost of the bin first … last."""
@@ -84,7 +85,7 @@ class PartitionCosts(ABC):
         )
 
     def guess(self, price: float) -> list[int]:
-        """Return the same for bins that may begin at every 1/500 of the labels only."""
+        """Return the same for bins that start at multiples of 1/500 of the labels only."""
         return self._restricted(price, min(self._k, _COARSE))
 
     def _restricted(self, price: float, pieces: int) -> list[int]:
@@ -108,9 +109,9 @@ def cheapest_partition(
     ending_at : callable
         For an end from 1 to ``pieces``, the costs of the bins start … end − 1, shape (end,).
     pieces : int
-        How many pieces there are.
+        The number of pieces.
     price : float
-        What each bin brings.
+        The price per bin.
 
     Returns
     -------
@@ -217,7 +218,7 @@ class AbsoluteBinCosts:
         return self.cheapest(price)
 
     def _distance(self, median: int, start: int, turn: int, end: int) -> float:
-        """Return Σ p|label[median] − y| over start … end − 1; from ``turn`` on y is not below."""
+        """Return Σ p|label[median] − y| over start … end − 1; below the median before ``turn``."""
         mass, first, label = self._mass, self._first, self._labels[median]
         below = label * (mass[turn] - mass[start]) - (first[turn] - first[start])
         above = first[end] - first[turn] - label * (mass[end] - mass[turn])

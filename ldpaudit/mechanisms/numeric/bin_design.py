@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ldpaudit.mechanisms.design import Design
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.losses import loss as loss_of
 from ldpaudit.mechanisms.numeric.bin_costs import BinCosts, bin_costs
@@ -17,37 +17,18 @@ _ROUNDS = 50
 _ROUNDING = 1e-14
 
 
-@dataclass(frozen=True)
-class BinDesign:
-    """The best bins for a prior.
-
-    Parameters
-    ----------
-    mechanism : RROnBins
-        The mechanism.
-    loss : float
-        Its expected loss; no ε-DP channel has a smaller one.
-    rounds : int
-        How many partitions were solved for.
-    """
-
-    mechanism: RROnBins
-    loss: float
-    rounds: int
-
-
 def optimal_bins(
     classes: Sequence[Label],
     prior: Sequence[float] | FloatArray,
     epsilon: float,
     loss: Loss = "squared",
-) -> BinDesign:
+) -> Design:
     """Return the RR-on-Bins of least expected loss: optimal among all ε-DP channels.
 
     The loss of a partition into d bins is Σ L(bin)/(d − 1 + e^ε). Dinkelbach's iteration (1967)
     turns the ratio into a price per bin: for a price λ the partition that minimises Σ (L(bin) − λ)
-    is found by dynamic programming in O(k²), or O(k log k) for the absolute loss, and its ratio
-    is the next price, until the price stays. No table over d is needed.
+    is found by dynamic programming in O(k²), or O(k log k) for the absolute loss. Its ratio is the
+    next price, until the price no longer changes. No table over d is needed.
 
     Parameters
     ----------
@@ -68,18 +49,18 @@ def optimal_bins(
     values = np.asarray(labels, dtype=np.float64)
     weights, growth = check_prior(prior, len(labels)), math.expm1(epsilon)
     costs = bin_costs(loss, values, weights, growth)
-    starts, rounds = _dinkelbach(costs, weights, growth)
-    starts, outputs = _distinct(costs, starts, len(values))
-    # Costs count from the loss of releasing each label as it is.
+    starts, outputs = _distinct(costs, _dinkelbach(costs, weights, growth), len(values))
+    # Costs are relative to releasing each label unchanged.
     perfect = float(weights @ loss_of(loss, values, values))
     value = perfect + _ratio(costs, starts, len(values), growth)
-    return BinDesign(RROnBins(labels, epsilon, tuple(starts), tuple(outputs)), value, rounds)
+    mechanism = RROnBins(labels, epsilon, tuple(starts), tuple(outputs))
+    return Design(mechanism, value, value, "dynamic-program")
 
 
-def _dinkelbach(costs: BinCosts, prior: FloatArray, growth: float) -> tuple[list[int], int]:
+def _dinkelbach(costs: BinCosts, prior: FloatArray, growth: float) -> list[int]:
     k = len(prior)
     best = min(_even_bins(prior), key=lambda starts: _ratio(costs, starts, k, growth))
-    best, _ = _improved(costs.guess, costs, best, k, growth)
+    best = _improved(costs.guess, costs, best, k, growth)
     return _improved(costs.cheapest, costs, best, k, growth)
 
 
@@ -89,18 +70,17 @@ def _improved(
     best: list[int],
     k: int,
     growth: float,
-) -> tuple[list[int], int]:
-    """Lower the price until the cheapest partition no longer does; count the rounds."""
+) -> list[int]:
+    """Lower the price as long as the cheapest partition has a lower ratio."""
     price = _ratio(costs, best, k, growth)
-    rounds = 0
-    while rounds < _ROUNDS:
-        starts, rounds = cheapest(price), rounds + 1
+    for _ in range(_ROUNDS):
+        starts = cheapest(price)
         ratio = _ratio(costs, starts, k, growth)
         if not ratio < price * (1 - _ROUNDING):
             break
         # The price falls with each round, so no partition comes twice.
         best, price = starts, ratio
-    return best, rounds
+    return best
 
 
 def _even_bins(prior: FloatArray) -> list[list[int]]:

@@ -2,11 +2,10 @@
 
 For the absolute loss each output is one of the labels and each label belongs to the nearest
 output. So the cost of a set of outputs is a sum over neighbouring outputs a < b of
-Σ p_y min(y − a, b − y) over the labels between them, plus what each output costs by itself. In
-this form the costs are Monge (C(a, c) + C(b, d) ≤ C(a, d) + C(b, c) for a ≤ b ≤ c ≤ d: whatever
-lies between b and c is nearer to both than to a and d), which the costs of bins are not. A later
-predecessor that is once better stays better, so that a queue of predecessors is enough
-(Hirschberg and Larmore 1987).
+Σ p_y min(y − a, b − y) over the labels between them, plus a cost of each single output. In this
+form the costs are Monge (C(a, c) + C(b, d) ≤ C(a, d) + C(b, c) for a ≤ b ≤ c ≤ d: labels between
+b and c are nearer to these than to a and d), unlike the costs of bins. Once a later predecessor
+is better it stays better, so a queue of predecessors is enough (Hirschberg and Larmore 1987).
 """
 
 from bisect import bisect_left
@@ -29,7 +28,7 @@ class MedianPaths:
         """Return the codes of the outputs that minimise the cost less the price of each output."""
         k = len(self._labels)
         value, before = [0.0] * (k + 1), [-1] * (k + 1)
-        # Node −1 is the beginning, node k the end; entries of the queue: predecessor, since when.
+        # Node −1 is the start, node k the end. Queue: a predecessor, and the first node it is for.
         queue: deque[tuple[int, int]] = deque([(-1, 0)])
         for node in range(k + 1):
             while len(queue) > 1 and queue[1][1] <= node:

@@ -1,4 +1,4 @@
-"""The linear program over a given set of outputs: the papers' way, kept as a reference.
+"""The linear program over a given set of outputs: the papers' method, kept as a reference.
 
 Its variables are, for each output, the lowest probability over the labels and each label's excess
 over it, at most e^ε − 1 times the lowest; so it needs k·n rows for n outputs, not k²·n.
@@ -14,11 +14,12 @@ import scipy.sparse
 
 from ldpaudit.errors import InputError, LdpAuditError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import Problem
+from ldpaudit.mechanisms.design import Design, Problem
 from ldpaudit.mechanisms.explicit import ExplicitChannel
-from ldpaudit.mechanisms.interface import UNBIASED
+from ldpaudit.mechanisms.interface import UNBIASED, Mechanism
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.losses import loss as loss_of
+from ldpaudit.mechanisms.numeric.debiased_rr import debiased_outputs
 from ldpaudit.mechanisms.numeric.interval.columns import lowered_growth
 from ldpaudit.mechanisms.parameters import check_epsilon, check_numeric_classes, check_prior
 from ldpaudit.release import FloatArray, Label
@@ -30,37 +31,18 @@ _MESH_LABELS = 500
 
 @dataclass(frozen=True, eq=False)
 class MeshRandomizer(ExplicitChannel):
-    """A channel found by the linear program; declared entry by entry."""
+    """A channel found by the linear program and declared entry by entry."""
 
     @property
     def error_tolerance(self) -> float:
-        """Up to which |bias| is the solver's rounding."""
+        """The largest |bias| that is the solver's rounding."""
         return UNBIASED
 
     @property
     def description(self) -> str:
-        """Its size and ε in words."""
+        """Its size and ε."""
         k, m = self.channel.matrix.shape
         return f"a linear program's channel of {k} labels and {m} outputs, ε = {self.epsilon:.6g}"
-
-
-@dataclass(frozen=True, eq=False)
-class MeshDesign:
-    """The optimum over a set of outputs.
-
-    Parameters
-    ----------
-    mechanism : MeshRandomizer
-        Rounded so that its ε is not above the one asked for.
-    loss : float
-        Its expected loss.
-    bound : float
-        The program's dual value: the solver's own bound for these outputs, to its tolerance.
-    """
-
-    mechanism: MeshRandomizer
-    loss: float
-    bound: float
 
 
 def feasible_outputs(classes: Sequence[Label], epsilon: float, n: int) -> FloatArray:
@@ -85,8 +67,8 @@ def feasible_outputs(classes: Sequence[Label], epsilon: float, n: int) -> FloatA
     growth = lowered_growth(check_epsilon(epsilon))
     if n < 2:
         raise InputError(f"A mesh must have at least 2 outputs. Got {n} instead.")
-    ends = labels[[0, -1]] + (len(labels) * labels[[0, -1]] - labels.sum()) / growth
-    return np.linspace(ends[0], ends[1], n)
+    outputs = debiased_outputs(labels, growth)
+    return np.linspace(outputs[0], outputs[-1], n)
 
 
 def design_on_outputs(
@@ -97,8 +79,10 @@ def design_on_outputs(
     loss: Loss = "squared",
     *,
     unbiased: bool = True,
-) -> MeshDesign:
+) -> Design:
     """Return the ε-DP randomizer of least loss among those with the given outputs.
+
+    The design's bound is the program's dual value: the solver's own bound, to its tolerance.
 
     Parameters
     ----------
@@ -113,7 +97,7 @@ def design_on_outputs(
     loss : {"squared", "absolute", "poisson"}
         What to minimise.
     unbiased : bool
-        Whether E[ŷ | y] = y is asked for.
+        Whether E[ŷ | y] = y is required.
 
     Raises
     ------
@@ -128,15 +112,15 @@ def design_on_outputs(
     weights, growth = check_prior(prior, len(labels)), lowered_growth(check_epsilon(epsilon))
     values, outputs = np.asarray(labels, dtype=np.float64), np.asarray(outputs, dtype=np.float64)
     losses = weights[:, None] * loss_of(loss, outputs[None, :], values[:, None])
-    # A margin of the solver's own size keeps its rounding on the private side.
+    # A margin of the size of the solver's rounding keeps ε.
     raw, bound = _solve(values, outputs, losses, growth * (1 - 1e-8), unbiased)
     matrix, outputs = _rounded(raw, outputs, growth)
     losses = weights[:, None] * loss_of(loss, outputs[None, :], values[:, None])
-    found = MeshRandomizer(Channel(matrix, labels, tuple(outputs.tolist())))
-    return MeshDesign(found, float(np.sum(matrix * losses)), bound)
+    mechanism = MeshRandomizer(Channel(matrix, labels, tuple(outputs.tolist())))
+    return Design(mechanism, float(np.sum(matrix * losses)), bound, "linear-program")
 
 
-def mesh_randomizer(problem: Problem) -> MeshRandomizer:
+def mesh_randomizer(problem: Problem) -> Mechanism:
     """Return the unbiased optimum over a mesh of feasible outputs.
 
     Raises
@@ -185,7 +169,7 @@ def _solve(
 
 
 def _privacy_rows(k: int, n: int, growth: float) -> Any:
-    """Say excess ≤ growth · lowest for each label and output."""
+    """State excess ≤ growth · lowest for each label and output."""
     lowest = scipy.sparse.vstack([scipy.sparse.identity(n)] * k)
     return scipy.sparse.csr_array(
         scipy.sparse.hstack([-growth * lowest, scipy.sparse.identity(k * n)])
@@ -193,7 +177,7 @@ def _privacy_rows(k: int, n: int, growth: float) -> Any:
 
 
 def _row_equations(outputs: FloatArray, k: int, unbiased: bool) -> Any:
-    """Say that each row sums to 1 and, where asked, has the label as its mean."""
+    """State that each row sums to 1 and, if unbiased, has the label as its mean."""
     blocks: list[Any] = []
     for row in [np.ones(len(outputs)), outputs][: 1 + unbiased]:
         each: Any = scipy.sparse.kron(scipy.sparse.identity(k), row[None, :])
@@ -205,7 +189,7 @@ def _row_equations(outputs: FloatArray, k: int, unbiased: bool) -> Any:
 def _rounded(raw: FloatArray, outputs: FloatArray, growth: float) -> tuple[FloatArray, FloatArray]:
     """Drop unused outputs, make row sums 1, and mix with a constant row until ε holds.
 
-    Mixing shrinks every mean towards the constant row's; stretching the outputs undoes it.
+    Mixing moves every mean towards the constant row's; stretching the outputs reverses this.
     """
     used = raw.max(axis=0) > 1e-12
     matrix, outputs = raw[:, used], outputs[used]

@@ -9,13 +9,13 @@ Derivation, proofs and numerical checks: ``docs/mechanisms/optimal-unbiased.md``
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import PROVED, Candidate, Problem, Proposal, numeric_traits
+from ldpaudit.mechanisms.design import PROVED, Candidate, Design, Problem, Proposal, numeric_traits
 from ldpaudit.mechanisms.exact_sampling import WeightTable
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.losses import Loss
@@ -32,9 +32,6 @@ from ldpaudit.mechanisms.parameters import (
     required,
 )
 from ldpaudit.release import FloatArray, Label
-
-if TYPE_CHECKING:
-    from ldpaudit.mechanisms.numeric.unbiased_design import UnbiasedDesign
 
 BIAS_TOLERANCE: Final = 1e-9
 """How far from unbiased a declared randomizer may be, in units of its largest output or label."""
@@ -143,9 +140,7 @@ class OptimalUnbiased(FiniteMechanism):
         return mechanism
 
 
-def _design(
-    classes: tuple[Label, ...], prior: FloatArray, epsilon: float, loss: Loss
-) -> "UnbiasedDesign":
+def _design(classes: tuple[Label, ...], prior: FloatArray, epsilon: float, loss: Loss) -> Design:
     # The design's module imports this one.
     from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
 

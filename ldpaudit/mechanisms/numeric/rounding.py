@@ -16,9 +16,9 @@ from ldpaudit.release import FloatArray, IntArray, Label
 
 @dataclass(frozen=True)
 class UnbiasedRounding:
-    """Round y to a neighbour on the grid so that the mean is y. It protects nothing by itself.
+    """Round y to a neighbour on the grid so that the mean is y; alone it protects nothing.
 
-    Between neighbours a < y < b it gives b with probability (y − a)/(b − a), else a.
+    Between neighbours a < y < b it returns b with probability (y − a)/(b − a), else a.
 
     Parameters
     ----------
@@ -39,16 +39,6 @@ class UnbiasedRounding:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "grid", check_numeric_classes(self.grid))
-
-    @property
-    def epsilon(self) -> float:
-        """Infinite: rounding alone is no protection."""
-        return float("inf")
-
-    @property
-    def description(self) -> str:
-        """What it does, in words."""
-        return f"unbiased randomized rounding to {len(self.grid)} values, which protects nothing"
 
     @cached_property
     def _points(self) -> FloatArray:

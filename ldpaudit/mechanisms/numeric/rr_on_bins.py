@@ -160,12 +160,14 @@ class RROnBins(ResponseOnOutputs):
         yield Candidate("", build)
 
     @classmethod
-    def from_options(cls, options: MechanismOptions) -> "RROnBins":
+    def from_options(cls, options: MechanismOptions) -> FiniteMechanism:
         """Build the bins that are optimal for the prior and the loss."""
         return _optimal(*options.for_prior(cls.traits.name), options.loss)
 
 
-def _optimal(classes: tuple[Label, ...], prior: FloatArray, epsilon: float, loss: Loss) -> RROnBins:
+def _optimal(
+    classes: tuple[Label, ...], prior: FloatArray, epsilon: float, loss: Loss
+) -> FiniteMechanism:
     # The design's module imports this one.
     from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 

@@ -1,7 +1,7 @@
 """A lower bound on the squared loss of every ε-DP unbiased randomizer, from any multipliers.
 
-It holds for every channel, with any outputs, not only for interval columns, and does not rest on
-how the multipliers were found. See ``docs/mechanisms/optimal-unbiased.md``.
+It holds for every channel, with any outputs, not only for interval columns, however the multipliers
+were found. See ``docs/mechanisms/optimal-unbiased.md``.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ def squared_loss_bound(
     For multipliers α, β let h_y(m) = α_y + β_y m − ½p_y(m − y)². Where
     Σ_y h_y(m) + growth · Σ_y max(h_y(m), 0) ≤ 0 for every real m, Σ_y (α_y + β_y y) is a bound.
     Each h_y has at most two zeros, so at most 2k + 1 sets {y : h_y(m) > 0} occur; on each of them
-    the left side is a parabola, whose top is checked. What is violated is taken off the bound.
+    the left side is a parabola, whose top is checked. Violations are subtracted from the bound.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def squared_loss_bound(
 
 
 def _price(tops: FloatArray, weights: FloatArray, growth: float) -> float:
-    """Return how much the bound falls when α is lowered until no top is above 0.
+    """Return the fall of the bound when α is lowered until no top is above 0.
 
     Lowering α by a multiple of the prior lowers every top by at least that multiple; lowering it
     by one number on all k labels lowers a set's top by e^ε + k − 1 times that number or more,

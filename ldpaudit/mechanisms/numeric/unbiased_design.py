@@ -1,16 +1,14 @@
-"""Find the unbiased randomizer of least loss for a prior, with a certificate of how good it is."""
+"""Find the unbiased randomizer of least loss for a prior, with a certified bound."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.design import Design
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.losses import loss as loss_of
 from ldpaudit.mechanisms.numeric.interval.arcs import IntervalArcs
@@ -32,40 +30,9 @@ from ldpaudit.mechanisms.numeric.unbiased_bound import squared_loss_bound
 from ldpaudit.mechanisms.parameters import check_epsilon, check_numeric_classes, check_prior
 from ldpaudit.release import FloatArray, Label
 
-Method = Literal["closed-form", "interval-program", "linear-program"]
-
 _TOLERANCE = 1e-12
 _LARGEST_PROGRAM = 2000
 _LARGEST_EPSILON = 28.0
-
-
-@dataclass(frozen=True, eq=False)
-class UnbiasedDesign:
-    """An unbiased randomizer and how far it may be from the best one.
-
-    Parameters
-    ----------
-    mechanism : FiniteMechanism
-        The randomizer, never above its ε.
-    loss : float
-        Its expected loss under the prior.
-    bound : float
-        A lower bound on the loss of the unbiased randomizers that it was compared with: all ε-DP
-        ones for the squared loss; all on interval columns for the Poisson loss; all with outputs
-        in the stated range for the absolute loss.
-    method : {"closed-form", "interval-program", "linear-program"}
-        How it was found.
-    """
-
-    mechanism: FiniteMechanism
-    loss: float
-    bound: float
-    method: Method
-
-    @property
-    def gap(self) -> float:
-        """How much better a randomizer could be at most, relative to the loss."""
-        return max(self.loss - self.bound, 0.0) / abs(self.loss) if self.loss else 0.0
 
 
 def optimal_unbiased(
@@ -73,8 +40,12 @@ def optimal_unbiased(
     prior: Sequence[float] | FloatArray,
     epsilon: float,
     loss: Loss = "squared",
-) -> UnbiasedDesign:
+) -> Design:
     """Return the ε-DP unbiased randomizer of least expected loss.
+
+    The design's bound holds for all ε-DP unbiased randomizers for the squared loss; for all on
+    interval columns for the Poisson loss; for all with outputs in the stated range for the
+    absolute loss.
 
     Parameters
     ----------
@@ -85,9 +56,9 @@ def optimal_unbiased(
     epsilon : float
         ε in nats.
     loss : {"squared", "absolute", "poisson"}
-        What to minimise. Poisson needs e^ε · (lowest label) > highest label, or no unbiased
+        What to minimise. Poisson needs e^ε · (lowest label) > highest label, else no unbiased
         randomizer has positive outputs. The absolute loss has no optimum over all outputs (they
-        run off to infinity); outputs are kept within those of the debiased randomized response.
+        diverge); outputs stay within those of the debiased randomized response.
 
     Raises
     ------
@@ -104,13 +75,12 @@ def optimal_unbiased(
         return _poisson(labels, values, weights, epsilon)
     if loss == "absolute":
         outputs = np.union1d(values, feasible_outputs(labels, epsilon, 2))
-        found = design_on_outputs(labels, weights, epsilon, outputs, "absolute")
-        return UnbiasedDesign(found.mechanism, found.loss, found.bound, "linear-program")
+        return design_on_outputs(labels, weights, epsilon, outputs, "absolute")
     raise InputError(f"The loss must be squared, absolute or poisson. Got {loss!r} instead.")
 
 
 def closed_form_is_optimal(prior: FloatArray, epsilon: float) -> bool:
-    """Say whether the closed form is the optimum: always for ε ≤ log 2.
+    """Return whether the closed form is the optimum: always for ε ≤ log 2.
 
     The points (growth · F − growth/2, f(F)) of cumulative probabilities F lie on a circle of
     radius (e^ε + 1)/2; the closed form is optimal exactly if the chord from the lowest to the
@@ -135,8 +105,8 @@ def closed_form(
 ) -> tuple[IntervalColumns, float]:
     """Return the columns of the closed form and its squared loss, for e^ε = 1 + growth.
 
-    A threshold is drawn with probability D_v f_v/K, then the bit "label at or above it" is put
-    through binary randomized response; the outputs are μ − K√(ws/wp) and μ + K√(wp/ws).
+    A threshold is drawn with probability D_v f_v/K; the bit "label at or above it" goes through
+    binary randomized response, and the outputs are μ − K√(ws/wp) and μ + K√(wp/ws).
 
     Parameters
     ----------
@@ -163,12 +133,12 @@ def closed_form(
 
 def _squared(
     classes: tuple[Label, ...], labels: FloatArray, prior: FloatArray, epsilon: float
-) -> UnbiasedDesign:
+) -> Design:
     if closed_form_is_optimal(prior, epsilon):
         columns, value = closed_form(labels, prior, lowered_growth(epsilon))
         _, best = closed_form(labels, prior, raised_growth(epsilon))
         mechanism = OptimalUnbiased(classes, epsilon, columns)
-        return UnbiasedDesign(mechanism, value, min(best, value), "closed-form")
+        return Design(mechanism, value, min(best, value), "closed-form")
     mean, scale = float(prior @ labels), float(labels[-1] - labels[0])
     scaled, growth = (labels - mean) / scale, raised_growth(epsilon)
     arcs = IntervalArcs(len(labels), growth)
@@ -183,12 +153,12 @@ def _squared(
         mean + scale * columns.outputs, columns.first, columns.last, columns.masses
     )
     mechanism = OptimalUnbiased(classes, epsilon, moved)
-    return UnbiasedDesign(mechanism, scale**2 * value, scale**2 * bound, "interval-program")
+    return Design(mechanism, scale**2 * value, scale**2 * bound, "interval-program")
 
 
 def _poisson(
     classes: tuple[Label, ...], labels: FloatArray, prior: FloatArray, epsilon: float
-) -> UnbiasedDesign:
+) -> Design:
     if not 0 < labels[-1] < (1 + lowered_growth(epsilon)) * labels[0]:
         raise InputError(
             "An unbiased randomizer with positive outputs, which the Poisson loss needs, exists "
@@ -203,10 +173,10 @@ def _poisson(
     )
     moved = IntervalColumns(scale * columns.outputs, columns.first, columns.last, columns.masses)
     value = _expected("poisson", moved, labels, prior, epsilon)
-    # The program counts from the loss of releasing each label as it is.
+    # The program's losses are relative to releasing each label unchanged.
     perfect = float(prior @ loss_of("poisson", labels, labels))
     mechanism = OptimalUnbiased(classes, epsilon, moved)
-    return UnbiasedDesign(mechanism, value, perfect + scale * solution.value, "interval-program")
+    return Design(mechanism, value, perfect + scale * solution.value, "interval-program")
 
 
 def _program(

@@ -2,7 +2,7 @@
 
 Many labels are grouped and many outputs put into bins before any released label is seen. Binning
 is post-processing, and a group of labels is a mixture of them, so neither has a larger ε than the
-mechanism: what is certified of the view is certified of the mechanism.
+mechanism: what is certified for the view is certified for the mechanism.
 """
 
 from typing import Final
@@ -16,13 +16,13 @@ from ldpaudit.numeric_labels import NumericCoding, NumericView
 from ldpaudit.release import FloatArray
 
 MOST_VALUES: Final = 64
-"""With more labels or outputs they are grouped."""
+"""More labels or outputs than these are grouped."""
 _GROUPS: Final = 32
 _BLOCK: Final = 1 << 14
 
 
 def numeric_view(claim: Mechanism, rows: int) -> NumericView | None:
-    """Return how to code the labels of a mechanism on numbers; None for other mechanisms.
+    """Return the coding of labels of a mechanism on numbers; None for other mechanisms.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def view_channel(claim: Mechanism, view: NumericView) -> Channel | None:
 def group_channel(claim: Mechanism, view: NumericView, truth: FloatArray) -> Channel:
     """Return the channel from groups of labels to outputs for the labels of some people.
 
-    Each group's row is the average over the true labels in it, as often as they occur: exactly
-    the expected frequencies of the outputs, given these true labels.
+    Each group's row is the average over the true labels in it, weighted by their frequency: the
+    exact expected frequencies of the outputs, given these true labels.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ldpaudit.datasets.formats.columns import LISTS, NUMBERS, is_any
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray, IntArray
@@ -21,19 +22,14 @@ def missing_codes(column: pa.ChunkedArray) -> IntArray:
 
 def is_list(kind: pa.DataType) -> bool:
     """Return whether a column of this type holds lists."""
-    tests = ("list", "large_list", "fixed_size_list")
-    return any(bool(getattr(pa.types, f"is_{test}")(kind)) for test in tests)
+    return is_any(kind, *LISTS)
 
 
 def can_be_numbers(kind: pa.DataType) -> bool:
     """Return whether a column of this type is one of numbers, dates or lists of numbers."""
     if is_list(kind):
-        inner = kind.value_type
-        return bool(pa.types.is_integer(inner) or pa.types.is_floating(inner))
-    tests = ("integer", "floating", "decimal", "temporal")
-    return any(bool(getattr(pa.types, f"is_{test}")(kind)) for test in tests) and not (
-        pa.types.is_interval(kind)
-    )
+        return is_any(kind.value_type, "integer", "floating")
+    return is_any(kind, *NUMBERS, "temporal") and not pa.types.is_interval(kind)
 
 
 def present_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -85,7 +81,7 @@ def arrow_of(
 
     ``missing`` is as in :func:`missing_codes`; whole numbers stay in offset … offset + span.
     """
-    scalar = _scalar_type(kind)
+    scalar = kind.value_type if is_list(kind) else kind
     target = _integer_type(scalar)
     flat = values.ravel()
     if target is None:
@@ -133,16 +129,9 @@ def _integer_type(kind: pa.DataType) -> pa.DataType | None:
     return None
 
 
-def _scalar_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if is_list(kind) else kind
-
-
 def _whole(scalars: pa.ChunkedArray, target: pa.DataType) -> Any:
-    return (
-        scalars.cast(target)
-        .to_numpy()
-        .astype(np.uint64 if target.equals(pa.uint64()) else np.int64)
-    )
+    whole = np.uint64 if target.equals(pa.uint64()) else np.int64
+    return scalars.cast(target).to_numpy().astype(whole)
 
 
 def _list_size(kind: pa.DataType) -> int:

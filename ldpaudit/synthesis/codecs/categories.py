@@ -17,14 +17,14 @@ _MOST_LEVELS = 100
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """The values of one column, the most frequent first; "missing" is one of them.
+    """The values of one column, the most frequent first, "missing" included.
 
     Attributes
     ----------
     kind : pyarrow.DataType
         The column's type.
     levels : pyarrow.Array of v values
-        Every value that occurs, by falling frequency; a null stands for "missing".
+        Every value that occurs, by falling frequency; a null is "missing".
     shares : float64 array of shape (v,)
         Their shares of the rows.
     """
@@ -35,7 +35,7 @@ class CategoryColumn:
 
     @property
     def cardinality(self) -> int:
-        """The number of codes: at most 101, the last of which then stands for all rarer values."""
+        """The number of codes: at most 101, where the last one holds all rarer values."""
         return min(len(self.levels), _MOST_LEVELS + 1)
 
     @classmethod
@@ -63,8 +63,8 @@ class CategoryColumn:
 
     def encode(self, column: pa.ChunkedArray, name: str) -> IntArray:
         """Return codes in 0 … cardinality − 1, int32 of shape (n,)."""
-        found = pc.index_in(_plain(column, name), self.levels, skip_nulls=False)
-        codes = np.asarray(found.to_numpy(), dtype=np.int32)
+        places = pc.index_in(_plain(column, name), self.levels, skip_nulls=False)
+        codes = np.asarray(places.to_numpy(), dtype=np.int32)
         return np.minimum(codes, np.int32(self.cardinality - 1))
 
     def decode(self, codes: IntArray, rng: np.random.Generator) -> pa.Array:

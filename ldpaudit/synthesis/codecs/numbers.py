@@ -119,7 +119,7 @@ def _shares(
     upto = np.interp(values, quantiles, levels)
     below = 1.0 - np.interp(-values, -quantiles[::-1], 1.0 - levels[::-1])
     first, last = quantiles[0], quantiles[-1]
-    # At the ends of a range without ties the two would meet at 0 or 1 all the same.
+    # At the ends of a range without ties the two would otherwise meet at 0 or 1.
     below = np.where(values <= first, 0.0, below)
     return np.minimum(below, upto), np.where(values >= last, 1.0, upto)
 

@@ -59,13 +59,13 @@ class TableCodec:
     @property
     def cardinalities(self) -> tuple[int, ...]:
         """The number of codes of each categorical variable."""
-        found = []
+        sizes = []
         for column, kinds in zip(self.columns, self.missing, strict=True):
             if isinstance(column, CategoryColumn):
-                found.append(column.cardinality)
+                sizes.append(column.cardinality)
             elif len(kinds) > 1:
-                found.append(len(kinds))
-        return tuple(found)
+                sizes.append(len(kinds))
+        return tuple(sizes)
 
     @property
     def numbers(self) -> int:
@@ -74,7 +74,7 @@ class TableCodec:
 
     def encode(self, table: pa.Table, rng: np.random.Generator) -> EncodedRows:
         """Return the rows of a table with the fitted schema."""
-        self.check_schema(table.schema)
+        check_same_schema(self.schema, table.schema, "The table")
         numbers: list[Float32Array] = [np.zeros((table.num_rows, 0), dtype=np.float32)]
         codes: list[IntArray] = []
         for field, column, kinds, cells in zip(
@@ -105,12 +105,8 @@ class TableCodec:
             number += column.width
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
-    def check_schema(self, schema: pa.Schema) -> None:
-        """Check that a table has the fitted columns."""
-        check_same_schema(self.schema, schema, "The table")
 
-
-def check_same_schema(wanted: pa.Schema, found: pa.Schema, what: str) -> None:
+def check_same_schema(wanted: pa.Schema, given: pa.Schema, what: str) -> None:
     """Check that a table has the wanted columns, in that order and of those types.
 
     Raises
@@ -119,12 +115,12 @@ def check_same_schema(wanted: pa.Schema, found: pa.Schema, what: str) -> None:
         Naming the first column that differs.
     """
     for field in wanted:
-        if field.name not in found.names:
+        if field.name not in given.names:
             raise InputError(f"{what} must have the column {quoted(field.name)}; it has none.")
-    extra = [name for name in found.names if name not in wanted.names]
+    extra = [name for name in given.names if name not in wanted.names]
     if extra:
         raise InputError(f"{what} must not have the column {quoted(extra[0])}; leave it out.")
-    for ours, theirs in zip(wanted, found, strict=True):
+    for ours, theirs in zip(wanted, given, strict=True):
         if ours.name != theirs.name:
             raise InputError(
                 f"{what} must have its columns in the same order; {quoted(theirs.name)} stands "

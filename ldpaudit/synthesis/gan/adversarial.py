@@ -39,17 +39,17 @@ class Adversary:
     def step(self, real: Tensor, labels: Tensor) -> tuple[float, float]:
         """Train both once with the hinge loss; return the critic's and the generator's loss."""
         fake = self._generate(labels)
-        told = torch.relu(1 - self._critic(real, labels)).mean()
-        told = told + torch.relu(1 + self._critic(fake.detach(), labels)).mean()
+        judged = torch.relu(1 - self._critic(real, labels)).mean()
+        judged = judged + torch.relu(1 + self._critic(fake.detach(), labels)).mean()
         self._to_tell.zero_grad(set_to_none=True)
-        told.backward()  # type: ignore[no-untyped-call]
+        judged.backward()  # type: ignore[no-untyped-call]
         self._to_tell.step()
         fooled = -self._critic(fake, labels).mean()
         self._to_fool.zero_grad(set_to_none=True)
         fooled.backward()
         self._to_fool.step()
         self._follow()
-        return float(told.detach()), float(fooled.detach())
+        return float(judged.detach()), float(fooled.detach())
 
     def averaged(self) -> dict[str, Tensor]:
         """Return a copy of the averaged weights."""

@@ -9,6 +9,7 @@ import torch
 
 from ldpaudit.release import Float32Array, FloatArray, IntArray
 from ldpaudit.synthesis.codecs.black_pixels import BlackPixels
+from ldpaudit.synthesis.codecs.encoded import split_rows
 from ldpaudit.synthesis.gan.networks import NetworkPair, draw_noise
 
 _AT_ONCE = 4096
@@ -56,13 +57,13 @@ class Calibration:
         device: str,
     ) -> "Calibration":
         """Compare generated images with training images, encoded, float32 of shape (n, s²)."""
-        found = cls.none(classes, 0)
+        calibration = cls.none(classes, 0)
         made = [
-            generate(pair, found, np.full(_ROWS, y, dtype=np.int32), seed, device)
+            generate(pair, calibration, np.full(_ROWS, y, dtype=np.int32), seed, device)
             for y in range(classes)
         ]
         true = [images[labels == y] for y in range(classes)]
-        return replace(found, blacks=BlackPixels.fit(true, made))
+        return replace(calibration, blacks=BlackPixels.fit(true, made))
 
     @classmethod
     def fit(
@@ -78,21 +79,22 @@ class Calibration:
         """Compare generated rows with training rows, float32 of shape (n, d + Σ sizes)."""
         asked = np.repeat(np.arange(classes, dtype=np.int32), _ROWS)
         d = rows.shape[1] - sum(sizes)
-        found = cls.none(classes, sum(sizes))
+        calibration = cls.none(classes, sum(sizes))
         true = np.stack([rows[labels == y, d:].mean(axis=0) for y in range(classes)])
-        made = generate(pair, found, asked, seed, device)
+        made = generate(pair, calibration, asked, seed, device)
         for _ in range(_ROUNDS if sizes else 0):
-            shares = _shares(made[:, d:], sizes).reshape(classes, _ROWS, -1).mean(axis=1)
+            drawn = split_rows(made, d, sizes).flat()[:, d:]
+            shares = drawn.reshape(classes, _ROWS, -1).mean(axis=1)
             least = 0.5 / _ROWS
             step = np.log(np.maximum(true, least) / np.maximum(shares, least))
-            shifts = np.clip(found.shifts + step, -_LARGEST_SHIFT, _LARGEST_SHIFT)
-            found = replace(found, shifts=shifts.astype(np.float32))
-            made = generate(pair, found, asked, seed, device)
+            shifts = np.clip(calibration.shifts + step, -_LARGEST_SHIFT, _LARGEST_SHIFT)
+            calibration = replace(calibration, shifts=shifts.astype(np.float32))
+            made = generate(pair, calibration, asked, seed, device)
         levels = np.linspace(0, 1, _KNOTS)
         numbers = made[:, :d].reshape(classes, _ROWS, d).astype(np.float64)
         quantiles = [np.quantile(rows[labels == y, :d], levels, axis=0) for y in range(classes)]
         known = np.quantile(numbers, levels, axis=1).swapaxes(0, 1)
-        return replace(found, made=known, true=np.stack(quantiles))
+        return replace(calibration, made=known, true=np.stack(quantiles))
 
     def mapped(self, flat: Float32Array, labels: IntArray) -> Float32Array:
         """Return generated rows with their numbers mapped and blacks cut, in place."""
@@ -130,14 +132,3 @@ def generate(
             inputs = normal, some, gumbel + shifts[some]
             parts.append(pair.generator(*(part.to(device) for part in inputs)).cpu().numpy())
     return calibration.mapped(np.concatenate(parts), labels)
-
-
-def _shares(soft: Float32Array, sizes: tuple[int, ...]) -> Float32Array:
-    """Return one-hot codes: of each relaxed code its largest entry."""
-    hard = np.zeros_like(soft)
-    start = 0
-    for size in sizes:
-        best = soft[:, start : start + size].argmax(axis=1)
-        hard[np.arange(len(soft)), start + best] = 1.0
-        start += size
-    return hard

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ldpaudit.synthesis.gan.networks import NetworkPair
     from ldpaudit.synthesis.gan.training import TrainingPlan, TrainingRecord
 
-Network = Literal["auto", "dense", "convolutional"]
+Architecture = Literal["auto", "dense", "convolutional"]
 
 
 class ConditionalGan(Generator):
@@ -57,7 +57,7 @@ class ConditionalGan(Generator):
         self,
         *,
         trained_on: TrainedOn = "private",
-        network: Network = "auto",
+        network: Architecture = "auto",
         steps: int | None = None,
         seconds: float | None = None,
         batch: int | None = None,
@@ -155,15 +155,15 @@ class ConditionalGan(Generator):
         from ldpaudit.synthesis.gan.calibration import Calibration
         from ldpaudit.synthesis.gan.networks import build_networks
 
-        found = cls(trained_on=state["trained_on"])
-        found._seed, found._rows = state["seed"], int(state["rows"])
-        found._classes = int(state["classes"])
-        found._codec = codec_from_state(state["codec"])
-        found._calibration = Calibration.from_state(state["calibration"])
-        found._pair = build_networks(found._codec, found._classes, 0)
-        found._pair.generator.load_state_dict(state["weights"])
-        found._pair.generator.eval()
-        return found
+        gan = cls(trained_on=state["trained_on"])
+        gan._seed, gan._rows = state["seed"], int(state["rows"])
+        gan._classes = int(state["classes"])
+        gan._codec = codec_from_state(state["codec"])
+        gan._calibration = Calibration.from_state(state["calibration"])
+        gan._pair = build_networks(gan._codec, gan._classes, 0)
+        gan._pair.generator.load_state_dict(state["weights"])
+        gan._pair.generator.eval()
+        return gan
 
     def _fitted_codec(self, table: pa.Table) -> TableCodec | ImageCodec:
         convolutional = self.network == "convolutional"

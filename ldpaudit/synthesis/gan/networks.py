@@ -1,6 +1,6 @@
 """The generator and critic networks: dense for tables, convolutional for images."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -41,7 +41,7 @@ class DenseGenerator(nn.Module):
         self, numbers: int, cardinalities: Sequence[int], classes: int, width: int
     ) -> None:
         super().__init__()
-        self._numbers, self._cardinalities = numbers, tuple(cardinalities)
+        self._numbers, self._cardinalities = numbers, list(cardinalities)
         self.label = nn.Embedding(classes, _EMBEDDED)
         self.first = nn.Linear(NOISE + _EMBEDDED, width)
         self.second = nn.Linear(width + _EMBEDDED, width)
@@ -58,15 +58,10 @@ class DenseGenerator(nn.Module):
         first = torch.relu(self.first_norm(self.first(torch.cat([noise, label], 1))))
         second = torch.relu(self.second_norm(self.second(torch.cat([first, label], 1))))
         raw = self.out(torch.cat([first, second], 1))
-        parts = [raw[:, : self._numbers]]
-        start = self._numbers
-        for size in self._cardinalities:
-            logits = raw[:, start : start + size]
-            offset = start - self._numbers
-            drawn = (logits + gumbel[:, offset : offset + size]) / _TEMPERATURE
-            parts.append(functional.softmax(drawn, dim=1))
-            start += size
-        return torch.cat(parts, 1)
+        numbers, *logits = torch.split(raw, [self._numbers, *self._cardinalities], 1)
+        pairs = zip(logits, torch.split(gumbel, self._cardinalities, 1), strict=True)
+        codes = [functional.softmax((part + noise) / _TEMPERATURE, dim=1) for part, noise in pairs]
+        return torch.cat([numbers, *codes], 1)
 
 
 class DenseCritic(nn.Module):
@@ -144,16 +139,6 @@ class NetworkPair:
     codes: int
 
 
-def seeded(build: Callable[[], NetworkPair], seed: int) -> NetworkPair:
-    """Return what ``build`` gives with weights drawn from a seed.
-
-    Layers draw from torch's global generator; its state is put back afterwards.
-    """
-    with torch.random.fork_rng(devices=[]):
-        torch.set_rng_state(torch.Generator().manual_seed(seed).get_state())
-        return build()
-
-
 def draw_noise(rows: int, codes: int, noise: torch.Generator) -> tuple[Tensor, Tensor]:
     """Return normal noise of shape (rows, NOISE) and Gumbel noise of shape (rows, codes).
 
@@ -171,16 +156,13 @@ def _projection(score: Tensor, hidden: Tensor, label: Tensor) -> Tensor:
 
 def build_networks(codec: TableCodec | ImageCodec, classes: int, seed: int) -> NetworkPair:
     """Return untrained networks for a codec's rows, with weights drawn from the seed."""
-
-    def images() -> NetworkPair:
-        assert isinstance(codec, ImageCodec)
-        made = ImageGenerator(codec.side, classes, _IMAGE_CHANNELS)
-        return NetworkPair(made, ImageCritic(codec.side, classes, _IMAGE_CHANNELS), 0)
-
-    def tables() -> NetworkPair:
-        assert isinstance(codec, TableCodec)
-        sizes, width = codec.cardinalities, codec.numbers + sum(codec.cardinalities)
-        made = DenseGenerator(codec.numbers, sizes, classes, _DENSE_UNITS)
-        return NetworkPair(made, DenseCritic(width, classes, _DENSE_UNITS), sum(sizes))
-
-    return seeded(images if isinstance(codec, ImageCodec) else tables, seed)
+    # Layers draw from torch's global generator; its state is put back afterwards.
+    with torch.random.fork_rng(devices=[]):
+        torch.set_rng_state(torch.Generator().manual_seed(seed).get_state())
+        if isinstance(codec, ImageCodec):
+            made: nn.Module = ImageGenerator(codec.side, classes, _IMAGE_CHANNELS)
+            return NetworkPair(made, ImageCritic(codec.side, classes, _IMAGE_CHANNELS), 0)
+        codes = sum(codec.cardinalities)
+        made = DenseGenerator(codec.numbers, codec.cardinalities, classes, _DENSE_UNITS)
+        critic = DenseCritic(codec.numbers + codes, classes, _DENSE_UNITS)
+        return NetworkPair(made, critic, codes)

@@ -57,16 +57,13 @@ class TrainingRecord:
         Which limit ended the training.
     at : tuple of int
         The steps at which training was looked at.
-    critic_loss, generator_loss, distance : tuples of float
-        At each look: the two mean losses since the last one, and the distance between generated
-        and held-out rows.
+    distance : tuple of float
+        The distance between generated and held-out rows at each look.
     """
 
     steps: int
     stopped: StopReason
     at: tuple[int, ...]
-    critic_loss: tuple[float, ...]
-    generator_loss: tuple[float, ...]
     distance: tuple[float, ...]
 
 
@@ -78,7 +75,7 @@ class TrainingLog:
         self._limit = floor + _NO_BETTER * max(untrained - floor, 0.0)
         self._plan = plan
         self._at: list[int] = []
-        self._losses: list[tuple[float, float]] = []
+        self._losses = math.nan, math.nan
         self._distances: list[float] = []
         self._best: dict[str, Tensor] | None = None
         self._lost = 0
@@ -101,7 +98,7 @@ class TrainingLog:
         if not self._distances or distance < min(self._distances):
             self._best = weights
         self._at.append(step)
-        self._losses.append((critic, generator))
+        self._losses = critic, generator
         self._distances.append(distance)
         self._lost = self._lost + 1 if critic < _UNBEATEN else 0
         if self._lost >= _LOST_IN_A_ROW:
@@ -112,12 +109,12 @@ class TrainingLog:
 
     @property
     def patience_is_over(self) -> bool:
-        """Whether the last looks brought nothing."""
+        """Whether the last looks brought no improvement."""
         looks = len(self._distances)
         return looks - 1 - int(np.argmin(self._distances)) >= self._plan.patience
 
     def best_weights(self) -> dict[str, Tensor]:
-        """Return the weights nearest to held-out rows; raise if they are not near at all."""
+        """Return the weights nearest to held-out rows; raise if they are not near enough."""
         if self._best is None or not min(self._distances) < self._limit:
             raise GeneratorDivergedError(
                 f"Training the generator failed: after {self._at[-1]} steps its rows are hardly "
@@ -127,7 +124,7 @@ class TrainingLog:
 
     def summary(self) -> str:
         """Return the last look as a phrase."""
-        critic, generator = self._losses[-1]
+        critic, generator = self._losses
         return (
             f"generator: {self._at[-1]} steps, critic's loss {critic:.3g}, generator's loss "
             f"{generator:.3g}, distance {min(self._distances):.3g}"
@@ -135,7 +132,4 @@ class TrainingLog:
 
     def record(self, stopped: StopReason) -> TrainingRecord:
         """Return everything."""
-        critic, generator = zip(*self._losses, strict=True)
-        return TrainingRecord(
-            self._at[-1], stopped, tuple(self._at), critic, generator, tuple(self._distances)
-        )
+        return TrainingRecord(self._at[-1], stopped, tuple(self._at), tuple(self._distances))

@@ -5,8 +5,9 @@ import pytest
 
 from ldpaudit.attacks.bayes import BayesAttack
 from ldpaudit.attacks.interface import Knowledge, SharedModel, without_truth
+from ldpaudit.attacks.models.cell_table import CellTable
 from ldpaudit.attacks.models.cells import Cells
-from ldpaudit.attacks.models.posterior import CellTable, PosteriorModel
+from ldpaudit.attacks.models.posterior import PosteriorModel
 from ldpaudit.attacks.scoring.fold import score_fold
 from ldpaudit.attacks.scoring.measures import ACCURACY, lower_bound, upper_bound
 from ldpaudit.mechanisms import RandomizedResponse

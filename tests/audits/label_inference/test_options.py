@@ -9,7 +9,7 @@ import pytest
 import ldpaudit
 from ldpaudit.commands.outputs import Outputs
 from ldpaudit.commands.run.request import RunRequest
-from ldpaudit.commands.run.work import audit_release
+from ldpaudit.commands.run.work import run_and_write
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 
@@ -42,8 +42,8 @@ def test_slices_and_the_public_model_reach_the_report(tmp_path):
         budget=1.0,
         public_posterior=str(model),
     )
-    paths = Outputs.beside(str(release), "audit", None, None)
-    audit_release(request, paths, quiet=True)
+    paths = Outputs().or_beside(str(release), "audit")
+    run_and_write(request, paths, quiet=True)
     found = {e["id"]: e for e in json.loads(paths.json.read_text())["estimates"]}
     assert "attack.bayes.accuracy" in found
     assert "attack.best.slice-1-3.advantage" in found

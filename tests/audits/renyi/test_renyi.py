@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exact_divergence import divergence_of
 from scipy.stats import binom
 
 from ldpaudit.audits.interface import AuditContext, Plan
@@ -15,7 +16,6 @@ from ldpaudit.audits.renyi.release import RELEASE
 from ldpaudit.audits.renyi.sides import replaced_rows
 from ldpaudit.checks import Draft, Evidence, draft_checks
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.renyi.divergence import finite_renyi
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
 from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.policy import Policy
@@ -224,10 +224,10 @@ def test_mixture_bound_holds_on_random_finite_examples() -> None:
         noise, order = rng.uniform(0.02, 1), rng.uniform(1.05, 12)
         p, other, made = rng.dirichlet(np.full(4, 0.5), size=3) + 1e-6
         p, other, made = (x / x.sum() for x in (p, other, made))
-        far = max(finite_renyi(x, made, order) for x in (p, other))
+        far = max(divergence_of(x, made, order) for x in (p, other))
         released = [(1 - noise) * x + noise * made for x in (p, other)]
         implied = mixture_epsilon(order, far, noise, 0.0)
-        assert finite_renyi(*released, order) <= implied + 1e-9
+        assert divergence_of(*released, order) <= implied + 1e-9
         # Convexity alone says less.
         convex = math.log((1 - noise) * math.exp((order - 1) * far) + noise) / (order - 1)
         assert implied <= math.log(1 / noise) + convex + 1e-9
@@ -244,10 +244,10 @@ def test_the_printed_bound_for_labelled_synthetic_rows_holds() -> None:
         k, noise, order = int(rng.integers(2, 5)), rng.uniform(0.02, 1), rng.uniform(1.05, 12)
         true, made = rng.dirichlet(np.full(4, 0.5), size=(2, k)) + 1e-6
         true, made = (x / x.sum(axis=1, keepdims=True) for x in (true, made))
-        far = max(finite_renyi(x, r, order) for x, r in zip(true, made, strict=True))
+        far = max(divergence_of(x, r, order) for x, r in zip(true, made, strict=True))
         released = (1 - noise) * true + noise * made.mean(axis=0)
         implied = math.log(1 / noise) + math.log((1 - noise) * k * math.exp(far) + noise)
-        assert finite_renyi(released[0], released[1], order) <= implied + 1e-9
+        assert divergence_of(released[0], released[1], order) <= implied + 1e-9
         assert implied <= math.log(1 + k * (1 - noise) / noise) + far + 1e-9
 
 
@@ -305,7 +305,7 @@ def test_the_estimate_is_that_of_the_worst_pair_of_labels() -> None:
     labels, values = finite_rows(40_000, 0)
     data = GuessedRows(SHARES * LAW.T[values], labels, SHARES)
     found = worst_pair(data, (2.0,), rng=np.random.default_rng(0))
-    exact = [finite_renyi(LAW[a], LAW[b], 2.0) for a in range(3) for b in range(3) if a != b]
+    exact = [divergence_of(LAW[a], LAW[b], 2.0) for a in range(3) for b in range(3) if a != b]
     assert found.estimated_labels == 3
     assert found.points[0].supported
     # The far pair's 1,400 rows leave a standard error of 4 %.
@@ -345,7 +345,7 @@ def test_whole_audits_of_finite_releases_hold_their_level(n: int) -> None:
         table = features(values[:, None].astype(float))
         release = Release(table, ReleasedLabels(released), names, names, TrueLabels(labels))
         found = curve(RenyiAudit().run(AuditContext(release, claim, Plan(seed=seed))), RELEASE)
-        truths = [max(finite_renyi(*pair, order) for pair in pairs) for order in found.x]
+        truths = [max(divergence_of(*pair, order) for pair in pairs) for order in found.x]
         misses += np.greater(found.value, truths)
         bounds.append(value(found, 10.0))
     assert np.all(misses <= binom.isf(1e-6, 100, 0.05))

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from ldpaudit import cli
-from ldpaudit.commands.black_box import BlackBoxAudit, Claim, Request, audit_black_box
+from ldpaudit.commands.black_box.request import BlackBoxRequest, Claim
+from ldpaudit.commands.black_box.result import BlackBoxAudit
+from ldpaudit.commands.black_box.text import sentences
+from ldpaudit.commands.black_box.work import audit_black_box
 
 HERE = (str(Path(__file__).parents[2]),)
 
@@ -19,7 +22,9 @@ def audit(
 ) -> BlackBoxAudit:
     claim = Claim(epsilon, settings.pop("delta", 0.0))
     inputs = settings.pop("inputs", (0, 24))
-    request = Request(f"randomizers:{name}", inputs, n, claim, path=HERE, seed=5, **settings)
+    request = BlackBoxRequest(
+        f"randomizers:{name}", inputs, n, claim, path=HERE, seed=5, **settings
+    )
     return audit_black_box(request)
 
 
@@ -29,7 +34,7 @@ def test_an_honest_randomizer_passes() -> None:
     assert 0.9 < found.epsilon_lower <= 1
     assert found.detectable is not None
     assert found.detectable < 1.2
-    assert found.sentences()[0].startswith("No violation found")
+    assert sentences(found)[0].startswith("No violation found")
 
 
 def test_a_faulty_one_fails() -> None:
@@ -42,7 +47,7 @@ def test_a_faulty_one_fails() -> None:
 def test_a_delta_above_the_claimed_one_fails_whatever_the_bound_of_epsilon() -> None:
     found = replace(audit("sue"), delta_lower=0.0123456)
     assert found.verdict == "fail"
-    assert "at that ε at least δ = 0.012345 is certified" in found.sentences()[0]
+    assert "at that ε at least δ = 0.012345 is certified" in sentences(found)[0]
     assert replace(found, delta_lower=0.0).verdict == "pass"
 
 
@@ -64,7 +69,7 @@ def test_a_rare_output_of_another_kind_does_not_change_how_the_others_are_read()
     """
     bounds = []
     for seed in range(40):
-        request = Request("randomizers:rarely_none", (0, 1), 60_000, path=HERE, seed=seed)
+        request = BlackBoxRequest("randomizers:rarely_none", (0, 1), 60_000, path=HERE, seed=seed)
         bounds.append(audit_black_box(request).epsilon_lower)
     assert sum(bound > 1 for bound in bounds) <= 8
     assert min(bounds) > 0.6
@@ -74,20 +79,20 @@ def test_a_rare_output_of_another_kind_does_not_change_how_the_others_are_read()
 def test_too_few_samples_are_inconclusive() -> None:
     found = audit("grr", 200)
     assert found.verdict == "inconclusive"
-    assert "raise --samples" in "\n".join(found.sentences())
+    assert "raise --samples" in "\n".join(sentences(found))
 
 
 def test_without_a_claim_nothing_is_judged() -> None:
     found = audit("grr", 2000, None)
     assert found.verdict == "inconclusive"
-    assert found.sentences()[0] == "Nothing was claimed, so nothing was judged."
+    assert sentences(found)[0] == "Nothing was claimed, so nothing was judged."
 
 
 def test_a_seed_whose_hash_is_unknown_is_inconclusive() -> None:
     found = audit("olh")
     assert found.opaque == 1
     assert found.verdict == "inconclusive"
-    assert "--feature-function" in "\n".join(found.sentences())
+    assert "--feature-function" in "\n".join(sentences(found))
     known = audit("olh", features="randomizers:olh_support", inputs=(0, 7, 24))
     assert known.verdict == "pass"
     assert known.epsilon_lower > 0.9
@@ -95,7 +100,7 @@ def test_a_seed_whose_hash_is_unknown_is_inconclusive() -> None:
 
 
 def test_the_number_of_processes_changes_nothing() -> None:
-    one, two = (audit("grr", 21_000, processes=p).to_json() for p in (1, 2))
+    one, two = (audit("grr", 21_000, processes=p).stored() for p in (1, 2))
     assert one == two
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ldpaudit.commands.black_box import Request, audit_black_box, parse_inputs
+from ldpaudit.commands.black_box.request import BlackBoxRequest, parse_inputs
+from ldpaudit.commands.black_box.work import audit_black_box
 from ldpaudit.errors import InputError
 
 CODE = """
@@ -68,7 +69,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def refused(client: Path, name: str, **settings: Any) -> str:
-    request = Request(name, (0, 1), 400, path=(str(client),), processes=1, **settings)
+    request = BlackBoxRequest(name, (0, 1), 400, path=(str(client),), processes=1, **settings)
     with pytest.raises(InputError) as caught:
         audit_black_box(request)
     text = str(caught.value)
@@ -86,7 +87,7 @@ def refused(client: Path, name: str, **settings: Any) -> str:
         ("bad_client:dies", "ended its process (status 7)"),
         ("bad_client:nothing", "got NoneType"),
         ("bad_client:one", "got float"),
-        ("bad_client:too_few", "as many outputs as it is asked for"),
+        ("bad_client:too_few", "outputs, as requested"),
         ("bad_client:uneven", "the same number of entries"),
         ("bad_client:reuses", "its noise is used again"),
         ("bad_client:missing", "has no 'missing'"),
@@ -102,7 +103,9 @@ def test_one_line_says_what_is_wrong(client: Path, name: str, words: str) -> Non
 
 
 def test_a_broken_feature_function_is_named(client: Path) -> None:
-    assert "asked for" in refused(client, "bad_client:fine", features="bad_client:broken_features")
+    assert "as requested" in refused(
+        client, "bad_client:fine", features="bad_client:broken_features"
+    )
 
 
 def test_what_hangs_is_ended_with_all_that_it_started(
@@ -142,7 +145,7 @@ def test_a_module_that_hangs_is_ended(client: Path) -> None:
 )
 def test_bad_requests(change: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        Request(**({"function": "a:b", "inputs": (0, 1)} | change))
+        BlackBoxRequest(**({"function": "a:b", "inputs": (0, 1)} | change))
 
 
 def test_inputs_are_numbers_where_they_look_like_them() -> None:

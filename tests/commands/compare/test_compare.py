@@ -39,7 +39,8 @@ def done(files: Files, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, C
     """RR against double RR with everything, once for all tests."""
     from ldpaudit.commands.compare.request import CompareRequest
     from ldpaudit.commands.compare.work import compare
-    from ldpaudit.reports.pages.comparison import comparison_json, render_comparison
+    from ldpaudit.reports.json_report import as_json
+    from ldpaudit.reports.pages.comparison import render_comparison
 
     request = CompareRequest(
         inputs=(str(files.rr), str(files.double)),
@@ -51,7 +52,7 @@ def done(files: Files, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, C
         threads=1,
     )
     comparison = compare(request)
-    return comparison_json(comparison), comparison, render_comparison(comparison)
+    return as_json(comparison.model_dump()), comparison, render_comparison(comparison)
 
 
 def test_double_randomized_response_hides_more_and_costs_accuracy(done: Any) -> None:

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ldpaudit.commands.mechanism.compose import analyse_jointly
-from ldpaudit.commands.mechanism.joint import UpperBound
+from ldpaudit.commands.mechanism.compose.upper_bound import UpperBound
+from ldpaudit.commands.mechanism.compose.work import analyse_jointly
 from ldpaudit.datasets import declare
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.analysis import privacy_of

@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldpaudit.commands.mechanism.comparison import best, compare_mechanisms
+from ldpaudit.commands.mechanism.design.result import best
+from ldpaudit.commands.mechanism.design.work import compare_mechanisms
 from ldpaudit.mechanisms.design import Problem
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.numeric.mesh_program import design_on_outputs, feasible_outputs

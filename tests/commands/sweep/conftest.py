@@ -11,8 +11,8 @@ import pytest
 
 from ldpaudit import cli
 from ldpaudit.commands.sweep.grid import parse_grid
+from ldpaudit.commands.sweep.points.workbench import Setup, Workbench
 from ldpaudit.commands.sweep.request import SweepRequest
-from ldpaudit.commands.sweep.workbench import Setup, Workbench
 
 Command = Callable[..., tuple[int, str]]
 ROWS = 1000

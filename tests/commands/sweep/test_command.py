@@ -141,7 +141,7 @@ def test_a_generator_that_diverges_fails_its_points_only(
     """Played in this process: the pool is a workbench, the generator's training always fails."""
     from ldpaudit.commands.child_process import attempt
     from ldpaudit.commands.sweep import run as under_way
-    from ldpaudit.commands.sweep.workbench import Workbench
+    from ldpaudit.commands.sweep.points.workbench import Workbench
     from ldpaudit.synthesis.mixture import ClassMixtures
 
     def diverge(*_args: Any, **_options: Any) -> None:

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from commands.sweep.conftest import asked, bench, frame, numbers
 
-from ldpaudit.commands.sweep.simulation import point_seed, simulate
+from ldpaudit.commands.sweep.points.simulation import point_seed, simulate
+from ldpaudit.commands.sweep.points.tables import read_tables
 from ldpaudit.commands.sweep.summary import setting_of
-from ldpaudit.commands.sweep.tables import read_tables
 from ldpaudit.commands.sweep.text import leakage_of
 from ldpaudit.commands.utility.scores import ACCURACY, SQUARED_ERROR
 from ldpaudit.policy import parse_policy

@@ -12,7 +12,7 @@ from commands.sweep.conftest import asked
 from ldpaudit.commands.child_process import Answer
 from ldpaudit.commands.processes import Processes
 from ldpaudit.commands.sweep.folder import SweepFolder, manifest
-from ldpaudit.commands.sweep.workbench import PREPARE, Setup
+from ldpaudit.commands.sweep.points.workbench import PREPARE, Setup
 from ldpaudit.errors import InputError
 
 

@@ -70,7 +70,7 @@ def test_original_is_joined_on_the_id() -> None:
         ({"original": frame().drop(columns="town")}, "town"),
         ({"original": frame().assign(x="secret-cell")}, "same kind"),
         ({"synthetic": frame().drop(columns="label")}, "label"),
-        ({"synthetic": frame().assign(label="secret-cell")}, "60 rows have another"),
+        ({"synthetic": frame().assign(label="secret-cell")}, "60 of 60 rows hold another"),
         ({"synthetic": frame().iloc[:0]}, "no rows"),
     ],
 )

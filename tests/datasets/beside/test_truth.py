@@ -143,7 +143,7 @@ def test_true_labels_that_were_left_in_the_release() -> None:
     for leak in (TRUE, [label == "yes" for label in TRUE], [int(label == "no") for label in TRUE]):
         report = read(TRUE, FRAME.assign(secret=leak))
         assert len(report.warnings) == 1
-        assert report.warnings[0].startswith("Column 4 of the release tells the true label")
+        assert report.warnings[0].startswith("Column 4 of the release determines the true label")
         assert report.release.features.columns == 3
     named = read(pa.table({"x": TRUE, "id": IDS}), truth_column="x")
     assert named.warnings[0].startswith("Column 2 of the release has the name")

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import binom
 
-from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.bounds import (
     accuracy_bound,
     counts_bound,
@@ -86,26 +85,6 @@ def test_mean_bounds_hold_for_unequal_probabilities(n: int, data: st.DataObject)
     chance = binom.pmf(counts - sure, n - sure, p)
     assert chance[trials_lower(counts, n, 0.1) > mean + 1e-12].sum() <= 0.1 + 1e-9
     assert chance[trials_upper(counts, n, 0.1) < mean - 1e-12].sum() <= 0.1 + 1e-9
-
-
-def test_one_run_with_delta_is_steinkes_p_value() -> None:
-    n, v, delta, alpha = 400, 330, 1e-5, 0.05
-    found = one_run_bound(n, v, alpha, delta=delta, candidates=500).epsilon
-    q = 1 / (1 + math.exp(-found))
-    gap = [(binom.cdf(v - 1, n, q) - binom.cdf(v - i - 1, n, q)) / i for i in range(1, v + 1)]
-    p_value = binom.sf(v - 1, n, q) + 2 * 500 * delta * max(gap)
-    assert p_value == pytest.approx(alpha, rel=1e-6)
-    assert found < one_run_bound(n, v, alpha).epsilon
-    assert one_run_bound(n, v, alpha, delta=1e-12, candidates=500).epsilon == pytest.approx(
-        one_run_bound(n, v, alpha).epsilon, abs=1e-6
-    )
-
-
-def test_one_run_refuses_what_is_not_published() -> None:
-    with pytest.raises(InputError, match="k = 2"):
-        one_run_bound(100, 90, 0.05, k=3, delta=1e-5, candidates=100)
-    with pytest.raises(InputError, match="candidates"):
-        one_run_bound(100, 90, 0.05, delta=1e-5)
 
 
 def test_one_run_at_its_ends() -> None:

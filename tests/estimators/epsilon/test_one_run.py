@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from ldpaudit.estimators.epsilon.one_run import CandidateDesign, balanced_guesses, design_candidates
+from ldpaudit.estimators.epsilon.one_run import CandidateDesign, design_candidates
 
 
 def _symmetric(k: int, epsilon: float) -> np.ndarray:
@@ -17,7 +17,7 @@ def test_candidates_are_uniform_whatever_the_classes_are() -> None:
     counts = np.diag([4000, 900])
     design, _ = design_candidates(counts.sum(axis=1), _symmetric(2, 1.0), 0.05)
     only_first = np.array([[4000, 0], [0, 0]]) + np.array([[0, 0], [900, 0]])
-    drawn = [balanced_guesses(only_first, rng, design).correct for _ in range(2000)]
+    drawn = [design.draw(only_first, rng)[1] for _ in range(2000)]
     # The output is constant: right guesses are Binomial(candidates, 1/2), mean and variance alike.
     n = design.candidates
     assert np.mean(drawn) == pytest.approx(n / 2, abs=5 * np.sqrt(n / 4 / 2000))
@@ -29,7 +29,9 @@ def test_candidates_are_uniform_whatever_the_classes_are() -> None:
 def test_a_constant_output_is_no_leak() -> None:
     rng = np.random.default_rng(1)
     counts = np.array([[9000, 0], [1000, 0]])
-    misses = sum(balanced_guesses(counts, rng).bound(0.05).epsilon > 0 for _ in range(400))
+    design, _ = design_candidates(counts.sum(axis=1), _symmetric(2, 1.0), 0.05)
+    guesses = [design.draw(counts, rng) for _ in range(400)]
+    misses = sum(design.bound(*drawn, 0.05).epsilon > 0 for drawn in guesses)
     assert misses <= 49  # Binomial(400, 0.05) exceeds it with probability below 1e-6
 
 
@@ -52,9 +54,9 @@ def test_the_subset_of_labels_leaves_rare_ones_out() -> None:
 
 def test_one_class_gives_nothing() -> None:
     counts = np.array([[50, 50], [0, 0]])
-    found = balanced_guesses(counts, np.random.default_rng(0))
-    assert found.guesses == 0
-    assert found.bound(0.05).epsilon == 0.0
+    design, _ = design_candidates(counts.sum(axis=1), _symmetric(2, 1.0), 0.05)
+    assert design.draw(counts, np.random.default_rng(0)) == (0, 0)
+    assert design.bound(0, 0, 0.05).epsilon == 0.0
 
 
 def test_chances_that_round_to_above_one_are_one() -> None:

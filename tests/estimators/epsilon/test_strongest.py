@@ -9,7 +9,7 @@ from ldpaudit.estimators.epsilon.bounds import class_counts
 from ldpaudit.estimators.epsilon.strongest import (
     METHODS,
     PRIMARY_SHARE,
-    BestBound,
+    BoundEvidence,
     design_bounds,
     epsilon_evidence,
     gather_evidence,
@@ -30,12 +30,12 @@ def epsilon_of(channel: FloatArray) -> float:
     return float(np.log(channel.max(axis=0) / channel.min(axis=0)).max())
 
 
-def strongest_bound(
-    counts: IndexArray, alpha: float, channel: FloatArray | None, rng: np.random.Generator
-) -> BestBound:
+def evidence_of(
+    counts: IndexArray, channel: FloatArray | None, rng: np.random.Generator
+) -> BoundEvidence:
     evidence = epsilon_evidence(counts, channel, rng)
     assert evidence is not None
-    return evidence.report(alpha)
+    return evidence
 
 
 ASYMMETRIC = np.array([[0.9, 0.1], [0.5, 0.5]])
@@ -115,33 +115,33 @@ def test_power_against_a_claim_that_is_too_low(epsilon: float) -> None:
     counts = np.array(
         [rng.multinomial(n, row) for n, row in zip([30_000, 10_000], true, strict=True)]
     )
-    found = strongest_bound(counts, 0.05, randomized_response(2, epsilon), rng)
-    assert epsilon < found.best.epsilon < epsilon + 0.35
+    found = evidence_of(counts, randomized_response(2, epsilon), rng)
+    assert epsilon < found.strongest(0.05).epsilon < epsilon + 0.35
 
 
 def test_the_correction_costs_little() -> None:
     channel = randomized_response(2, 1.0)
     counts = np.round(channel * 50_000).astype(int)
-    found = strongest_bound(counts, 0.05, channel, np.random.default_rng(0))
-    primary = max(found.weights, key=lambda method: found.weights[method])
-    assert found.weights[primary] == PRIMARY_SHARE
-    assert sum(found.weights.values()) == pytest.approx(1.0)
-    alone = found.methods[primary].epsilon
-    assert alone - 0.001 < found.best.epsilon < alone
-    assert found.best.alpha == 0.05
+    found = evidence_of(counts, channel, np.random.default_rng(0))
+    primary = max(found.design.weights, key=lambda method: found.design.weights[method])
+    assert found.design.weights[primary] == PRIMARY_SHARE
+    assert sum(found.design.weights.values()) == pytest.approx(1.0)
+    alone = found.bound(primary, 0.05).epsilon
+    assert alone - 0.001 < found.strongest(0.05).epsilon < alone
+    assert found.strongest(0.05).alpha == 0.05
 
 
 def test_every_method_finds_a_strong_leak() -> None:
     channel = randomized_response(3, 3.0)
     counts = np.round(channel * [[4000], [3000], [2000]]).astype(int)
-    found = strongest_bound(counts, 0.05, channel, np.random.default_rng(0))
-    assert all(2.5 < found.methods[method].epsilon < 3.0 for method in METHODS)
+    found = evidence_of(counts, channel, np.random.default_rng(0))
+    assert all(2.5 < found.bound(method, 0.05).epsilon < 3.0 for method in METHODS)
 
 
 def test_outputs_may_differ_from_labels() -> None:
     counts = np.round(NARROW * [[60_000], [40_000]]).astype(int)
-    found = strongest_bound(counts, 0.05, NARROW, np.random.default_rng(0))
-    assert 0.64 < found.best.epsilon < math.log(2)
+    found = evidence_of(counts, NARROW, np.random.default_rng(0))
+    assert 0.64 < found.strongest(0.05).epsilon < math.log(2)
 
 
 def test_fewer_than_two_labels_give_nothing() -> None:
@@ -160,8 +160,8 @@ def test_a_bound_is_a_growing_function_of_alpha() -> None:
 
 def test_the_same_seed_gives_the_same_bound() -> None:
     counts = np.array([[700, 300], [50, 150]])
-    bounds = [strongest_bound(counts, 0.05, None, np.random.default_rng(5)) for _ in range(2)]
-    assert bounds[0] == bounds[1]
+    bounds = [evidence_of(counts, None, np.random.default_rng(5)) for _ in range(2)]
+    assert bounds[0].strongest(0.05) == bounds[1].strongest(0.05)
 
 
 def test_unequal_classes_are_thinned_to_what_epsilon_allows() -> None:

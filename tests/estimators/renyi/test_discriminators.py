@@ -2,16 +2,16 @@ import numpy as np
 import pytest
 
 from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.estimators.renyi.critics import Scores
 from ldpaudit.estimators.renyi.discriminators.discriminator import (
     LARGEST_LOG_RATIO,
     Kind,
-    cross_fitted_scores,
     fit_discriminator,
     fit_strongest,
     is_image,
     kinds_for,
 )
-from ldpaudit.estimators.renyi.discriminators.logistic import Logistic
+from ldpaudit.estimators.renyi.discriminators.logistic import LogisticDiscriminator
 from ldpaudit.estimators.renyi.points import calibration_error, renyi_points
 
 KINDS: tuple[Kind, ...] = ("logistic", "boosting", "network")
@@ -23,6 +23,20 @@ def gaussians(n: int, shift: float, seed: int = 0) -> tuple[np.ndarray, np.ndarr
     q = rng.standard_normal((n, 3)).astype(np.float32)
     p[:, 0] += shift
     return p, q
+
+
+def cross_fitted_scores(
+    p: np.ndarray, q: np.ndarray, kind: Kind, rng: np.random.Generator
+) -> Scores:
+    """A guess for every row by a discriminator of the other half."""
+    halves = [rng.permutation(len(rows)) < len(rows) // 2 for rows in (p, q)]
+    scores = [np.empty(len(p)), np.empty(len(q))]
+    for half in (False, True):
+        fitting = [rows[which == half] for rows, which in zip((p, q), halves, strict=True)]
+        model = fit_discriminator(*fitting, kind, rng=rng)
+        for rows, which, values in zip((p, q), halves, scores, strict=True):
+            values[which != half] = model.log_ratio(rows[which != half])
+    return Scores(*scores)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -121,8 +135,8 @@ def test_the_strongest_kind_is_chosen_on_rows_held_out() -> None:
     kinds = ("boosting", "logistic")
     straight = fit_strongest(line, far, kinds, rng=rng)
     round_one = fit_strongest(ring, wide, kinds, rng=rng)
-    assert isinstance(straight.model, Logistic)
-    assert not isinstance(round_one.model, Logistic)
+    assert isinstance(straight.model, LogisticDiscriminator)
+    assert not isinstance(round_one.model, LogisticDiscriminator)
 
 
 def test_images_are_looked_at_by_two_kinds() -> None:

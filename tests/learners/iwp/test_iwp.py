@@ -8,7 +8,7 @@ from ldpaudit.learners import IWPClassifier, IWPRegressor
 from ldpaudit.learners.corrections import label_targets
 from ldpaudit.learners.iwp.margin_losses import ExponentialLoss, QuadraticLoss
 from ldpaudit.learners.iwp.series_loss import SeriesLoss, log_loss
-from ldpaudit.learners.iwp.sgd import ClassificationLoss, Problem, RegressionLoss
+from ldpaudit.learners.iwp.sgd import ClassificationLoss, Objective, RegressionLoss
 from ldpaudit.learners.iwp.step_size import StepRule, theorem_rule
 from ldpaudit.learners.iwp.truncation import ORDERS, best_order, truncation_bias
 from ldpaudit.mechanisms import RandomizedResponse
@@ -32,8 +32,8 @@ def quadrature(dimension):
 def test_loss_and_gradient_are_unbiased(loss, truth):
     rng = np.random.default_rng(truth)
     x, theta, sigma = rng.normal(size=2), rng.normal(size=3) * 0.6, 0.8
-    noisy = Problem(ClassificationLoss(loss), sigma, 0.3, 9.0, True)
-    clean = Problem(ClassificationLoss(loss), 0.0, 0.3, 9.0, True)
+    noisy = Objective(ClassificationLoss(loss), sigma, 0.3, 9.0, True)
+    clean = Objective(ClassificationLoss(loss), 0.0, 0.3, 9.0, True)
     nodes, weights = quadrature(2)
     risk, gradient = 0.0, np.zeros(3)
     targets = label_targets(np.array([0, 1]), LABELS.channel)
@@ -59,8 +59,8 @@ def test_loss_and_gradient_are_unbiased(loss, truth):
 def test_regression_is_unbiased_in_its_gradient():
     nodes, weights = quadrature(2)
     x, y, theta = np.array([0.4, -1.0]), 0.7, np.array([1.0, 0.5, -0.2])
-    noisy = Problem(RegressionLoss(), 0.9, 0.1, 9.0, True)
-    clean = Problem(RegressionLoss(), 0.0, 0.1, 9.0, True)
+    noisy = Objective(RegressionLoss(), 0.9, 0.1, 9.0, True)
+    clean = Objective(RegressionLoss(), 0.0, 0.1, 9.0, True)
     found = noisy.gradient(theta, x + 0.9 * nodes, np.full(len(nodes), y), weights)
     expected = clean.gradient(theta, x[None], np.array([y]), np.ones(1))
     np.testing.assert_allclose(found, expected, atol=1e-9)
@@ -73,7 +73,7 @@ def test_gradients_of_every_loss(order, intercept):
     X, theta = rng.normal(size=(9, 2)), rng.normal(size=2 + intercept) * 0.7
     answers = label_targets(rng.integers(0, 2, 9), LABELS.channel)
     for loss in [*CLOSED, log_loss(order)]:
-        problem = Problem(ClassificationLoss(loss), 0.7, 0.2, 9.0, intercept)
+        problem = Objective(ClassificationLoss(loss), 0.7, 0.2, 9.0, intercept)
         weights = rng.random(9)
         numeric = approx_fprime(theta, problem.risk, 1e-7, X, answers, weights)
         found = problem.gradient(theta, X, answers, weights)
@@ -184,7 +184,7 @@ def test_the_steps_of_the_theorem():
     rule = StepRule(strong=0.1, smooth=2.0, spread=1.0, distance=5.0)
     assert rule.at(1) == 0.25
     assert rule.at(10**6) == pytest.approx(np.log(0.01 * 25 * 10**6) / (0.1 * 10**6))
-    problem = Problem(ClassificationLoss(QuadraticLoss()), 0.5, 0.1, 2.0, False)
+    problem = Objective(ClassificationLoss(QuadraticLoss()), 0.5, 0.1, 2.0, False)
     made = theorem_rule(problem, 3, 1.0, LABELS.noise, 128)
     assert made.smooth == pytest.approx(1.1)
     rng = np.random.default_rng(3)

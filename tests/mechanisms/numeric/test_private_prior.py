@@ -4,31 +4,28 @@ import numpy as np
 import pytest
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.numeric.private_prior import private_prior, split_budget
+from ldpaudit.mechanisms.numeric.private_prior import prior_budget, private_prior
 
 
 def test_the_split_of_the_paper():
-    split = split_budget(1.0, 400, 1_000_000)
-    assert split.prior == pytest.approx(0.02)
-    assert split.prior + split.labels == pytest.approx(1.0)
+    assert prior_budget(1.0, 400, 1_000_000) == pytest.approx(0.02)
 
 
 @pytest.mark.parametrize(("epsilon", "k", "n"), [(0.1, 100, 10_000), (1.0, 2, 0), (0.5, 10, 3)])
 def test_too_few_rows_leave_nothing_for_the_labels(epsilon, k, n):
     with pytest.raises(InputError, match="rows"):
-        split_budget(epsilon, k, n)
+        prior_budget(epsilon, k, n)
 
 
-@pytest.mark.parametrize("noise", ["discrete-laplace", "laplace"])
-def test_the_noise_has_scale_two_over_epsilon(noise):
+def test_the_noise_has_scale_two_over_epsilon():
     rng = np.random.default_rng(5)
     k, epsilon, count = 20_000, 0.5, 10_000
-    prior = private_prior(np.full(k, count), epsilon, rng, noise=noise)
+    prior = private_prior(np.full(k, count), epsilon, rng)
     noisy = prior * (k * count)
-    # Var of Laplace noise 2b², b = 2/ε; of the discrete one 2q/(1−q)², q = e^{−1/b}. The total
-    # moves each value by less than 1 %. 6 standard errors of a variance, kurtosis 6: 0.1.
+    # Var of discrete Laplace noise 2q/(1−q)², q = e^{−1/b}, b = 2/ε. The total moves each value by
+    # less than 1 %. 6 standard errors of a variance, kurtosis 6: 0.1.
     q = math.exp(-epsilon / 2)
-    expected = 2 * (2 / epsilon) ** 2 if noise == "laplace" else 2 * q / (1 - q) ** 2
+    expected = 2 * q / (1 - q) ** 2
     assert np.var(noisy) == pytest.approx(expected, rel=0.12)
 
 
@@ -52,14 +49,10 @@ def test_the_system_s_generator_is_the_default():
     assert private_prior([10, 20, 30], 1.0).shape == (3,)
 
 
-def test_wrong_counts_and_noise_are_refused():
+def test_wrong_counts_are_refused():
     rng = np.random.default_rng(0)
     for counts in ([1.5, 2.0], [-1, 2], [[1, 2]]):
         with pytest.raises(InputError, match="counts"):
             private_prior(counts, 1.0, rng)
     with pytest.raises(InputError, match="above 0"):
         private_prior([1, 2], 0.0, rng)
-    with pytest.raises(InputError, match="noise"):
-        private_prior([1, 2], 1.0, rng, noise="gauss")
-    with pytest.raises(InputError, match="simulations"):
-        private_prior([1, 2], 1.0, noise="laplace")

@@ -5,10 +5,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from ldpaudit.reports.charts import interval_rows
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.curves import curve_figure, histogram_figure
+from ldpaudit.reports.charts.interval_rows import Row
 from ldpaudit.reports.charts.matrix import Bar, bars
-from ldpaudit.reports.charts.specifications import ACCENT, BEYOND, Axis, Line, Row, Rule, draw
+from ldpaudit.reports.charts.specifications import ACCENT, BEYOND, Axis, Line, Rule, draw
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.result import AuditResult, Curve, Histogram
 
@@ -35,7 +37,7 @@ def contrast(one: str, other: str) -> float:
 def drawn(title: str = "title", description: str = "description") -> charts.Drawing:
     rules = (Rule(1.0, "claimed ε = 1", "", 0, True),)
     axis = Axis("ε", 0.0, 2.0)
-    return draw(lambda w: charts.intervals(ROWS, rules, axis, w), title, description, "key")
+    return draw(lambda w: interval_rows.intervals(ROWS, rules, axis, w), title, description, "key")
 
 
 @pytest.mark.parametrize("color", [ACCENT, BEYOND])
@@ -75,7 +77,7 @@ def test_narrow_chart_fits_a_phone_and_waits_for_the_style_sheet() -> None:
 def test_rules_do_not_run_through_labels() -> None:
     axis = Axis("x", 0.0, 1.0)
     rules = [Rule(at, "", "") for at in (0.7, 0.2, 0.9, 0.4)]
-    assert [rule.at for rule in charts._in_order(rules, axis)] == [0.9, 0.7, 0.2, 0.4]
+    assert [rule.at for rule in interval_rows._in_order(rules, axis)] == [0.9, 0.7, 0.2, 0.4]
 
 
 def test_curves_leave_out_points_at_infinity() -> None:

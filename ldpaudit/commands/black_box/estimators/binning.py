@@ -1,9 +1,12 @@
-"""Finitely many bins for the values of one column of outputs, fitted on a sample."""
+"""Bins for the values of one column of outputs, fitted on a sample.
+
+Bin 0 is for what was never seen.
+"""
 
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +20,6 @@ _SHARES = np.concatenate(
     [[0.001, 0.003, 0.006], np.arange(1, MOST_CATEGORIES) / MOST_CATEGORIES, [0.994, 0.997, 0.999]]
 )
 """Where bins of numbers end; the tails are cut finer, since ratios are largest there."""
-
-
-class Binning(Protocol):
-    """A map from the values of a column to bins."""
-
-    @property
-    def bins(self) -> int:
-        """How many bins there are; bin 0 is for what was never seen."""
-
-    def codes(self, column: npt.NDArray[Any]) -> Codes:
-        """Return the bin of each value, uint16 of shape (n,)."""
-
-    def describe(self, code: int) -> str:
-        """Say which values a bin holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +47,19 @@ class NumberBins:
         return 1 + len(self.values) + (len(self.edges) + 1 if self.open_ended else 0)
 
     def codes(self, column: npt.NDArray[Any]) -> Codes:
-        """Return the bin of each number."""
+        """Return the bin of each number, uint16 of shape (n,)."""
         if column.dtype.kind not in NUMERIC:
             return np.zeros(len(column), dtype=np.uint16)
+        codes = np.zeros(len(column), dtype=np.intp)
         if self.open_ended:
-            found = np.searchsorted(self.edges, column, side="right") + (1 + len(self.values))
-        else:
-            found = np.zeros(len(column), dtype=np.intp)
+            codes = np.searchsorted(self.edges, column, side="right") + (1 + len(self.values))
         if len(self.values):
             place = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
-            found = np.where(self.values[place] == column, place + 1, found)
-        return found.astype(np.uint16)
+            codes = np.where(self.values[place] == column, place + 1, codes)
+        return codes.astype(np.uint16)
 
     def describe(self, code: int) -> str:
-        """Say which numbers a bin holds."""
+        """Return which numbers a bin holds."""
         if code == 0:
             return "any other"
         if code <= len(self.values):
@@ -84,7 +72,7 @@ class NumberBins:
 
 @dataclass(frozen=True, eq=False)
 class ValueBins:
-    """A bin for each value of any hashable type that is frequent enough."""
+    """A bin for each frequent value, of any hashable type."""
 
     positions: Mapping[Hashable, int]
 
@@ -94,12 +82,12 @@ class ValueBins:
         return 1 + len(self.positions)
 
     def codes(self, column: npt.NDArray[Any]) -> Codes:
-        """Return the bin of each value."""
+        """Return the bin of each value, uint16 of shape (n,)."""
         get = self.positions.get
         return np.array([get(value, 0) for value in column.tolist()], dtype=np.uint16)
 
     def describe(self, code: int) -> str:
-        """Say which value a bin holds."""
+        """Return which value a bin holds."""
         if code == 0:
             return "any other"
         value = next(v for v, position in self.positions.items() if position == code)
@@ -107,15 +95,8 @@ class ValueBins:
         return f"= {text!r}"[:80]
 
 
-def fit_binning(column: npt.NDArray[Any], most: int = MOST_CATEGORIES) -> Binning:
-    """Fit bins to a sample of a column.
-
-    Parameters
-    ----------
-    column : array of shape (n,)
-    most : int
-        A column with at most so many distinct values has a bin for each.
-    """
+def fit_binning(column: npt.NDArray[Any], most: int = MOST_CATEGORIES) -> NumberBins | ValueBins:
+    """Fit bins to a sample of a column, of shape (n,): one for each of at most ``most`` values."""
     if column.dtype.kind in NUMERIC:
         return _number_bins(column, most)
     common = Counter(column.tolist()).most_common(most)

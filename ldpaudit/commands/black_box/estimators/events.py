@@ -1,4 +1,4 @@
-"""The event by which two inputs are best told apart, chosen on a sample."""
+"""The event that distinguishes two inputs best, chosen on a sample."""
 
 import math
 from collections.abc import Sequence
@@ -59,16 +59,9 @@ class Event:
 
 @dataclass(frozen=True)
 class Goal:
-    """What the chosen event is for.
+    """The test that an event is chosen for.
 
-    Attributes
-    ----------
-    candidates : int
-        How many fresh candidates it will be tested on.
-    alpha : float
-        One-sided error probability of that test.
-    delta : float
-        δ of the hypothesis.
+    ``candidates`` fresh outputs, the one-sided error probability ``alpha``, and the hypothesis' δ.
     """
 
     candidates: int
@@ -86,9 +79,9 @@ class PairChoice:
         Which inputs.
     event : Event
     counts : GuessCounts
-        On the sample on which thresholds were chosen: for orientation, no basis of a bound.
+        On the sample on which thresholds were chosen: no bound may rest on them.
     expected : float
-        About the bound to expect of the fresh candidates, in nats; may be negative.
+        Roughly the bound to expect of fresh candidates, in nats; may be negative.
     """
 
     first: int
@@ -111,11 +104,6 @@ def choose_events(
     goal : Goal
     rng : numpy.random.Generator
         For the boosted trees.
-
-    Returns
-    -------
-    list of PairChoice
-        One per unordered pair.
     """
     fitting = [table[: len(table) // 2] for table in tables]
     histograms = fit_histograms(fitting)
@@ -135,7 +123,7 @@ def choose_events(
 
 
 def delta_event(choice: PairChoice, tables: Sequence[OutputTable], epsilon: float) -> Event:
-    """Return the event of the same score that shows most of δ at a given ε.
+    """Return the event of the same score with the largest excess (δ) at a given ε.
 
     Both guesses where the estimated log ratio is at least ε: the hockey-stick set.
     """
@@ -166,7 +154,7 @@ def _choice(
 def _expected(
     right: FloatArray, wrong: FloatArray, sides: FloatArray, n: int, goal: Goal
 ) -> FloatArray:
-    """Return the bound to expect, less the doubt that comes of choosing on this sample."""
+    """Return the bound to expect, less an allowance for choosing on this sample."""
     from scipy.special import ndtri
 
     a, b = right + 0.5, wrong + 0.5

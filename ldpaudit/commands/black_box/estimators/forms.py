@@ -1,8 +1,8 @@
-"""The form in which outputs are tested: fixed beforehand, so that each is read by itself.
+"""The form in which outputs are tested, fixed beforehand so that each is read on its own.
 
-How a list of outputs is read at first depends on all of them: one None among numbers makes objects
-of all, one output of another length makes sets of all. A guess must depend on its own output alone,
-or candidates of one call would not be independent.
+A list of outputs is first read as a whole: one None among numbers makes objects of all, one output
+of another length makes sets of all. In the test a guess must depend on its own output alone, or
+candidates of one call would not be independent.
 """
 
 from collections.abc import Sequence
@@ -25,16 +25,10 @@ from ldpaudit.errors import InputError
 
 @dataclass(frozen=True)
 class OutputForm:
-    """What the outputs are like on which events were chosen.
+    """The form of the outputs on which events were chosen.
 
-    Attributes
-    ----------
-    width : int
-        Entries of an output.
-    dtype : numpy.dtype
-        Of numbers, or object.
-    ragged : bool
-        Whether outputs are read as sets, since some differed in length.
+    ``width`` entries of a numeric ``dtype`` or objects; ``ragged``: read as sets, since some
+    differed in length.
     """
 
     width: int
@@ -59,7 +53,7 @@ class OutputForm:
         Returns
         -------
         array of shape (m, d)
-            m ≤ n: outputs that do not have this form are left out, whatever the others are.
+            m ≤ n: outputs that do not have this form are left out.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Outputs of any randomizer as a table of entries: what it returned, checked and flattened."""
+"""Outputs of any randomizer as a table of entries, checked and flattened."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -16,7 +16,7 @@ NUMERIC = "biuf"
 _SCALARS = (bool, int, float, np.generic)
 _PLAIN = (bool, int, float, str, bytes, type(None))
 _MISSING = float(np.finfo(np.float64).max)
-"""Stands for NaN: one NaN is as good as another."""
+"""Replaces NaN, so that NaNs are equal."""
 
 
 class Ragged(frozenset[Any]):
@@ -29,10 +29,10 @@ def as_outputs(returned: Any, n: int) -> OutputTable:
     Parameters
     ----------
     returned : array or sequence of n outputs
-        An output is a number, text or another hashable value, an array or a tuple of such, or a
+        An output is a number, text or another hashable value, an array or a tuple of these, or a
         set. Outputs of unequal length are read as sets.
     n : int
-        How many outputs were asked for.
+        How many outputs were requested.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def as_outputs(returned: Any, n: int) -> OutputTable:
     Raises
     ------
     InputError
-        If it is nothing of that kind, or not n of them.
+        If it is something else, or not n of them.
     """
     if not isinstance(returned, np.ndarray) and hasattr(returned, "__array__"):
         returned = np.asarray(returned)
@@ -90,17 +90,14 @@ def as_ragged(rows: Iterable[Iterable[Any]]) -> OutputTable:
 
 
 def entries_of(returned: Any) -> list[tuple[Any, ...]]:
-    """Return the entries of each output, each output read by itself."""
+    """Return the entries of each output, read on its own."""
     outputs = returned.tolist() if isinstance(returned, np.ndarray) else returned
     return [_entries(output) for output in outputs]
 
 
-def _check_number(found: int, n: int) -> None:
-    if found != n:
-        raise InputError(
-            f"The function must return as many outputs as it is asked for: {n} were asked for, "
-            f"{found} came."
-        )
+def _check_number(returned: int, n: int) -> None:
+    if returned != n:
+        raise InputError(f"The function must return {n} outputs, as requested. Got {returned}.")
 
 
 def _from_array(array: npt.NDArray[Any], n: int) -> OutputTable:
@@ -161,7 +158,7 @@ def _entries(output: Any) -> tuple[Any, ...]:
         raise InputError(
             f"An output must be hashable, an array or a tuple; got {type(output).__name__}."
         )
-    # A user's own type need not be known where outputs are compared.
+    # Outputs are compared where a user's own type may not be known.
     return (output if isinstance(output, _PLAIN) else repr(output),)
 
 

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ldpaudit.commands.black_box.estimators.binning import Binning, NumberBins
+from ldpaudit.commands.black_box.estimators.binning import NumberBins
 from ldpaudit.commands.black_box.estimators.outputs import NUMERIC, OutputTable
-from ldpaudit.commands.black_box.estimators.views import OutputView, fit_views
+from ldpaudit.commands.black_box.estimators.views import Binning, OutputView, fit_views
 from ldpaudit.release import FloatArray, IndexArray
 
 SCREENING_LEVEL = 0.01
-"""Shared by all columns of a view: how often one that tells nothing is kept."""
+"""Shared by all columns of a view: how often an uninformative one is kept."""
 _SMOOTHING = 1.0
 _BOOSTED_ROWS = 30_000
 _MOST_MERGED = 256
@@ -20,30 +20,12 @@ _APART = 2.0
 """Standard errors by which log ratios of neighbouring bins must differ to be kept apart."""
 
 
-class Score(Protocol):
-    """A fixed function of an output; large where the first input is more likely."""
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The entries of an output that it looks at; empty where it looks at all."""
-
-    @property
-    def tells(self) -> bool:
-        """Whether the fitting sample told the two inputs apart at all."""
-
-    def of(self, table: OutputTable) -> FloatArray:
-        """Return the score of each output, float64 of shape (n,)."""
-
-    def describe(self) -> dict[str, Any]:
-        """Say how it is computed, as JSON."""
-
-
 @dataclass(frozen=True, eq=False)
 class RatioScore:
     """The sum over columns of the estimated log ratio of a bin's probabilities.
 
     The log likelihood ratio itself where the columns are independent given the input, or where
-    there is one.
+    there is one. ``tells``: whether the fitting sample distinguished the two inputs at all.
     """
 
     view: OutputView
@@ -53,11 +35,11 @@ class RatioScore:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The entries that it looks at."""
+        """The entries of an output that it reads; empty where it reads all."""
         return self.used if self.view.name == "entries" else ()
 
     def of(self, table: OutputTable) -> FloatArray:
-        """Return the score of each output."""
+        """Return the score of each output, float64 of shape (n,)."""
         total = np.zeros(len(table))
         for column, ratios in zip(self.used, self.log_ratios, strict=True):
             total += ratios[self.view.codes(table, column)]
@@ -65,7 +47,7 @@ class RatioScore:
         return np.round(total, 9)
 
     def describe(self) -> dict[str, Any]:
-        """Return the largest log ratios of each column."""
+        """Return the largest log ratios of each column, as JSON."""
         return {
             "score": f"sum of log ratios of {self.view.name}",
             "columns": [
@@ -92,16 +74,20 @@ class BoostedScore:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """All."""
+        """Empty: it reads all entries."""
         return ()
 
     def of(self, table: OutputTable) -> FloatArray:
-        """Return the score of each output."""
+        """Return the score of each output, float64 of shape (n,)."""
         return np.asarray(self.model.decision_function(_with_sum(table)), dtype=np.float64)
 
     def describe(self) -> dict[str, Any]:
-        """Say that it is a model."""
+        """Return that it is a model, as JSON."""
         return {"score": "log-odds by gradient-boosted trees on all entries and their sum"}
+
+
+Score = RatioScore | BoostedScore
+"""A fixed function of an output; large where the first input is more likely."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +121,7 @@ class Histograms:
 
 def fit_histograms(tables: Sequence[OutputTable]) -> list[Histograms]:
     """Fit every view to samples of k inputs and count its bins."""
-    found = []
+    histograms = []
     for view in fit_views(tables):
         counts = []
         for column, binning in enumerate(view.binnings):
@@ -143,8 +129,8 @@ def fit_histograms(tables: Sequence[OutputTable]) -> list[Histograms]:
                 np.bincount(view.codes(table, column), minlength=binning.bins) for table in tables
             ]
             counts.append(np.array(rows, dtype=np.float64))
-        found.append(Histograms(view, tuple(counts)))
-    return found
+        histograms.append(Histograms(view, tuple(counts)))
+    return histograms
 
 
 def fit_boosted(first: OutputTable, second: OutputTable, seed: int) -> BoostedScore | None:
@@ -189,7 +175,7 @@ def _g_test(pair: FloatArray) -> float:
 
 
 def _log_ratios(pair: FloatArray, ordered: bool) -> FloatArray:
-    """Return each bin's log ratio, bins merged whose ratios cannot be told apart.
+    """Return each bin's log ratio; bins with ratios that do not differ are merged.
 
     Where bins are intervals only neighbours are merged, else those of similar ratio.
     """
@@ -199,9 +185,9 @@ def _log_ratios(pair: FloatArray, ordered: bool) -> FloatArray:
     if len(seen) <= _MOST_MERGED:
         order = np.arange(len(seen)) if ordered else np.argsort(ratios, kind="stable")
         ratios[order] = _merged(pair[:, seen[order]])
-    found = np.zeros(pair.shape[1])
-    found[seen] = ratios - np.log(pair[0].sum() / pair[1].sum())
-    return found
+    log_ratios = np.zeros(pair.shape[1])
+    log_ratios[seen] = ratios - np.log(pair[0].sum() / pair[1].sum())
+    return log_ratios
 
 
 def _are_intervals(binning: Binning) -> bool:

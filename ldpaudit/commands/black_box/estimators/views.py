@@ -1,66 +1,53 @@
-"""Ways of looking at a table of outputs, each as a few columns of bins."""
+"""Views of a table of outputs: each a few columns, whose values fall into bins."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.commands.black_box.estimators.binning import (
     MOST_CATEGORIES,
-    Binning,
     Codes,
+    NumberBins,
+    ValueBins,
     fit_binning,
 )
 from ldpaudit.commands.black_box.estimators.outputs import NUMERIC, OutputTable
 
 MOST_ROWS_SEEN = 4096
-"""Whole outputs are told apart up to so many different ones."""
+"""How many different whole outputs are distinguished."""
 MOST_ITEMS = 256
 _PEEK = 2000
 
 
-class OutputView(Protocol):
-    """A fitted way of looking at outputs."""
-
-    @property
-    def name(self) -> str:
-        """``outputs``, ``entries``, ``items`` or ``deviations``."""
-
-    @property
-    def binnings(self) -> tuple[Binning, ...]:
-        """The bins of each of its columns."""
-
-    def codes(self, table: OutputTable, column: int) -> Codes:
-        """Return the bins of a table's rows in one of its columns, uint16 of shape (n,)."""
-
-    def describe(self, column: int) -> str:
-        """Say what one of its columns is."""
-
-
 @dataclass(frozen=True, eq=False)
 class RowBins:
-    """A bin for each whole row that is frequent enough."""
+    """A bin for each frequent whole row."""
 
     positions: dict[Any, int]
     shown: dict[int, str] = field(repr=False)
 
     @property
     def bins(self) -> int:
-        """How many rows are told apart, and one bin for the rest."""
+        """How many rows are distinguished, and one bin for the rest."""
         return 1 + len(self.positions)
 
     def codes(self, column: OutputTable) -> Codes:
         """Return the bins of whole rows; ``column`` has shape (n, d) here."""
         keys, inverse = _row_keys(column)
-        found = np.array([self.positions.get(key, 0) for key in keys], dtype=np.uint16)
-        return np.asarray(found[inverse])
+        codes = np.array([self.positions.get(key, 0) for key in keys], dtype=np.uint16)
+        return np.asarray(codes[inverse])
 
     def describe(self, code: int) -> str:
-        """Say which output a bin holds."""
+        """Return which output a bin holds."""
         return f"= {self.shown[code]}" if code else "any other"
+
+
+Binning = NumberBins | ValueBins | RowBins
+"""A map from the values of a column to bins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +67,7 @@ class WholeOutputs:
         return self.rows.codes(table)
 
     def describe(self, column: int) -> str:  # noqa: ARG002
-        """Say what its column is."""
+        """Return what its column is."""
         return "the output"
 
 
@@ -99,7 +86,7 @@ class Entries:
         return self.binnings[column].codes(values)
 
     def describe(self, column: int) -> str:
-        """Say which entry it is."""
+        """Return which entry it is."""
         tail = " − the output's median" if self.name == "deviations" else ""
         return f"entry {column}{tail}"
 
@@ -122,22 +109,23 @@ class Items:
         item = self.items[column]
         if table.dtype.kind != "O":
             return np.asarray((table == item).any(axis=1) + 1, dtype=np.uint16)
-        present = [any(_holds(entry, item) for entry in row) for row in table]
+        present = [
+            any(item in e if isinstance(e, frozenset) else bool(e == item) for e in row)
+            for row in table
+        ]
         return np.array(present, dtype=np.uint16) + np.uint16(1)
 
     def describe(self, column: int) -> str:
-        """Say which value it is."""
+        """Return which value it is."""
         return f"count of {self.items[column]!r}, at most one,"[:80]
 
 
-def fit_views(tables: Sequence[OutputTable]) -> list[OutputView]:
-    """Fit every view that suits a sample.
+OutputView = WholeOutputs | Entries | Items
+"""A fitted view; ``codes`` gives the bins of its rows in one column, uint16 of shape (n,)."""
 
-    Parameters
-    ----------
-    tables : sequence of arrays of shape (n, d)
-        Outputs of each input, alike in kind and width.
-    """
+
+def fit_views(tables: Sequence[OutputTable]) -> list[OutputView]:
+    """Fit every view that suits a sample: outputs of each input, alike in kind, shape (n, d)."""
     pooled = np.concatenate(tables)
     width = pooled.shape[1]
     most = MOST_ROWS_SEEN if width == 1 and pooled.dtype.kind in "iu" else MOST_CATEGORIES
@@ -174,16 +162,12 @@ def _items(pooled: OutputTable) -> list[OutputView]:
             return []
         items = np.unique(pooled)
         return [Items(tuple(items.tolist()))] if len(items) <= MOST_ITEMS else []
-    found: set[Any] = set()
+    distinct: set[Any] = set()
     for entry in pooled.ravel().tolist():
-        found |= entry if isinstance(entry, frozenset) else {entry}
-        if len(found) > MOST_ITEMS:
+        distinct |= entry if isinstance(entry, frozenset) else {entry}
+        if len(distinct) > MOST_ITEMS:
             return []
-    return [Items(tuple(sorted(found, key=str)))]
-
-
-def _holds(entry: Any, item: Any) -> bool:
-    return item in entry if isinstance(entry, frozenset) else bool(entry == item)
+    return [Items(tuple(sorted(distinct, key=str)))]
 
 
 def _centre(table: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -3,7 +3,7 @@
 The error probability of the whole family is split in two: one half for the headlines (the best
 attack, its advantage, the score on test rows), shared evenly among them, the other half for every
 other attack, shared evenly too. So all of these intervals hold together at the stated confidence
-(Bonferroni). Exact numbers need none of it. What is not in the family has its own level.
+(Bonferroni). Exact numbers need no share. Numbers outside the family keep their own level.
 """
 
 from collections.abc import Sequence
@@ -20,17 +20,12 @@ from ldpaudit.result import Estimate
 def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Difference, ...]:
     """Return the differences of every release against the first.
 
-    Parameters
-    ----------
-    sides : sequence of Side
-        The first is what the others are held against.
-    confidence : float
-        At which all differences of the family hold together, in (0, 1).
+    All differences of the family hold together at ``confidence``, in (0, 1).
     """
     family = [pending for side in sides[1:] for pending in pending_differences(sides[0], side)]
     alphas = _shares(family, 1 - confidence)
-    found = [_bounded(pending, alpha) for pending, alpha in zip(family, alphas, strict=True)]
-    every = [difference for difference in found if difference is not None]
+    bounded = [_bounded(pending, alpha) for pending, alpha in zip(family, alphas, strict=True)]
+    every = [difference for difference in bounded if difference is not None]
     for side in sides[1:]:
         known = {d.id for d in every if d.b == side.letter}
         more = outside_family(sides[0], side)
@@ -47,20 +42,20 @@ def _shares(family: Sequence[PendingDifference], alpha: float) -> list[float]:
 
 def _bounded(pending: PendingDifference, alpha: float) -> Difference | None:
     try:
-        found = pending.interval(alpha)
+        interval = pending.interval(alpha)
     except InsufficientDataError:
         return None
-    if found is None:
+    if interval is None:
         return None
     estimate = Estimate.interval(
         pending.id,
         pending.a.result.title(pending.id),
-        found.value,
-        (found.low, found.high),
-        found.level,
+        interval.value,
+        (interval.low, interval.high),
+        interval.level,
         unit=pending.unit,
-        n=found.n,
-        smallest_cell=found.smallest_cell,
+        n=interval.n,
+        smallest_cell=interval.smallest_cell,
         method=pending.method,
     )
     letters = (pending.a.letter, pending.b.letter)

@@ -1,8 +1,8 @@
 """Differences of attacks on labels that are numbers, paired on the same people.
 
 The strongest attack of each measure is compared where both releases declare the same range of
-labels, which errors and tolerances are measured by. Groups of labels are each mechanism's own, so
-what is scored by them is not paired.
+labels, which is the scale of errors and tolerances. Each mechanism groups labels in its own way, so
+scores of groups are not paired.
 """
 
 from collections.abc import Iterator
@@ -71,15 +71,14 @@ class _Pairs:
         if self.measure != _SMALL_IS_STRONG:
             return best_interval(self._folds, ours, theirs, alpha)
         # The strongest attack has the smallest error: of the negative errors it is the largest.
-        found = best_interval(
+        negative = best_interval(
             lambda i, j: mirrored(self._folds(i, j)),
             {name: -value for name, value in ours.items()},
             {name: -value for name, value in theirs.items()},
             alpha,
         )
-        return Interval(
-            -found.value, -found.high, -found.low, found.level, found.n, found.smallest_cell
-        )
+        ends = (-negative.value, -negative.high, -negative.low)
+        return Interval(*ends, negative.level, negative.n, negative.smallest_cell)
 
     def _folds(self, name_a: str, name_b: str) -> Folds:
         key_a, key_b = (f"{name}.{self.measure}" for name in (name_a, name_b))

@@ -12,7 +12,7 @@ BEST = "attack.best.accuracy"
 ADVANTAGE = "attack.best.advantage"
 NUMBERS = "numeric.best.mse"
 _MEAN = "instance_loss.mean"
-_OWN = "the two results' own intervals; their error probabilities add up"
+_SUM = "the two results' own intervals; their error probabilities add up"
 
 
 def outside_family(a: Side, b: Side) -> Iterator[Difference]:
@@ -24,7 +24,7 @@ def outside_family(a: Side, b: Side) -> Iterator[Difference]:
         method = "the declared parameters"
         exact = Estimate.exact(*names, theirs - ours, unit="nats", method=method)
         yield Difference.between(letters, exact, simultaneous=False, paired=False)
-    # Stored results may have been cut into other slices.
+    # Stored results may have other slices.
     sliced = a.guesses is not None and b.guesses is not None
     for estimate in a.result.estimates:
         other = b.result.estimate(estimate.id)
@@ -32,8 +32,8 @@ def outside_family(a: Side, b: Side) -> Iterator[Difference]:
             continue
         if estimate.id in (BEST, ADVANTAGE) and not same_classes(a.result, b.result):
             continue
-        if (made := _own(letters, estimate, other)) is not None:
-            yield made
+        if (difference := _stored(letters, estimate, other)) is not None:
+            yield difference
 
 
 def _is_compared(estimate: Estimate, *, sliced: bool) -> bool:
@@ -48,27 +48,27 @@ def _is_compared(estimate: Estimate, *, sliced: bool) -> bool:
 def same_classes(a: AuditResult, b: AuditResult) -> bool:
     """Return whether guesses of classes can be compared.
 
-    Labels that are numbers are grouped as each mechanism's view has it.
+    Numeric labels are grouped by each mechanism in its own way.
     """
     grouped = any(result.estimate("numeric.range") is not None for result in (a, b))
     return a.release.classes == b.release.classes and not grouped
 
 
-def _own(letters: tuple[str, str], ours: Estimate, theirs: Estimate) -> Difference | None:
-    found = stored_interval(ours, theirs)
-    if found is None or ours.unit != theirs.unit or found.level <= 0:
+def _stored(letters: tuple[str, str], ours: Estimate, theirs: Estimate) -> Difference | None:
+    interval = stored_interval(ours, theirs)
+    if interval is None or ours.unit != theirs.unit or interval.level <= 0:
         return None
     certified = ours.kind == theirs.kind == "certified"
     estimate = Estimate.interval(
         ours.id,
         ours.title,
-        found.value,
-        (found.low, found.high),
-        found.level,
+        interval.value,
+        (interval.low, interval.high),
+        interval.level,
         kind="certified" if certified else "estimated",
         unit=ours.unit,
-        n=found.n or None,
-        method=_OWN,
+        n=interval.n or None,
+        method=_SUM,
         assumptions=tuple(dict.fromkeys((*ours.assumptions, *theirs.assumptions))),
     )
     return Difference.between(letters, estimate, simultaneous=False, paired=False)

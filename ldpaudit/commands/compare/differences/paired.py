@@ -2,7 +2,7 @@
 
 Each row gives a bounded number, for right and wrong guesses −1, 0 or 1. Given the two fitted
 attacks the rows of one fold are independent draws, so a bound on the mean of bounded variables
-holds whatever the attacks are. The two folds of cross-fitting depend on each other: each is bounded
+holds for any attacks. The two folds of cross-fitting depend on each other: each is bounded
 at half the error probability, and the bounds are averaged with the folds' rows as weights.
 """
 
@@ -16,22 +16,15 @@ from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.release import FloatArray
 
 MIN_ROWS = 40
-"""With fewer rows in a fold no difference is told."""
+"""With fewer rows in a fold no difference is given."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference with its two-sided interval.
+    """A difference with its two-sided interval and the interval's own level.
 
-    Attributes
-    ----------
-    value, low, high : float
-    level : float
-        The confidence of the interval by itself.
-    n : int
-        Rows behind it.
-    smallest_cell : int or None
-        The smallest positive count of rows behind it; None for scores that are no counts.
+    ``n`` rows are behind it; ``smallest_cell`` is the smallest positive count of rows, None for
+    scores that are no counts.
     """
 
     value: float
@@ -52,7 +45,7 @@ class Folds:
     reach : float
         No difference can lie outside of [−reach, reach].
     counted : bool
-        Whether they are differences of right guesses, whose small counts are to be hidden.
+        Whether they are differences of right guesses, whose small counts are hidden.
     side_cell : int or None
         The smallest positive count behind either of the two scores alone.
     """
@@ -87,7 +80,7 @@ class Folds:
     def smallest_cell(self) -> int | None:
         """Return the smallest positive count of rows behind it, None where nothing is counted.
 
-        Counted are the rows that only one of the two got right, and what is behind each alone.
+        Counted are the rows that only one of the two got right, and ``side_cell``.
         """
         if not self.counted:
             return None

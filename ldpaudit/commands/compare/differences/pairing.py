@@ -1,4 +1,4 @@
-"""Row-wise differences, b less a, of what attacks on two releases of the same rows scored."""
+"""Row-wise differences, b less a, of the scores of attacks on two releases of the same rows."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from ldpaudit.audits.held_out_guesses import NOT_ASKED, HeldOutGuesses, Outcomes
 from ldpaudit.commands.compare.differences.paired import Folds
 
 REFERENCE = "features-only"
-"""What advantages are held against: a guess from each release's features alone."""
+"""The reference of advantages: a guess from each release's features alone."""
 
 
 def accuracy_folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: str) -> Folds:
@@ -25,10 +25,10 @@ def advantage_folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: s
     ours, theirs = a.outcomes[name_a], b.outcomes[name_b]
     alone = a.outcomes[REFERENCE], b.outcomes[REFERENCE]
     rows = _halves(a, _asked(ours, theirs, *alone))
-    own = [_less(ours, alone[0], half) for half in rows]
-    other = [_less(theirs, alone[1], half) for half in rows]
-    parts = tuple(y - x for x, y in zip(own, other, strict=True))
-    sides = [np.concatenate(side) for side in (own, other)]
+    gains_a = [_less(ours, alone[0], half) for half in rows]
+    gains_b = [_less(theirs, alone[1], half) for half in rows]
+    parts = tuple(y - x for x, y in zip(gains_a, gains_b, strict=True))
+    sides = [np.concatenate(side) for side in (gains_a, gains_b)]
     cells = [int(count) for side in sides for count in ((side > 0).sum(), (side < 0).sum())]
     return Folds(parts, reach=2.0, side_cell=_smallest(cells))
 
@@ -38,15 +38,8 @@ def number_folds(
 ) -> Folds:
     """Return b's value of a measure of numeric guesses less a's, row by row.
 
-    Parameters
-    ----------
-    a, b : HeldOutGuesses
-    key_a, key_b : str
-        ``"<attack>.<measure>"``.
-    reach : float
-        No difference of two values can exceed it.
-    shares : bool
-        Whether the values are 0 and 1: right guesses, whose small counts are hidden.
+    Keys are ``"<attack>.<measure>"``; no difference exceeds ``reach``; with ``shares`` the values
+    are 0 and 1: right guesses, whose small counts are hidden.
     """
     ours, theirs = a.values[key_a], b.values[key_b]
     rows = _halves(a, np.isfinite(ours) & np.isfinite(theirs))

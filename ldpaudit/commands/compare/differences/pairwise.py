@@ -108,8 +108,8 @@ def _counted(a: Side, b: Side, identifier: str, alpha: float) -> Interval | None
 
 def _best_counted(a: Side, b: Side, alpha: float) -> Interval | None:
     ours, theirs = _counts(a.result), _counts(b.result)
-    # An attack on the whole release is none in a comparison's own audits: it must not count there
-    # for one side alone, nor be told to be the best of that side.
+    # An audit in a comparison has no attack on the whole release: one of a stored result must
+    # neither count for its side alone nor be the best of that side.
     lone = given_release(a.result) ^ given_release(b.result)
     for counts in (ours, theirs):
         if counts and max(counts, key=lambda name: counts[name].share) in lone:
@@ -121,7 +121,7 @@ def _best_counted(a: Side, b: Side, alpha: float) -> Interval | None:
 
 
 def _counts(result: AuditResult) -> dict[str, Count]:
-    """Return each attack's counts, nothing where those of one are not told."""
+    """Return each attack's counts; nothing where those of one are missing."""
     counts = {n: Count.of(result.estimate(f"attack.{n}.accuracy")) for n in attack_scores(result)}
     known = {name: count for name, count in counts.items() if count is not None}
     return known if len(known) == len(counts) else {}

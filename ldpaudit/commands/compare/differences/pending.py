@@ -1,4 +1,4 @@
-"""A difference that is to be bounded once its share of the error is known."""
+"""A difference that waits for its share of the error probability."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,24 +8,14 @@ from ldpaudit.commands.compare.side import Side
 from ldpaudit.result import Unit
 
 Bound = Callable[[float], Interval | None]
-"""From an error probability to the interval; None where none can be told."""
+"""From an error probability to the interval; None where there is none."""
 
 
 @dataclass(frozen=True)
 class PendingDifference:
-    """A number of ``b`` less the same number of ``a``.
+    """A number of ``b`` less the same number of ``a``, by its id in both results.
 
-    Attributes
-    ----------
-    a, b : Side
-    id : str
-        The number's id in both results.
-    headline : bool
-        Whether it gets a share of the headlines' half of the error probability.
-    interval : function
-    method : str
-    paired : bool
-    unit : str
+    A ``headline`` gets a share of the headlines' half of the error probability.
     """
 
     a: Side

@@ -22,7 +22,7 @@ class Count:
 
     @classmethod
     def of(cls, estimate: Estimate | None) -> "Count | None":
-        """Return the counts behind an accuracy, None where they are not told."""
+        """Return the counts behind an accuracy, None where they are missing."""
         if estimate is None or estimate.count is None or not estimate.n:
             return None
         return cls(estimate.count, estimate.n)
@@ -69,13 +69,13 @@ def best_count_interval(a: Mapping[str, Count], b: Mapping[str, Count], alpha: f
     return Interval(value, low_b - high_a, high_b - low_a, 1 - alpha, n)
 
 
-def _best(found: Mapping[str, Count], tail: float) -> tuple[float, float]:
-    low = max(count.lower(tail / len(found)) for count in found.values())
-    return low, max(count.upper(tail) for count in found.values())
+def _best(counts: Mapping[str, Count], tail: float) -> tuple[float, float]:
+    low = max(count.lower(tail / len(counts)) for count in counts.values())
+    return low, max(count.upper(tail) for count in counts.values())
 
 
 def stored_interval(a: Estimate, b: Estimate) -> Interval | None:
-    """Return b less a from the intervals as they are; their error probabilities add up.
+    """Return b less a from the stored intervals; their error probabilities add up.
 
     None where one of them has no interval with two ends.
     """

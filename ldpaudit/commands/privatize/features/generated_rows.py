@@ -1,4 +1,4 @@
-"""Synthetic rows made by a generator that is fitted for one release."""
+"""Synthetic rows of a generator that is fitted for one release."""
 
 import secrets
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.commands.privatize.features.synthetic_rows import (
+    SyntheticRows,
     label_codes,
     plain_schema,
     read_features,
@@ -29,9 +30,9 @@ TRAINED_ON_PRIVATE = (
 
 @dataclass(frozen=True, eq=False)
 class GeneratedRows:
-    """A generator as a source of synthetic rows: row y stands for a new draw of P̂(x | y).
+    """A generator as a source of synthetic rows: row y is a new draw of P̂(x | y).
 
-    Every row that is taken is drawn anew, so no synthetic row betrays itself by coming twice.
+    Every row is drawn anew, so that no synthetic row is recognised by coming twice.
 
     Parameters
     ----------
@@ -57,16 +58,13 @@ class GeneratedRows:
         return self.generator.sample(self.labels[rows], rng)
 
 
+RowSource = SyntheticRows | GeneratedRows
+"""Synthetic rows of a table or a generator, with the codes of their labels; every label occurs."""
+
+
 @dataclass(frozen=True, eq=False)
 class FittedGenerator:
-    """A fitted generator and what people should know about it.
-
-    Attributes
-    ----------
-    generator : Generator
-    warnings : tuple of str
-        One sentence each; the declaration says the same with ``trained_on``.
-    """
+    """A fitted generator and its warnings, one sentence each."""
 
     generator: "Generator"
     warnings: tuple[str, ...]
@@ -77,8 +75,8 @@ class FittedGenerator:
 
     def provenance(self) -> dict[str, Any]:
         """Return what the declaration says: name, version, seed, size, trained_on; no row."""
-        said = dict(self.generator.describe())
-        return {"size": said.pop("rows")} | said
+        description = dict(self.generator.describe())
+        return {"size": description.pop("rows")} | description
 
 
 def fit_generator(
@@ -88,14 +86,13 @@ def fit_generator(
     features: pa.Schema,
     progress: Progress,
 ) -> FittedGenerator | None:
-    """Fit the generator that was asked for; None where none was.
+    """Fit the requested generator; None where none is.
 
     Parameters
     ----------
     request : PrivatizeRequest
     source : BatchSource
-        The data, whose rows are used where ``generator_data`` names no others. They are then in
-        memory all at once.
+        The data: where ``generator_data`` names no other rows, its rows are used, all in memory.
     survey : Survey
     features : pyarrow.Schema
         The features that are released.
@@ -125,8 +122,8 @@ def fit_generator(
         progress=progress,
         device=request.device,
     )
-    own = (TRAINED_ON_PRIVATE,) if public is None else ()
-    return FittedGenerator(fitted, (*own, *fitted.warnings))
+    warning = (TRAINED_ON_PRIVATE,) if public is None else ()
+    return FittedGenerator(fitted, (*warning, *fitted.warnings))
 
 
 def _public_rows(

@@ -23,7 +23,7 @@ _MOST_CATEGORIES = 250
 
 @dataclass(eq=False)
 class PublicModel:
-    """A fitted classifier of the features; in the manner of scikit-learn.
+    """A fitted classifier of the features, used like one of scikit-learn.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class PublicModel:
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """How features become numbers: text by its place among the public table's values."""
+    """How features become numbers: text by its position among the public table's values."""
 
     known: dict[str, pa.Array]
 
@@ -109,8 +109,8 @@ def _values(column: pa.ChunkedArray) -> pa.Array | None:
     """Return the distinct texts of a public column, sorted; None for numbers."""
     if not is_categorical(column.type):
         return None
-    found = pc.unique(column.drop_null())
-    return found.take(pc.array_sort_indices(found))
+    distinct = pc.unique(column.drop_null())
+    return distinct.take(pc.array_sort_indices(distinct))
 
 
 def _numbers(column: Any, name: str, known: pa.Array | None) -> FloatArray:

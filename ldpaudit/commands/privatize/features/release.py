@@ -1,29 +1,20 @@
-"""Released features: as they are, replaced by synthetic ones, withheld, or with Gaussian noise."""
+"""Released features: unchanged, replaced by synthetic ones, withheld, or with Gaussian noise."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.commands.privatize.features.synthetic_rows import RowSource, plain_schema
+from ldpaudit.commands.privatize.features.generated_rows import RowSource
+from ldpaudit.commands.privatize.features.synthetic_rows import plain_schema
+from ldpaudit.datasets.formats.columns import LISTS, NUMBERS, is_any
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.mechanisms.exact_sampling import bit_source, uniform_below
 from ldpaudit.release import FloatArray, IndexArray
-
-
-class FeatureRelease(Protocol):
-    """Turns a batch of true features into released ones, of the same number of rows."""
-
-    def schema(self, features: pa.Schema) -> pa.Schema:
-        """Return the released features' columns and types."""
-
-    def release(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Release a batch of features."""
 
 
 class AsTheyAre:
@@ -40,7 +31,7 @@ class AsTheyAre:
 
 @dataclass(frozen=True, eq=False)
 class Withheld:
-    """Every feature is missing, or those of a synthetic row drawn without looking at anything.
+    """Every feature is missing, or comes from a synthetic row drawn independently of the data.
 
     References
     ----------
@@ -55,7 +46,7 @@ class Withheld:
         return unordered(features)
 
     def release(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return as many rows that say nothing about the batch."""
+        """Return as many rows, independent of the batch."""
         if self.synthetic is None:
             kinds = unordered(batch.schema).types
             nothing = [pa.nulls(len(batch), kind) for kind in kinds]
@@ -65,19 +56,19 @@ class Withheld:
 
 
 def replaced(batch: pa.RecordBatch, synthetic: RowSource, rows: IndexArray) -> pa.RecordBatch:
-    """Return the batch with the features of synthetic rows in the place of some.
+    """Return the batch with some rows replaced by synthetic ones.
 
     Parameters
     ----------
     batch : pyarrow.RecordBatch of n rows of features
     synthetic : RowSource
     rows : int64 array of shape (n,)
-        The synthetic row to put there, −1 to keep the true one.
+        The synthetic row to put there, −1 for the true one.
 
     Returns
     -------
     pyarrow.RecordBatch
-        Its dictionaries hold only what is released: a value of a row that was replaced is gone.
+        Its dictionaries hold released values only.
     """
     new = np.flatnonzero(rows >= 0)
     schema = plain_schema(batch.schema)
@@ -89,7 +80,7 @@ def replaced(batch: pa.RecordBatch, synthetic: RowSource, rows: IndexArray) -> p
 
 
 def as_batch(table: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
-    """Return a table as one batch of a schema, with dictionaries made anew from what it holds."""
+    """Return a table as one batch of a schema, with new dictionaries of the values it holds."""
     columns = [_one_array(table.column(name)) for name in schema.names]
     typed = [
         _encoded(column, kind) if pa.types.is_dictionary(kind) else column
@@ -110,19 +101,17 @@ def _encoded(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def unordered(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with no dictionary in an order: one made anew has none that means much."""
-    return pa.schema([pa.field(f.name, _unordered(f.type)) for f in schema])
-
-
-def _unordered(kind: pa.DataType) -> pa.DataType:
-    if not pa.types.is_dictionary(kind):
-        return kind
-    return pa.dictionary(kind.index_type, kind.value_type)
+    """Return the schema with unordered dictionaries: the order of a new one means nothing."""
+    kinds = [
+        pa.dictionary(kind.index_type, kind.value_type) if pa.types.is_dictionary(kind) else kind
+        for kind in schema.types
+    ]
+    return pa.schema(list(map(pa.field, schema.names, kinds)))
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianNoise:
-    """Numeric features with Gaussian noise; lists of numbers of one length count as so many.
+    """Numeric features with Gaussian noise; a list of numbers counts as that many features.
 
     Parameters
     ----------
@@ -138,7 +127,7 @@ class GaussianNoise:
     rng: np.random.Generator | None
 
     def schema(self, features: pa.Schema) -> pa.Schema:
-        """Return the features' columns, all of them float64 or lists of it."""
+        """Return the features' columns, all float64 or lists of it."""
         return pa.schema([pa.field(f.name, _noisy_type(f)) for f in features])
 
     def release(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -156,30 +145,22 @@ class GaussianNoise:
         return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
     def check(self) -> None:
-        """Check that exact noise can be had, before anything is read.
-
-        Raises
-        ------
-        MissingDependencyError
-            If OpenDP is not installed and this is no experiment.
-        """
+        """Check, before anything is read, that exact noise can be drawn (OpenDP is installed)."""
         self.mechanism.release_features(np.zeros((1, 1)), self.rng, simulation=self.rng is not None)
 
 
+FeatureRelease = AsTheyAre | Withheld | GaussianNoise
+"""Turns a batch of true features into released ones, of the same number of rows."""
+
+
 def _is_number(kind: pa.DataType) -> bool:
-    tests = ("integer", "floating", "decimal", "boolean")
-    return any(bool(getattr(pa.types, f"is_{test}")(kind)) for test in tests)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    tests = ("list", "large_list", "fixed_size_list")
-    return any(bool(getattr(pa.types, f"is_{test}")(kind)) for test in tests)
+    return is_any(kind, *NUMBERS, "boolean")
 
 
 def _noisy_type(field: pa.Field) -> pa.DataType:
     if _is_number(field.type):
         return pa.float64()
-    if _is_list(field.type) and _is_number(field.type.value_type):
+    if is_any(field.type, *LISTS) and _is_number(field.type.value_type):
         return pa.list_(pa.float64())
     raise InputError(
         f"Gaussian noise needs numbers; the column {quoted(field.name)} is of type {field.type}. "
@@ -190,7 +171,7 @@ def _noisy_type(field: pa.Field) -> pa.DataType:
 def _matrix(column: pa.Array, name: str) -> FloatArray:
     """Return a feature as float64 of shape (n, width), all of it finite."""
     width, cells = 1, column
-    if _is_list(column.type):
+    if is_any(column.type, *LISTS):
         lengths = pc.unique(pc.list_value_length(column))
         if len(lengths) != 1 or lengths.null_count:
             raise InputError(f"The lists in the column {quoted(name)} must all have one length.")
@@ -209,7 +190,7 @@ def _matrix(column: pa.Array, name: str) -> FloatArray:
 
 def _column(part: npt.NDArray[np.float64], kind: pa.DataType) -> pa.Array:
     cells = pa.array(np.ascontiguousarray(part).reshape(-1))
-    if not _is_list(kind):
+    if not is_any(kind, *LISTS):
         return cells
     offsets = np.arange(len(part) + 1, dtype=np.int32) * part.shape[1]
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), cells)

@@ -1,8 +1,7 @@
-"""Synthetic rows that stand in for true ones: a table, and the label that each was made for."""
+"""Synthetic rows in the place of true ones: a table, and the label that each was made for."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -10,23 +9,10 @@ import pyarrow.compute as pc
 
 from ldpaudit.commands.privatize.labels.domains import ClassDomain, bare_labels, label_values
 from ldpaudit.datasets.formats.batches import open_batches, read_whole
+from ldpaudit.datasets.formats.columns import TEXTS, decoded, is_any, value_type
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import IndexArray, IntArray, Label
-
-
-class RowSource(Protocol):
-    """Where synthetic rows come from: a table, or a generator."""
-
-    @property
-    def labels(self) -> IntArray:
-        """Codes of the labels that its rows stand for, int32; every label occurs."""
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-
-    def take(self, rows: IndexArray) -> pa.Table:
-        """Return the features of the given rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,34 +41,25 @@ class SyntheticRows:
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema with dictionaries decoded."""
-    return pa.schema([pa.field(f.name, _plain(f.type)) for f in schema])
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.schema([pa.field(f.name, value_type(f.type)) for f in schema])
 
 
 def read_features(
     path: str, features: pa.Schema, role: str, label: str, ignored: Collection[str] = ()
 ) -> pa.Table:
-    """Read a table that goes along with the data, with the features' columns and types.
+    """Read a table that goes along with the data: the features in order, then the label.
 
     Parameters
     ----------
     path : str
     features : pyarrow.Schema
-        What it must have, in any order.
+        The columns and types that it must have, in any order.
     role : str
         ``"synthetic"`` or ``"public"``, for the messages.
     label : str
-        The label's column, kept as it is.
+        The label's column, returned unchanged.
     ignored : collection of str
         Other columns that it may have: those of the data that are not released.
-
-    Returns
-    -------
-    pyarrow.Table
-        The features in order, then the label.
 
     Raises
     ------
@@ -108,8 +85,7 @@ def read_features(
 
 def _as_type(column: pa.ChunkedArray, kind: pa.DataType, name: str, role: str) -> pa.ChunkedArray:
     """Return a column in the data's type; only numbers and texts of another width are converted."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     if column.type == kind:
         return column
     if _family(column.type) != _family(kind) and not pa.types.is_null(column.type):
@@ -128,10 +104,9 @@ def _as_type(column: pa.ChunkedArray, kind: pa.DataType, name: str, role: str) -
 
 def _family(kind: pa.DataType) -> str:
     """Return what types may be converted into each other: numbers, texts, or the type itself."""
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+    if is_any(kind, "integer", "floating"):
         return "number"
-    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return "text" if any(test(kind) for test in texts) else str(kind)
+    return "text" if is_any(kind, *TEXTS) else str(kind)
 
 
 def label_codes(column: pa.ChunkedArray, classes: tuple[Label, ...], role: str) -> IntArray:

@@ -1,4 +1,4 @@
-"""A synthetic sample to hand out beside the release: rows of its generator, drawn independently."""
+"""A synthetic sample to hand out with the release: rows of its generator, drawn independently."""
 
 import secrets
 from collections.abc import Iterator
@@ -28,10 +28,9 @@ _ROWS = 8192
 
 @dataclass(frozen=True, eq=False)
 class SyntheticSample:
-    """Rows of the generator for labels in turn, so that all labels have equally many.
+    """Rows of the generator for each label in turn, so that all labels have equally many.
 
-    They are drawn anew: no row of the sample was put into the release, and none tells which
-    released rows are synthetic.
+    They are new draws: no row of the sample is in the release or shows which rows are synthetic.
 
     Parameters
     ----------
@@ -69,9 +68,9 @@ class SyntheticSample:
         names = self.schema.names
         features = pa.schema([self.schema.field(name) for name in names if name != self.label])
         rng = self.rng or np.random.default_rng(secrets.randbits(256))
-        made = as_batch(self.generator.sample(codes, rng), features)
+        rows = as_batch(self.generator.sample(codes, rng), features)
         label = self.labels.write(codes).cast(self.schema.field(self.label).type)
-        columns = [label if name == self.label else made.column(name) for name in names]
+        columns = [label if name == self.label else rows.column(name) for name in names]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
@@ -82,18 +81,9 @@ def synthetic_sample(
     label: pa.Field,
     fitted: FittedGenerator | None,
 ) -> SyntheticSample | None:
-    """Return the sample that was asked for; None where none was.
+    """Return the requested sample; None where none is.
 
-    Parameters
-    ----------
-    request : PrivatizeRequest
-    survey : Survey
-    released : pyarrow.Schema
-        Of the release.
-    label : pyarrow.Field
-        The true label's column.
-    fitted : FittedGenerator or None
-        What made the release's synthetic rows.
+    ``released`` is the release's schema, ``label`` the true label's column.
     """
     if request.synthetic_out is None or fitted is None:
         return None
@@ -144,12 +134,12 @@ def sample_schema(target: Path, schema: pa.Schema) -> pa.Schema:
 
 
 def sample_rows(asked: int | None, released: int, classes: tuple[Label, ...]) -> int:
-    """Return how many rows the sample has: as asked, else as many as the release.
+    """Return how many rows the sample has: as requested, else as many as the release.
 
     Raises
     ------
     InputError
-        If fewer than one for each label are asked for.
+        If that is less than one for each label.
     """
     if asked is None:
         return max(released, len(classes))

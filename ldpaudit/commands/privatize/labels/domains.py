@@ -1,13 +1,13 @@
-"""Which true labels there can be, and their codes batch by batch."""
+"""The possible true labels, and their codes batch by batch."""
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ldpaudit.datasets.formats.columns import NUMBERS, TEXTS, is_any
 from ldpaudit.datasets.labels import positions
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.label_range import LabelRange
@@ -15,17 +15,6 @@ from ldpaudit.release import FloatArray, IntArray, Label
 
 _ON_GRID = 1e-6
 """As :class:`ldpaudit.mechanisms.label_range.LabelRange` has it."""
-
-
-class LabelDomain(Protocol):
-    """The true labels that a mechanism takes."""
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """The k labels in the mechanism's order; empty where labels are any real numbers."""
-
-    def codes(self, column: pa.Array) -> IntArray:
-        """Return positions in ``classes``, int32 of shape (n,); −1 where a label is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +37,7 @@ class ClassDomain:
 
     @cached_property
     def _places(self) -> IntArray:
-        """The code of each found label; the last entry stands for any other."""
+        """The code of each found label; the last entry is for any other."""
         return np.append(positions(self.found_values, self.classes), np.int32(-1))
 
     def codes(self, column: pa.Array) -> IntArray:
@@ -96,6 +85,10 @@ class RangeDomain:
         return np.where(inside, 0, -1).astype(np.int32)
 
 
+LabelDomain = ClassDomain | GridDomain | RangeDomain
+"""The true labels that a mechanism takes; ``codes`` are positions in ``classes``, −1 for none."""
+
+
 def bare_type(kind: pa.DataType) -> pa.DataType:
     """Return the type of the labels themselves: without extension, dictionary or half floats."""
     if isinstance(kind, pa.BaseExtensionType):
@@ -129,11 +122,9 @@ def check_label_type(kind: pa.DataType, *, numeric: bool) -> None:
     bare = bare_type(kind)
     if pa.types.is_null(bare):
         raise InputError("Every row must have a label; the column has none, or the table no rows.")
-    numbers_ = any(getattr(pa.types, f"is_{t}")(bare) for t in ("integer", "floating", "decimal"))
-    if numeric and not numbers_:
+    if numeric and not is_any(bare, *NUMBERS):
         raise InputError(f"The labels of a numeric mechanism must be numbers. Got {bare} instead.")
-    tests = ("boolean", "string", "large_string", "date", "timestamp")
-    if not numbers_ and not any(getattr(pa.types, f"is_{test}")(bare) for test in tests):
+    if not is_any(bare, *NUMBERS, *TEXTS, "boolean", "date", "timestamp"):
         raise InputError(
             f"A label must be text, a number, a date or a boolean. Got {bare} instead."
         )

@@ -1,4 +1,4 @@
-"""Columns that give the true label away by themselves, found while the rows go by."""
+"""Columns that give the true label away, found while the rows are released."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ _ROWS_PER_VALUE = 2
 
 
 class HiddenCopies:
-    """Watches for columns that stand one to one with the true label in every row.
+    """Watches for columns that correspond one to one to the true label in every row.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class HiddenCopies:
         self._rows = 0
 
     def watch(self, features: pa.RecordBatch, label: pa.Array) -> None:
-        """Look at a batch of features and the true labels of the same rows."""
+        """Add a batch of features and the true labels of the same rows."""
         for part in (slice(0, _GLANCE), slice(_GLANCE, None)):
             truth = bare_labels(label)[part]
             if not self._pairs or not len(truth):
@@ -44,31 +44,25 @@ class HiddenCopies:
     def _goes_on(
         self, name: str, column: pa.Array, codes: npt.NDArray[np.int64], values: list[Any]
     ) -> bool:
-        """Add what a batch says about a column; return whether it is one to one so far."""
+        """Add a batch of a column; return whether it is one to one so far."""
         try:
-            own, own_values = _coded(bare_labels(column))
+            cells, distinct = _coded(bare_labels(column))
         except (pa.ArrowException, TypeError, AttributeError):
             return False  # Nested columns cannot be compared.
-        if len(own_values) != len(values) or len(values) > _MOST_VALUES:
+        if len(distinct) != len(values) or len(values) > _MOST_VALUES:
             return False
-        pairs = np.unique(own * len(values) + codes)
+        pairs = np.unique(cells * len(values) + codes)
         if len(pairs) != len(values):
             return False
         known = self._pairs[name]
         for pair in pairs.tolist():
-            mine, label = own_values[pair // len(values)], values[pair % len(values)]
-            if known.setdefault(mine, label) != label:
+            cell, label = distinct[pair // len(values)], values[pair % len(values)]
+            if known.setdefault(cell, label) != label:
                 return False
         return len(known) <= _MOST_VALUES and len(set(known.values())) == len(known)
 
     def check(self) -> None:
-        """Check what was seen, when every row has gone by.
-
-        Raises
-        ------
-        InputError
-            If a column tells the true label in every row.
-        """
+        """Refuse a column that gave the true label away in every row (InputError)."""
         for name, known in self._pairs.items():
             if len(known) > 1 and self._rows >= _ROWS_PER_VALUE * len(known):
                 raise InputError(

@@ -1,24 +1,23 @@
-"""The prior that a design is made for: public, spent for, or uniform."""
+"""The prior that a design is made for: public, private, or uniform."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from ldpaudit.commands.priors import prior_over
 from ldpaudit.commands.privatize.labels.survey import Survey
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.datasets.beside.priors import LabelPrior
-from ldpaudit.datasets.labels import positions
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import traits_of
 from ldpaudit.mechanisms.numeric.private_prior import private_prior
-from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.release import FloatArray, Label
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Probabilities of the labels, and what they cost.
+    """Probabilities of the labels, and the ε that they cost.
 
     Attributes
     ----------
@@ -32,26 +31,22 @@ class Prior:
     source: Literal["file", "uniform", "private histogram"]
     epsilon: float = 0.0
 
-    def provenance(self) -> dict[str, Any]:
-        """Return what the declaration says about it."""
-        return {"source": self.source, "epsilon": self.epsilon}
-
 
 def choose_prior(
     request: PrivatizeRequest,
-    given: LabelPrior | None,
+    table: LabelPrior | None,
     survey: Survey,
     classes: tuple[Label, ...],
 ) -> Prior:
-    """Return the prior of ``classes`` that the options ask for.
+    """Return the prior of ``classes`` that the options state.
 
     Parameters
     ----------
     request : PrivatizeRequest
-    given : LabelPrior or None
+    table : LabelPrior or None
         The file's.
     survey : Survey
-        Its counts are what a private prior is made of.
+        Its counts make a private prior.
     classes : tuple, length k
 
     Raises
@@ -59,8 +54,8 @@ def choose_prior(
     InputError
         If the file's labels are not the classes, it is no distribution, or RR-Top-k is given none.
     """
-    if given is not None:
-        return Prior(_aligned(given, classes), "file")
+    if table is not None:
+        return Prior(prior_over(classes, table), "file")
     if request.private_prior is not None:
         first = request.private_prior
         noisy = private_prior(survey.counts, first, request.randomness("prior"))
@@ -72,17 +67,3 @@ def choose_prior(
             "--private-prior EPS1."
         )
     return Prior(np.full(len(classes), 1 / len(classes)), "uniform")
-
-
-def _aligned(given: LabelPrior, classes: tuple[Label, ...]) -> FloatArray:
-    """Return the file's probabilities in the order of the classes."""
-    place = positions(given.labels, classes)
-    foreign, lacking = int((place < 0).sum()), len(classes) - int((place >= 0).sum())
-    if foreign or lacking:
-        raise InputError(
-            f"The prior must have one row for each of the {len(classes)} labels; {lacking} have "
-            f"none, and {foreign} row(s) are of other labels."
-        )
-    probabilities = np.zeros(len(classes))
-    probabilities[place] = given.probabilities
-    return check_prior(probabilities, len(classes))

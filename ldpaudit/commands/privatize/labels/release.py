@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,17 +12,6 @@ from ldpaudit.datasets.labels import canonical, positions
 from ldpaudit.mechanisms.noise.additive import AdditiveNoise
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
 from ldpaudit.release import IntArray, Label
-
-
-class LabelRelease(Protocol):
-    """Turns a batch of true labels into released ones."""
-
-    @property
-    def type(self) -> pa.DataType:
-        """The type of the released column."""
-
-    def release(self, column: pa.Array, codes: IntArray) -> pa.Array:
-        """Release labels given as a column and as codes, both of length n."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +128,7 @@ def step_noise_release(
     """Return the release of discrete noise.
 
     Clipped labels keep their integer type where it holds the whole declared range; all others are
-    int64 where the grid is whole, else float64. The data has no say in it.
+    int64 where the grid is whole, else float64. The type does not depend on the data.
     """
     labels, bare = mechanism.labels, bare_type(kind)
     if not (labels.low.is_integer() and labels.spacing.is_integer()):
@@ -166,7 +155,7 @@ class ContinuousRelease:
 
     @property
     def type(self) -> pa.DataType:
-        """float64, whatever the true labels' type is."""
+        """float64."""
         return pa.float64()
 
     def release(self, column: pa.Array, codes: IntArray) -> pa.Array:  # noqa: ARG002
@@ -174,16 +163,14 @@ class ContinuousRelease:
         return pa.array(self._noisy(numbers(column)))
 
     def check(self) -> None:
-        """Check that this noise can be had at all, before anything is read.
-
-        Raises
-        ------
-        InputError, MissingDependencyError
-            If no exact sampler of it is at hand.
-        """
+        """Check, before anything is read, that there is an exact sampler of this noise."""
         self._noisy(np.array([self.mechanism.labels.low]))
 
     def _noisy(self, values: Any) -> Any:
         if self.rng is None:
             return self.mechanism.release(values)
         return self.mechanism.release(values, self.rng, simulation=True)
+
+
+LabelRelease = CodedRelease | StepNoiseRelease | ContinuousRelease
+"""Turns a batch of true labels, as a column and as codes, into released ones."""

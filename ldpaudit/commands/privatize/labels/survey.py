@@ -1,4 +1,4 @@
-"""The first pass: are all true labels usable, which are there, and how many of each."""
+"""The first pass: check all true labels, and count each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,14 +38,14 @@ _MOST_FOUND = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What the first pass found.
+    """The result of the first pass.
 
     Attributes
     ----------
     rows : int
         n.
     domain : LabelDomain
-        The labels that there can be; every true label is one of them.
+        The possible labels; every true label is one of them.
     counts : int64 array of shape (k,)
         How many rows have each label; for a range of real numbers one count of all.
     found : pyarrow.Array, found_values : tuple

@@ -37,21 +37,21 @@ class MatchedTest:
 def matched_tests(
     counts: Sequence[MatchedCounts], designed: MatchedCounts | None = None
 ) -> list[MatchedTest]:
-    """Return the bounds that are taken, with their shares, whatever was counted.
+    """Return the bounds that are taken, with their shares, independent of the counts.
 
     Half of alpha goes to the accuracy of the one-to-one matching, the rest in equal parts to the
     two-sided bound of each matching. A designed matching gets three quarters of alpha first.
     """
     left = 1.0 if designed is None else 1 - _DESIGNED_SHARE
-    own = [] if designed is None else [MatchedTest(designed, "two-sided", _DESIGNED_SHARE)]
+    tests = [] if designed is None else [MatchedTest(designed, "two-sided", _DESIGNED_SHARE)]
     share = (1 - _ACCURACY_SHARE) * left / max(len(counts), 1)
-    own += [MatchedTest(c, "two-sided", share) for c in counts if c.cases]
-    own += [
+    tests += [MatchedTest(c, "two-sided", share) for c in counts if c.cases]
+    tests += [
         MatchedTest(c, "accuracy", _ACCURACY_SHARE * left)
         for c in counts
         if c.cases and c.ratio == 1
     ]
-    return own
+    return tests
 
 
 def matched_bound(

@@ -43,7 +43,7 @@ def designed_matching(
     Returns
     -------
     Matching or None
-        None where no choice of at least 20 cases and 5 expected hits is to be had.
+        None where no choice has at least 20 cases and 5 expected hits.
     """
     best: tuple[float, int, IndexArray, IndexArray, IndexArray] | None = None
     for ratio in RATIOS:
@@ -55,8 +55,8 @@ def designed_matching(
         value = _expected(cases, np.cumsum(able * chance) / cases, ratio, noise)
         end = int(value.argmax())
         if value[end] > -math.inf and (best is None or value[end] > best[0]):
-            kept = slice(0, end + 1)
-            best = (float(value[end]), ratio, group[kept], label[kept], able[kept])
+            chosen = slice(0, end + 1)
+            best = (float(value[end]), ratio, group[chosen], label[chosen], able[chosen])
     if best is None:
         return None
     _, ratio, group, label, able = best
@@ -70,8 +70,8 @@ def _least_probable(
 ) -> tuple[IndexArray, IndexArray, IndexArray]:
     """Return each group's least probable label that has cases, the least probable first."""
     group, label, able = possible_cases(groups, labels, scores.shape[1], ratio)
-    kept = able > 0
-    group, label, able = group[kept], label[kept], able[kept]
+    useful = able > 0
+    group, label, able = group[useful], label[useful], able[useful]
     order = np.argsort(scores[group, label], kind="stable")
     _, first = np.unique(group[order], return_index=True)
     chosen = order[np.sort(first)]

@@ -7,21 +7,19 @@ another ε' of the same family the rows at hand show 1 + (e^ε' − 1)·f/p.
 """
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit
-from scipy.stats import binom
 
-from ldpaudit.estimators.epsilon.bounds import largest_accuracy
 from ldpaudit.estimators.epsilon.matched.bound import MatchedTest
 from ldpaudit.estimators.epsilon.matched.rows import MatchedCounts
-from ldpaudit.estimators.epsilon.power import SumOfBinomials, least_count
+from ldpaudit.estimators.epsilon.power import SumOfBinomials, accuracy_power, two_sided_power
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.intervals.poisson_binomial import ShiftedCoins, shift_lower, shift_upper
 from ldpaudit.release import FloatArray
 
-_NODES = 801
 _CERTAIN = 30.0
 _SLACK = 1e-4
 """More than what the numerical inversion takes off a bound of a shift."""
@@ -44,11 +42,11 @@ class ModelBasedFamily:
         return 1 / (1 + self.floor * math.expm1(epsilon))
 
     def shift(self, epsilon: float, chance: FloatArray | float) -> FloatArray:
-        """Return the log ratio of rows of which the model gives the label ``chance``."""
+        """Return the log ratio of rows whose label has the probability ``chance`` in the model."""
         return np.asarray(np.log1p(math.expm1(epsilon) * self.floor / chance))
 
     def blind_up_to(self, epsilon: float, chance: float) -> float:
-        """Return the ε' at which such rows show ``epsilon``: no number of them finds less."""
+        """Return the ε' at which such rows show ``epsilon``, however many they are."""
         return math.log1p(math.expm1(epsilon) * chance / self.floor)
 
 
@@ -56,7 +54,7 @@ def target_chance(counts: MatchedCounts, alpha: float) -> float:
     """Return p̄ of matched rows: as stated, or the less informative end of its interval.
 
     The rates A of the target among cases and C among controls differ by 1 − λ, so that
-    p̄ = C/(1 − A + C) whatever λ is: no claim is believed for it.
+    p̄ = C/(1 − A + C) whatever λ is: this trusts no claim.
 
     Parameters
     ----------
@@ -70,13 +68,9 @@ def target_chance(counts: MatchedCounts, alpha: float) -> float:
         In [0, 1]: the stated p̄ if it lies in the interval, else of all values in it the one
         nearest to one half, at which the bounds of ε find least.
     """
-    tail = alpha / 2
-    hits = trials_lower(counts.case_hits, counts.cases, tail)
-    most_hits = trials_upper(counts.case_hits, counts.cases, tail)
-    false = trials_lower(counts.control_hits, counts.controls, tail)
-    most_false = trials_upper(counts.control_hits, counts.controls, tail)
-    low = _drawn(float(hits), float(false))
-    high = _drawn(float(most_hits), float(most_false))
+    hits, sizes = (counts.case_hits, counts.control_hits), (counts.cases, counts.controls)
+    low = _drawn(*trials_lower(hits, sizes, alpha / 2))
+    high = _drawn(*trials_upper(hits, sizes, alpha / 2))
     if counts.chance is not None and low <= counts.chance <= high:
         return counts.chance
     return min(max(0.5, low), high)
@@ -84,7 +78,7 @@ def target_chance(counts: MatchedCounts, alpha: float) -> float:
 
 def _drawn(hit: float, false: float) -> float:
     left = 1 - hit + false
-    return min(max(false / left, 0.0), 1.0) if left > 0 else 1.0
+    return min(max(float(false / left), 0.0), 1.0) if left > 0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -114,31 +108,13 @@ class MatchedPower:
         noise = self.family.noise(epsilon)
         false = noise * self.chance
         hit, share = 1 - noise + false, self.alpha * self.test.share
+        sizes = np.array([self.test.counts.cases, self.test.counts.controls])
         if self.test.method == "accuracy":
-            return _accuracy_power(self.test.counts, hit, false, self.limit, share)
-        return _two_sided_power(self.test.counts, hit, false, self.limit, share)
-
-
-def _accuracy_power(
-    counts: MatchedCounts, hit: float, false: float, limit: float, alpha: float
-) -> float:
-    sizes = np.array([counts.cases, counts.controls])
-    n = int(sizes.sum())
-    least = least_count(n, largest_accuracy(limit, sizes), alpha)
-    if least > n:
-        return 0.0
-    return float(SumOfBinomials(sizes, np.array([hit, 1 - false])).survival(least))
-
-
-def _two_sided_power(
-    counts: MatchedCounts, hit: float, false: float, limit: float, alpha: float
-) -> float:
-    n = counts.cases
-    found, weights = SumOfBinomials(np.array([counts.controls]), np.array([false])).window(_NODES)
-    high = trials_upper(found, counts.controls, alpha / 2)
-    needed = np.minimum(math.exp(limit) * high, 1 - math.exp(-limit) * (1 - high))
-    least = np.where(needed < 1, least_count(n, needed, alpha / 2), n + 1)
-    return float(weights @ np.where(least <= n, binom.sf(least - 1, n, hit), 0.0))
+            right = SumOfBinomials(sizes, np.array([hit, 1 - false]))
+            return accuracy_power(right, sizes, self.limit, share)
+        positive = SumOfBinomials(sizes[:1], np.array([hit]))
+        negative = SumOfBinomials(sizes[1:], np.array([false]))
+        return two_sided_power(negative, positive, self.limit, share)
 
 
 def guessed_chance(
@@ -193,12 +169,10 @@ def canary_power(
     refuted = ShiftedCoins.of(priors, up=True)
     with np.errstate(divide="ignore"):
         truth = ShiftedCoins.of(expit(logit(priors) + shift), up=False)
-    low, high = 0, len(priors) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        # The bound exceeds the limit if the limit explains so many right guesses too rarely.
-        if refuted.at_least(middle, limit + _SLACK) < alpha:
-            high = middle
-        else:
-            low = middle
-    return 0.0 if high > len(priors) else max(truth.at_least(high, 0.0) - _SLACK, 0.0)
+    # The bound exceeds the limit if the limit explains so many right guesses too rarely.
+    fewest = 1 + bisect_left(
+        range(1, len(priors) + 1),
+        True,
+        key=lambda correct: refuted.at_least(correct, limit + _SLACK) < alpha,
+    )
+    return 0.0 if fewest > len(priors) else max(truth.at_least(fewest, 0.0) - _SLACK, 0.0)

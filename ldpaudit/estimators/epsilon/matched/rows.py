@@ -13,19 +13,17 @@ binomial bounds hold for their averages by Hoeffding's theorem.
 
 References
 ----------
-Hoeffding (1956), On the distribution of the number of successes in independent trials, Theorem 4.
+Hoeffding (1956), On the distribution of the number of successes in independent trials, Theorem 5.
 Kalemaj et al. (2025): a true label against one re-drawn given the features; here the re-drawn one
 is that of another person with the same features, which is exactly as probable.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from ldpaudit.estimators.epsilon.bounds import EpsilonBound, accuracy_bound, smallest_positive
-from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound, accuracy_bound, two_sided_bound
 from ldpaudit.release import BoolArray, IndexArray, IntArray
 
 RATIOS: Final = (1, 4, 16)
@@ -132,10 +130,10 @@ def possible_cases(
 def _first_of_each_group(rows: IndexArray, groups: IndexArray, wanted: IndexArray) -> IndexArray:
     """Return the first rows of each group in the order given, as many as are wanted."""
     ordered = rows[np.argsort(groups[rows], kind="stable")]
-    own = groups[ordered]
-    starts = np.searchsorted(own, own, side="left")
-    place = np.arange(len(own)) - starts
-    return np.asarray(ordered[place < wanted[own]], dtype=np.int64)
+    group = groups[ordered]
+    starts = np.searchsorted(group, group, side="left")
+    place = np.arange(len(group)) - starts
+    return np.asarray(ordered[place < wanted[group]], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ class MatchedCounts:
     cases, case_hits, controls, control_hits : int
         Rows and rows with the event; ``controls`` is ``ratio · cases``.
     chance : float or None
-        The average over the cases of P̂(target | x), with which a mechanism is said to draw.
+        The average over the cases of P̂(target | x), with which the mechanism is claimed to draw.
     """
 
     ratio: int
@@ -173,30 +171,13 @@ class MatchedCounts:
             chance,
         )
 
-    @property
-    def smallest_cell(self) -> int:
-        """The smallest count above 0 behind a bound."""
-        hits, found = self.case_hits, self.control_hits
-        return smallest_positive(hits, self.cases - hits, found, self.controls - found)
-
     def two_sided(self, alpha: float) -> EpsilonBound:
-        """Bound ε at level 1 − alpha by the rates of the event among cases and controls.
-
-        The larger of log(TPR_lo/FPR_hi) and log(TNR_lo/FNR_hi), in nats, from two tails of
-        alpha/2 each.
-        """
-        low = float(trials_lower(self.case_hits, self.cases, alpha / 2))
-        high = float(trials_upper(self.control_hits, self.controls, alpha / 2))
-        epsilon = max(_log_ratio(low, high), _log_ratio(1 - high, 1 - low), 0.0)
-        n = self.cases + self.controls
-        return EpsilonBound(epsilon, alpha, n, "two-sided", self.smallest_cell)
+        """Bound ε at level 1 − alpha by the rates of the event among cases and controls."""
+        hits = self.control_hits, self.case_hits
+        return two_sided_bound(hits, (self.controls, self.cases), alpha)
 
     def accuracy(self, alpha: float) -> EpsilonBound:
         """Bound ε at level 1 − alpha by guessing "case" where the event happened; one to one."""
         right = self.case_hits + self.controls - self.control_hits
         sizes = np.array([self.cases, self.controls])
         return accuracy_bound(right, sizes, alpha)
-
-
-def _log_ratio(low: float, high: float) -> float:
-    return math.log(low) - math.log(high) if low > 0 else -math.inf

@@ -1,6 +1,6 @@
 """A certified lower bound of ε from the release alone: no true label at all.
 
-Where features tell the label well, rows can be put into groups that stand for labels, and the
+Where features predict the label well, rows can be put into groups that represent labels, and the
 released labels of a group can only be as unanimous as the channel allows. Valid for every
 ε-label-DP channel that is the same for all rows; not for one that depends on the features, where
 the released label may follow the features whatever the true label is.
@@ -35,7 +35,7 @@ _MOST_OUTPUTS = 16
 
 @dataclass(frozen=True, eq=False)
 class GroupTest:
-    """How often the released labels of groups of rows are the ones that the groups stand for.
+    """How often the released labels of groups of rows are the ones that the groups represent.
 
     Attributes
     ----------
@@ -59,6 +59,10 @@ class GroupTest:
         """The observed share of right rows."""
         return self.correct / max(int(self.sizes.sum()), 1)
 
+    def bound(self, alpha: float) -> EpsilonBound:
+        """Bound ε at this test's share of alpha."""
+        return accuracy_bound(self.correct, self.sizes, alpha * self.share, self.source)
+
 
 @dataclass(frozen=True, eq=False)
 class ReleaseOnlyEvidence:
@@ -75,20 +79,12 @@ class ReleaseOnlyEvidence:
         The largest of all tests, each at its share of alpha. Its n is the rows of the test that
         gave it; the method says where its groups came from.
         """
-        found = [
-            accuracy_bound(test.correct, test.sizes, alpha * test.share, test.source)
-            for test in self.tests
-        ]
-        best = max(found, key=lambda bound: bound.epsilon)
-        return replace(best, alpha=alpha)
+        bounds = [test.bound(alpha) for test in self.tests]
+        return replace(max(bounds, key=lambda bound: bound.epsilon), alpha=alpha)
 
     def strongest_test(self, alpha: float) -> GroupTest:
         """Return the test that gives the bound at level 1 − alpha."""
-
-        def strength(test: GroupTest) -> float:
-            return accuracy_bound(test.correct, test.sizes, alpha * test.share).epsilon
-
-        return max(self.tests, key=strength)
+        return max(self.tests, key=lambda test: test.bound(alpha).epsilon)
 
 
 def release_only_evidence(
@@ -168,22 +164,24 @@ def _score_tests(
     options = []
     for output in _problems(scores):
         meant = _meant(released[chosen], output)
-        own = as_scores(scores[chosen], output)
-        groups = score_groups(own, meant, len(tested) / len(chosen))
+        grouped = as_scores(scores[chosen], output)
+        groups = score_groups(grouped, meant, len(tested) / len(chosen))
         options.append((output, groups, *groups.ladder.best()))
     output, groups, step, _ = max(options, key=lambda option: option[3])
-    own, meant = as_scores(scores[tested], output), _meant(released[tested], output)
+    grouped, meant = as_scores(scores[tested], output), _meant(released[tested], output)
     last = np.maximum((groups.ladder.sizes > 0).sum(axis=1) - 1, 0)
     tests = []
     for inward, part in _STEPS_INWARD:
         # A group that was left out stays out.
         smaller = np.where(step > last, step, np.minimum(step + inward, last))
-        tests.append(_count(groups.assign(own, smaller), meant, len(step), share * part, "scores"))
+        tests.append(
+            _count(groups.assign(grouped, smaller), meant, len(step), share * part, "scores")
+        )
     return tests
 
 
 def _meant(released: IntArray, output: int | None) -> IntArray:
-    """Return the group that each released label stands for, as in :func:`as_scores`."""
+    """Return the group that each released label represents, as in :func:`as_scores`."""
     return released if output is None else (released == output).astype(np.int32)
 
 

@@ -26,7 +26,7 @@ class Ladder:
     ----------
     sizes, right : float64 arrays of shape (g, s)
         Rows, from the most to the fewest, and the expected number of them whose released label is
-        the one that the group stands for. A last step of 0 rows leaves a group out.
+        the one that the group represents. A last step of 0 rows leaves a group out.
     """
 
     sizes: FloatArray

@@ -14,7 +14,6 @@ import numpy as np
 from scipy.special import expit
 
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.renyi.critics import Scores
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import BoolArray, Float32Array, FloatArray
 
@@ -33,7 +32,7 @@ _LEAST_IMAGE = 64
 _LEAST_IMAGES = 500
 
 
-class Model(Protocol):
+class LogOdds(Protocol):
     """What a kind of discriminator fits."""
 
     def log_odds(self, rows: Float32Array) -> FloatArray:
@@ -46,12 +45,12 @@ class Discriminator:
 
     Attributes
     ----------
-    model : Model
+    model : LogOdds
     slope, intercept : float
         Of the calibrated log-odds.
     """
 
-    model: Model
+    model: LogOdds
     slope: float
     intercept: float
 
@@ -61,6 +60,11 @@ class Discriminator:
             return np.empty(0)
         odds = self.slope * self.model.log_odds(rows) + self.intercept
         return np.asarray(np.clip(odds, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO))
+
+    def log_loss(self, p: Float32Array, q: Float32Array) -> float:
+        """Return the log loss on rows of P and of Q with both sides weighted equally."""
+        losses = np.logaddexp(0, -self.log_ratio(p)), np.logaddexp(0, self.log_ratio(q))
+        return float(losses[0].mean() + losses[1].mean())
 
 
 def fit_discriminator(
@@ -138,30 +142,7 @@ def fit_strongest(
     held_p, held_q = _held(len(p)), _held(len(q))
     p, q = p[rng.permutation(len(p))], q[rng.permutation(len(q))]
     fitted = [fit_discriminator(p[held_p:], q[held_q:], kind, rng=rng, **options) for kind in kinds]
-    return min(fitted, key=lambda found: _log_loss(found, p[:held_p], q[:held_q]))
-
-
-def _log_loss(found: Discriminator, p: Float32Array, q: Float32Array) -> float:
-    """Return the log loss with both sides weighted equally."""
-    losses = np.logaddexp(0, -found.log_ratio(p)), np.logaddexp(0, found.log_ratio(q))
-    return float(losses[0].mean() + losses[1].mean())
-
-
-def cross_fitted_scores(
-    p: Float32Array, q: Float32Array, kind: Kind, *, rng: np.random.Generator, **options: Any
-) -> Scores:
-    """Return a guess of log dP/dQ for every row, by a discriminator of the other half.
-
-    Fit for estimates. The two halves' models are not the same, so a certified bound takes one half.
-    Parameters as in :func:`fit_discriminator`.
-    """
-    half_p, half_q = _halves(len(p), rng), _halves(len(q), rng)
-    scores_p, scores_q = np.empty(len(p)), np.empty(len(q))
-    for half in (False, True):
-        model = fit_discriminator(p[half_p == half], q[half_q == half], kind, rng=rng, **options)
-        scores_p[half_p != half] = model.log_ratio(p[half_p != half])
-        scores_q[half_q != half] = model.log_ratio(q[half_q != half])
-    return Scores(scores_p, scores_q)
+    return min(fitted, key=lambda model: model.log_loss(p[:held_p], q[:held_q]))
 
 
 def is_image(columns: int, categorical: BoolArray) -> bool:
@@ -176,10 +157,6 @@ def kinds_for(columns: int, categorical: BoolArray, rows: int) -> tuple[Kind, ..
     return ("network", "logistic") if image else ("boosting",)
 
 
-def _halves(n: int, rng: np.random.Generator) -> BoolArray:
-    return np.asarray(rng.permutation(n) < n // 2)
-
-
 def _held(n: int) -> int:
     return min(max(int(_CALIBRATION_SHARE * n), 8), _MOST_CALIBRATION)
 
@@ -192,7 +169,7 @@ def _fit(
     rng: np.random.Generator,
     threads: int,
     device: str,
-) -> Model:
+) -> LogOdds:
     if kind == "boosting":
         return _fit_boosting(rows, is_p, categorical, rng, threads)
     if not (np.fmin.reduce(rows, axis=0) < np.fmax.reduce(rows, axis=0)).any():
@@ -210,17 +187,17 @@ def _fit(
 
 
 @dataclass(frozen=True)
-class _Boosting:
+class _BoostingDiscriminator:
     model: Any
     prior: float
-    kept: BoolArray
+    present: BoolArray
     threads: int
 
     def log_odds(self, rows: Float32Array) -> FloatArray:
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits({"openmp": self.threads}):
-            raw = self.model.decision_function(rows[:, self.kept])
+            raw = self.model.decision_function(rows[:, self.present])
         return np.asarray(raw, dtype=np.float64) - self.prior
 
 
@@ -230,30 +207,30 @@ def _fit_boosting(
     categorical: BoolArray,
     rng: np.random.Generator,
     threads: int,
-) -> Model:
+) -> LogOdds:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
 
     there = ~np.isnan(rows)
-    kept = np.asarray(there.any(axis=0))
-    if not kept.any():
+    present = np.asarray(there.any(axis=0))
+    if not present.any():
         raise InsufficientDataError("A discriminator needs a column that is not all missing.")
-    top = np.where(there, rows, 0).max(axis=0)[kept]
+    top = np.where(there, rows, 0).max(axis=0)[present]
     model = HistGradientBoostingClassifier(
         max_iter=_ITERATIONS,
         learning_rate=0.12,
         max_leaf_nodes=15,
         min_samples_leaf=max(20, len(rows) // 2000),
         l2_regularization=_RIDGE,
-        categorical_features=categorical[kept] & (top < _LEVELS),
+        categorical_features=categorical[present] & (top < _LEVELS),
         early_stopping=len(rows) >= 400,
         n_iter_no_change=6,
         random_state=integer_seed(rng),
     )
     with threadpool_limits({"openmp": threads}):
-        model.fit(rows[:, kept], is_p)
+        model.fit(rows[:, present], is_p)
     share = float(is_p.mean())
-    return _Boosting(model, math.log(share / (1 - share)), kept, threads)
+    return _BoostingDiscriminator(model, math.log(share / (1 - share)), present, threads)
 
 
 def _calibration(p: FloatArray, q: FloatArray) -> tuple[float, float]:
@@ -269,9 +246,9 @@ def _calibration(p: FloatArray, q: FloatArray) -> tuple[float, float]:
     start = np.array([1.0, 0.0])
     beta = start.copy()
     for _ in range(_NEWTON_STEPS):
-        said = expit(design @ beta)
-        slope = design.T @ (weight * (target - said)) - _RIDGE * (beta - start)
-        curve = (design.T * (weight * said * (1 - said))) @ design + _RIDGE * np.eye(2)
+        chance = expit(design @ beta)
+        slope = design.T @ (weight * (target - chance)) - _RIDGE * (beta - start)
+        curve = (design.T * (weight * chance * (1 - chance))) @ design + _RIDGE * np.eye(2)
         step = np.linalg.solve(curve, slope)
         beta = beta + np.clip(step, -1, 1)
         if np.abs(step).max() < 1e-9:

@@ -37,6 +37,6 @@ class Inputs:
 def _table(rows: Float32Array, categorical: BoolArray) -> FeatureTable:
     codes = np.nan_to_num(rows[:, categorical], nan=-1).astype(np.int32)
     sizes = tuple((codes.max(axis=0, initial=-1) + 1).tolist())
-    # A constant stands for a column of codes, so that numeric columns keep their places.
+    # Columns of codes become constants, so that numeric columns keep their places.
     numeric = np.where(categorical, np.float32(0), rows)
     return FeatureTable(numeric, codes, sizes, rows.shape[1])

@@ -11,7 +11,7 @@ from ldpaudit.release import BoolArray, Float32Array, FloatArray
 
 
 @dataclass(frozen=True)
-class Logistic:
+class LogisticDiscriminator:
     """Standardised inputs and their weights."""
 
     inputs: Inputs
@@ -23,7 +23,9 @@ class Logistic:
         return np.asarray(self.inputs.transform(rows) @ self.weights + self.intercept)
 
 
-def fit_logistic(rows: Float32Array, is_p: BoolArray, categorical: BoolArray) -> Logistic:
+def fit_logistic(
+    rows: Float32Array, is_p: BoolArray, categorical: BoolArray
+) -> LogisticDiscriminator:
     """Fit it with both sides weighted equally.
 
     Raises
@@ -43,4 +45,6 @@ def fit_logistic(rows: Float32Array, is_p: BoolArray, categorical: BoolArray) ->
         # Bounds hold for any discriminator, and two hundred steps are near enough to the best.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(matrix.astype(np.float64), is_p)
-    return Logistic(inputs, np.asarray(model.coef_[0], np.float64), float(model.intercept_[0]))
+    return LogisticDiscriminator(
+        inputs, np.asarray(model.coef_[0], np.float64), float(model.intercept_[0])
+    )

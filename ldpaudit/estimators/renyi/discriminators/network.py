@@ -24,7 +24,7 @@ _DECAY = 1e-4
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkDiscriminator:
     """A fitted network and its inputs."""
 
     inputs: Inputs
@@ -53,7 +53,7 @@ def fit_network(
     rng: np.random.Generator,
     device: str = "cpu",
     threads: int = 1,
-) -> Network:
+) -> NetworkDiscriminator:
     """Fit it by Adam on the logistic loss, sides weighted equally, stopped on held-out rows.
 
     Raises
@@ -78,7 +78,7 @@ def fit_network(
     _initialise(module, generator)
     with torch_threads(threads):
         _train(module.to(device), matrix, is_p, generator, device)
-    return Network(inputs, side, module, device, threads)
+    return NetworkDiscriminator(inputs, side, module, device, threads)
 
 
 def _prepared(rows: Float32Array, inputs: Inputs, side: int) -> Float32Array:

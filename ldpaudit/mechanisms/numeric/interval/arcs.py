@@ -1,10 +1,10 @@
 """Linear operators of the interval program, on the arcs of a line of label boundaries.
 
-Node i stands for the boundary before label i (0-based), node k for the end. The interval of labels
-i … j − 1 is the arc from i to j. With growth = e^ε − 1, a column of the program is 1 on every
-label and e^ε on the labels of its interval. Written in differences of neighbouring rows it has
-three entries: +1 at node j, −1 at node i, and its entry at the last label. So the sums over all
-k²/2 columns that a Newton step needs are sums along the rows and columns of one array.
+Node i is the boundary before label i (0-based), node k the end. The interval of labels i … j − 1 is
+the arc from i to j. With growth = e^ε − 1, a column of the program is e^ε on the labels of its
+interval and 1 on the others. In differences of neighbouring rows it has three entries: +1 at node
+j, −1 at node i, and its entry at the last label. So the sums over all k²/2 columns that a Newton
+step needs are sums along the rows and columns of one array.
 
 Every array over arcs has shape (k + 1, k + 1), entry [i, j] for the arc from i to j; entries off
 the arcs (j ≤ i, and the arc of all labels) must be 0 where they are summed.
@@ -32,7 +32,7 @@ class IntervalArcs:
 
     @cached_property
     def mask(self) -> BoolArray:
-        """Which entries are arcs: i < j, not all labels at once."""
+        """Which entries are arcs: i < j, except the arc of all labels."""
         mask = np.triu(np.ones((self.k + 1, self.k + 1), dtype=np.bool_), 1)
         mask[0, self.k] = False
         return mask
@@ -55,9 +55,8 @@ class IntervalArcs:
         return np.asarray(product)
 
     def columns_of(self, multipliers: FloatArray) -> FloatArray:
-        """Return the same for the labels' own multipliers, shape (k,)."""
-        inner = np.concatenate([[0.0], np.cumsum(multipliers)])
-        return self.spread(inner)
+        """Return the same for multipliers of the labels, shape (k,)."""
+        return self.spread(np.concatenate([[0.0], np.cumsum(multipliers)]))
 
     def total(self, amounts: FloatArray) -> FloatArray:
         """Return Σ amount × column over the arcs, shape (k,): the transpose of `columns`."""
@@ -82,14 +81,14 @@ class IntervalArcs:
         return matrix
 
     def target(self, values: FloatArray) -> FloatArray:
-        """Return what Σ amount × column must be for the row sums ``values``, shape (k,) → (k,)."""
+        """Return Σ amount × column for the row sums ``values``, shape (k,) → (k,)."""
         result = np.empty(self.k)
         result[:-1] = -np.diff(values) / self.growth
         result[-1] = values[-1]
         return result
 
     def label_multipliers(self, multipliers: FloatArray) -> FloatArray:
-        """Return the multipliers of the k labels' own equations, shape (k,) → (k,)."""
+        """Return the multipliers of the k labels' equations, shape (k,) → (k,)."""
         potential = np.zeros(self.k + 1)
         potential[1 : self.k] = multipliers[:-1] / self.growth
         potential[self.k] = multipliers[-1]

@@ -18,10 +18,10 @@ from ldpaudit.mechanisms.exact_sampling import TOTAL
 from ldpaudit.release import BoolArray, FloatArray, IndexArray
 
 LARGEST_EPSILON: Final = 40.0
-"""Beyond it an output has probabilities below 2⁻⁵⁷, which no table of 64-bit integers holds."""
+"""Above it outputs have probabilities below 2⁻⁵⁷, too small for a table of 64-bit integers."""
 
 _TOWARDS_PRIVACY: Final = 2.0**-47
-"""e^ε is lowered by this part of it, more than all later rounding can add."""
+"""e^ε is lowered by this share, more than all later rounding can add."""
 
 
 def lowered_growth(epsilon: float) -> float:
@@ -30,7 +30,8 @@ def lowered_growth(epsilon: float) -> float:
     Raises
     ------
     InputError
-        If ε (nats) is so near 0 that nothing is left of it, or so large that probabilities vanish.
+        If ε (nats) is so small that lowering it leaves nothing, or so large that probabilities
+        vanish.
     """
     if not 1e-13 <= epsilon <= LARGEST_EPSILON:
         raise InputError(
@@ -68,7 +69,7 @@ class IntervalColumns:
     def ordered(
         cls, outputs: FloatArray, first: IndexArray, last: IndexArray, masses: FloatArray
     ) -> "IntervalColumns":
-        """Build it in the order of the outputs."""
+        """Build it with the outputs sorted."""
         order = np.argsort(outputs, kind="stable")
         return cls(outputs[order], first[order], last[order], masses[order])
 
@@ -88,10 +89,10 @@ class IntervalColumns:
 def integer_columns(columns: IntervalColumns, k: int, growth: float) -> npt.NDArray[np.uint64]:
     """Turn interval columns into integers that keep ε exactly and sum to 2⁶³ in each row.
 
-    The part of each column that is present only inside its interval is a flow along the line of
-    label boundaries: what ends at a boundary starts again there, since every label has the same
-    total. An integer flow keeps the row sums equal whatever the rounding, and the rest is rounded
-    up, towards privacy.
+    The part of each column that exceeds its mass, inside its interval, is a flow along the line of
+    label boundaries: as every label has the same total, what ends at a boundary starts again there.
+    An integer flow keeps the row sums equal despite rounding, and the rest is rounded up, towards
+    privacy.
 
     Parameters
     ----------

@@ -2,11 +2,10 @@
 
 For an output m with the column S (e^ε on an interval, 1 elsewhere) the loss per unit of mass is
 G(m) = Σ_y p_y S_y g(m, y). Its conjugate G*(b) = max_m (b m − G(m)), the maximising m and the
-curvature dm/db are all that the interval program needs to know of a loss.
+curvature dm/db are all that the interval program needs.
 
-Losses are those of labels divided by ``scale``; ``rescale`` turns a program's value back. They are
-shifted so that a perfect output has loss 0 (the Poisson deviance), which changes every mechanism's
-loss by the same amount.
+Losses are shifted so that a perfect output has loss 0 (the Poisson deviance), which changes every
+mechanism's loss by the same amount.
 """
 
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ class IntervalLoss(Protocol):
         """Return G(m)."""
 
     def conjugate(self, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return G*(b) and the m that attains it; ``slope`` must be allowed."""
+        """Return G*(b) and the m that attains it, for allowed slopes b."""
 
     def curvature(self, slope: FloatArray) -> FloatArray:
         """Return dm/db, positive."""

@@ -1,7 +1,7 @@
 """The exact optimum over interval columns: a primal–dual interior-point method.
 
 Minimise Σ_I c_I G_I(m_I) over masses c_I ≥ 0 and outputs m_I subject to Σ_I c_I S_I = 1 and
-Σ_I c_I m_I S_I = y. Its dual has two multipliers per label, α and β: maximise Σ_y (α_y + β_y y)
+Σ_I c_I m_I S_I = y. The dual has two multipliers per label, α and β: maximise Σ_y (α_y + β_y y)
 subject to slack_I = −(A_I + G*_I(B_I)) ≥ 0 for every interval I, where A_I and B_I are the products
 of α and β with the column. The masses are the multipliers of the dual constraints.
 
@@ -29,20 +29,16 @@ _ROUNDING = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class IntervalSolution:
-    """A nearly optimal pair of the interval program.
+    """A nearly optimal primal–dual pair of the interval program.
 
     Parameters
     ----------
     alpha, beta : float64 arrays of shape (k,)
         The multipliers of the labels' two equations.
     masses, outputs, slacks : float64 arrays of shape (k + 1, k + 1)
-        Per arc; the masses' row sums are 1 and the biases 0 only nearly.
+        Per arc; the masses' row sums are only nearly 1, and the biases only nearly 0.
     value : float
         The dual value.
-    gap : float
-        Σ mass · slack, at least 0.
-    steps : int
-        Newton steps taken.
     """
 
     alpha: FloatArray
@@ -51,8 +47,6 @@ class IntervalSolution:
     outputs: FloatArray
     slacks: FloatArray
     value: float
-    gap: float
-    steps: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +111,7 @@ def solve_interval_program(
     labels : float64 array of shape (k,)
         Increasing, scaled to a range near 1.
     arcs : IntervalArcs
-        The arcs of k labels at an ε.
+        The arcs of k labels.
     loss : IntervalLoss
         The losses of the arcs.
     price : (float64 array of shape (k,), float)
@@ -129,12 +123,11 @@ def solve_interval_program(
     ones[-1] = 1.0
     program = _Program(arcs, loss, ones, arcs.target(labels))
     point = _start(program, *price)
-    steps = 0
-    while steps < _MAXIMAL_STEPS and not _finished(program, point, tolerance):
-        moved = _advance(program, point)
+    for _ in range(_MAXIMAL_STEPS):
+        moved = None if _finished(program, point, tolerance) else _advance(program, point)
         if moved is None:
             break
-        point, steps = moved, steps + 1
+        point = moved
     return IntervalSolution(
         arcs.label_multipliers(point.first),
         arcs.label_multipliers(point.second),
@@ -142,18 +135,16 @@ def solve_interval_program(
         point.outputs,
         point.slacks,
         program.value(point),
-        program.gap(point),
-        steps,
     )
 
 
 def _finished(program: _Program, point: _Point, tolerance: float) -> bool:
     value = program.value(point)
-    # What is still missing of the two equations, at the multipliers' prices; rounding leaves
-    # about 1e-9 of the value, which the repair of the support removes.
+    # The residuals of the two equations at the multipliers' prices; rounding leaves about 1e-9 of
+    # the value, which the repair of the support removes.
     mass, moment = program.residuals(point)
-    owed = abs(mass @ point.first) + abs(moment @ point.second)
-    return bool(program.gap(point) <= tolerance * value and owed <= _ROUNDING * value)
+    missing = abs(mass @ point.first) + abs(moment @ point.second)
+    return bool(program.gap(point) <= tolerance * value and missing <= _ROUNDING * value)
 
 
 def _start(program: _Program, prior: FloatArray, price: float) -> _Point:
@@ -166,7 +157,7 @@ def _start(program: _Program, prior: FloatArray, price: float) -> _Point:
 
 
 def _advance(program: _Program, point: _Point) -> _Point | None:
-    """Take one predictor–corrector step; None where rounding leaves no direction."""
+    """Take one predictor–corrector step; None if rounding leaves no direction."""
     solve = _newton(program, point)
     if solve is None:
         return None
@@ -215,7 +206,7 @@ def _newton(program: _Program, point: _Point) -> Callable[[FloatArray], _Directi
 
 
 def _factor(system: FloatArray) -> tuple[FloatArray, bool] | None:
-    """Cholesky, with a larger ridge where rounding made the matrix indefinite."""
+    """Return the Cholesky factor, with a larger ridge if rounding made the matrix indefinite."""
     if not np.isfinite(system).all():
         return None
     diagonal = np.arange(len(system))
@@ -264,7 +255,7 @@ def _primal_length(point: _Point, direction: _Direction) -> float:
 
 
 def _dual_length(program: _Program, point: _Point, direction: _Direction) -> float:
-    """Where the slack's second-order model reaches 0: exact for the squared loss."""
+    """Return where the slack's second-order model reaches 0: exact for the squared loss."""
     curved = 0.5 * program.loss.curvature(point.slopes) * direction.slopes**2
     root = np.sqrt(direction.linear**2 + 4 * curved * point.slacks)
     speed = np.where(program.arcs.mask, direction.linear + root, 0.0)

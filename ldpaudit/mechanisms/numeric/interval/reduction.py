@@ -7,15 +7,15 @@ import scipy.sparse as sp
 from ldpaudit.release import FloatArray
 
 _MORE = 5
-"""Groups beyond the number of equations, as one part of so many."""
+"""Groups beyond the number r of equations: r divided by this."""
 
 
 def reduced_amounts(columns: FloatArray, amounts: FloatArray, costs: FloatArray) -> FloatArray:
     """Return amounts ≥ 0 with the same Σ amount · column, at most r of them above 0.
 
-    Among the directions that leave the sum as it is, it follows those that lower the cost, until
-    one amount after the other is 0. Many columns are first reduced as groups with one factor each
-    (Maalouf, Jubran and Feldman 2019): a group whose factor becomes 0 is gone at once.
+    It follows directions that keep the sum and lower the cost, until one amount after the other is
+    0. Many columns are first reduced as groups with one factor each (Maalouf, Jubran and Feldman
+    2019): a group whose factor becomes 0 vanishes at once.
 
     Parameters
     ----------

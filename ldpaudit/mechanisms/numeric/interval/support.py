@@ -21,9 +21,9 @@ def interval_mechanism(
 ) -> IntervalColumns:
     """Return interval columns with row sums 1 and no bias, up to rounding.
 
-    Columns whose mass vanishes at the optimum are dropped, at most 2k are kept, and the masses and
-    the outputs of the others are corrected: the masses by the smallest relative change, the
-    outputs by the change that raises the loss least.
+    Columns whose mass vanishes at the optimum are dropped; at most 2k remain. Their masses are
+    corrected by the smallest relative change, their outputs by the change that raises the loss
+    least.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def interval_mechanism(
         masses = _corrected_masses(arcs, start, end, first)
         if (masses > 0).all():
             break
-        kept = masses > 0
-        start, end, first = start[kept], end[kept], first[kept]
+        positive = masses > 0
+        start, end, first = start[positive], end[positive], first[positive]
     else:
         raise LdpAuditError("The interval program could not be solved; round the labels or ε.")
     outputs = _corrected_outputs(
@@ -63,12 +63,12 @@ def _support(
     masses = solution.masses / solution.masses.max()
     slacks = solution.slacks / abs(solution.value)
     start, end = np.nonzero(arcs.mask & (masses > _UNDECIDED * slacks))
-    kept = solution.masses[start, end]
+    amounts = solution.masses[start, end]
     if len(start) > 2 * arcs.k:
         columns = _columns(arcs, start, end)
         equations = np.vstack([columns, columns * solution.outputs[start, end]])
-        kept = reduced_amounts(equations, kept, solution.slacks[start, end])
-    return start[kept > 0], end[kept > 0], kept[kept > 0]
+        amounts = reduced_amounts(equations, amounts, solution.slacks[start, end])
+    return start[amounts > 0], end[amounts > 0], amounts[amounts > 0]
 
 
 def _columns(arcs: IntervalArcs, start: IndexArray, end: IndexArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Several releases of the same labels: exactly by the product channel, else by an upper bound.
+"""An upper bound of the privacy of several releases of the same labels.
 
 The bound goes through privacy loss distributions. A mechanism's exact curve δ(ε) is that of some
 pair of distributions, which dominates every pair of labels; composing dominating pairs dominates
@@ -48,10 +48,10 @@ class UpperBound:
     def _composed(self) -> Any:
         joint: Any = None
         # Equal releases share one curve, computed once; ε = 0 gives nothing away.
-        telling = [release for release in self._releases if release.epsilon]
-        made = {id(r.curves): _loss_distribution(r, self._interval) for r in telling}
-        for release in telling:
-            loss = made[id(release.curves)]
+        leaking = [release for release in self._releases if release.epsilon]
+        losses = {id(r.curves): _loss_distribution(r, self._interval) for r in leaking}
+        for release in leaking:
+            loss = losses[id(release.curves)]
             joint = loss if joint is None else joint.compose(loss)
         return joint
 
@@ -82,8 +82,9 @@ def _loss_distribution(release: Privacy, interval: float) -> Any:
     below = -np.expm1(-grid) + np.exp(-grid) * above[1:]
     deltas = np.clip(np.concatenate([below[::-1], above]), 0.0, 1.0)
     places = np.arange(-steps, steps + 1)
-    made = pmf.create_pmf_pessimistic_connect_dots(interval, places, np.minimum.accumulate(deltas))
-    return distribution.PrivacyLossDistribution(made)
+    falling = np.minimum.accumulate(deltas)
+    masses = pmf.create_pmf_pessimistic_connect_dots(interval, places, falling)
+    return distribution.PrivacyLossDistribution(masses)
 
 
 def _library() -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Simulated releases: what privatize would write at a point, as a table in memory."""
+"""Simulated releases: the table that ``privatize`` would write at a point, in memory."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ldpaudit.commands.privatize.provenance import provenance, released_schema
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.row_release import RowRelease, row_release
 from ldpaudit.commands.sweep.grid import Point
-from ldpaudit.commands.sweep.tables import SweepTables
+from ldpaudit.commands.sweep.points.tables import SweepTables
 from ldpaudit.datasets.formats.batches import bare_schema
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.randomness import child_generator, seed_from
@@ -28,15 +28,9 @@ _MOST_POOLED = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """A release that nobody gets.
+    """A simulated release: features and released labels with the declaration, n rows.
 
-    Attributes
-    ----------
-    mechanism : Mechanism
-    table : pyarrow.Table
-        Features and released labels with the declaration, n rows.
-    seed : int
-        The point's root seed, for what is done with the table.
+    ``seed`` is the point's root seed, for everything done with the table.
     """
 
     mechanism: Mechanism
@@ -45,7 +39,7 @@ class Simulation:
 
 
 def point_seed(root: int, point: Point) -> int:
-    """Return the seed of a point: the same whatever other points a sweep has."""
+    """Return the seed of a point: the same in every sweep with this root."""
     return seed_from(child_generator(root, "sweep", point.key))
 
 
@@ -57,42 +51,36 @@ def mechanism_at(tables: SweepTables, point: Point) -> Mechanism:
     InputError
         If the labels or the prior do not fit it, or its ε would be infinite.
     """
-    asked = tables.request.privatized(point, 0)
-    return _built(tables, asked)[0]
+    return _built(tables, tables.request.privatized(point, 0))[0]
 
 
-def _built(tables: SweepTables, asked: PrivatizeRequest) -> tuple[Mechanism, Survey]:
-    stated, survey = tables.survey(asked)
+def _built(tables: SweepTables, request: PrivatizeRequest) -> tuple[Mechanism, Survey]:
+    stated, survey = tables.survey(request)
 
     def prior(classes: tuple[Label, ...]) -> Prior:
-        return choose_prior(asked, tables.prior, survey, classes)
+        return choose_prior(request, tables.prior, survey, classes)
 
-    return build(asked, stated, survey.domain.classes, prior), survey
+    return build(request, stated, survey.domain.classes, prior), survey
 
 
 def simulate(tables: SweepTables, point: Point, fitted: FittedGenerator | None) -> Simulation:
     """Apply a point's mechanism to the training rows, with seeded draws.
 
-    Parameters
-    ----------
-    tables : SweepTables
-    point : Point
-    fitted : FittedGenerator or None
-        What makes synthetic rows, where the mechanism needs them and no table was given.
+    ``fitted`` makes synthetic rows where the mechanism needs them and there is no table of them.
     """
     seed = point_seed(tables.seed, point)
-    asked = tables.request.privatized(point, seed)
-    mechanism, survey = _built(tables, asked)
-    label = tables.training.schema.field(asked.label)
-    own = fitted if asked.generator is not None else None
-    rows = row_release(asked, mechanism, survey, label, tables.features, own)
+    request = tables.request.privatized(point, seed)
+    mechanism, survey = _built(tables, request)
+    label = tables.training.schema.field(request.label)
+    generator = fitted if request.generator is not None else None
+    rows = row_release(request, mechanism, survey, label, tables.features, generator)
     released = rows.schema(tables.features)
-    names = tables.training.schema.names
     fields = [
-        pa.field(n, rows.label_type if n == asked.label else released.field(n).type) for n in names
+        pa.field(n, rows.label_type if n == label.name else released.field(n).type)
+        for n in tables.training.schema.names
     ]
-    said = provenance(asked, mechanism, survey, None, own)
-    schema = released_schema(fields, asked.label, mechanism, said)
+    entries = provenance(request, mechanism, survey, None, generator)
+    schema = released_schema(fields, label.name, mechanism, entries)
     batches = list(_batches(tables, rows, survey, schema))
     return Simulation(mechanism, pa.Table.from_batches(batches, schema), seed)
 
@@ -111,24 +99,24 @@ def _batches(
 def synthetic_pool(
     tables: SweepTables, point: Point, fitted: FittedGenerator | None
 ) -> pa.Table | str | None:
-    """Return synthetic rows with the label that each stands for; None where there are none.
+    """Return labelled synthetic rows; None where there are none.
 
-    The user's table where one was given, which is then the law of the synthetic rows itself; else
-    rows of the generator that no release holds, equally many of each label.
+    The user's table, which is then the distribution of the synthetic rows; else new rows of the
+    generator that are in no release, equally many of each label.
     """
-    asked = tables.request.privatized(point, 0)
-    if asked.synthetic is not None or fitted is None or asked.generator is None:
-        return asked.synthetic
-    _, survey = tables.survey(asked)
+    request = tables.request.privatized(point, 0)
+    if request.synthetic is not None or fitted is None or request.generator is None:
+        return request.synthetic
+    _, survey = tables.survey(request)
     k = len(survey.domain.classes)
     most = max(min(tables.training.num_rows, _MOST_POOLED), _POOL_PER_CLASS * k)
     codes = np.repeat(np.arange(k, dtype=np.int32), most // k)
-    made = fitted.generator.sample(codes, child_generator(tables.seed, "sweep", "pool"))
-    kind = bare_type(tables.training.schema.field(asked.label).type)
+    rows = fitted.generator.sample(codes, child_generator(tables.seed, "sweep", "pool"))
+    kind = bare_type(tables.training.schema.field(request.label).type)
     values = output_array(survey.domain.classes, kind, survey.found).take(pa.array(codes))
-    return made.append_column(asked.label, values)
+    return rows.append_column(request.label, values)
 
 
 def true_table(tables: SweepTables) -> pa.Table:
-    """Return the training rows as they are, without metadata."""
+    """Return the training rows without metadata."""
     return tables.training.cast(bare_schema(tables.training.schema))

@@ -1,13 +1,17 @@
-"""One point of a sweep: simulate, audit, learn, test."""
+"""Measuring one point: simulate, audit, learn, test."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ldpaudit.api import plan_of
 from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator
 from ldpaudit.commands.sweep.grid import Point
-from ldpaudit.commands.sweep.simulation import mechanism_at, simulate, synthetic_pool, true_table
-from ldpaudit.commands.sweep.tables import SweepTables
+from ldpaudit.commands.sweep.points.simulation import (
+    mechanism_at,
+    simulate,
+    synthetic_pool,
+    true_table,
+)
+from ldpaudit.commands.sweep.points.tables import SweepTables
 from ldpaudit.commands.utility import ModelKind
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import Utility, utility
@@ -20,67 +24,21 @@ from ldpaudit.pipeline import run_audit
 from ldpaudit.policy import Policy, default_policy
 from ldpaudit.randomness import child_generator, seed_from
 from ldpaudit.release import Declaration
-from ldpaudit.result import AuditResult, Estimate, Note, Verdict
+from ldpaudit.result import Estimate, Note
 
 _DECLARED_ONLY: Final = "the declared ε lies above what the policy allows"
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What one simulated release came to.
-
-    Attributes
-    ----------
-    point : Point
-    epsilon : float or None
-        ε of the mechanism in nats, exact.
-    noise : float or None
-        λ, for mechanisms that have one.
-    verdict : {"pass", "fail", "inconclusive"}
-    reason : str
-        The verdict in one sentence.
-    estimates : tuple of Estimate
-        Of the audit.
-    test : Estimate
-        The learner's score on rows held out.
-    correction : str
-        What its loss was corrected by.
-    result : AuditResult
-        The whole audit.
-    """
-
-    point: Point
-    epsilon: float | None
-    noise: float | None
-    verdict: Verdict
-    reason: str
-    estimates: tuple[Estimate, ...]
-    test: Estimate
-    correction: str
-    result: AuditResult
-
-    def stored(self) -> dict[str, Any]:
-        """Return what the point's file holds."""
-        own = self.point
-        return {
-            "mechanism": own.mechanism,
-            "parameter": own.parameter,
-            "value": own.value,
-            "repeat": own.repeat,
-            "epsilon": self.epsilon,
-            "lambda": self.noise,
-            "verdict": self.verdict,
-            "sentence": self.reason,
-            "test": self.test.model_dump(),
-            "correction": self.correction,
-            "result": self.result.model_dump(),
-        }
-
-
 def measure(
     tables: SweepTables, point: Point, policy: Policy | None, fitted: FittedGenerator | None
-) -> Measured:
+) -> dict[str, Any]:
     """Simulate a release, audit it as ``ldpaudit run`` would, and learn from it.
+
+    Returns
+    -------
+    mapping
+        What the point's file holds: exact ε in nats and λ, the verdict with its sentence, the
+        learner's score on rows held out with the correction of its loss, and the whole audit.
 
     Raises
     ------
@@ -88,49 +46,41 @@ def measure(
         One line about why the point cannot be measured.
     """
     request = tables.request
-    made = simulate(tables, point, fitted)
-    reading = _reading(tables, made.table, made.mechanism, synthetic_pool(tables, point, fitted))
-    plan = plan_of(request, seed_from(child_generator(made.seed, "audit")), threads=1)
-    held_to, beyond = _policy_for(policy, made.mechanism)
+    drawn = simulate(tables, point, fitted)
+    mechanism, pool = drawn.mechanism, synthetic_pool(tables, point, fitted)
+    reading = _reading(tables, drawn.table, mechanism, pool)
+    plan = plan_of(request, seed_from(child_generator(drawn.seed, "audit")), threads=1)
+    applied, beyond = _policy_for(policy, mechanism)
     result = run_audit(
         reading.release,
         plan,
-        held_to,
+        applied,
         only=request.only,
         skip=request.skip,
         command="ldpaudit sweep …",
         notes=tuple(Note(audit="reading", text=text) for text in reading.warnings),
     )
-    learnt = _score(tables, reading, policy, made.seed)
-    return Measured(
-        point,
-        made.mechanism.epsilon,
-        _noise(made.mechanism),
-        "fail" if beyond else result.verdict,
-        f"Violation found: {_DECLARED_ONLY}." if beyond else result.sentence,
-        result.estimates,
-        learnt.estimate,
-        learnt.correction.name or "none",
-        result,
-    )
-
-
-def _noise(mechanism: Mechanism) -> float | None:
-    """Return λ of a mechanism that can be stated by it."""
-    stated = "lambda" in mechanism.traits.stated_by
-    return mechanism.parametrisations().get("lambda") if stated else None
+    learnt = _score(tables, reading, policy, drawn.seed)
+    by_noise = "lambda" in mechanism.traits.stated_by
+    return {
+        "mechanism": point.mechanism,
+        "parameter": point.parameter,
+        "value": point.value,
+        "repeat": point.repeat,
+        "epsilon": mechanism.epsilon,
+        "lambda": mechanism.parametrisations().get("lambda") if by_noise else None,
+        "verdict": "fail" if beyond else result.verdict,
+        "sentence": f"Violation found: {_DECLARED_ONLY}." if beyond else result.sentence,
+        "test": learnt.estimate.model_dump(),
+        "correction": learnt.correction.name or "none",
+        "result": result.model_dump(),
+    }
 
 
 def reference(tables: SweepTables, point: Point, policy: Policy | None) -> Estimate:
     """Return the score of a learner that is given the true labels.
 
-    Parameters
-    ----------
-    tables : SweepTables
-    point : Point
-        Any: it tells how labels are coded.
-    policy : Policy or None
-        States the confidence.
+    Any ``point`` will do: it decides how labels are coded. The ``policy`` states the confidence.
     """
     mechanism = mechanism_at(tables, point)
     claim = Declaration(mechanism.name, dict(mechanism.declaration()), "api")
@@ -143,7 +93,7 @@ class _TrueCoding(DeclaredCoding):
     """The coding of true numbers, which need not be among the mechanism's outputs."""
 
     def view(self, rows: int) -> NumericView | None:
-        """Return the coding of true labels for both."""
+        """Return the view whose released labels are coded like true ones."""
         view = super().view(rows)
         return None if view is None else NumericView(view.classes, view.classes)
 
@@ -166,15 +116,14 @@ def _reading(
 
 
 def _policy_for(policy: Policy | None, mechanism: Mechanism) -> tuple[Policy | None, bool]:
-    """Return the policy that a point is held to, and whether its declared ε breaks it already.
+    """Return the policy for a point, and whether the declared ε alone violates it.
 
-    A claim about a mechanism that classes and ε describe is tested on the release; of any other
-    one a policy can only say how large its declared ε may be.
+    A claim about a mechanism that classes and ε describe is tested on the release; for any other
+    a policy can only limit the declared ε.
     """
     if policy is None or policy.claim is None or policy.claim.epsilon is None:
         return policy, False
-    limit, own = policy.claim.epsilon * (1 + 1e-9), mechanism.epsilon
-    if own is None or own <= limit:
+    if mechanism.epsilon is None or mechanism.epsilon <= policy.claim.epsilon * (1 + 1e-9):
         return policy, False
     return policy.model_copy(update={"claim": None}), True
 

@@ -1,15 +1,13 @@
-"""``compose``: the privacy of several releases of the same labels."""
+"""The work of ``compose``: the privacy of several releases of the same labels."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ldpaudit.commands.mechanism.analysis import LARGEST_SHOWN, Analysis, Kind
-from ldpaudit.commands.mechanism.describe import hand_out
+from ldpaudit.commands.mechanism.compose.upper_bound import UpperBound
+from ldpaudit.commands.mechanism.describe.result import LARGEST_SHOWN, Analysis
 from ldpaudit.commands.mechanism.domain import Domain, read_domain
-from ldpaudit.commands.mechanism.joint import UpperBound
 from ldpaudit.commands.mechanism.request import ComposeRequest
 from ldpaudit.commands.mechanism.specification import Specification, build, settings
 from ldpaudit.datasets.declaration import parse_declaration
@@ -23,25 +21,26 @@ from ldpaudit.mechanisms.composition import compose
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.mechanisms.losses import Loss
+from ldpaudit.progress import Progress
 from ldpaudit.release import Label
 
 _MOST: Final = 1000
 _MOST_CELLS: Final = 1 << 22
 """Above this many entries the product channel gives way to the upper bound."""
+_POINTS: Final = 61
+"""Of the curve of an upper bound."""
 _RELEASED: Final = ("partly synthetic", "noisy")
-_KNOWN: Final = "Features are taken as known: the joint release speaks of the labels alone."
+_KNOWN: Final = "Features are taken as known: this is about the labels alone."
 
 
-def compose_releases(request: ComposeRequest) -> Analysis:
-    """Analyse the joint release, print it and write what is asked for.
+def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
+    """Analyse the joint release.
 
     Raises
     ------
-    InputError, OutputError, MissingDependencyError
-        If a release cannot be composed, with the reason; nothing is written then.
+    InputError, MissingDependencyError
+        If a release cannot be composed, with the reason.
     """
-    files = [text for text in request.releases if not _is_specification(text)]
-    request.outputs.check([*files, request.prior])
     stated = request.classes or request.labels or request.prior
     domain = read_domain(request.classes, request.labels, request.prior) if stated else None
     mechanisms: list[Mechanism] = []
@@ -49,9 +48,7 @@ def compose_releases(request: ComposeRequest) -> Analysis:
         mechanisms += _release(text, domain, request.loss)
     if len(mechanisms) > _MOST:
         raise InputError(f"At most {_MOST} releases can be composed. Got {len(mechanisms)}.")
-    analysis = analyse_jointly(mechanisms)
-    hand_out(analysis, request.outputs)
-    return analysis
+    return analyse_jointly(mechanisms)
 
 
 def _is_specification(text: str) -> bool:
@@ -95,11 +92,6 @@ def analyse_jointly(mechanisms: Sequence[Mechanism]) -> Analysis:
     Exact where every release is a finite channel and their product is not too large; else an upper
     bound.
 
-    Parameters
-    ----------
-    mechanisms : sequence of Mechanism
-        All on the same labels.
-
     Raises
     ------
     InputError
@@ -113,9 +105,10 @@ def analyse_jointly(mechanisms: Sequence[Mechanism]) -> Analysis:
     if len(finite) == len(channels):
         product = _product(finite)
         if product is not None:
-            return _exact(mechanisms, product, notes)
+            return _joint(mechanisms, privacy_of(ExplicitChannel(product)), product, notes)
         notes.append("The product channel is too large to be computed; this is an upper bound.")
-    return _bounded(mechanisms, notes)
+    bound = UpperBound([privacy_of(part) for part in mechanisms])
+    return _joint(mechanisms, Privacy(bound.epsilon, bound, _POINTS), None, notes)
 
 
 def _label_channel(mechanism: Mechanism) -> Channel | None:
@@ -162,37 +155,23 @@ def _product(channels: Sequence[Channel]) -> Channel | None:
     return joint
 
 
-def _exact(mechanisms: Sequence[Mechanism], product: Channel, notes: list[str]) -> Analysis:
-    analysis = _joint(mechanisms, privacy_of(ExplicitChannel(product)), "exact", notes)
-    shown = product if product.matrix.size <= LARGEST_SHOWN else None
-    return replace(analysis, channel=shown)
-
-
-def _bounded(mechanisms: Sequence[Mechanism], notes: list[str]) -> Analysis:
-    bound = UpperBound([privacy_of(part) for part in mechanisms])
-    return _joint(mechanisms, Privacy(bound.epsilon, bound, 61), "upper bound", notes)
-
-
 def _joint(
-    mechanisms: Sequence[Mechanism], privacy: Privacy, kind: Kind, notes: Sequence[str]
+    mechanisms: Sequence[Mechanism], privacy: Privacy, product: Channel | None, notes: list[str]
 ) -> Analysis:
-    delta, rdp = delta_curve(privacy), rdp_curve(privacy)
-    alone = [float(m.epsilon or 0.0) for m in mechanisms]
-    n = len(mechanisms)
-    total = math.fsum(alone)
+    """Return the analysis: exact with a product channel, else an upper bound."""
+    delta, n = delta_curve(privacy), len(mechanisms)
+    total = math.fsum(float(m.epsilon or 0.0) for m in mechanisms)
+    distinct = {id(mechanism): mechanism for mechanism in mechanisms}.values()
     return Analysis(
         mechanism="composition",
         description=f"{n} independent release{'s' if n > 1 else ''} of the same labels",
-        kind=kind,
+        kind="upper bound" if product is None else "exact",
         epsilon=privacy.epsilon,
         total_variation=delta[0][1] if delta else math.nan,
         delta=delta,
-        rdp=rdp,
+        rdp=rdp_curve(privacy),
         parametrisations={"epsilon": privacy.epsilon, "sum of the releases' ε": total},
         parameters={"releases": [{"name": m.name, **m.declaration()} for m in mechanisms]},
-        notes=(*(f"{m.name}: {m.description}" for m in _distinct(mechanisms)), *notes),
+        channel=product if product is not None and product.matrix.size <= LARGEST_SHOWN else None,
+        notes=(*(f"{m.name}: {m.description}" for m in distinct), *notes),
     )
-
-
-def _distinct(mechanisms: Sequence[Mechanism]) -> list[Mechanism]:
-    return list({id(mechanism): mechanism for mechanism in mechanisms}.values())

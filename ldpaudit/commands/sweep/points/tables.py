@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.commands.privatize.labels.survey import Survey, survey_classes, survey_numbers
+from ldpaudit.commands.privatize.labels.survey import Survey
 from ldpaudit.commands.privatize.mechanism import DeclaredLabels, declared_labels
 from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.work import check_columns, survey_labels
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.formats.batches import open_batches, read_whole
 from ldpaudit.datasets.formats.locations import Location
-from ldpaudit.datasets.names import missing_column
 from ldpaudit.errors import InputError
 from ldpaudit.progress import NoProgress
 from ldpaudit.randomness import child_generator
@@ -22,14 +22,7 @@ from ldpaudit.randomness import child_generator
 
 @dataclass(frozen=True, eq=False)
 class MemoryBatches:
-    """A table in memory as a source of batches.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    location : Location
-        Where its rows came from.
-    """
+    """A table in memory as a source of batches; ``location`` is the file it was read from."""
 
     table: pa.Table
     location: Location
@@ -57,7 +50,7 @@ class MemoryBatches:
 
 @dataclass(frozen=True, eq=False)
 class SweepTables:
-    """What every point of a sweep is made of.
+    """The data of every point of a sweep.
 
     Attributes
     ----------
@@ -69,7 +62,7 @@ class SweepTables:
     training : pyarrow.Table
         The n rows that are released in simulations, with the true label.
     test : pyarrow.Table or str
-        The rows that learners are tested on, or where they lie.
+        The rows that learners are tested on, or their file.
     prior : LabelPrior or None
     """
 
@@ -87,33 +80,23 @@ class SweepTables:
         label = self.request.label
         return pa.schema([column for column in self.training.schema if column.name != label])
 
-    def survey(self, asked: PrivatizeRequest) -> tuple[DeclaredLabels, Survey]:
-        """Return the labels as a mechanism sees them, read once for each mechanism.
+    def survey(self, request: PrivatizeRequest) -> tuple[DeclaredLabels, Survey]:
+        """Return the labels as a mechanism needs them, read once for each mechanism.
 
         Raises
         ------
         InputError
-            If a label is missing, or none that the mechanism takes.
+            If a label is missing, or the mechanism does not take it.
         """
-        if asked.mechanism not in self._surveys:
-            stated = declared_labels(asked, None if self.prior is None else self.prior.labels)
-            source, name, silent = self.everything, asked.label, NoProgress()
-            if stated.range is not None:
-                found = survey_numbers(source, name, stated.range, silent)
-            else:
-                found = survey_classes(source, name, stated.classes, silent)
-            self._surveys[asked.mechanism] = stated, found
-        return self._surveys[asked.mechanism]
+        if request.mechanism not in self._surveys:
+            stated = declared_labels(request, None if self.prior is None else self.prior.labels)
+            survey = survey_labels(request, stated, self.everything, NoProgress())
+            self._surveys[request.mechanism] = stated, survey
+        return self._surveys[request.mechanism]
 
 
 def read_tables(request: SweepRequest, seed: int | None = None) -> SweepTables:
-    """Read the data and split it.
-
-    Parameters
-    ----------
-    request : SweepRequest
-    seed : int, optional
-        The root seed; default: the request's, else one derived from the data.
+    """Read the data and split it; ``seed`` defaults to the request's, else derives from the data.
 
     Raises
     ------
@@ -121,9 +104,7 @@ def read_tables(request: SweepRequest, seed: int | None = None) -> SweepTables:
         If a column is missing, or there are too few rows to hold some out.
     """
     source = open_batches(request.data)
-    for name, role in ((request.label, "label"), *((n, "'drop'") for n in request.drop)):
-        if name not in source.schema.names:
-            raise missing_column(name, role, source.schema.names)
+    check_columns(request, source)
     whole = read_whole(source).drop_columns(list(request.drop))
     whole = whole.unify_dictionaries().combine_chunks()
     if seed is None:

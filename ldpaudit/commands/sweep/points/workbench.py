@@ -1,6 +1,6 @@
-"""What the processes of a sweep do: fit the generator, score a learner, measure a point.
+"""The tasks of a sweep's processes: fit the generator, score a learner, measure a point.
 
-Each reads the data itself, so that one that needs too much memory ends alone.
+Each process reads the data itself, so that one that needs too much memory ends alone.
 """
 
 from collections.abc import Callable
@@ -11,29 +11,20 @@ from typing import Any, Final, Literal
 
 from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator, fit_generator
 from ldpaudit.commands.sweep.grid import Point
-from ldpaudit.commands.sweep.measuring import measure, reference
+from ldpaudit.commands.sweep.points.measuring import measure, reference
+from ldpaudit.commands.sweep.points.tables import MemoryBatches, SweepTables, read_tables
 from ldpaudit.commands.sweep.request import SweepRequest
-from ldpaudit.commands.sweep.tables import MemoryBatches, SweepTables, read_tables
 from ldpaudit.policy import Policy
 from ldpaudit.progress import NoProgress
 
 Task = Literal["generator", "reference"] | Point
 """Fit the generator, score a learner on the true labels, or measure a point."""
-PREPARE: Final = "ldpaudit.commands.sweep.workbench:prepare"
+PREPARE: Final = "ldpaudit.commands.sweep.points.workbench:prepare"
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What each process is given.
-
-    Attributes
-    ----------
-    request : SweepRequest
-    seed : int
-    policy : Policy or None
-    generator : Path
-        Where the fitted generator is written, and read.
-    """
+    """The input of each process; ``generator`` is the file of the fitted generator."""
 
     request: SweepRequest
     seed: int
@@ -42,7 +33,7 @@ class Setup:
 
 
 def prepare(setup: Setup) -> Callable[[Task], dict[str, Any]]:
-    """Read the data, and return what does a task with them."""
+    """Read the data; return the function that does a task with them."""
     return Workbench(setup).run
 
 
@@ -54,7 +45,7 @@ class Workbench:
         self._tables: SweepTables = read_tables(setup.request, setup.seed)
 
     def run(self, task: Task) -> dict[str, Any]:
-        """Return what came of a task.
+        """Do a task; return what is stored of it.
 
         Raises
         ------
@@ -68,7 +59,7 @@ class Workbench:
             return reference(self._tables, first, self._setup.policy).model_dump()
         needed = self._setup.request.privatized(task, 0).generator is not None
         fitted = self._fitted if needed else None
-        return measure(self._tables, task, self._setup.policy, fitted).stored()
+        return measure(self._tables, task, self._setup.policy, fitted)
 
     def _fit(self) -> tuple[str, ...]:
         from ldpaudit.synthesis import save_generator
@@ -80,8 +71,8 @@ class Workbench:
         _, survey = tables.survey(asked)
         fitted = fit_generator(asked, rows, survey, tables.features, NoProgress())
         assert fitted is not None
-        made: Any = fitted.generator
-        save_generator(made, self._setup.generator, overwrite=True)
+        generator: Any = fitted.generator
+        save_generator(generator, self._setup.generator, overwrite=True)
         return fitted.warnings
 
     @cached_property

@@ -1,0 +1,47 @@
+"""Arrow columns: groups of their types, their plain form, and whether they are complete."""
+
+from typing import Final
+
+import pyarrow as pa
+
+from ldpaudit.errors import InputError
+
+LISTS: Final = ("list", "large_list", "fixed_size_list")
+NUMBERS: Final = ("integer", "floating", "decimal")
+TEXTS: Final = ("string", "large_string", "string_view")
+BYTES: Final = ("binary", "large_binary")
+
+
+def is_any(kind: pa.DataType, *tests: str) -> bool:
+    """Return whether a type passes one of the tests of ``pa.types``, such as ``"integer"``."""
+    return any(getattr(pa.types, f"is_{test}")(kind) for test in tests)
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a dictionary's values, or the type itself."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without its dictionary."""
+    kind = value_type(column.type)
+    return column if kind == column.type else column.cast(kind)
+
+
+def stored(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without its extension type."""
+    if not isinstance(column.type, pa.BaseExtensionType):
+        return column
+    return pa.chunked_array([c.storage for c in column.chunks], column.type.storage_type)
+
+
+def check_complete(missing: int, rows: int, what: str) -> None:
+    """Check that no row lacks ``what``, for instance ``"a released label"``.
+
+    Raises
+    ------
+    InputError
+        With the count of rows that do.
+    """
+    if missing:
+        raise InputError(f"Every row must have {what}; {missing} of {rows} are missing.")

@@ -1,0 +1,33 @@
+"""What was released: numbers and places, without any label."""
+
+from dataclasses import dataclass
+
+from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.mechanisms.interface import Mechanism
+
+
+@dataclass(frozen=True)
+class PrivatizeSummary:
+    """What was released.
+
+    Attributes
+    ----------
+    request : PrivatizeRequest
+    rows : int
+        How many rows were released.
+    mechanism : Mechanism
+        Its ``description`` holds no label.
+    total_epsilon : float
+        ε in nats of the whole release: the mechanism's, and what a private prior spent.
+    warnings : tuple of str
+        One sentence each.
+    sample_rows : int
+        Rows of the synthetic sample, 0 where none was asked for.
+    """
+
+    request: PrivatizeRequest
+    rows: int
+    mechanism: Mechanism
+    total_epsilon: float
+    warnings: tuple[str, ...] = ()
+    sample_rows: int = 0

@@ -1,0 +1,69 @@
+"""The way of every command: check the places, work, write the files, print the summary."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from ldpaudit.commands.outputs import Outputs
+from ldpaudit.options import input_files
+from ldpaudit.progress import Progress
+from ldpaudit.reports.json_report import as_json
+from ldpaudit.terminal import progress_on_terminal
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+Shown = TypeVar("Shown", contravariant=True)
+
+
+class Summary(Protocol[Shown]):
+    """Prints a result; only the answer when ``quiet``."""
+
+    def __call__(self, result: Shown, /, *, quiet: bool) -> None:
+        """Print the result."""
+
+
+def carry_out(
+    work: Callable[[Request, Progress], Result],
+    request: Request,
+    outputs: Outputs,
+    text: Summary[Result],
+    *,
+    stored: Callable[[Result], Any] | None = None,
+    html: Callable[[Result], str] | None = None,
+    quiet: bool = False,
+) -> Result:
+    """Carry out a command; return its result.
+
+    Parameters
+    ----------
+    work : callable
+        From the request to the result, with progress.
+    request : dataclass of options
+        No output may overwrite a file that it names.
+    outputs : Outputs
+        Checked before the work; written, all or none, before anything is printed.
+    text : callable
+        Prints the summary.
+    stored, html : callable
+        What the JSON file holds of the result, and its page; None: the command has none.
+    quiet : bool
+        Whether to show no progress and print the answer only.
+
+    Raises
+    ------
+    LdpAuditError
+        One line about what is wrong; nothing is written then.
+    """
+    outputs.check(input_files(request))
+    with progress_on_terminal(quiet) as progress:
+        result = work(request, progress)
+        json = None if stored is None else partial(_json, stored, result)
+        outputs.write(json, html and partial(html, result))
+    text(result, quiet=quiet)
+    if not quiet:
+        outputs.announce()
+    return result
+
+
+def _json(stored: Callable[[Result], Any], result: Result) -> str:
+    return as_json(stored(result))
