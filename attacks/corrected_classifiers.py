@@ -17,10 +17,10 @@ from ldpaudit.attacks.interface import Knowledge, Model, Need, SharedModel
 from ldpaudit.attacks.model_attack import ModelAttack
 from ldpaudit.attacks.models.parts import floored
 from ldpaudit.device import torch_device
-from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.renyi.discriminators.discriminator import is_image
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.modelling.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, Release
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ldpaudit.audits.interface import Plan
     from ldpaudit.datasets.beside.slices import Slices
     from ldpaudit.datasets.reading import ReadReport
-    from ldpaudit.policy import Policy
+    from ldpaudit.judging.policy import Policy
 
 P = ParamSpec("P")
 
@@ -127,7 +127,7 @@ def notes_of(reading: "ReadReport") -> tuple[Note, ...]:
 
 def policy_of(options: PlanOptions) -> "Policy | None":
     """Return the policy of an audit, None for the default one."""
-    from ldpaudit.policy import load_policy
+    from ldpaudit.judging.policy import load_policy
 
     policy = options.policy
     return load_policy(Path(policy)) if isinstance(policy, str | Path) else policy

@@ -18,8 +18,8 @@ from ldpaudit.progress import Progress
 if TYPE_CHECKING:
     import numpy as np
 
+    from ldpaudit.judging.policy import Policy
     from ldpaudit.mechanisms.interface import Mechanism
-    from ldpaudit.policy import Policy
     from ldpaudit.release import Declaration
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import ldpaudit
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import Audit, AuditContext, Plan
-from ldpaudit.checks import Evidence
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, PolicyError
+from ldpaudit.judging.checks import Evidence
+from ldpaudit.judging.policy import Policy, default_policy
+from ldpaudit.judging.verdict import judge
 from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
-from ldpaudit.policy import Policy, default_policy
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.release import Declaration, Release
 from ldpaudit.result import (
@@ -29,7 +30,6 @@ from ldpaudit.result import (
     ReleaseInfo,
     RunInfo,
 )
-from ldpaudit.verdict import judge
 
 AUDITS = {
     "mechanism": "ldpaudit.audits.mechanism.audit:MechanismAudit",

@@ -8,8 +8,8 @@ from releases import table, written
 
 import ldpaudit
 from ldpaudit.errors import InputError, LdpAuditError
+from ldpaudit.judging.policy import parse_policy
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.policy import parse_policy
 from ldpaudit.result import AuditResult
 
 FAST = ("mechanism", "power")

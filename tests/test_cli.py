@@ -18,7 +18,7 @@ import pytest
 from processes import heed_interrupts
 from releases import table, written
 
-from ldpaudit.policy import STARTER
+from ldpaudit.judging.policy import STARTER
 from ldpaudit.result import AuditResult
 
 Ran = tuple[int, str, str]

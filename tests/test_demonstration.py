@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ldpaudit.commands.run.demonstration import demo_tables, write_demo
 from ldpaudit.datasets import read_release
-from ldpaudit.demonstration import demo_tables, write_demo
 from ldpaudit.errors import OutputError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.mechanisms import from_declaration

@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 
-from ldpaudit.encoding import BoostingMatrix, DesignMatrix, LevelsByColumn, LevelsInAll, Limits
 from ldpaudit.estimators.neighbors.metric import fit_metric
 from ldpaudit.estimators.renyi.discriminators.inputs import Inputs
+from ldpaudit.modelling.encoding import (
+    BoostingMatrix,
+    DesignMatrix,
+    LevelsByColumn,
+    LevelsInAll,
+    Limits,
+)
 from ldpaudit.release import FeatureTable, Float32Array
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from ldpaudit.networks import in_blocks, torch_threads, train
+from ldpaudit.modelling.networks import in_blocks, torch_threads, train
 
 
 class Line:

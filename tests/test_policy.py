@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ldpaudit.errors import PolicyError
-from ldpaudit.policy import (
+from ldpaudit.judging.policy import (
     EXPLANATIONS,
     STARTER,
     check_names,

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldpaudit.checks import Evidence
+from ldpaudit.judging.checks import Evidence
+from ldpaudit.judging.policy import Policy, default_policy, parse_policy
+from ldpaudit.judging.verdict import Judgement, corrected_levels, judge
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
-from ldpaudit.policy import Policy, default_policy, parse_policy
 from ldpaudit.result import Curve, Estimate
-from ldpaudit.verdict import Judgement, corrected_levels, judge
 
 TODAY = datetime.date(2026, 6, 1)
 CLAIM = RandomizedResponse.from_epsilon((0, 1), 1.0)

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.learners.corrections import clean_posterior, forward_losses
 from ldpaudit.learners.logistic import LogisticModel, fit_forward_logistic
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.modelling.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 

@@ -13,8 +13,8 @@ from ldpaudit.attacks.interface import Model, conditioned
 from ldpaudit.attacks.models.blend import blend_weights, part_logs
 from ldpaudit.attacks.models.parts import LogisticPart, floored
 from ldpaudit.attacks.models.posterior import PosteriorModel
-from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.learners.logistic import ForwardLoss, fit_logistic
+from ldpaudit.modelling.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray
 

@@ -25,7 +25,6 @@ from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from ldpaudit.datasets import read_release
-from ldpaudit.encoding import BoostingMatrix
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.estimators.loss.bounds import mean_loss_lower
 from ldpaudit.estimators.loss.exceedance import ErrorBudget, Exceedance, exceedance
@@ -34,6 +33,7 @@ from ldpaudit.estimators.loss.posterior_intervals import PosteriorBox
 from ldpaudit.estimators.neighbors.counts import count_labels, default_neighbors
 from ldpaudit.estimators.neighbors.metric import fit_metric, score_space
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.modelling.encoding import BoostingMatrix
 from ldpaudit.release import FeatureTable
 
 SEED = 20230724

@@ -24,8 +24,8 @@ def compare(
     from ldpaudit.commands.compare.text import print_summary
     from ldpaudit.commands.compare.work import compare as work
     from ldpaudit.commands.shell import carry_out
-    from ldpaudit.comparison import Comparison
     from ldpaudit.reports.pages.comparison import render_comparison
+    from ldpaudit.result.comparison import Comparison
 
     request = replace(request, command=recorded_command(sys.argv, compare))
     request.check()

@@ -14,7 +14,7 @@ def check(
     _debug: Debug = False,
 ) -> None:
     """Validate a policy without any data."""
-    from ldpaudit.policy import load_policy
+    from ldpaudit.judging.policy import load_policy
 
     load_policy(file)
     typer.echo(f"{file.name}: a valid policy.")
@@ -25,7 +25,7 @@ def explain(
     _debug: Debug = False,
 ) -> None:
     """Explain a check: what it compares, and when it fails."""
-    from ldpaudit.policy import explain as explained
+    from ldpaudit.judging.policy import explain as explained
 
     typer.echo(explained(check))
 
@@ -36,7 +36,7 @@ def init(
 ) -> None:
     """Write a starter policy, never over a file that exists."""
     from ldpaudit.errors import OutputError
-    from ldpaudit.policy import STARTER
+    from ldpaudit.judging.policy import STARTER
     from ldpaudit.writing import write_whole
 
     if file.exists():

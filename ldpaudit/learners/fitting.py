@@ -5,7 +5,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ldpaudit.encoding import Scaling
 from ldpaudit.errors import InputError
 from ldpaudit.learners.corrections import label_targets
 from ldpaudit.learners.double_rr_loss import double_targets
@@ -21,6 +20,7 @@ from ldpaudit.learners.logistic import (
 from ldpaudit.learners.network import NetworkLoss, NetworkOptions, fit_network
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.modelling.encoding import Scaling
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray, IntArray
 

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ldpaudit.encoding import Scaling
 from ldpaudit.errors import InputError
-from ldpaudit.networks import in_blocks, torch_threads, train
+from ldpaudit.modelling.encoding import Scaling
+from ldpaudit.modelling.networks import in_blocks, torch_threads, train
 from ldpaudit.release import FloatArray, IndexArray
 
 NetworkLoss = Literal["forward", "targets", "squared"]

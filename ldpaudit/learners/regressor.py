@@ -8,12 +8,12 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ldpaudit.encoding import Scaling
 from ldpaudit.errors import InputError
 from ldpaudit.learners.estimator import ReleaseEstimator
 from ldpaudit.learners.network import NetworkOptions, fit_network
 from ldpaudit.learners.numeric_labels import debiased_labels
 from ldpaudit.learners.validation import check_weights, checked_pair, checked_rows
+from ldpaudit.modelling.encoding import Scaling
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray
 

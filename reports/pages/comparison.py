@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Final
 
-from ldpaudit.comparison import Comparison, Fingerprint
 from ldpaudit.reports.charts.intervals import Table
 from ldpaudit.reports.html import rendered
 from ldpaudit.reports.pages.common import Pair, assumptions_of, notes_of, run_pairs, versions_pair
@@ -13,6 +12,7 @@ from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.harmless import PHRASE, name, shown
 from ldpaudit.reports.text.numbers import number, percent, rows
 from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS
+from ldpaudit.result.comparison import Comparison, Fingerprint
 
 _DIGEST = 12
 _HEADERS: Final = (

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from ldpaudit.comparison import Comparison
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.comparison import (
     MOST_LINES,
@@ -31,6 +30,7 @@ from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.reports.text.wording import missing
 from ldpaudit.result import Estimate
+from ldpaudit.result.comparison import Comparison
 
 _RENYI: Final = (
     "renyi.release",

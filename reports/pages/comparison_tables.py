@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ldpaudit.comparison import Comparison, Difference
 from ldpaudit.reports.charts.comparison import Group
 from ldpaudit.reports.charts.intervals import Cell, Table
 from ldpaudit.reports.parts.part import Part
@@ -13,6 +12,7 @@ from ldpaudit.reports.text.numbers import percent
 from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.reports.text.wording import VERDICTS
 from ldpaudit.result import AuditResult, Estimate, Score
+from ldpaudit.result.comparison import Comparison, Difference
 
 TESTS: Final = ("test_accuracy", "test_squared_error")
 """Scores on test rows."""

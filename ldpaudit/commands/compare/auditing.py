@@ -9,8 +9,8 @@ from ldpaudit.commands.compare.reading import Input, ReleaseInput
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.datasets.beside.slices import read_slices
 from ldpaudit.errors import InputError
+from ldpaudit.judging.policy import Policy
 from ldpaudit.pipeline import run_audit
-from ldpaudit.policy import Policy
 from ldpaudit.progress import Progress
 from ldpaudit.result import AuditResult
 

@@ -7,7 +7,6 @@ from ldpaudit.api import notes_of, read_with
 from ldpaudit.claim import declaration_of
 from ldpaudit.commands.compare.request import CompareRequest, is_result
 from ldpaudit.commands.outputs import read_result
-from ldpaudit.comparison import LETTERS
 from ldpaudit.datasets.beside.canaries import with_canaries
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.public_posterior import with_public_posterior
@@ -18,6 +17,7 @@ from ldpaudit.mechanisms import UNKNOWN, traits_of
 from ldpaudit.progress import Progress
 from ldpaudit.release import Release
 from ldpaudit.result import AuditResult, Note
+from ldpaudit.result.comparison import LETTERS
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class CompareRequest(AuditOptions):
 
     def check(self) -> None:
         """Refuse options that contradict one another (InputError)."""
-        from ldpaudit.comparison import LETTERS
+        from ldpaudit.result.comparison import LETTERS
 
         if not 2 <= len(self.inputs) <= len(LETTERS):
             raise InputError(

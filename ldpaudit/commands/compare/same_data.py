@@ -8,12 +8,12 @@ share 1 − λ.
 from ldpaudit.commands.compare.reading import Input, ReleaseInput, ResultInput
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.same_rows import equal_rows
-from ldpaudit.comparison import Fingerprint
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import UNKNOWN, Traits, from_declaration, traits_of
 from ldpaudit.release import Release
+from ldpaudit.result.comparison import Fingerprint
 
 _LEAST_OF_ALL = 0.99
 _LEAST_OF_UNCHANGED = 0.5

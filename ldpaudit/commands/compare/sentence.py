@@ -14,8 +14,8 @@ from ldpaudit.commands.compare.differences.outside import ADVANTAGE, BEST, NUMBE
 from ldpaudit.commands.compare.titles import setting, titles
 from ldpaudit.commands.compare.wording import Intervals, apart, points
 from ldpaudit.commands.utility.scores import ACCURACY, SQUARED_ERROR
-from ldpaudit.comparison import Difference
 from ldpaudit.result import AuditResult
+from ldpaudit.result.comparison import Difference
 
 _NOT_ALIKE = "was not attacked in the same way"
 

@@ -1,7 +1,7 @@
 """What ``ldpaudit compare`` prints."""
 
-from ldpaudit.comparison import Comparison, Difference
 from ldpaudit.reports.text.numbers import number, percent
+from ldpaudit.result.comparison import Comparison, Difference
 from ldpaudit.terminal import say
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Final
 
-from ldpaudit.comparison import Difference
 from ldpaudit.reports.text.numbers import number, percent
+from ldpaudit.result.comparison import Difference
 
 _EXACT: Final = 12
 """Decimals beyond which an end is floating-point noise."""

@@ -17,13 +17,13 @@ from ldpaudit.commands.compare.sentence import sentence
 from ldpaudit.commands.compare.side import Side, attack_scores
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import Utility, utility
-from ldpaudit.comparison import Comparison, Fingerprint
 from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.pipeline import run_info
-from ldpaudit.policy import Policy, default_policy
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.result import AuditResult, Note
+from ldpaudit.result.comparison import Comparison, Fingerprint
 
 _AUDIT = "comparison"
 _MISMATCH = (

@@ -35,7 +35,7 @@ def run_demo(folder: Path, seed: int) -> int:
 
     0 where the honest release passes and the dishonest one fails, as they should; else 1.
     """
-    from ldpaudit.demonstration import write_demo
+    from ldpaudit.commands.run.demonstration import write_demo
 
     files = write_demo(folder, seed)
     verdicts = []

@@ -16,9 +16,9 @@ from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.run import SweepRun
 from ldpaudit.errors import OutputError, PolicyError
+from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms import traits_of
 from ldpaudit.pipeline import chosen_audits
-from ldpaudit.policy import Policy, default_policy
 from ldpaudit.progress import NoProgress, Progress
 
 

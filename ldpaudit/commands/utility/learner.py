@@ -11,13 +11,13 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.commands.utility import ModelKind
 from ldpaudit.device import DeviceName, torch_device
-from ldpaudit.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.errors import InputError
 from ldpaudit.learners.noise_model import Noise
 from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.mechanisms.analysis import label_errors
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.modelling.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray, Release
 
 Matrix = Callable[[FeatureTable], Float32Array]

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ldpaudit.encoding import DesignMatrix, LevelsInAll, Limits
 from ldpaudit.errors import InputError
+from ldpaudit.modelling.encoding import DesignMatrix, LevelsInAll, Limits
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray
 

@@ -167,9 +167,8 @@ def test_the_intervals_count_bags_and_hold_the_exact_accuracy():
         even = np.full(480, 0.5)
         found = bag_posterior(even, members, sums, made.log_likelihood, made.epsilon)
         right = ((found > 0.5) == (truth == 1)).reshape(120, 4).mean(axis=1)
-        run = BagRun(
-            "posterior", "Posterior", (right[:60], right[60:]), (right[:60] - 0.5, right[60:] - 0.5)
-        )
+        folds = right[:60], right[60:]
+        run = BagRun("posterior", "P", folds, tuple(fold - 0.5 for fold in folds))
         estimates, _ = attack_estimates([run], 0.9)
         accuracy = next(e for e in estimates if e.id.endswith("accuracy"))
         missed += not accuracy.low <= 0.6875 <= accuracy.high

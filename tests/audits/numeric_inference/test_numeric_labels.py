@@ -6,11 +6,11 @@ import pytest
 
 import ldpaudit
 from ldpaudit.errors import InputError, PolicyError
+from ldpaudit.judging.policy import parse_policy
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from ldpaudit.mechanisms.noise.laplace import Laplace
 from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
-from ldpaudit.policy import parse_policy
 
 WEEKS, REAL = LabelRange(0, 20, 1), LabelRange(0.0, 10.0)
 ONLY = ("mechanism", "power")

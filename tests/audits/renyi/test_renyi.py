@@ -14,11 +14,11 @@ from ldpaudit.audits.renyi.double_rr import mixture_epsilon
 from ldpaudit.audits.renyi.pairs import GuessedRows, candidate_pairs, worst_pair
 from ldpaudit.audits.renyi.release import RELEASE
 from ldpaudit.audits.renyi.sides import replaced_rows
-from ldpaudit.checks import Draft, Evidence, draft_checks
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.judging.checks import Draft, Evidence, draft_checks
+from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
 from ldpaudit.mechanisms.response.double_rr import DoubleRR
-from ldpaudit.policy import Policy
 from ldpaudit.release import (
     FeatureTable,
     Release,

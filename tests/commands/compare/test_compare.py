@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from compared_releases import Files, make
 
-from ldpaudit.comparison import Comparison
+from ldpaudit.result.comparison import Comparison
 
 Ran = tuple[int, str, str]
 Command = Callable[..., Ran]
@@ -307,8 +307,8 @@ def test_a_class_that_is_hostile_stays_text(done: Any) -> None:
 
 
 def test_small_cells_are_hidden() -> None:
-    from ldpaudit.comparison import Difference
     from ldpaudit.result import Estimate
+    from ldpaudit.result.comparison import Difference
 
     estimate = Estimate.interval(
         "attack.x.accuracy", "X: Accuracy", -0.0031, (-0.011, 0.004), 0.95, unit="proportion",

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ldpaudit.commands.compare.sentence import sentence as sentence_at
-from ldpaudit.comparison import Difference
 from ldpaudit.result import AuditResult, Estimate, MechanismInfo, ReleaseInfo, RunInfo
+from ldpaudit.result.comparison import Difference
 
 
 def estimate(identifier: str, value: float) -> Estimate:

@@ -13,7 +13,7 @@ from ldpaudit.commands.sweep.points.tables import read_tables
 from ldpaudit.commands.sweep.summary import setting_of
 from ldpaudit.commands.sweep.text import leakage_of
 from ldpaudit.commands.utility.scores import ACCURACY, SQUARED_ERROR
-from ldpaudit.policy import parse_policy
+from ldpaudit.judging.policy import parse_policy
 
 REST = ("laplace", "debiased-rr", "rr-on-bins", "optimal-unbiased", "discrete-staircase")
 ATTACKS = ("label-inference",)

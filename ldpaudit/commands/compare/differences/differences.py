@@ -12,9 +12,9 @@ from ldpaudit.commands.compare.differences.outside import outside_family
 from ldpaudit.commands.compare.differences.pairwise import pending_differences
 from ldpaudit.commands.compare.differences.pending import PendingDifference
 from ldpaudit.commands.compare.side import Side
-from ldpaudit.comparison import Difference
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.result import Estimate
+from ldpaudit.result.comparison import Difference
 
 
 def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Difference, ...]:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from ldpaudit.commands.compare.differences.unpaired import stored_interval
 from ldpaudit.commands.compare.side import Side
-from ldpaudit.comparison import Difference
 from ldpaudit.result import AuditResult, Estimate
+from ldpaudit.result.comparison import Difference
 
 BEST = "attack.best.accuracy"
 ADVANTAGE = "attack.best.advantage"

@@ -17,11 +17,11 @@ from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import Utility, utility
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.reading import ReadReport
+from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.pipeline import run_audit
-from ldpaudit.policy import Policy, default_policy
 from ldpaudit.randomness import child_generator, seed_from
 from ldpaudit.release import Declaration
 from ldpaudit.result import Estimate, Note

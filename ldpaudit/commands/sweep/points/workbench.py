@@ -14,7 +14,7 @@ from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points.measuring import measure, reference
 from ldpaudit.commands.sweep.points.tables import MemoryBatches, SweepTables, read_tables
 from ldpaudit.commands.sweep.request import SweepRequest
-from ldpaudit.policy import Policy
+from ldpaudit.judging.policy import Policy
 from ldpaudit.progress import NoProgress
 
 Task = Literal["generator", "reference"] | Point

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpaudit.encoding import DesignMatrix, LevelsByColumn, Limits
+from ldpaudit.modelling.encoding import DesignMatrix, LevelsByColumn, Limits
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array
 
 _LIMITS = Limits(LevelsByColumn(40), constants_marked=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpaudit.errors import InsufficientDataError, MissingDependencyError
 from ldpaudit.estimators.renyi.discriminators.inputs import Inputs
-from ldpaudit.networks import in_blocks, torch_threads, train
+from ldpaudit.modelling.networks import in_blocks, torch_threads, train
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import BoolArray, Float32Array, FloatArray
 

@@ -1,6 +1,6 @@
 """Policies: what a release may leak, as TOML.
 
-:mod:`ldpaudit.verdict` judges the findings of an audit by a policy.
+:mod:`ldpaudit.judging.verdict` judges the findings of an audit by a policy.
 """
 
 import datetime

@@ -9,9 +9,9 @@ import datetime
 import math
 from dataclasses import dataclass
 
-from ldpaudit.checks import POWER, Draft, Evidence, draft_checks
+from ldpaudit.judging.checks import POWER, Draft, Evidence, draft_checks
+from ldpaudit.judging.policy import Policy, Waiver
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.policy import Policy, Waiver
 from ldpaudit.reports.text.numbers import against, number, percent
 from ldpaudit.result import Check, Note, Verdict
 

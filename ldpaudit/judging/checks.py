@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from ldpaudit.judging.policy import ExceedanceSection, LimitSection, Policy, RenyiSection
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.policy import ExceedanceSection, LimitSection, Policy, RenyiSection
 from ldpaudit.reports.text.numbers import number
 from ldpaudit.result import Curve, Estimate, Finding, Side, Verdict
 
