@@ -7,7 +7,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.options import MechanismOptions
-from ldpaudit.mechanisms.registry import DEFAULT, EXPLICIT, UNKNOWN, full_name, names, traits_of
+from ldpaudit.mechanisms.registry import DEFAULT, EXPLICIT, UNKNOWN, families, full_name, traits_of
 from ldpaudit.options import ClaimOptions
 from ldpaudit.release import Declaration
 
@@ -39,7 +39,7 @@ def _stated_labels(mechanism: str | None, labels: str | None) -> dict[str, Any]:
     """Return how ``--labels`` states the labels of a mechanism on numbers."""
     if labels is None:
         return {}
-    numeric = sorted(name for name in names() if traits_of(name).numeric)
+    numeric = sorted(f.traits.name for f in families() if f.traits.numeric)
     if mechanism not in numeric:
         raise InputError("--labels must come with a --mechanism on numbers: " + ", ".join(numeric))
     stated = LabelRange.parse(labels)

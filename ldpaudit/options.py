@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -307,5 +308,6 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     def check(self) -> None:
         """Refuse numbers out of range, a negative seed among them."""
         super().check()
-        if isinstance(self.rng, int) and self.rng < 0:
+        seed: Any = self.rng
+        if isinstance(seed, Integral) and seed < 0:
             raise InputError("The seed must not be negative.")

@@ -153,8 +153,13 @@ def recorded_command(words: Sequence[str], command: Callable[..., Any]) -> str:
     """
     options = {p.long: p for p in parameters_of(command) if isinstance(p.declared, Option)}
     recorded, rest = ["ldpaudit", command.__name__], iter(words[2:])
+    places: dict[str, int] = {}
     for word in rest:
         name, equals, value = word.partition("=")
+        if name in places:  # Only the last value of an option was checked.
+            recorded[places[name]] = "…"
+        if name in options and not options[name].repeatable and not options[name].flag:
+            places[name] = len(recorded) + (not equals)
         if word == "--":  # All that follows is no option.
             options = {}
         if name not in options:

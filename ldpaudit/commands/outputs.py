@@ -128,6 +128,10 @@ def check_apart(targets: Sequence[Path], inputs: Iterable[Path | str | None]) ->
     for target in targets:
         if any(_same(target, path) for path in read):
             raise OutputError(f"{quoted(target.name)} is an input and is not overwritten.")
+        if any(path.resolve() in target.resolve().parents for path in read if path.is_dir()):
+            raise OutputError(
+                f"{quoted(target.name)} would lie in a folder that is read; write it elsewhere."
+            )
 
 
 def _same(one: Path, other: Path) -> bool:

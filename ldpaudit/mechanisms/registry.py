@@ -81,7 +81,12 @@ def family(name: str) -> type[Mechanism]:
             f"The mechanism {name!r} is not one that can be audited; "
             f"choose one of {', '.join(sorted(points))}{did_you_mean(name, points)}"
         )
-    mechanism = points[name].load()
+    try:
+        mechanism = points[name].load()
+    except Exception as error:
+        raise InputError(
+            f"The plug-in {name!r} cannot be loaded ({type(error).__name__})."
+        ) from error
     traits = getattr(mechanism, "traits", None)
     if not (isinstance(mechanism, type) and issubclass(mechanism, Mechanism) and traits):
         raise InputError(f"The plug-in {name!r} is not a mechanism with traits.")
@@ -96,8 +101,13 @@ def traits_of(name: str) -> Traits:
 
 
 def families() -> Iterator[type[Mechanism]]:
-    """Yield every family, built-in ones first."""
-    return (family(name) for name in names())
+    """Yield every family, built-in ones first; a broken plug-in counts only where it is named."""
+    for name in names():
+        try:
+            yield family(name)
+        except InputError:
+            if name in _PLACES:
+                raise
 
 
 def candidates(reference: bool = False) -> Iterator[tuple[str, Candidate]]:

@@ -221,3 +221,22 @@ def test_a_plug_in_replaces_no_built_in(installed: Path) -> None:
     finally:
         entry.write_text(kept)
         _forget()
+
+
+def test_a_broken_plug_in_stops_nothing_else(installed: Path, command: Command) -> None:
+    entry = installed / "strange_responses-1.0.dist-info" / "entry_points.txt"
+    kept = entry.read_text()
+    entry.write_text(kept + "bad = no_such_module:X\nmasked = strange_responses:CyclicResponse\n")
+    _forget()
+    try:
+        words = ("mechanism", "describe", "rr", "--epsilon", 1, "--classes", "a,b")
+        assert command(*words)[0] == 0
+        assert "laplace" in registry.applicable()
+        for name, part in (("bad", "cannot be loaded"), ("masked", "calls itself")):
+            status, said = command("mechanism", "describe", name, *words[3:])
+            assert status == 2
+            assert f"The plug-in {name!r}" in said
+            assert part in said
+    finally:
+        entry.write_text(kept)
+        _forget()

@@ -10,6 +10,7 @@ from ldpaudit.mechanisms import MechanismOptions, family, names, traits_of
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion
+from ldpaudit.mechanisms.registry import families
 from ldpaudit.release import Label
 
 
@@ -73,7 +74,7 @@ def build(wanted: Specification, domain: Domain) -> Mechanism:
         needs a prior or numeric labels and there are none.
     """
     if wanted.name not in names():
-        choices = sorted(name for name in names() if not _elsewhere(name))
+        choices = sorted(f.traits.name for f in families() if not _elsewhere(f.traits.name))
         near = did_you_mean(wanted.name, choices)
         raise InputError(f"There is no such mechanism; choose one of {', '.join(choices)}{near}")
     if reason := _elsewhere(wanted.name):

@@ -103,7 +103,9 @@ class SweepFolder:
         wanted = json.loads(as_json(options))
         other = [name for name in wanted if stored.get(name) != wanted[name]]
         if other:
-            what = _WHAT.get(other[0], f"--{other[0].replace('_', '-')}")
+            # An earlier version stored fewer options.
+            first = other[0] if other[0] in stored else "version"
+            what = _WHAT.get(first, f"--{first.replace('_', '-')}")
             raise InputError(
                 f"The folder {shown} holds a sweep with another {what}; give another folder."
             )

@@ -88,8 +88,7 @@ def utility(
         unit="proportion",
         n=n,
         count=count,
-        method=f"{learner.model} model trained on the release, {correction.words}; test rows, "
-        "Clopper–Pearson",
+        method=f"{learner.model} model, {correction.words}; test rows, Clopper–Pearson",
         assumptions=_ASSUMPTIONS,
     )
     return Utility(estimate, right.astype(np.float64), 1.0, correction)

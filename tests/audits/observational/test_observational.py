@@ -94,7 +94,7 @@ def test_canaries_with_a_wrong_proxy_are_refused():
         audited(data, canaries=unlikely)
     with pytest.raises(InputError, match="600 rows"):
         audited(data, canaries=drawn[:20])
-    with pytest.raises(InputError, match="sum to 1; 200 of 200"):
+    with pytest.raises(InputError, match="sum to 1; in 200 of 200"):
         audited(data, canaries=drawn * 1.5)
     few = pd.DataFrame(np.where(np.arange(600) < 5, 0.5, np.nan)[:, None].repeat(2, 1))
     few.columns = ["0", "1"]
