@@ -162,7 +162,7 @@ def test_without_true_labels_it_cannot_be_scored() -> None:
     release, mechanism, _ = population(600, 1.0, 5)
     result = finding(without_truth(release), mechanism)
     assert not any(NAME in e.id for e in result.estimates)
-    assert any(NAME in note.text and "what scores it" in note.text for note in result.notes)
+    assert any(NAME in note.text and "labels score it" in note.text for note in result.notes)
 
 
 def missed(seed: int, n: int, k: int, confidence: float) -> list[bool]:
