@@ -237,7 +237,7 @@ def test_missing_parts_say_why(build: Build) -> None:
     alone = words(render(build("pass", features=0), "html"))
     assert "the audit was skipped: all features are constant" in alone
     unknown = words(render(build("inconclusive", epsilon=None), "html"))
-    assert "Nothing was claimed, so there is nothing to hold these to." in unknown
+    assert "Nothing was claimed, so there is no claim to test." in unknown
 
 
 def test_suppression_is_said(build: Build) -> None:
@@ -319,7 +319,7 @@ def test_result_without_anything_is_rendered(build: Build) -> None:
     result = build("inconclusive", epsilon=None).model_copy(update=nothing | {"notes": ()})
     text = words(render(result, "html"))
     assert text.count("Not measured: this audit was not asked for.") == 5
-    assert "The policy holds no check, so nothing was judged." in text
+    assert "The policy has no checks, so nothing was judged." in text
 
 
 def test_the_tile_and_the_sentence_show_the_same_bound(build: Build) -> None:
