@@ -133,3 +133,10 @@ def test_the_public_names() -> None:
         assert getattr(ldpaudit, name) is not None
     with pytest.raises(AttributeError):
         _ = ldpaudit.nothing
+
+
+@pytest.mark.parametrize("seed", [-5, np.int64(-5)])
+def test_a_negative_seed_is_refused(seed: Any) -> None:
+    release, truth = frames()
+    with pytest.raises(InputError, match="seed must not be negative"):
+        ldpaudit.audit(release, truth, CLAIMS[0], seed, only=FAST)

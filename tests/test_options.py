@@ -157,6 +157,10 @@ RECORDED = {
         ["--only", "power", "--", "--secret.parquet"],
         "ldpaudit run --only power … …",
     ),
+    "all but the last value of an option, which alone was checked": (
+        ["r.parquet", "--seed", "/home/alice", "--queries=/home/bob", "--queries=3", "--seed", "5"],
+        "ldpaudit run … --seed … … --queries=3 --seed 5",
+    ),
     "an option that there is not": (["r", "--salary", "x"], "ldpaudit run … … …"),
 }
 

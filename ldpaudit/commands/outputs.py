@@ -135,8 +135,10 @@ def check_apart(targets: Sequence[Path], inputs: Iterable[Path | str | None]) ->
 
 
 def _same(one: Path, other: Path) -> bool:
+    """Say whether two paths are one file; the other may be a pattern of files."""
     try:
-        return one.resolve() == other.resolve() or one.samefile(other)
+        here, there = one.resolve(), other.resolve()
+        return here == there or here.match(str(there)) or one.samefile(other)
     except (OSError, ValueError):
         return False
 

@@ -52,6 +52,17 @@ def test_what_is_wrong_with_a_place(tmp_path: Path) -> None:
     Outputs(tmp_path / "x", tmp_path / "y").check([data])
 
 
+def test_no_part_of_what_is_read_is_overwritten(tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    part = folder / "part-0.parquet"
+    part.touch()
+    for read, word in ((folder, "folder that is read"), (folder / "*.parquet", "is an input")):
+        with pytest.raises(OutputError, match=word):
+            Outputs(json=part).check([read])
+        Outputs(json=tmp_path / "part-0.json").check([read])
+
+
 def test_only_what_is_asked_for_is_made(tmp_path: Path) -> None:
     def page() -> str:
         raise AssertionError

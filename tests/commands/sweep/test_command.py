@@ -133,6 +133,12 @@ def test_the_neighbour_search_is_an_option_of_a_sweep(data: Path, command: Comma
     status, printed = command(*words, "--queries", "40", "--resume")
     assert status == 2
     assert "another --metric" in printed
+    # An earlier version stored fewer options: the version is the reason then.
+    manifest = out / "manifest.json"
+    stored = json.loads(manifest.read_text())
+    del stored["metric"]
+    manifest.write_text(json.dumps(stored))
+    assert "another version of ldpaudit" in command(*words, "--queries", "40", "--resume")[1]
 
 
 def test_a_generator_that_diverges_fails_its_points_only(
