@@ -19,7 +19,7 @@ def draft(case: Case) -> Draft | None:
         points = [_bounded_point(curve, at) for curve in curves]
         shares = [point for point in points if point is not None]
         if not shares:
-            return Answer("inconclusive", None, "the instance-based loss was not estimated there")
+            return Answer("inconclusive", None, "the instance-based loss was not estimated")
         low, value = max(low for low, _ in shares), max(value for _, value in shares)
         # One bound per metric: together they may err as often as both.
         error = sum(1 - (curve.level or 0.0) for curve in curves)
