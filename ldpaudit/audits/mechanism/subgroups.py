@@ -5,10 +5,13 @@ With true labels: where does the released label betray the true one too often, o
 
 import numpy as np
 
+from ldpaudit.audits.assumptions.columns import sound_features
+from ldpaudit.audits.assumptions.rows import counted_rows
+from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.epsilon_proofs import SUBGROUPS
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.mechanism.evidence import FEATURE_BLIND, INDEPENDENT, feature_dependence
+from ldpaudit.audits.mechanism.evidence import feature_dependence
 from ldpaudit.estimators.epsilon.bounds import class_counts
 from ldpaudit.estimators.epsilon.power import worth_looking_for
 from ldpaudit.estimators.epsilon.strongest import presumed_channel
@@ -21,7 +24,7 @@ from ldpaudit.estimators.epsilon.subgroups import (
 )
 from ldpaudit.modelling.encoding import BoostingMatrix
 from ldpaudit.randomness import integer_seed
-from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, label_table
+from ldpaudit.release import BoolArray, FloatArray, IndexArray, label_table
 from ldpaudit.result import Estimate
 
 SMALLEST_HALF = 200
@@ -53,7 +56,7 @@ def subgroup_estimate(context: AuditContext, evidence: SubgroupEvidence) -> Esti
         method="the strongest bound within groups of rows whose released label equals the true one "
         "too often, or too rarely; a model found them on one half, the other half is counted, both "
         f"ways round, corrected for {len(evidence.groups)} groups",
-        assumptions=(FEATURE_BLIND, INDEPENDENT),
+        assumptions=(FEATURE_BLIND, NOT_DERIVED, INDEPENDENT),
     )
 
 
@@ -67,10 +70,10 @@ def why_no_groups(context: AuditContext) -> str | None:
         return dependent
     if release.reports is not None:
         return "reports, not labels, were released"
-    if release.features.is_constant():
+    if sound_features(context).is_constant():
         return "there are no features that tell rows apart"
-    if len(release) < 2 * SMALLEST_HALF:
-        return f"there are fewer than {2 * SMALLEST_HALF} rows"
+    if min(len(_half(context, half)) for half in (0, 1)) < SMALLEST_HALF:
+        return f"there are fewer than {2 * SMALLEST_HALF} rows with noise of their own"
     if np.count_nonzero(np.bincount(release.truth)) < 2:
         return "fewer than two classes occur among the true labels"
     return None
@@ -81,10 +84,7 @@ def _find(context: AuditContext) -> SubgroupEvidence | str:
     if reason is not None:
         return reason
     context.progress.step("looking for groups of rows with other noise")
-    halves = [
-        context.sample(context.half(half), _MOST_ROWS // 2, "subgroups", str(half))
-        for half in (0, 1)
-    ]
+    halves = [_half(context, half) for half in (0, 1)]
     labels = len(context.release.classes), len(context.release.outputs)
     tests = []
     for way, (mine, other) in enumerate((halves, halves[::-1])):
@@ -97,6 +97,14 @@ def _find(context: AuditContext) -> SubgroupEvidence | str:
     return SubgroupEvidence(tuple(tests))
 
 
+def _half(context: AuditContext, half: int) -> IndexArray:
+    """Return the rows of a half that count: where rows share noise, one of each group."""
+    rows, counted = context.half(half), counted_rows(context)
+    if counted is not None:
+        rows = np.intersect1d(rows, counted, assume_unique=True)
+    return context.sample(rows, _MOST_ROWS // 2, "subgroups", str(half))
+
+
 class _Ranking:
     """A boosted model of how much more a row's label is betrayed than usual."""
 
@@ -104,7 +112,7 @@ class _Ranking:
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         self._context = context
-        self._features = _features(context)
+        self._features = sound_features(context)
         table = self._features.take(rows)
         self._design = BoostingMatrix.fit(table)
         self._model = HistGradientBoostingRegressor(
@@ -141,7 +149,3 @@ def _betrays(context: AuditContext, rows: IndexArray) -> BoolArray:
     counts = label_table(context.truth[rows], release.released[rows], k, m)
     matrix = presumed_channel(counts) if channel is None else worth_looking_for(channel).matrix
     return betraying(matrix, class_counts(counts))
-
-
-def _features(context: AuditContext) -> FeatureTable:
-    return context.release.features

@@ -21,7 +21,6 @@ from ldpaudit.audits.mechanism.evidence import (
     outsider_evidence,
 )
 from ldpaudit.audits.mechanism.local_reports import report_counts
-from ldpaudit.audits.mechanism.subgroups import subgroup_evidence
 from ldpaudit.audits.observational.power import (
     EXCESS,
     EXCESS_TITLE,
@@ -39,7 +38,6 @@ from ldpaudit.estimators.epsilon.power import (
     worth_looking_for,
 )
 from ldpaudit.estimators.epsilon.strongest import PILOT_SHARE, design_bounds
-from ldpaudit.estimators.epsilon.subgroups import SubgroupEvidence
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.mechanisms.channel import Channel

@@ -12,6 +12,10 @@ _REFUTED = (
     "the claim is refuted: the released label depends on the features and not on the true label "
     "alone, as the declared mechanism would have it"
 )
+_IN_DOUBT = (
+    "the released label may depend on the features, and where it does none of this audit's bounds "
+    "of ε holds"
+)
 _POWER_UNKNOWN = (
     "how much this audit could miss is known only for labels that follow the claimed channel, and "
     "these do not"
@@ -34,9 +38,10 @@ def draft(case: Case) -> Draft | None:
         if not proofs:
             return Answer("inconclusive", None, "no audit could bound ε from below")
         bound = _best_bound(proofs, evidence, alpha)
-        refutation = _refutation(proofs, evidence, alpha, bound > limit)
-        if refutation is not None:
-            return refutation
+        if _is_refuted(proofs, evidence, alpha, bound is not None and bound > limit):
+            return Answer("fail", None, _REFUTED)
+        if bound is None:
+            return Answer("inconclusive", None, _IN_DOUBT)
         if bound > limit:
             return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
         weakness = _weakness(evidence, allowed, alpha)
@@ -54,25 +59,23 @@ def _found(evidence: Evidence) -> set[str]:
     return set(evidence.bounds) | tests
 
 
-def _best_bound(proofs: Mapping[str, float], evidence: Evidence, alpha: float) -> float:
+def _best_bound(proofs: Mapping[str, float], evidence: Evidence, alpha: float) -> float | None:
     bounds = [(evidence.bounds[i], part) for i, part in proofs.items() if i in evidence.bounds]
-    return max(bound(alpha * part) for bound, part in bounds)
+    return max((bound(alpha * part) for bound, part in bounds), default=None)
 
 
-def _refutation(
+def _is_refuted(
     proofs: Mapping[str, float], evidence: Evidence, alpha: float, exceeded: bool
-) -> Answer | None:
-    """Return a failure where the released label is shown to depend on the features, else None.
+) -> bool:
+    """Return whether the released label is shown to depend on the features.
 
-    The bounds of ε then miss their assumption. Where one of them exceeds the claim the claim is
+    The bounds of ε then miss their assumption. Where one of them exceeds the claim, the claim is
     refuted either way, and the test only decides how to put it.
     """
     if FEATURE_BLIND_TEST not in proofs:
-        return None
-    p_value = evidence.estimates[FEATURE_BLIND_TEST].value
-    if p_value <= alpha * (1.0 if exceeded else proofs[FEATURE_BLIND_TEST]):
-        return Answer("fail", None, _REFUTED)
-    return None
+        return False
+    share = 1.0 if exceeded else proofs[FEATURE_BLIND_TEST]
+    return evidence.estimates[FEATURE_BLIND_TEST].value <= alpha * share
 
 
 def _weakness(evidence: Evidence, allowed: float, alpha: float) -> str | None:
