@@ -15,7 +15,7 @@ from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import Audit, AuditContext, Plan
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, PolicyError
-from ldpaudit.judging.checks import Evidence
+from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.verdict import judge
 from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of

@@ -9,7 +9,8 @@ import datetime
 import math
 from dataclasses import dataclass
 
-from ldpaudit.judging.checks import POWER, Draft, Evidence, draft_checks
+from ldpaudit.judging.checks.interface import POWER, Draft, Evidence
+from ldpaudit.judging.checks.listing import draft_checks
 from ldpaudit.judging.policy import Policy, Waiver
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.reports.text.numbers import against, number, percent
@@ -111,17 +112,17 @@ def corrected_levels(p_values: list[float], alpha: float, correction: str) -> li
 
 
 def _check(draft: Draft, alpha: float) -> Check:
-    outcome = draft.test(alpha)
+    answer = draft.test(alpha)
     return Check(
         id=draft.id,
         question=draft.question,
         limit=draft.limit,
-        observed=outcome.observed,
-        side=outcome.side,
-        verdict=outcome.verdict,
+        observed=answer.observed,
+        side=answer.side,
+        verdict=answer.verdict,
         level="warn" if draft.level == "warn" else "error",
         confidence=1 - alpha,
-        reason=outcome.reason,
+        reason=answer.reason,
         evidence=draft.evidence,
     )
 

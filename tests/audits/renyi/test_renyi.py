@@ -15,7 +15,8 @@ from ldpaudit.audits.renyi.pairs import GuessedRows, candidate_pairs, worst_pair
 from ldpaudit.audits.renyi.release import RELEASE
 from ldpaudit.audits.renyi.sides import replaced_rows
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.judging.checks import Draft, Evidence, draft_checks
+from ldpaudit.judging.checks.interface import Draft, Evidence
+from ldpaudit.judging.checks.listing import draft_checks
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
 from ldpaudit.mechanisms.response.double_rr import DoubleRR

@@ -1,0 +1,47 @@
+"""Do too many people lose too much? J(τ) against a share."""
+
+from ldpaudit.judging.checks.interface import Answer, Case, Draft
+from ldpaudit.reports.text.numbers import number
+from ldpaudit.result import Curve
+
+CURVES = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
+
+
+def draft(case: Case) -> Draft | None:
+    """Return the check, None where the policy does not ask for it."""
+    section, evidence = case.policy.checks.instance_loss_exceedance, case.evidence
+    if section is None:
+        return None
+    limit, at = section.max, section.at
+    curves = [evidence.curves[name] for name in CURVES if name in evidence.curves]
+
+    def test(alpha: float) -> Answer:
+        points = [_bounded_point(curve, at) for curve in curves]
+        shares = [point for point in points if point is not None]
+        if not shares:
+            return Answer("inconclusive", None, "the instance-based loss was not estimated there")
+        low, value = max(low for low, _ in shares), max(value for _, value in shares)
+        # One bound per metric: together they may err as often as both.
+        error = sum(1 - (curve.level or 0.0) for curve in curves)
+        if low > limit and alpha >= error - 1e-12:
+            return Answer("fail", low, "the lower bound of the share lies above the limit", "lower")
+        if max(low, value) <= limit:
+            return Answer("pass", value, "the estimated share lies within the limit")
+        return Answer("inconclusive", value, "the share's estimate straddles the limit")
+
+    question = f"Is the share of people whose loss is at least {number(at)} nats too large?"
+    ids = tuple(curve.id for curve in curves)
+    return Draft("instance-loss-exceedance", section.level, question, limit, ids, test)
+
+
+def _bounded_point(curve: Curve, at: float) -> tuple[float, float] | None:
+    """Return the lower bound and the value of a curve at ``at``, None where it has none."""
+    position = grid_point(curve, at)
+    if position is None or curve.low is None:
+        return None
+    return curve.low[position], curve.value[position]
+
+
+def grid_point(curve: Curve, at: float) -> int | None:
+    """Return the first grid point at or above ``at``: J falls, so its bound is the safe one."""
+    return next((i for i, x in enumerate(curve.x) if x >= at - 1e-9), None)
