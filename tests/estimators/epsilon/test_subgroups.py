@@ -17,7 +17,7 @@ ALPHA = 0.2
 def rows(
     n: int, k: int, epsilon: float, rng: np.random.Generator, clear: float = 0.0
 ) -> RankedRows:
-    """Return rows whose scores depend on the label; the share ``clear`` with the highest is clear."""
+    """Return rows whose scores depend on the label; the highest are in the clear."""
     truth = np.where(rng.random(n) < 0.6, 0, rng.integers(0, k, n)).astype(np.int32)
     scores = np.round(rng.normal(size=n) + 0.5 * truth, 1)
     labels = tuple(range(k))
