@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldpaudit.judging.checks import Evidence
+from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import Policy, default_policy, parse_policy
 from ldpaudit.judging.verdict import Judgement, corrected_levels, judge
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism

@@ -1,0 +1,103 @@
+"""Does the release leak more about a label than the claimed ε?"""
+
+import math
+from collections.abc import Mapping
+
+from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST, shares
+from ldpaudit.judging.checks.claimed_channel import CONSISTENCY
+from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence
+from ldpaudit.reports.text.numbers import number
+
+_REFUTED = (
+    "the claim is refuted: the released label depends on the features and not on the true label "
+    "alone, as the declared mechanism would have it"
+)
+_IN_DOUBT = (
+    "the released label may depend on the features, and where it does none of this audit's bounds "
+    "of ε holds"
+)
+_POWER_UNKNOWN = (
+    "how much this audit could miss is known only for labels that follow the claimed channel, and "
+    "these do not"
+)
+
+
+def draft(case: Case) -> Draft | None:
+    """Return the check, None where the policy does not ask for it."""
+    section, evidence = case.policy.checks.claimed_epsilon, case.evidence
+    if section is None:
+        return None
+    limit, allowed = case.claim.epsilon, case.policy.audit.max_undetected_excess
+    proofs = shares(_found(evidence))
+
+    def test(alpha: float) -> Answer:
+        if limit is None:
+            return Answer("inconclusive", None, "nothing was claimed, so nothing was judged")
+        if math.isinf(limit):
+            return Answer("inconclusive", None, "the claim promises nothing: its ε is infinite")
+        if not proofs:
+            return Answer("inconclusive", None, "no audit could bound ε from below")
+        bound = _best_bound(proofs, evidence, alpha)
+        if _is_refuted(proofs, evidence, alpha, bound is not None and bound > limit):
+            return Answer("fail", None, _REFUTED)
+        if bound is None:
+            return Answer("inconclusive", None, _IN_DOUBT)
+        if bound > limit:
+            return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
+        weakness = _weakness(evidence, allowed, alpha)
+        if weakness is not None:
+            return Answer("inconclusive", bound, weakness, "lower")
+        return Answer("pass", bound, "no certified lower bound lies above the claim", "lower")
+
+    ids = (*proofs, POWER) if POWER in evidence.estimates else tuple(proofs)
+    question = "Does the release leak more about a label than the claimed ε?"
+    return Draft("claimed-epsilon", section.level, question, limit, ids, test)
+
+
+def _found(evidence: Evidence) -> set[str]:
+    tests = {FEATURE_BLIND_TEST} & evidence.estimates.keys()
+    return set(evidence.bounds) | tests
+
+
+def _best_bound(proofs: Mapping[str, float], evidence: Evidence, alpha: float) -> float | None:
+    bounds = [(evidence.bounds[i], part) for i, part in proofs.items() if i in evidence.bounds]
+    return max((bound(alpha * part) for bound, part in bounds), default=None)
+
+
+def _is_refuted(
+    proofs: Mapping[str, float], evidence: Evidence, alpha: float, exceeded: bool
+) -> bool:
+    """Return whether the released label is shown to depend on the features.
+
+    The bounds of ε then miss their assumption. Where one of them exceeds the claim, the claim is
+    refuted either way, and the test only decides how to put it.
+    """
+    if FEATURE_BLIND_TEST not in proofs:
+        return False
+    share = 1.0 if exceeded else proofs[FEATURE_BLIND_TEST]
+    return evidence.estimates[FEATURE_BLIND_TEST].value <= alpha * share
+
+
+def _weakness(evidence: Evidence, allowed: float, alpha: float) -> str | None:
+    """Return why not having found a violation says too little, None where it says enough."""
+    power = evidence.estimates.get(POWER)
+    if power is None:
+        return "how much this audit could miss is not known"
+    if power.kind == "estimated" and _channel_is_refuted(evidence, alpha):
+        return _POWER_UNKNOWN
+    missed = evidence.undetected_excess(alpha)
+    return _too_weak(missed, allowed) if missed is not None and missed > allowed else None
+
+
+def _channel_is_refuted(evidence: Evidence, alpha: float) -> bool:
+    tests = (evidence.estimates.get(name) for name in CONSISTENCY)
+    return any(test is not None and test.value <= alpha for test in tests)
+
+
+def _too_weak(missed: float, allowed: float) -> str:
+    if math.isinf(missed):
+        return "no excess, however large, would have been found with 90 % probability"
+    return (
+        f"an excess of up to {number(missed, 'up')} nats could have gone unnoticed, and the policy "
+        f"allows {number(allowed)}"
+    )

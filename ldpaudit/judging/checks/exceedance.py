@@ -1,0 +1,41 @@
+"""Do too many people lose too much? J(τ) against a share."""
+
+from ldpaudit.judging.checks.interface import Answer, Case, Draft
+from ldpaudit.reports.text.numbers import number
+from ldpaudit.result import Curve
+
+CURVES = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
+
+
+def draft(case: Case) -> Draft | None:
+    """Return the check, None where the policy does not ask for it."""
+    section, evidence = case.policy.checks.instance_loss_exceedance, case.evidence
+    if section is None:
+        return None
+    limit, at = section.max, section.at
+    curves = [evidence.curves[name] for name in CURVES if name in evidence.curves]
+    curves = [curve for curve in curves if curve.low is not None]
+
+    def test(alpha: float) -> Answer:
+        points = [(curve, grid_point(curve, at)) for curve in curves]
+        known = [(curve, place) for curve, place in points if place is not None]
+        if not known:
+            return Answer("inconclusive", None, "the instance-based loss was not estimated")
+        # One bound per metric: together they may err as often as one.
+        part = alpha / len(curves)
+        low = max(evidence.curve_bound(curve, place, part) for curve, place in known)
+        value = max(curve.value[place] for curve, place in known)
+        if low > limit:
+            return Answer("fail", low, "the lower bound of the share lies above the limit", "lower")
+        if max(low, value) <= limit:
+            return Answer("pass", value, "the estimated share lies within the limit")
+        return Answer("inconclusive", value, "the share's estimate straddles the limit")
+
+    question = f"Is the share of people whose loss is at least {number(at)} nats too large?"
+    ids = tuple(curve.id for curve in curves)
+    return Draft("instance-loss-exceedance", section.level, question, limit, ids, test)
+
+
+def grid_point(curve: Curve, at: float) -> int | None:
+    """Return the first grid point at or above ``at``: J falls, so its bound is the safe one."""
+    return next((i for i, x in enumerate(curve.x) if x >= at - 1e-9), None)

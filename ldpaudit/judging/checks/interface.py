@@ -1,0 +1,92 @@
+"""What every check is given, and what it gives: a test that can be asked at any level."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from ldpaudit.judging.policy import Policy
+from ldpaudit.mechanisms import Mechanism
+from ldpaudit.result import Curve, Estimate, Finding, Side, Verdict
+
+POWER = "power.min_detectable_excess"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The findings of all audits, by id."""
+
+    estimates: Mapping[str, Estimate]
+    curves: Mapping[str, Curve]
+    bounds: Mapping[str, Callable[[float], float]]
+
+    def undetected_excess(self, alpha: float) -> float | None:
+        """Return the smallest excess ε found with 90 % power at error probability ``alpha``.
+
+        At the audit's own level where it cannot be computed for another; None where unknown.
+        """
+        power = self.estimates.get(POWER)
+        if power is None:
+            return None
+        return self.bounds[POWER](alpha) if POWER in self.bounds else power.value
+
+    def curve_bound(self, curve: Curve, place: int, alpha: float) -> float:
+        """Return a curve's lower bound at a grid point and error probability, −∞ if unknown."""
+        key = curve.bound_key(place)
+        if key in self.bounds:
+            return self.bounds[key](alpha)
+        low = curve.low[place] if curve.low is not None else -math.inf
+        return low if alpha >= 1 - (curve.level or 1.0) - 1e-12 else -math.inf
+
+    @classmethod
+    def collect(cls, findings: Iterable[Finding]) -> "Evidence":
+        """Merge findings."""
+        every = list(findings)
+        return cls(
+            {e.id: e for finding in every for e in finding.estimates},
+            {c.id: c for finding in every for c in finding.curves},
+            {key: bound for finding in every for key, bound in finding.bounds.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Case:
+    """Everything that a check may look at.
+
+    Attributes
+    ----------
+    policy : Policy
+    claim : Mechanism
+        What the release declares.
+    evidence : Evidence
+    rows : int
+        The release's number of rows.
+    """
+
+    policy: Policy
+    claim: Mechanism
+    evidence: Evidence
+    rows: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of one check at one error probability."""
+
+    verdict: Verdict
+    observed: float | None = None
+    reason: str = ""
+    side: Side | None = None
+    """Whether ``observed`` is a confidence bound, and which."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A check before its level is known."""
+
+    id: str
+    level: str
+    question: str
+    limit: float | None
+    evidence: tuple[str, ...]
+    test: Callable[[float], Answer]
+    """The answer at a one-sided error probability; a failure at one stays one at a larger."""

@@ -1,0 +1,29 @@
+"""All checks in the order in which a report shows them; a new one is a line here."""
+
+from collections.abc import Callable
+
+from ldpaudit.judging.checks import (
+    attack_limits,
+    claimed_channel,
+    claimed_epsilon,
+    exceedance,
+    min_rows,
+    renyi,
+)
+from ldpaudit.judging.checks.interface import Case, Draft
+
+CHECKS: tuple[Callable[[Case], Draft | None], ...] = (
+    min_rows.draft,
+    claimed_epsilon.draft,
+    claimed_channel.draft,
+    exceedance.draft,
+    attack_limits.draft_advantage,
+    attack_limits.draft_accuracy,
+    renyi.draft,
+)
+
+
+def draft_checks(case: Case) -> list[Draft]:
+    """Return the checks of a policy in their order, those switched off left out."""
+    drafts = [draft(case) for draft in CHECKS]
+    return [draft for draft in drafts if draft is not None and draft.level != "off"]
