@@ -3,7 +3,7 @@
 Nothing here reads files; :mod:`ldpaudit.datasets` builds these objects.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NewType
 
@@ -93,6 +93,20 @@ class FeatureTable:
     def take(self, rows: npt.NDArray[Any]) -> "FeatureTable":
         """Return the table of the given rows (indices or a boolean mask)."""
         return replace(self, numeric=self.numeric[rows], categorical=self.categorical[rows])
+
+    def without(self, columns: Collection[int]) -> "FeatureTable":
+        """Return the table without some array columns, counted from 0, the numeric ones first."""
+        if not columns:
+            return self
+        d, c = self.numeric.shape[1], self.categorical.shape[1]
+        numeric = [j for j in range(d) if j not in columns]
+        categorical = [j for j in range(c) if d + j not in columns]
+        return FeatureTable(
+            self.numeric[:, numeric],
+            self.categorical[:, categorical],
+            tuple(self.cardinalities[j] for j in categorical),
+            max(self.columns - len(columns), 0),
+        )
 
     def is_constant(self) -> bool:
         """Return whether no column tells any two rows apart."""
@@ -203,6 +217,8 @@ class Release:
         The probabilities with which the auditor drew a row's true label; NaN for other rows.
     bags : Bags or None
         Which rows were released as one sum, where that is what was released.
+    groups : int64 array of shape (n,) or None
+        Codes of rows that belong together, such as a household or a person; no feature.
     """
 
     features: FeatureTable
@@ -223,6 +239,7 @@ class Release:
     public: "SyntheticTable | None" = None
     canaries: FloatArray | None = None
     bags: Bags | None = None
+    groups: IndexArray | None = None
 
     def __post_init__(self) -> None:
         n = len(self.released)
@@ -262,4 +279,5 @@ class Release:
             reports=None if self.reports is None else self.reports[rows],
             canaries=None if self.canaries is None else self.canaries[rows],
             bags=None,
+            groups=None if self.groups is None else self.groups[rows],
         )

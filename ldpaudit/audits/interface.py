@@ -105,7 +105,8 @@ class AuditContext:
     def halves(self) -> IntArray:
         """Return a random fair split of the rows, int32 zeros and ones of shape (n,).
 
-        All audits use the same two halves: models fitted on one half are scored on the other.
+        All audits use the same two halves: models fitted on one half are scored on the other. Rows
+        that share noise, or belong together, are in one half.
         """
         return self.once("halves", self._draw_halves)
 
@@ -120,10 +121,13 @@ class AuditContext:
         return np.sort(self.rng(*names).choice(rows, size=most, replace=False))
 
     def _draw_halves(self) -> IntArray:
-        n = len(self.release)
+        from ldpaudit.audits.assumptions.rows import clusters
+
+        codes = clusters(self)
+        n = len(self.release) if codes is None else int(codes.max()) + 1
         halves = np.zeros(n, dtype=np.int32)
         halves[self.rng("halves").permutation(n)[: n // 2]] = 1
-        return halves
+        return halves if codes is None else halves[codes]
 
 
 class Audit(Protocol):

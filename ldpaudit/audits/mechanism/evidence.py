@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldpaudit.audits.assumptions.stated import FEATURE_BLIND as FEATURE_BLIND
+from ldpaudit.audits.assumptions.stated import INDEPENDENT as INDEPENDENT
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
@@ -18,8 +20,6 @@ from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidenc
 from ldpaudit.estimators.neighbors.metric import fit_metric
 from ldpaudit.release import Float32Array, IndexArray, label_table
 
-FEATURE_BLIND = "the released label depends on the true label alone, not on the features"
-INDEPENDENT = "rows were released independently of each other"
 _MOST_POINTS = 400_000
 
 

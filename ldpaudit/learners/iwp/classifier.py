@@ -20,15 +20,15 @@ from ldpaudit.learners.iwp.margin_losses import (
 )
 from ldpaudit.learners.iwp.series_loss import SeriesLoss, log_loss
 from ldpaudit.learners.iwp.sgd import ClassificationLoss, Objective
-from ldpaudit.learners.iwp.truncation import truncation_bias
+from ldpaudit.learners.iwp.truncation import GradientError, gradient_errors, truncation_bias
 from ldpaudit.learners.noise_model import LabelNoise, label_noise, plain_channel
 from ldpaudit.learners.validation import check_weights
 from ldpaudit.release import FloatArray
 
-_LOSSES: Mapping[str, Callable[[], MarginLoss]] = {
-    "quadratic": QuadraticLoss,
-    "exponential": ExponentialLoss,
-    "log": log_loss,
+_LOSSES: Mapping[str, Callable[[int], MarginLoss]] = {
+    "quadratic": lambda _rows: QuadraticLoss(),
+    "exponential": lambda _rows: ExponentialLoss(),
+    "log": lambda rows: log_loss(rows=rows),
 }
 
 
@@ -42,8 +42,9 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         What released the labels; a GaussianRR states the features' noise as well. None takes the
         labels as true.
     loss : {"quadratic", "exponential", "log"} or MarginLoss
-        f(y θᵀx). The first two are corrected exactly; the log loss by a series that is cut off,
-        with the bias that ``truncation_bias`` returns.
+        f(y θᵀx). The first two are corrected exactly; the log loss by a series that is cut off at
+        the order whose gradient has the least mean squared error over a batch. What is left:
+        ``gradient_error`` (bias and standard deviation of a row's gradient), ``truncation_bias``.
     sigma : float, optional
         σ of Gaussian noise on the features, where ``noise`` does not state it.
     ridge : float
@@ -148,7 +149,7 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
                 raise InputError(
                     f"The 'loss' parameter must be one of {', '.join(_LOSSES)}. Got {loss!r}."
                 )
-            loss = _LOSSES[loss]()
+            loss = _LOSSES[loss](self.batch_size)
         sigma = self._sigma()
         if sigma > 0:
             loss.check(sigma**2 * self.radius**2)
@@ -201,6 +202,18 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         # The label's noise averages out: what is left is the series' own bias.
         order = loss.order(self.margin_variance_)
         return truncation_bias(loss.derivative, self.margin_variance_, reach, order)
+
+    def gradient_error(self) -> GradientError | None:
+        """Return order, bias and standard deviation of a row's corrected slope at the fitted θ.
+
+        None for the quadratic and the exponential loss, and without noise: no series is cut off.
+        """
+        check_is_fitted(self)
+        loss, variance = self._margin_loss, self.margin_variance_
+        if not isinstance(loss, SeriesLoss) or variance <= 0:
+            return None
+        order = loss.order(variance)
+        return gradient_errors(loss.derivative, variance, loss.reach, order + 1)[order]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

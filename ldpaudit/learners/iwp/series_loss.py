@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Final
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -11,8 +12,13 @@ from numpy.polynomial.polynomial import polyval
 from scipy.special import expit
 
 from ldpaudit.errors import InputError
-from ldpaudit.learners.iwp.truncation import best_order
+from ldpaudit.learners.iwp.truncation import GradientError, best_order, gradient_errors
 from ldpaudit.release import FloatArray
+
+_WORST: Final = 0.5
+"""The largest mean squared error of a step's slope, in units of the clean slope's variance."""
+_LEAST_STEP: Final = -24
+"""Below s = 2^{−6} the order is the one of 2^{−6}."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +32,15 @@ class SeriesLoss:
     growth : float or None
         The a of :class:`~ldpaudit.learners.iwp.margin_losses.MarginLoss`; then s < 1/(4a) is
         required, and the error of order K falls like (2 a s)^{K + 1}. None where there is no a:
-        then s must not exceed ``largest``.
-    largest : float
-        The largest variance s of the margin's noise for a loss without growth.
+        then the mean slope over ``rows`` rows must have an error of at most half the variance of
+        the clean slope.
     fixed : int, optional
-        The order; default: the one of least bias, see :mod:`ldpaudit.learners.iwp.truncation`.
+        The order; default: the one whose gradient has the least mean squared error, see
+        :mod:`ldpaudit.learners.iwp.truncation`.
     reach : float
-        The largest clean margin over which the bias is looked at.
+        The largest clean margin over which errors are looked at.
+    rows : int
+        How many rows' slopes are averaged, those of one step.
 
     References
     ----------
@@ -41,9 +49,9 @@ class SeriesLoss:
 
     derivative: Callable[[FloatArray, int], FloatArray]
     growth: float | None = None
-    largest: float = 50.0
     fixed: int | None = None
     reach: float = 3.0
+    rows: int = 128
     _orders: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     def check(self, largest: float) -> None:
@@ -54,13 +62,34 @@ class SeriesLoss:
         InputError
             Naming the limit.
         """
-        limit = self.largest if self.growth is None else 1 / (4 * max(self.growth, 1e-300))
-        if largest < limit or (self.growth is None and largest == limit):
-            return
+        if self.growth is not None:
+            limit = 1 / (4 * max(self.growth, 1e-300))
+            if largest < limit:
+                return
+            allowed = f"must be below {limit:.6g}"
+        else:
+            if self.error(largest).share(self.rows) <= _WORST:
+                return
+            allowed = f"must be at most {self._limit(largest):.3g}, where an order still works"
         raise InputError(
-            f"The noise is too large for this loss: σ²·radius² must be below {limit:.6g}. "
-            f"Got {largest:.6g} instead; use a smaller radius, or loss='quadratic'."
+            f"The noise is too large for this loss: σ²·radius² {allowed}. Got {largest:.6g} "
+            "instead; use a smaller radius, larger batches, or loss='quadratic'."
         )
+
+    def error(self, variance: float) -> GradientError:
+        """Return the error of one row's slope at a variance s > 0 and the order used there."""
+        if self.fixed is not None:
+            return gradient_errors(self.derivative, variance, self.reach, self.fixed + 1)[-1]
+        return best_order(self.derivative, variance, self.reach, self.rows)
+
+    def _limit(self, largest: float) -> float:
+        """Return the largest variance below ``largest`` where the order works."""
+        low, high = 0.0, largest
+        for _ in range(12):
+            middle = (low + high) / 2
+            works = self.error(middle).share(self.rows) <= _WORST
+            low, high = (middle, high) if works else (low, middle)
+        return math.floor(100 * low) / 100
 
     def order(self, variance: float) -> int:
         """Return the order used at a variance s ≥ 0; chosen once for every power of 2^{1/4}."""
@@ -68,9 +97,9 @@ class SeriesLoss:
             return self.fixed
         if variance <= 0:
             return 0
-        step = math.ceil(4 * math.log2(variance))
+        step = max(math.ceil(4 * math.log2(variance)), _LEAST_STEP)
         if step not in self._orders:
-            self._orders[step] = best_order(self.derivative, 2.0 ** (step / 4), self.reach)
+            self._orders[step] = self.error(2.0 ** (step / 4)).order
         return self._orders[step]
 
     def corrected(self, margin: FloatArray, variance: float) -> FloatArray:
@@ -104,24 +133,27 @@ class SeriesLoss:
         return total
 
 
-def log_loss(order: int | None = None, reach: float = 3.0) -> SeriesLoss:
+def log_loss(order: int | None = None, reach: float = 3.0, rows: int = 128) -> SeriesLoss:
     """Return f(u) = log(1 + e^{−u}), its series cut off.
 
-    It has poles at ±iπ, so no inverse transform exists: the correction leaves a bias, least at an
-    order that falls with the noise, and the variance s of the margin's noise may be at most 50.
+    It has poles at ±iπ, so no inverse transform exists: the correction leaves a bias, and each
+    further order adds variance. At 128 rows a step the order chosen is 2 up to s = 6, then 1, and
+    from a variance s of about 55 of the margin's noise on none is of use.
 
     Parameters
     ----------
     order : int, optional
-        K ≥ 0; default: the one of least bias at each s.
+        K ≥ 0; default: the one whose gradient has the least mean squared error at each s.
     reach : float
-        The largest margin |θᵀx| of clean features over which the bias is looked at.
+        The largest margin |θᵀx| of clean features over which the error is looked at.
+    rows : int
+        Rows of a step.
 
     References
     ----------
     Dufraiche et al., Example 4.
     """
-    return SeriesLoss(_log_loss_derivative, None, 50.0, order, reach)
+    return SeriesLoss(_log_loss_derivative, None, order, reach, rows)
 
 
 def _log_loss_derivative(margin: FloatArray, j: int) -> FloatArray:
