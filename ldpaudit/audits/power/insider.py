@@ -48,7 +48,7 @@ def insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) -
     level = alpha * INSIDER_SHARES[INSIDER]
 
     def excess(error: float) -> float:
-        return _smallest(sizes, channel, limit, error * INSIDER_SHARES[INSIDER]) - limit
+        return smallest_excess(sizes, channel, limit, error * INSIDER_SHARES[INSIDER])
 
     value = excess(alpha)
     words = (
@@ -56,7 +56,7 @@ def insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) -
         f"certified bound from true labels, at level {1 - level:.4g}, exceeds the claim with "
         f"probability {WANTED_POWER:.0%}; {_FAMILY}"
     )
-    rows = _rows_needed(sizes, channel, limit + target, limit, level)
+    rows = insiders_rows(sizes, channel, limit + target, limit, level)
     clear, bounds = _clear(context, channel, sizes, limit)
     return Finding(
         estimates=(
@@ -89,7 +89,8 @@ def reports_power(context: AuditContext, counts: GuessCounts) -> Finding:
     return Finding(estimates=(estimate,), notes=notes, bounds={EXCESS: excess})
 
 
-def _smallest(sizes: IndexArray, channel: Channel, limit: float, alpha: float) -> float:
+def smallest_excess(sizes: IndexArray, channel: Channel, limit: float, alpha: float) -> float:
+    """Return the smallest excess over ``limit`` that so many true labels show, in nats."""
     design = design_bounds(sizes, worth_looking_for(channel).matrix)
     if design is None:
         return math.inf
@@ -97,10 +98,10 @@ def _smallest(sizes: IndexArray, channel: Channel, limit: float, alpha: float) -
     def power(epsilon: float) -> float:
         return detection_power(design, sizes, sharpened(channel, epsilon).matrix, limit, alpha)
 
-    return smallest_detectable(power, limit, WANTED_POWER)
+    return smallest_detectable(power, limit, WANTED_POWER) - limit
 
 
-def _rows_needed(
+def insiders_rows(
     sizes: IndexArray, channel: Channel, epsilon: float, limit: float, alpha: float
 ) -> float:
     """Return how many more rows find that a release has ``epsilon``, 0 where these do."""

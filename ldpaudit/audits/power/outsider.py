@@ -1,15 +1,17 @@
 """What the bound from the release alone could have found."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import numpy as np
 
 from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.epsilon_proofs import INSIDER, INSIDER_SHARES
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import FEATURE_BLIND, outsider_evidence
 from ldpaudit.audits.observational.power import EXCESS, WANTED_POWER
+from ldpaudit.audits.power.insider import insiders_rows, smallest_excess
 from ldpaudit.audits.power.wanted import excess_estimate, further_rows, limit_of, rows_estimate
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.power import sharpened, smallest_detectable
@@ -20,8 +22,10 @@ from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.numeric.view import point_channel
 from ldpaudit.release import FloatArray
-from ldpaudit.result import Finding
+from ldpaudit.result import Estimate, Finding
 
+WITH_TRUTH = "power.with_truth.min_detectable_excess"
+ROWS_WITH_TRUTH = "power.with_truth.rows_needed"
 _ASSUMPTIONS = (
     FEATURE_BLIND,
     "the claim is right about this release, so that the groups' released labels show how well the "
@@ -64,7 +68,44 @@ def outsiders_power(context: AuditContext, channel: Channel) -> Finding:
     target = context.plan.max_undetected_excess.at(limit)
     rows = _rows(power, limit + target, alpha, len(context.release), estimate.value <= target)
     needed = rows_estimate(rows, target, exact=False, assumptions=_ASSUMPTIONS)
-    return Finding(estimates=(estimate, needed), notes=notes, bounds={EXCESS: excess})
+    estimates = (estimate, needed, *_with_truth(context, channel, limit, target))
+    return Finding(estimates=estimates, notes=notes, bounds={EXCESS: excess})
+
+
+def _with_truth(
+    context: AuditContext, channel: Channel, limit: float, target: float
+) -> Iterator[Estimate]:
+    """Yield what the true labels would show: the publisher's audit of the same release."""
+    level = (1 - context.plan.confidence) * INSIDER_SHARES[INSIDER]
+    sizes = np.rint(len(context.release) * _all_labels(context, channel)).astype(np.int64)
+    if np.count_nonzero(sizes) < 2 or context.release.numeric is not None:
+        return
+    assumptions = (
+        "the claimed channel made the released labels: their shares imply the true ones'",
+    )
+    yield Estimate.estimated(
+        WITH_TRUTH,
+        "Smallest excess ε found with 90 % power if the true labels were given",
+        smallest_excess(sizes, channel, limit, level),
+        unit="nats",
+        method="the power of the bound from true labels, for as many rows",
+        assumptions=assumptions,
+    )
+    yield Estimate.estimated(
+        ROWS_WITH_TRUTH,
+        "Further rows for the wanted power if the true labels were given",
+        insiders_rows(sizes, channel, limit + target, limit, level),
+        unit="rows",
+        method=f"as many rows again until an excess of {target:g} nats is found",
+        assumptions=assumptions,
+    )
+
+
+def _all_labels(context: AuditContext, channel: Channel) -> FloatArray:
+    """Return the shares of true labels that the released ones imply, float64 of shape (k,)."""
+    table = np.bincount(context.release.released, minlength=len(channel.outputs))[None]
+    none = np.zeros(len(channel.outputs), dtype=np.int32)
+    return np.asarray(label_mixtures(GroupTest(table, none, 1.0, "scores"), channel)[0])
 
 
 def _power(
@@ -100,9 +141,7 @@ def _clearer_features(
     claim = context.claim
     if not isinstance(claim, SyntheticFeatures) or not 0 < claim.noise < 1:
         return lambda shares, _: shares
-    released = context.release.released
-    table = np.bincount(released, minlength=len(channel.outputs))[None]
-    everyone = label_mixtures(GroupTest(table, np.zeros_like(table[0]), 1.0, "scores"), channel)
+    everyone = _all_labels(context, channel)
 
     def clearer(shares: FloatArray, epsilon: float) -> FloatArray:
         kept = np.clip(shares - claim.noise * everyone, 0.0, None)

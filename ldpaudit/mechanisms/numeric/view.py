@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism
-from ldpaudit.mechanisms.label_range import between
+from ldpaudit.mechanisms.label_range import between, nearest
 from ldpaudit.numeric_labels import NumericCoding, NumericView
 from ldpaudit.release import FloatArray
 

@@ -95,7 +95,7 @@ def test_no_excess_can_be_found_in_few_rows() -> None:
 
 def test_without_truth_the_power_is_estimated() -> None:
     finding = PowerAudit().run(context(binary(1.0), 8000, with_truth=False))
-    estimate, rows = finding.estimates
+    estimate, rows, with_truth, _ = finding.estimates
     assert rows.id == "power.rows_needed"
     assert rows.kind == "estimated"
     assert estimate.id == EXCESS
@@ -104,6 +104,7 @@ def test_without_truth_the_power_is_estimated() -> None:
     assert 0.0 < estimate.value < 0.6
     insider = value(context(binary(1.0), 8000))
     assert estimate.value > insider
+    assert with_truth.value == pytest.approx(insider, rel=0.1)
 
 
 def test_the_outsiders_estimate_is_about_right() -> None:
