@@ -69,10 +69,8 @@ Signature = Callable[[Signs], str | None]
 
 def causes(signs: Signs) -> Iterator[str]:
     """Yield what to look at in the release code, the likeliest cause first."""
-    for signature in SIGNATURES:
-        sentence = signature(signs)
-        if sentence is not None:
-            yield sentence
+    found = [sentence for signature in SIGNATURES if (sentence := signature(signs)) is not None]
+    yield from found or [_unexplained(signs)]
 
 
 def _guessable_seed(signs: Signs) -> str | None:
@@ -192,15 +190,9 @@ def _derived_column(signs: Signs) -> str | None:
     )
 
 
-def _anything_else(signs: Signs) -> str | None:
-    if not signs.failed("claimed-epsilon", "claimed-channel"):
-        return None
-    return "Compare the declaration with the release code, step by step: mechanism, ε, labels."
-
-
-def _beyond_the_claim(signs: Signs) -> str | None:
+def _unexplained(signs: Signs) -> str:
     if signs.failed("claimed-epsilon", "claimed-channel", "guessable-seed"):
-        return None
+        return "Compare the declaration with the release code, step by step: mechanism, ε, labels."
     return (
         "Add noise, or drop columns: the claim is not refuted, but more is given away than the "
         "policy allows. ldpaudit sweep finds the least noise that it lets pass."
@@ -218,7 +210,5 @@ SIGNATURES: tuple[Signature, ...] = (
     _changed_afterwards,
     _some_rows,
     _derived_column,
-    _anything_else,
-    _beyond_the_claim,
 )
-"""The likeliest first; the last two are for what no other explains."""
+"""The likeliest first."""

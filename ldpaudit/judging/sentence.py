@@ -87,7 +87,7 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
     noticed = number(power.value if missed is None else missed, "up")
     how = "would" if power.kind == "exact" else "would, by estimate,"
     return (
-        f"the claimed ε = {claimed_epsilon} is not refuted, by which a released label shifts the "
-        f"odds between two true labels at most {_fold(epsilon)} (certified so far: at least ε = "
+        f"the claimed ε = {claimed_epsilon} is not refuted (it lets a released label shift the "
+        f"odds between two true labels at most {_fold(epsilon)}; certified so far: at least ε = "
         f"{observed}); an excess of {noticed} or more {how} have been found with 90 % probability"
     )
