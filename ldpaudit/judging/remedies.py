@@ -128,6 +128,10 @@ def _truth(case: Case, known: Circumstances) -> Iterator[str]:
             f"{needed}."
         )
     yield "Who does not hold the true labels can ask the publisher for the audit with them."
+    more = case.evidence.estimates.get(ROWS_NEEDED)
+    if more is not None and 0 < more.value < _MOST_ROWS:
+        needed = rows(case.rows + more.value)
+        yield f"From the release alone {needed} rows in all would do, by estimate."
 
 
 def _in_all(have: int, more: float, allowed: float) -> str:
@@ -137,7 +141,7 @@ def _in_all(have: int, more: float, allowed: float) -> str:
 
 
 def _allowed(case: Case) -> float:
-    return case.policy.audit.max_undetected_excess
+    return case.policy.audit.max_undetected_excess.at(case.claim.epsilon or 0.0)
 
 
 def _more_rows(case: Case) -> Iterator[str]:
@@ -151,7 +155,7 @@ def _more_rows(case: Case) -> Iterator[str]:
     if missed is not None and math.isfinite(missed):
         yield (
             "Or accept, before looking at another result, that more goes unnoticed: "
-            f"max_undetected_excess = {number(missed, 'up', 1)} in the policy."
+            f"max_undetected_excess = {number(missed, 'up', 2)} in the policy."
         )
 
 

@@ -196,3 +196,8 @@ def test_every_inconclusive_verdict_has_a_step() -> None:
                 result = judged(found, claim=claim, truth=truth)
                 assert result.verdict == "inconclusive"
                 assert result.next_steps
+
+
+def test_an_outsider_learns_how_many_rows_would_do_alone() -> None:
+    steps = outsider(rows("power.rows_needed", 36_000)).next_steps
+    assert "From the release alone 41,000 rows in all would do, by estimate." in steps
