@@ -11,7 +11,7 @@ from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.fits import fitted_epsilon, likely_slip, unlike_the_claim
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.result import Check
+from ldpaudit.result import Check, Estimate
 
 
 def rr(epsilon: float, k: int = 2) -> RandomizedResponse:
@@ -76,7 +76,7 @@ def test_one_class_treated_unfairly_is_named_by_its_number() -> None:
     matrix[1] = [0.03, 0.94, 0.03]
     sentence = first(counted(matrix, 30_000), k=3)
     assert "class 2 is treated differently" in sentence
-    assert "(kept in 94% of its rows, where the claim keeps 58%)" in sentence
+    assert "(kept in 94 % of its rows, where the claim keeps 58 %)" in sentence
 
 
 def test_small_counts_of_a_class_are_not_shown() -> None:
@@ -106,7 +106,22 @@ def test_a_seed_that_was_found_comes_first() -> None:
 
 
 def test_counts_that_follow_the_claim_point_to_some_of_the_rows() -> None:
-    assert "some leak more than it allows" in first(counted(rr(1.0).channel.matrix))
+    assert "some leak more than all do" in first(counted(rr(1.0).channel.matrix))
+
+
+@pytest.mark.parametrize(("group", "named"), [(2.5, True), (1.2, False), (0.9, False)])
+def test_a_group_that_leaks_more_than_all_rows_is_looked_for(group: float, named: bool) -> None:
+    bounds = {"mechanism.subgroup_epsilon_lower": group, "mechanism.epsilon_lower": 1.3}
+    estimates = (Estimate.lower_bound(name, "", low, 0.95) for name, low in bounds.items())
+    sentence = first(counted(rr(1.35).channel.matrix), evidence(*estimates))
+    assert ("some leak more than all do" in sentence) == named
+
+
+def test_rows_in_the_clear_at_random_are_an_alternative() -> None:
+    """A fifth in the clear: as many kept as where the noise is a fifth smaller."""
+    matrix = 0.8 * rr(1.0).channel.matrix + 0.2 * np.eye(2)
+    assert "20 % of rows released as they are would look alike" in first(counted(matrix))
+    assert "released as they are" not in first(counted(rr(0.8).channel.matrix))
 
 
 def test_without_truth_a_derived_column_is_thought_of() -> None:
