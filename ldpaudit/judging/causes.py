@@ -5,9 +5,10 @@ the release code, not findings: the verdict rests on none of them.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
@@ -76,10 +77,29 @@ class Signs:
 
 Signature = Callable[[Signs], str | None]
 
+_SHARED = (
+    "Look for noise that rows share: one draw for a household, an answer that is remembered, a "
+    "short random sequence used again. Draw it for every row anew; where a group shares one on "
+    "purpose, name its column (--group)."
+)
+BY_CHECK: Final[Mapping[str, str]] = {
+    "features-reveal-label": (
+        "Drop the columns that tell the label, or make them coarser (privatize names them; --drop): "
+        "noise on the label protects nothing that the features give away."
+    ),
+    "identifiers": (
+        "Drop the columns that number rows or may lead to a person, such as ids, exact dates and "
+        "free text (privatize names them; --drop)."
+    ),
+    "shared-noise": _SHARED,
+}
+"""What to look at where a check failed that needs no further signature."""
+
 
 def causes(signs: Signs) -> Iterator[str]:
     """Yield what to look at in the release code, the likeliest cause first."""
     found = [sentence for signature in SIGNATURES if (sentence := signature(signs)) is not None]
+    found += [BY_CHECK[c.id] for c in signs.checks if c.id in BY_CHECK and signs.failed(c.id)]
     yield from found or [_unexplained(signs)]
 
 
@@ -180,13 +200,7 @@ def _changed_afterwards(signs: Signs) -> str | None:
 
 
 def _shared_noise(signs: Signs) -> str | None:
-    if not signs.small_p_value(SHARED_NOISE):
-        return None
-    return (
-        "Look for noise that rows share: one draw for a household, an answer that is remembered, "
-        "a short random sequence used again. Draw it for every row anew; where a group shares one "
-        "on purpose, name its column (--group)."
-    )
+    return _SHARED if signs.small_p_value(SHARED_NOISE) else None
 
 
 def _by_feature(signs: Signs) -> str | None:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from judging.cases import CLAIM, case, counted, evidence, judged, p_value, power
 
-from ldpaudit.judging.causes import Signs, causes
+from ldpaudit.judging.causes import BY_CHECK, Signs, causes
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.fits import fitted_epsilon, likely_slip, unlike_the_claim
+from ldpaudit.judging.next_steps import next_steps
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.result import Check, Estimate
 
@@ -170,3 +171,12 @@ def test_a_judgement_puts_causes_before_the_repair() -> None:
     assert "the counts fit ε = 3.00" in steps[0]
     assert steps[-1] == "Mend the release code, draw the noise anew and audit that release."
     assert len(steps) <= 3
+
+
+@pytest.mark.parametrize("check", BY_CHECK)
+def test_a_check_that_only_warns_says_what_to_look_at(check: str) -> None:
+    known = Circumstances(counts=counted(rr(3.0).channel.matrix), channel=CLAIM.channel)
+    steps = next_steps("not yet", case(evidence()), known, [failed(check, "warn")])
+    assert steps[0] == BY_CHECK[check]
+    assert "waive the check" in steps[1]
+    assert first(check=check) == BY_CHECK[check]
