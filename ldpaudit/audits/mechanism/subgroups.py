@@ -47,7 +47,7 @@ def subgroup_estimate(context: AuditContext, evidence: SubgroupEvidence) -> Esti
     bound = evidence.bound(1 - context.plan.confidence)
     return Estimate.lower_bound(
         SUBGROUPS,
-        "True labels, groups of rows treated otherwise",
+        "True labels, groups of rows",
         bound.epsilon,
         context.plan.confidence,
         axis="epsilon",
