@@ -17,7 +17,7 @@ from ldpaudit.reports.text.numbers import against, number, percent
 from ldpaudit.result import Check, Note, Verdict
 
 _SMALLEST_ALPHA = 1e-12
-_CLAIM_CHECKS = ("claimed-epsilon", "claimed-channel")
+_CLAIM_CHECKS = ("claimed-epsilon", "claimed-channel", "guessable-seed")
 _REFUTED = (
     "The declared mechanism is refuted, at {confidence} confidence. Numbers marked exact are of "
     "the declaration, not of what was done, and estimates that take the declaration for true are "
@@ -73,8 +73,10 @@ def judge(
 
 def _decide(family: list[Draft], alpha: float, correction: str) -> list[Check]:
     """Answer a family of checks at a family-wise error probability."""
+    alone = [_check(draft, draft.own_error) for draft in family if draft.own_error is not None]
+    family = [draft for draft in family if draft.own_error is None]
     levels = corrected_levels([_p_value(draft, alpha) for draft in family], alpha, correction)
-    return [_check(draft, level) for draft, level in zip(family, levels, strict=True)]
+    return alone + [_check(draft, level) for draft, level in zip(family, levels, strict=True)]
 
 
 def _p_value(draft: Draft, alpha: float) -> float:
