@@ -100,8 +100,8 @@ def _agreement(context: AuditContext, posterior: FloatArray, halves: IndexArray)
     released, m = context.release.released, len(context.release.outputs)
     shares = np.stack([np.bincount(released[halves != half], minlength=m) for half in (0, 1)])
     shares = shares / shares.sum(axis=1, keepdims=True)
-    likely = posterior[np.arange(len(released)), released] > shares[halves, released]
-    return likely.astype(np.float64)
+    likely: FloatArray = posterior[np.arange(len(released)), released]
+    return (likely > shares[halves, released]).astype(np.float64)
 
 
 def _scaled(context: AuditContext) -> FloatArray:

@@ -36,6 +36,8 @@ def check_request(request: PrivatizeRequest) -> None:
         raise InputError("--seed must not be negative.")
     if request.label in request.drop:
         raise InputError("The label's column must not be dropped.")
+    if set(request.keep) & {request.label, *request.drop}:
+        raise InputError("--keep must name other columns than --label and --drop.")
 
 
 def options_of(name: str) -> tuple[str, ...]:
@@ -97,7 +99,7 @@ def _check_amount(request: PrivatizeRequest) -> None:
 
 def _check_split(request: PrivatizeRequest) -> None:
     first = request.private_prior
-    if first is None or request.epsilon is None:
+    if first is None or first == "auto" or request.epsilon is None:
         return
     if not check_epsilon(first) < request.epsilon:
         raise InputError(

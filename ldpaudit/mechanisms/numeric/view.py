@@ -43,6 +43,22 @@ def view_channel(claim: Mechanism, view: NumericView) -> Channel | None:
     return _named(_fine_channel(claim, view.outputs, None), view)
 
 
+def point_channel(claim: Mechanism, view: NumericView) -> Channel | None:
+    """Return the channel from single labels to the view's outputs; None for other mechanisms.
+
+    From all labels where they are at most 64, else from 65 even points of their range.
+    """
+    if not isinstance(claim, NumericMechanism):
+        return None
+    labels = claim.label_values
+    if labels is None or len(labels) > MOST_VALUES + 1:
+        low, high = claim.label_bounds
+        even = np.linspace(low, high, MOST_VALUES + 1)
+        labels = even if labels is None else np.unique(labels[nearest(labels, even)])
+    matrix = _fine_channel(claim, view.outputs, labels)
+    return Channel(matrix, tuple(labels.tolist()), view.outputs.names)
+
+
 def group_channel(claim: Mechanism, view: NumericView, truth: FloatArray) -> Channel:
     """Return the channel from groups of labels to outputs for the labels of some people.
 
@@ -101,10 +117,9 @@ def _fine_channel(
     """Return P(output's code | label) for all labels, or the given ones."""
     if outputs.grouped:
         return claim.binned(outputs.edges.tolist(), labels).matrix
-    channel = claim.channel
-    assert channel is not None
-    codes = outputs.codes(np.asarray(channel.outputs, dtype=np.float64))
-    matrix = np.asarray(channel.matrix @ np.eye(len(outputs))[codes])
-    if labels is None:
-        return matrix
-    return matrix[nearest(np.asarray(channel.classes, dtype=np.float64), labels)]
+    released, every = claim.output_values, claim.label_values
+    assert released is not None
+    labels = every if labels is None else labels
+    assert labels is not None
+    codes = outputs.codes(released)
+    return np.asarray(claim.likelihood(released, labels).T @ np.eye(len(outputs))[codes])
