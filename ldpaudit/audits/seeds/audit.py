@@ -101,7 +101,8 @@ def _agreement(context: AuditContext, posterior: FloatArray, halves: IndexArray)
     shares = np.stack([np.bincount(released[halves != half], minlength=m) for half in (0, 1)])
     shares = shares / shares.sum(axis=1, keepdims=True)
     likely: FloatArray = posterior[np.arange(len(released)), released]
-    return (likely > shares[halves, released]).astype(np.float64)
+    result: FloatArray = np.where(likely > shares[halves, released], 1.0, 0.0)
+    return result
 
 
 def _scaled(context: AuditContext) -> FloatArray:
