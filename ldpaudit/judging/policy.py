@@ -151,7 +151,7 @@ extends = "ldpaudit:default"        # the claim must not be refuted
 
 [audit]
 seed = 20260101                     # pinned, so that nobody shops for a seed
-confidence = 0.95                   # family-wise
+confidence = 0.99                   # of all checks together: 1 honest release in 100 fails, at most
 correction = "holm"
 min_rows = 1000
 max_undetected_excess = 0.5         # nats, or "50%" of the claim; a weaker audit is inconclusive

@@ -131,7 +131,7 @@ def corrected_levels(p_values: list[float], alpha: float, correction: str) -> li
     return levels
 
 
-def _check(draft: Draft, alpha: float, p_value: float) -> Check:
+def _check(draft: Draft, alpha: float, p_value: float = 1.0) -> Check:
     answer = draft.test(alpha)
     return Check(
         id=draft.id,
