@@ -94,6 +94,7 @@ def _test_groups(context: AuditContext) -> ReleaseOnlyEvidence:
         rng=rng,
         point_rows=rows,
         scores=None if insider else cross_fitted_posterior(context, "released"),
+        ordered=release.numeric is not None,
         threads=context.plan.threads,
     )
 
