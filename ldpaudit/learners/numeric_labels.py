@@ -69,6 +69,8 @@ def debiased_labels(released: npt.ArrayLike, noise: Noise) -> FloatArray:
             "A regressor does not correct for the synthetic features of double randomized "
             "response; to take them for real ones pass its label_channel."
         )
+    # What is unbiased for every grid point is so for labels rounded without bias.
+    noise = noise if isinstance(noise, Channel) else noise.after_rounding
     channel = noise if isinstance(noise, Channel) else noise.channel
     if isinstance(channel, Channel):
         # Codes first: a label outside the channel must not pass because nothing is biased.

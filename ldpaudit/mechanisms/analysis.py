@@ -54,6 +54,7 @@ def privacy_of(mechanism: Mechanism) -> Privacy:
     InputError
         If nothing is claimed, or no curve is known.
     """
+    mechanism = mechanism.after_rounding
     if not isinstance(mechanism, AnalysedMechanism) or mechanism.epsilon is None:
         raise InputError(f"The privacy curve of the mechanism {mechanism.name!r} is not known.")
     epsilon = float(mechanism.epsilon)

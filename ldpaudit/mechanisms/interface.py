@@ -145,6 +145,11 @@ class Mechanism(ABC):
         return self.channel
 
     @property
+    def after_rounding(self) -> "Mechanism":
+        """What releases the labels once they are rounded: itself, unless they are rounded first."""
+        return self
+
+    @property
     def unchanged_share(self) -> float | None:
         """The share of rows whose features are released unchanged; None where unknown."""
         shares = {"unchanged": 1.0, "noisy": 0.0, "withheld": 0.0}

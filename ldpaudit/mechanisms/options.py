@@ -13,7 +13,8 @@ CLASSES: Final = ("classes", "labels")
 PRIOR: Final = ("prior", "private_prior")
 RESPONSE: Final = ("epsilon", "noise", *CLASSES)
 NOISE: Final = ("epsilon", "labels", "clipped")
-DESIGN: Final = ("epsilon", *CLASSES, *PRIOR, "loss")
+STEPS: Final = (*NOISE, "round")
+DESIGN: Final = ("epsilon", *CLASSES, *PRIOR, "loss", "round")
 SYNTHETIC: Final = ("synthetic", "generator", "generator_data", "synthetic_out", "synthetic_rows")
 """The options of ``ldpaudit privatize`` that several mechanisms use, by their fields' names."""
 

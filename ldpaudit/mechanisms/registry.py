@@ -8,6 +8,7 @@ from typing import Final
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.design import Candidate
 from ldpaudit.mechanisms.interface import Mechanism, Traits
+from ldpaudit.mechanisms.numeric.rounded_labels import ROUND, with_rounding
 from ldpaudit.release import Declaration, Label
 
 GROUP: Final = "ldpaudit.mechanisms"
@@ -141,4 +142,6 @@ def from_declaration(declaration: Declaration | None, classes: tuple[Label, ...]
     """
     if declaration is None:
         return family(UNKNOWN).from_parameters({}, classes)
-    return family(declaration.name).from_parameters(declaration.parameters, classes)
+    named, stated = family(declaration.name), dict(declaration.parameters)
+    method = stated.pop(ROUND, None) if ROUND in named.traits.options else None
+    return with_rounding(named.from_parameters(stated, classes), method)

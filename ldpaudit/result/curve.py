@@ -22,6 +22,10 @@ class Curve(Quantified):
     unit: Unit = "1"
     n: Annotated[int, Field(ge=0)] | None = None
 
+    def bound_key(self, place: int) -> str:
+        """Return the key in ``Finding.bounds`` of the bound at one grid point."""
+        return f"{self.id}@{self.x[place]:g}"
+
     @model_validator(mode="after")
     def _same_length(self) -> Self:
         for part in (self.value, self.low, self.high):

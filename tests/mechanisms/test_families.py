@@ -20,7 +20,7 @@ from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from ldpaudit.mechanisms.noise.exponential import DiscreteExponential, Exponential
 from ldpaudit.mechanisms.noise.laplace import Laplace
 from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase
-from ldpaudit.mechanisms.numeric.rounding import UnbiasedRounding
+from ldpaudit.mechanisms.numeric.rounding import Rounding
 from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.mechanisms.response.dummy_features_rr import DummyFeaturesRR
 from ldpaudit.mechanisms.response.gaussian import (
@@ -385,34 +385,35 @@ def test_gaussian_features_are_released_in_simulations_or_by_opendp() -> None:
 
 def test_rounding_is_unbiased_and_keeps_the_epsilon_of_what_follows() -> None:
     grid = (0, 1, 3, 10)
-    rounding = UnbiasedRounding(grid)
+    rounding = Rounding(grid)
     labels = np.array([0.0, 0.3, 1.0, 2.5, 9.9, 10.0])
     lower, up = rounding.neighbours(labels)
     points = np.array(grid, dtype=float)
     mean = (1 - up) * points[lower] + up * points[lower + 1]
     assert mean == pytest.approx(labels, abs=1e-14)
-    square = (1 - up) * points[lower] ** 2 + up * points[lower + 1] ** 2
-    assert rounding.variance(labels) == pytest.approx(square - mean**2, abs=1e-12)
+    assert rounding.mean(points, labels) == pytest.approx(labels, abs=1e-14)
+    variance = up * (1 - up) * (points[lower + 1] - points[lower]) ** 2
     drawn = points[rounding.sample(np.repeat(labels, 50_000), np.random.default_rng(0))]
-    spread = np.sqrt(rounding.variance(labels) / 50_000)
+    spread = np.sqrt(variance / 50_000)
     # Within 6 standard deviations each.
     gap = np.abs(drawn.reshape(6, -1).mean(axis=1) - labels)
     assert (gap <= 6 * spread + 1e-12).all()
     mechanism = RandomizedResponse.from_epsilon(grid, 1.0)
-    rows = rounding.before(mechanism, np.linspace(0, 10, 41))
+    rows = rounding.mean(mechanism.channel.matrix, np.linspace(0, 10, 41))
     channel = mechanisms.Channel(rows, tuple(range(41)), grid)
     assert channel.epsilon <= 1.0 + 1e-12
-    assert set(rounding.release(labels, mechanism).tolist()) <= set(points.tolist())
+    near = Rounding(grid, "nearest").sample(labels)
+    assert points[near].tolist() == [0, 0, 1, 3, 10, 10]
 
 
 @pytest.mark.parametrize("labels", [[-0.1], [10.1], [math.nan]])
 def test_rounding_refuses_labels_outside(labels: list[float]) -> None:
     with pytest.raises(InputError, match="1 row"):
-        UnbiasedRounding((0, 10)).sample(labels)
+        Rounding((0, 10)).sample(labels)
 
 
-def test_rounding_refuses_another_grid() -> None:
-    with pytest.raises(InputError, match="grid"):
-        UnbiasedRounding((0, 1)).before(RandomizedResponse((0, 2), 0.5), [0.5])
+def test_rounding_refuses_what_is_no_grid_and_no_method() -> None:
     with pytest.raises(InputError, match="increasing"):
-        UnbiasedRounding((1, 0))
+        Rounding((1, 0))
+    with pytest.raises(InputError, match="nearest"):
+        Rounding((0, 1), "up")  # type: ignore[arg-type]

@@ -5,18 +5,21 @@ declared channel. J(τ), the share of people who lose at least τ nats, and E[ν
 rest on smooth label probabilities; the lower bound on E[ν] with true labels rests on nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+
+import numpy as np
 
 from ldpaudit.audits.claimed_channel import why_unscored
 from ldpaudit.audits.instance_loss.certificates import Certificates, certificates
 from ldpaudit.audits.instance_loss.estimates import EXCEEDANCE, MEAN, LossReport, loss_report
 from ldpaudit.audits.instance_loss.labels import LossLabels, loss_labels
+from ldpaudit.audits.instance_loss.levels import ExceedanceLevels
 from ldpaudit.audits.instance_loss.queries import Neighborhoods, neighborhoods
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import FEATURE_BLIND, INDEPENDENT
 from ldpaudit.estimators.loss.exceedance import ErrorBudget
-from ldpaudit.result import Finding, Note
+from ldpaudit.result import Curve, Finding, Note
 
 AUDIT_ID = "instance-loss"
 LARGEST_ERROR = 0.01
@@ -50,7 +53,11 @@ class InstanceLossAudit:
             curves=(*report.curves, *learned.curves),
             histograms=report.histograms,
             notes=tuple(_notes(labels, asked, report, certified)),
-            bounds=certified.bounds or {},
+            bounds={
+                **(certified.bounds or {}),
+                **_at_levels(context, asked, report, report.curves[0]),
+                **learned.bounds,
+            },
         )
 
 
@@ -67,10 +74,20 @@ def _in_learned_metric(context: AuditContext, labels: LossLabels, budget: ErrorB
     report = loss_report(labels, asked, budget, _assumptions(labels, asked))
     mean = next(e for e in report.estimates if e.id == MEAN)
     curve = next(c for c in report.curves if c.id == EXCEEDANCE)
+    curve = curve.model_copy(update=_learned(EXCEEDANCE, "J(τ)"))
     return Finding(
         estimates=(mean.model_copy(update=_learned(MEAN, "Mean loss E[ν],")),),
-        curves=(curve.model_copy(update=_learned(EXCEEDANCE, "J(τ)")),),
+        curves=(curve,),
+        bounds=_at_levels(context, asked, report, curve),
     )
+
+
+def _at_levels(
+    context: AuditContext, asked: Neighborhoods, report: LossReport, curve: Curve
+) -> Mapping[str, Callable[[float], float]]:
+    """Return the curve's lower bound at each of its points as a function of alpha."""
+    levels = ExceedanceLevels(context, asked, report.losses, np.array(curve.x))
+    return levels.functions(curve)
 
 
 def _learned(identifier: str, title: str) -> dict[str, str]:

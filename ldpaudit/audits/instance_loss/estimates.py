@@ -40,6 +40,8 @@ class LossReport:
     """E[ν]."""
     unlimited: bool
     """Whether the loss of some queries is infinite."""
+    losses: FloatArray
+    """The estimated loss of each query, float64 of shape (m,)."""
 
 
 def loss_report(
@@ -78,6 +80,7 @@ def loss_report(
         (writer.histogram(losses),),
         float(losses.mean()),
         bool(np.isinf(losses).any()),
+        losses,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.epsilon_proofs import INSIDER, OUTSIDER, SUBGROUPS
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import (
     FEATURE_BLIND,
@@ -22,6 +23,7 @@ from ldpaudit.audits.mechanism.evidence import (
 )
 from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
 from ldpaudit.audits.mechanism.local_reports import report_counts
+from ldpaudit.audits.mechanism.subgroups import subgroup_estimate, subgroup_evidence
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound, smallest_positive
 from ldpaudit.estimators.epsilon.consistency import (
     SMALLEST_P_VALUE,
@@ -32,10 +34,10 @@ from ldpaudit.estimators.epsilon.consistency import (
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import METHODS, BoundEvidence
+from ldpaudit.estimators.epsilon.subgroups import SubgroupEvidence
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.result import Estimate, Finding, Note
 
-INSIDER, OUTSIDER = "mechanism.epsilon_lower", "release_only.epsilon_lower"
 _STRONGEST = "True labels, strongest bound"
 _GROUP_SOURCES = {
     "scores": "groups of rows that a model fitted on other rows is surest about",
@@ -77,6 +79,10 @@ class MechanismAudit:
         if insider is not None:
             estimates += _insider_estimates(context, insider)
             bounds[INSIDER] = lambda alpha: insider.strongest(alpha).epsilon
+        groups = subgroup_evidence(context)
+        if not isinstance(groups, str):
+            estimates.append(subgroup_estimate(context, groups))
+            bounds[SUBGROUPS] = lambda alpha: groups.bound(alpha).epsilon
         reports = report_counts(context)
         if reports is not None:
             # The reports show more than the labels drawn from them.
@@ -89,7 +95,7 @@ class MechanismAudit:
         return Finding(
             estimates=tuple(estimates),
             curves=tuple(exact_curves(context.claim)),
-            notes=(*differing, *_notes(context, insider, outsider)),
+            notes=(*differing, *_notes(context, insider, groups, outsider)),
             bounds=bounds,
         )
 
@@ -254,7 +260,10 @@ def _p_value(
 
 
 def _notes(
-    context: AuditContext, insider: BoundEvidence | None, outsider: ReleaseOnlyEvidence | str
+    context: AuditContext,
+    insider: BoundEvidence | None,
+    groups: SubgroupEvidence | str,
+    outsider: ReleaseOnlyEvidence | str,
 ) -> Iterator[Note]:
     dependent = feature_dependence(context)
     if dependent is not None:
@@ -264,6 +273,9 @@ def _notes(
     if context.release.truth is not None and insider is None:
         text = "True labels give no bound of ε: fewer than two classes occur among them."
         yield Note.warning("mechanism", text)
+    elif context.release.truth is not None and isinstance(groups, str):
+        text = f"Groups of rows were not bounded by themselves: {groups}."
+        yield Note.info("mechanism", text)
     if isinstance(outsider, str):
         yield Note.info("mechanism", f"No bound of ε from the release alone: {outsider}.")
     if context.claim.traits.outputs == "unknown":

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.epsilon_proofs import INSIDER, INSIDER_SHARES
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import (
     FEATURE_BLIND,
@@ -36,7 +37,6 @@ from ldpaudit.estimators.epsilon.power import (
     smallest_detectable,
     worth_looking_for,
 )
-from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import PILOT_SHARE, design_bounds
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
@@ -44,8 +44,6 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import IndexArray
 from ldpaudit.result import Estimate, Finding, Note
 
-INSIDER_SHARE = 0.9
-"""Of the error probability, where a release-only bound tests the claim as well."""
 _MOST_ROWS = 1e12
 
 
@@ -87,10 +85,10 @@ class PowerAudit:
 
 def _insider(context: AuditContext, channel: Channel, sizes: IndexArray) -> Finding:
     limit, target = _limit(context, channel), context.plan.max_undetected_excess
-    level = _insider_alpha(context, 1 - context.plan.confidence)
+    level = (1 - context.plan.confidence) * INSIDER_SHARES[INSIDER]
 
     def excess(alpha: float) -> float:
-        return _smallest(sizes, channel, limit, _insider_alpha(context, alpha)) - limit
+        return _smallest(sizes, channel, limit, alpha * INSIDER_SHARES[INSIDER]) - limit
 
     value = excess(1 - context.plan.confidence)
     family = (
@@ -121,7 +119,7 @@ def _reports(context: AuditContext, counts: GuessCounts) -> Finding:
     limit = context.claim.epsilon or 0.0
 
     def excess(alpha: float) -> float:
-        return detectable_epsilon(counts, limit, _insider_alpha(context, alpha)) - limit
+        return detectable_epsilon(counts, limit, alpha * INSIDER_SHARES[INSIDER]) - limit
 
     return _estimated(
         excess,
@@ -153,12 +151,6 @@ def _is_randomized_response(channel: Channel) -> bool:
 def _limit(context: AuditContext, channel: Channel) -> float:
     """Return the claimed ε; the channel to the bins of a numeric mechanism may have a smaller."""
     return channel.epsilon if context.claim.epsilon is None else context.claim.epsilon
-
-
-def _insider_alpha(context: AuditContext, alpha: float) -> float:
-    """Return the insider's share: the policy splits where a release-only bound exists too."""
-    both = isinstance(outsider_evidence(context), ReleaseOnlyEvidence)
-    return alpha * INSIDER_SHARE if both else alpha
 
 
 def _smallest(sizes: IndexArray, channel: Channel, limit: float, alpha: float) -> float:

@@ -97,7 +97,7 @@ def _check_amount(request: PrivatizeRequest) -> None:
 
 def _check_split(request: PrivatizeRequest) -> None:
     first = request.private_prior
-    if first is None or request.epsilon is None:
+    if first is None or first == "auto" or request.epsilon is None:
         return
     if not check_epsilon(first) < request.epsilon:
         raise InputError(

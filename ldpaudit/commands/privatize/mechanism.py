@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ldpaudit.commands.privatize.checks import options_of
+from ldpaudit.commands.privatize.labels.domains import GridDomain, RangeDomain, RoundedDomain
 from ldpaudit.commands.privatize.labels.priors import Prior
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.datasets import read_channel
@@ -15,6 +16,8 @@ from ldpaudit.mechanisms import MechanismOptions, family
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.numeric.rounded_labels import with_rounding
+from ldpaudit.mechanisms.numeric.rounding import Rounding, RoundingMethod
 from ldpaudit.mechanisms.parameters import check_classes, check_numeric_classes
 from ldpaudit.release import Label
 
@@ -39,6 +42,17 @@ class DeclaredLabels:
     range: LabelRange | None
     classes: tuple[Label, ...] | None
 
+    def numeric_domain(
+        self, method: RoundingMethod | None, rng: Any
+    ) -> GridDomain | RangeDomain | RoundedDomain | None:
+        """Return the domain of labels that are a range of numbers, or rounded; else None."""
+        if method is not None:
+            points = self.classes if self.range is None else self.range.classes
+            return RoundedDomain(Rounding(points or (), method), rng)
+        if self.range is None:
+            return None
+        return RangeDomain(self.range) if self.range.step is None else GridDomain(self.range)
+
 
 def declared_labels(
     request: PrivatizeRequest, of_prior: tuple[Label, ...] | None
@@ -55,7 +69,12 @@ def declared_labels(
     if "matrix" in traits.needs:
         return DeclaredLabels(None, check_classes(_matrix(request)["classes"]))
     if request.labels is not None:
-        return DeclaredLabels(mechanism.applied_range(LabelRange.parse(request.labels)), None)
+        labels = LabelRange.parse(request.labels)
+        if request.round is not None and labels.step is None and "prior" in traits.needs:
+            points = of_prior and _points_of_prior(labels, of_prior)
+            if points:
+                return DeclaredLabels(None, points)
+        return DeclaredLabels(mechanism.applied_range(labels), None)
     if "range" in traits.needs:
         raise InputError(
             f"The mechanism {request.mechanism!r} must be given the labels' range with --labels "
@@ -71,6 +90,18 @@ def declared_labels(
         return DeclaredLabels(None, None)
     checked = check_numeric_classes(classes) if traits.numeric else check_classes(classes)
     return DeclaredLabels(None, checked)
+
+
+def _points_of_prior(labels: LabelRange, of_prior: tuple[Label, ...]) -> tuple[Label, ...]:
+    """Return the labels of the prior's file in order: what numbers in the range are rounded to."""
+    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in of_prior)
+    points = check_numeric_classes(sorted(of_prior, key=float) if numeric else of_prior)
+    if (float(points[0]), float(points[-1])) != (labels.low, labels.high):
+        raise InputError(
+            "The labels of --prior are what numbers are rounded to: its lowest and highest must be "
+            "the bounds of --labels."
+        )
+    return points
 
 
 def build(
@@ -119,7 +150,7 @@ def build(
         raise InputError(
             "--sigma is too small for --feature-epsilon and --delta; give a larger one."
         )
-    return built
+    return with_rounding(built, request.round)
 
 
 def _with_options(message: str) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ldpaudit.device import DeviceName
+from ldpaudit.errors import InputError
 from ldpaudit.options import Argument, Option
 
 if TYPE_CHECKING:
@@ -27,6 +28,15 @@ def _split(classes: str) -> "tuple[Label, ...]":
     from ldpaudit.datasets.beside.priors import split_labels
 
     return split_labels(classes)
+
+
+def _amount(text: str) -> "float | Literal['auto']":
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError("--private-prior must be given a number, or auto.") from None
 
 
 @dataclass(frozen=True)
@@ -63,8 +73,10 @@ class PrivatizeRequest(DataOptions):
         A name of the contract.
     epsilon, noise : float or None
         ε in nats (with ``private_prior`` of the whole release, else of the label), or λ.
-    private_prior : float or None
-        ε₁ in nats, spent on a private histogram of the labels.
+    private_prior : float, "auto" or None
+        ε₁ in nats, spent on a private histogram of the labels; "auto" is √(k/n).
+    round : {"unbiased", "nearest"} or None
+        How numbers between the mechanism's labels become labels; None: there are none.
     floor : float or None
         f, the least P̂(y | x).
     synthetic_out : Path or None
@@ -90,11 +102,20 @@ class PrivatizeRequest(DataOptions):
         Option("The labels A,B,… (default: read from the data).", type=str, read=_split),
     ] = None
     private_prior: Annotated[
-        float | None, Option("ε₁ of --epsilon to spend on a private prior.")
+        float | Literal["auto"] | None,
+        Option(
+            "ε₁ of --epsilon to spend on a private prior; auto: √(labels/rows).",
+            type=str,
+            read=_amount,
+        ),
     ] = None
     loss: Annotated[
         Literal["squared", "absolute", "poisson"] | None,
         Option("What a design minimises (default: squared)."),
+    ] = None
+    round: Annotated[
+        Literal["unbiased", "nearest"] | None,
+        Option("Round numbers between the mechanism's labels to one of them, without bias or not."),
     ] = None
     clipped: Annotated[bool, Option("Clip noisy labels to their declared range.", "--clip")] = False
     channel: Annotated[

@@ -23,6 +23,8 @@ class PrivatizeSummary:
         One sentence each.
     sample_rows : int
         Rows of the synthetic sample, 0 where none was asked for.
+    prior_epsilon : float
+        The part of ``total_epsilon`` that a private prior spent.
     """
 
     request: PrivatizeRequest
@@ -31,3 +33,4 @@ class PrivatizeSummary:
     total_epsilon: float
     warnings: tuple[str, ...] = ()
     sample_rows: int = 0
+    prior_epsilon: float = 0.0

@@ -174,7 +174,9 @@ def row_release(
     InputError, MissingDependencyError
         If a table that it needs is missing or does not fit, or its noise cannot be drawn exactly.
     """
-    return released_by(mechanism, Application(request, survey, label, features, fitted))
+    return released_by(
+        mechanism.after_rounding, Application(request, survey, label, features, fitted)
+    )
 
 
 @singledispatch

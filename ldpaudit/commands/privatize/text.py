@@ -10,9 +10,9 @@ def print_summary(summary: PrivatizeSummary, *, quiet: bool) -> None:
         return
     request = summary.request
     say(f"Released {summary.rows} rows by {summary.mechanism.description}.")
-    if request.private_prior is not None:
+    if summary.prior_epsilon > 0:
         say(
-            f"With the private prior's ε = {request.private_prior:.6g} the whole release comes to "
+            f"With the private prior's ε = {summary.prior_epsilon:.6g} the whole release comes to "
             f"ε = {summary.total_epsilon:.6g} nats."
         )
     if request.experimental:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ldpaudit.commands.outputs import check_apart, check_place
-from ldpaudit.commands.privatize.checks import check_request
+from ldpaudit.commands.privatize.checks import check_request, options_of
 from ldpaudit.commands.privatize.features.generated_rows import fit_generator
 from ldpaudit.commands.privatize.features.synthetic_sample import (
     SyntheticSample,
@@ -38,6 +38,11 @@ from ldpaudit.writing import WholeFiles, terminable
 
 _CHANGED = "The data changed while it was read; run again when nothing writes to it."
 
+
+_BETWEEN = (
+    " Numbers between the mechanism's labels are rounded to one of them with --round unbiased, "
+    "which keeps their mean, or --round nearest."
+)
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 """The column that pandas writes for an index without a name."""
@@ -84,9 +89,10 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     plan = _plan(request, source, survey, mechanism, prior, progress)
     with terminable():
         _write(plan, request, progress)
-    total = (mechanism.epsilon or 0.0) + (0.0 if prior is None else prior.epsilon)
+    spent = 0.0 if prior is None else prior.epsilon
+    total = (mechanism.epsilon or 0.0) + spent
     sampled = 0 if plan.sample is None else plan.sample.rows
-    return PrivatizeSummary(request, survey.rows, mechanism, total, plan.warnings, sampled)
+    return PrivatizeSummary(request, survey.rows, mechanism, total, plan.warnings, sampled, spent)
 
 
 def _check_places(request: PrivatizeRequest) -> None:
@@ -127,9 +133,12 @@ def survey_labels(
     request: PrivatizeRequest, labels: DeclaredLabels, source: BatchSource, progress: Progress
 ) -> Survey:
     """Read the labels: numbers of a declared range, or classes."""
-    if labels.range is not None:
-        return survey_numbers(source, request.label, labels.range, progress)
-    return survey_classes(source, request.label, labels.classes, progress)
+    domain = labels.numeric_domain(request.round, request.randomness("rounding"))
+    between = "round" in options_of(request.mechanism) and request.round is None
+    hint = _BETWEEN if between else ""
+    if domain is not None:
+        return survey_numbers(source, request.label, domain, progress, hint)
+    return survey_classes(source, request.label, labels.classes, progress, hint)
 
 
 def _mechanism(

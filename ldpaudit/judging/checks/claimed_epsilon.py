@@ -1,15 +1,21 @@
 """Does the release leak more about a label than the claimed ε?"""
 
 import math
+from collections.abc import Mapping
 
+from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST, shares
 from ldpaudit.judging.checks.claimed_channel import CONSISTENCY
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence
 from ldpaudit.reports.text.numbers import number
 
-OTHER_PROOF = ("observational.epsilon_lower", "aggregates.epsilon_lower")
-"""Bounds of ε where one released label depends on more than one true label; one in an audit."""
-RELEASE_ONLY_SHARE = 0.1
-"""With true labels, the share of the error probability that the release-only bound gets."""
+_REFUTED = (
+    "the claim is refuted: the released label depends on the features and not on the true label "
+    "alone, as the declared mechanism would have it"
+)
+_IN_DOUBT = (
+    "the released label may depend on the features, and where it does none of this audit's bounds "
+    "of ε holds"
+)
 _POWER_UNKNOWN = (
     "how much this audit could miss is known only for labels that follow the claimed channel, and "
     "these do not"
@@ -22,7 +28,7 @@ def draft(case: Case) -> Draft | None:
     if section is None:
         return None
     limit, allowed = case.claim.epsilon, case.policy.audit.max_undetected_excess
-    proofs = _proofs(evidence)
+    proofs = shares(_found(evidence))
 
     def test(alpha: float) -> Answer:
         if limit is None:
@@ -32,6 +38,10 @@ def draft(case: Case) -> Draft | None:
         if not proofs:
             return Answer("inconclusive", None, "no audit could bound ε from below")
         bound = _best_bound(proofs, evidence, alpha)
+        if _is_refuted(proofs, evidence, alpha, bound is not None and bound > limit):
+            return Answer("fail", None, _REFUTED)
+        if bound is None:
+            return Answer("inconclusive", None, _IN_DOUBT)
         if bound > limit:
             return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
         weakness = _weakness(evidence, allowed, alpha)
@@ -39,21 +49,33 @@ def draft(case: Case) -> Draft | None:
             return Answer("inconclusive", bound, weakness, "lower")
         return Answer("pass", bound, "no certified lower bound lies above the claim", "lower")
 
-    ids = proofs + ((POWER,) if POWER in evidence.estimates else ())
+    ids = (*proofs, POWER) if POWER in evidence.estimates else tuple(proofs)
     question = "Does the release leak more about a label than the claimed ε?"
     return Draft("claimed-epsilon", section.level, question, limit, ids, test)
 
 
-def _proofs(evidence: Evidence) -> tuple[str, ...]:
-    ids = ("mechanism.epsilon_lower", "release_only.epsilon_lower")
-    proofs = tuple(i for i in ids if i in evidence.bounds)
-    # Mechanisms that use the features, or bags, have neither.
-    return proofs or tuple(i for i in OTHER_PROOF if i in evidence.bounds)
+def _found(evidence: Evidence) -> set[str]:
+    tests = {FEATURE_BLIND_TEST} & evidence.estimates.keys()
+    return set(evidence.bounds) | tests
 
 
-def _best_bound(proofs: tuple[str, ...], evidence: Evidence, alpha: float) -> float:
-    shares = (1 - RELEASE_ONLY_SHARE, RELEASE_ONLY_SHARE) if len(proofs) > 1 else (1.0,)
-    return max(evidence.bounds[i](alpha * share) for i, share in zip(proofs, shares, strict=True))
+def _best_bound(proofs: Mapping[str, float], evidence: Evidence, alpha: float) -> float | None:
+    bounds = [(evidence.bounds[i], part) for i, part in proofs.items() if i in evidence.bounds]
+    return max((bound(alpha * part) for bound, part in bounds), default=None)
+
+
+def _is_refuted(
+    proofs: Mapping[str, float], evidence: Evidence, alpha: float, exceeded: bool
+) -> bool:
+    """Return whether the released label is shown to depend on the features.
+
+    The bounds of ε then miss their assumption. Where one of them exceeds the claim, the claim is
+    refuted either way, and the test only decides how to put it.
+    """
+    if FEATURE_BLIND_TEST not in proofs:
+        return False
+    share = 1.0 if exceeded else proofs[FEATURE_BLIND_TEST]
+    return evidence.estimates[FEATURE_BLIND_TEST].value <= alpha * share
 
 
 def _weakness(evidence: Evidence, allowed: float, alpha: float) -> str | None:

@@ -14,16 +14,18 @@ def draft(case: Case) -> Draft | None:
         return None
     limit, at = section.max, section.at
     curves = [evidence.curves[name] for name in CURVES if name in evidence.curves]
+    curves = [curve for curve in curves if curve.low is not None]
 
     def test(alpha: float) -> Answer:
-        points = [_bounded_point(curve, at) for curve in curves]
-        shares = [point for point in points if point is not None]
-        if not shares:
+        points = [(curve, grid_point(curve, at)) for curve in curves]
+        known = [(curve, place) for curve, place in points if place is not None]
+        if not known:
             return Answer("inconclusive", None, "the instance-based loss was not estimated there")
-        low, value = max(low for low, _ in shares), max(value for _, value in shares)
-        # One bound per metric: together they may err as often as both.
-        error = sum(1 - (curve.level or 0.0) for curve in curves)
-        if low > limit and alpha >= error - 1e-12:
+        # One bound per metric: together they may err as often as one.
+        part = alpha / len(curves)
+        low = max(evidence.curve_bound(curve, place, part) for curve, place in known)
+        value = max(curve.value[place] for curve, place in known)
+        if low > limit:
             return Answer("fail", low, "the lower bound of the share lies above the limit", "lower")
         if max(low, value) <= limit:
             return Answer("pass", value, "the estimated share lies within the limit")
@@ -32,14 +34,6 @@ def draft(case: Case) -> Draft | None:
     question = f"Is the share of people whose loss is at least {number(at)} nats too large?"
     ids = tuple(curve.id for curve in curves)
     return Draft("instance-loss-exceedance", section.level, question, limit, ids, test)
-
-
-def _bounded_point(curve: Curve, at: float) -> tuple[float, float] | None:
-    """Return the lower bound and the value of a curve at ``at``, None where it has none."""
-    position = grid_point(curve, at)
-    if position is None or curve.low is None:
-        return None
-    return curve.low[position], curve.value[position]
 
 
 def grid_point(curve: Curve, at: float) -> int | None:

@@ -1,5 +1,6 @@
 """What every check is given, and what it gives: a test that can be asked at any level."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -27,6 +28,14 @@ class Evidence:
         if power is None:
             return None
         return self.bounds[POWER](alpha) if POWER in self.bounds else power.value
+
+    def curve_bound(self, curve: Curve, place: int, alpha: float) -> float:
+        """Return a curve's lower bound at a grid point and error probability, −∞ if unknown."""
+        key = curve.bound_key(place)
+        if key in self.bounds:
+            return self.bounds[key](alpha)
+        low = curve.low[place] if curve.low is not None else -math.inf
+        return low if alpha >= 1 - (curve.level or 1.0) - 1e-12 else -math.inf
 
     @classmethod
     def collect(cls, findings: Iterable[Finding]) -> "Evidence":

@@ -1,9 +1,7 @@
 """Is the Rényi divergence between the released rows of two labels above a limit?"""
 
-import math
-
 from ldpaudit.judging.checks.exceedance import grid_point
-from ldpaudit.judging.checks.interface import Answer, Case, Draft, Evidence
+from ldpaudit.judging.checks.interface import Answer, Case, Draft
 from ldpaudit.reports.text.numbers import number
 from ldpaudit.result import Curve
 
@@ -22,7 +20,7 @@ def draft(case: Case) -> Draft | None:
         at = None if curve is None else _order_at_most(curve, order)
         if curve is None or at is None:
             return Answer("inconclusive", None, "the Rényi divergence was not audited there")
-        low = _bound(curve, at, evidence, alpha)
+        low = evidence.curve_bound(curve, at, alpha)
         if low > limit:
             return Answer("fail", low, "the certified lower bound lies above the limit", "lower")
         above = None if estimate is None else grid_point(estimate, order)
@@ -41,11 +39,3 @@ def draft(case: Case) -> Draft | None:
 def _order_at_most(curve: Curve, order: float) -> int | None:
     """Return the last grid point at or below ``order``: D grows, so its lower bound is safe."""
     return max((i for i, x in enumerate(curve.x) if x <= order + 1e-9), default=None)
-
-
-def _bound(curve: Curve, at: int, evidence: Evidence, alpha: float) -> float:
-    key = f"{curve.id}@{curve.x[at]:g}"
-    if key in evidence.bounds:
-        return evidence.bounds[key](alpha)
-    low = curve.low[at] if curve.low is not None else -math.inf
-    return low if alpha >= 1 - (curve.level or 1.0) - 1e-12 else -math.inf

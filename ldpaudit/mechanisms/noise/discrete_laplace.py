@@ -10,7 +10,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.design import numeric_traits
 from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
-from ldpaudit.mechanisms.options import NOISE
+from ldpaudit.mechanisms.options import STEPS
 from ldpaudit.release import FloatArray
 
 
@@ -23,7 +23,7 @@ class DiscreteLaplace(DiscreteNoise):
     Ghosh et al. (2009); Ghazi et al. (2023), Definition 22.
     """
 
-    traits = numeric_traits("discrete-laplace", "discrete Laplace noise", NOISE, "range")
+    traits = numeric_traits("discrete-laplace", "discrete Laplace noise", STEPS, "range")
     settings = ("scale", "clipped")
 
     @property

@@ -33,7 +33,7 @@ class ExponentialMechanism(RangedMechanism):
     """Both forms under one name: on the labels' grid, and anywhere in their range."""
 
     traits = numeric_traits(
-        "exponential", "the exponential mechanism", ("epsilon", "labels"), "range"
+        "exponential", "the exponential mechanism", ("epsilon", "labels", "round"), "range"
     )
     settings = ("scale",)
 

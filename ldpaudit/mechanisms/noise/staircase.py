@@ -14,7 +14,7 @@ from ldpaudit.mechanisms.noise.block_law import BlockLaw
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
 from ldpaudit.mechanisms.noise.noise_laws import StaircaseLaw, optimal_gamma
 from ldpaudit.mechanisms.noise.step_loss import StepLoss
-from ldpaudit.mechanisms.options import NOISE
+from ldpaudit.mechanisms.options import NOISE, STEPS
 from ldpaudit.mechanisms.parameters import check_finite, check_number
 
 
@@ -76,7 +76,7 @@ class DiscreteStaircase(StepLoss, DiscreteNoise):
     Geng and Viswanath (2014); Ghazi et al. (2023), Definition 24, with b = e^{−ε}.
     """
 
-    traits = numeric_traits("discrete-staircase", "discrete staircase noise", NOISE, "range")
+    traits = numeric_traits("discrete-staircase", "discrete staircase noise", STEPS, "range")
     settings = ("clipped", "width")
 
     width: int | None = None

@@ -42,7 +42,7 @@ class DebiasedRR(ResponseOnOutputs):
         RROnBins.traits,
         name="debiased-rr",
         title="debiased randomized response",
-        options=("epsilon", *CLASSES),
+        options=("epsilon", *CLASSES, "round"),
         needs=frozenset(),
     )
     declared = (

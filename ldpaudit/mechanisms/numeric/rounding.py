@@ -1,29 +1,32 @@
-"""Unbiased randomized rounding: a continuous label to one of its two neighbours on a grid."""
+"""Randomized rounding: a continuous label to one of its two neighbours on a grid."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.exact_sampling import Randomness, bit_source
-from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.parameters import check_numeric_classes
 from ldpaudit.release import FloatArray, IntArray, Label
 
+RoundingMethod = Literal["unbiased", "nearest"]
+
 
 @dataclass(frozen=True)
-class UnbiasedRounding:
-    """Round y to a neighbour on the grid so that the mean is y; alone it protects nothing.
+class Rounding:
+    """Round y to a neighbour on the grid; alone it protects nothing.
 
-    Between neighbours a < y < b it returns b with probability (y − a)/(b − a), else a.
+    Between neighbours a < y < b, ``"unbiased"`` takes b with probability (y − a)/(b − a), else a,
+    so that the mean is y; ``"nearest"`` takes the nearer one, at the middle a.
 
     Parameters
     ----------
     grid : tuple
         The k ≥ 2 grid points, increasing: the labels of the mechanism that follows.
+    method : {"unbiased", "nearest"}
 
     Notes
     -----
@@ -36,13 +39,21 @@ class UnbiasedRounding:
     """
 
     grid: tuple[Label, ...]
+    method: RoundingMethod = "unbiased"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "grid", check_numeric_classes(self.grid))
+        if self.method not in get_args(RoundingMethod):
+            raise InputError("Labels must be rounded 'unbiased' or to the 'nearest' label.")
 
     @cached_property
-    def _points(self) -> FloatArray:
+    def points(self) -> FloatArray:
+        """The grid, float64 of shape (k,)."""
         return np.asarray(self.grid, dtype=np.float64)
+
+    def inside(self, labels: FloatArray) -> npt.NDArray[np.bool_]:
+        """Return which labels lie between the ends of the grid; a missing one does not."""
+        return np.asarray((labels >= self.points[0]) & (labels <= self.points[-1]))
 
     def neighbours(self, labels: npt.ArrayLike) -> tuple[IntArray, FloatArray]:
         """Return the lower neighbour's position and the probability of the upper one.
@@ -56,14 +67,14 @@ class UnbiasedRounding:
         -------
         int32 array of shape (n,), float64 array of shape (n,)
         """
-        values, points = np.asarray(labels, dtype=np.float64), self._points
-        inside = (values >= points[0]) & (values <= points[-1])
-        if not inside.all():
-            raise InputError(
-                f"The labels must lie in the declared range; {int((~inside).sum())} row(s) do not."
-            )
+        values, points = np.asarray(labels, dtype=np.float64), self.points
+        outside = int((~self.inside(values)).sum())
+        if outside:
+            raise InputError(f"The labels must lie in the declared range; {outside} row(s) do not.")
         lower = np.clip(np.searchsorted(points, values, side="right") - 1, 0, len(points) - 2)
         up = (values - points[lower]) / (points[lower + 1] - points[lower])
+        if self.method == "nearest":
+            up = (up > 0.5).astype(np.float64)
         return lower.astype(np.int32), up
 
     def sample(self, labels: npt.ArrayLike, rng: Randomness = None) -> IntArray:
@@ -73,38 +84,20 @@ class UnbiasedRounding:
         # ldexp is exact, and a probability of 1 gives 2⁶³, above every word.
         return lower + (words < np.ldexp(up, 63).astype(np.uint64)).astype(np.int32)
 
-    def variance(self, labels: npt.ArrayLike) -> FloatArray:
-        """Return the variance (y − a)(b − y) that rounding adds to each label, float64 (n,)."""
-        lower, up = self.neighbours(labels)
-        gap = self._points[lower + 1] - self._points[lower]
-        return np.asarray(up * (1 - up) * gap**2)
-
-    def before(
-        self, mechanism: FiniteMechanism, labels: Sequence[float] | FloatArray
-    ) -> FloatArray:
-        """Return the rows of the channel "round, then release" for given labels.
+    def mean(self, table: FloatArray, labels: npt.ArrayLike) -> FloatArray:
+        """Return the mean over the rounding of what a table holds for each grid point.
 
         Parameters
         ----------
-        mechanism : FiniteMechanism
-            With the grid as its labels.
+        table : float64 array of shape (k,) or (k, m)
+            For a channel's matrix the result is the channel of "round, then release".
         labels : float64 array of shape (n,)
             Numbers between the ends of the grid.
 
         Returns
         -------
-        float64 array of shape (n, m)
+        float64 array of shape (n,) or (n, m)
         """
-        if tuple(mechanism.channel.classes) != self.grid:
-            raise InputError("The mechanism after rounding must have the grid as its labels.")
         lower, up = self.neighbours(labels)
-        matrix = mechanism.channel.matrix
-        return np.asarray((1 - up)[:, None] * matrix[lower] + up[:, None] * matrix[lower + 1])
-
-    def release(
-        self, labels: npt.ArrayLike, mechanism: FiniteMechanism, rng: Randomness = None
-    ) -> FloatArray:
-        """Round and release label values, float64 of shape (n,)."""
-        if tuple(mechanism.channel.classes) != self.grid:
-            raise InputError("The mechanism after rounding must have the grid as its labels.")
-        return mechanism.output_values[mechanism.sample(self.sample(labels, rng), rng)]
+        share = up.reshape(-1, *(1,) * (table.ndim - 1))
+        return np.asarray((1 - share) * table[lower] + share * table[lower + 1])

@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism
-from ldpaudit.mechanisms.label_range import between, nearest
+from ldpaudit.mechanisms.label_range import between
 from ldpaudit.numeric_labels import NumericCoding, NumericView
 from ldpaudit.release import FloatArray
 
@@ -101,10 +101,9 @@ def _fine_channel(
     """Return P(output's code | label) for all labels, or the given ones."""
     if outputs.grouped:
         return claim.binned(outputs.edges.tolist(), labels).matrix
-    channel = claim.channel
-    assert channel is not None
-    codes = outputs.codes(np.asarray(channel.outputs, dtype=np.float64))
-    matrix = np.asarray(channel.matrix @ np.eye(len(outputs))[codes])
-    if labels is None:
-        return matrix
-    return matrix[nearest(np.asarray(channel.classes, dtype=np.float64), labels)]
+    released, every = claim.output_values, claim.label_values
+    assert released is not None
+    labels = every if labels is None else labels
+    assert labels is not None
+    codes = outputs.codes(released)
+    return np.asarray(claim.likelihood(released, labels).T @ np.eye(len(outputs))[codes])

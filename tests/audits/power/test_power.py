@@ -4,9 +4,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ldpaudit.audits.epsilon_proofs import INSIDER_SHARES
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.audit import INSIDER, MechanismAudit
-from ldpaudit.audits.power.audit import EXCESS, INSIDER_SHARE, PowerAudit
+from ldpaudit.audits.power.audit import EXCESS, PowerAudit
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms import Channel, ExplicitChannel, Mechanism, UnknownMechanism
 from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
@@ -55,21 +56,20 @@ def test_more_rows_find_less() -> None:
 
 
 def test_a_release_at_the_stated_excess_is_found_nine_times_in_ten() -> None:
-    n, runs, hits = 3000, 150, 0
+    n, runs, hits, level = 3000, 150, 0, 0.05 * INSIDER_SHARES[INSIDER]
     excess = value(context(binary(1.0), n, features=False))
     for seed in range(runs):
         audited = context(binary(1.0), n, epsilon=1.0 + excess, seed=seed, features=False)
-        hits += MechanismAudit().run(audited).bounds[INSIDER](0.05) > 1.0
+        hits += MechanismAudit().run(audited).bounds[INSIDER](level) > 1.0
     # Binomial(150, 0.9) lies within these with probability 1 − 1e-6.
     assert 113 <= hits <= 149
 
 
 def test_the_level_is_the_insiders_share() -> None:
-    alone = value(context(binary(1.0), 3000, features=False))
-    shared = value(context(binary(1.0), 3000))
-    assert shared >= alone
-    bound = PowerAudit().run(context(binary(1.0), 3000)).bounds[EXCESS]
-    assert bound(0.05 / INSIDER_SHARE) == pytest.approx(alone, abs=1e-3)
+    finding = PowerAudit().run(context(binary(1.0), 3000))
+    bound, excess = finding.bounds[EXCESS], finding.estimates[0]
+    assert bound(0.05) == pytest.approx(excess.value, abs=1e-3)
+    assert f"at level {1 - 0.05 * INSIDER_SHARES[INSIDER]:.4g}" in excess.method
     assert bound(0.01) > bound(0.05)
 
 

@@ -11,6 +11,7 @@ from ldpaudit.datasets.formats.columns import NUMBERS, TEXTS, is_any
 from ldpaudit.datasets.labels import positions
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.numeric.rounding import Rounding
 from ldpaudit.release import FloatArray, IntArray, Label
 
 _ON_GRID = 1e-6
@@ -85,7 +86,35 @@ class RangeDomain:
         return np.where(inside, 0, -1).astype(np.int32)
 
 
-LabelDomain = ClassDomain | GridDomain | RangeDomain
+@dataclass(frozen=True, eq=False)
+class RoundedDomain:
+    """Any number between the ends of a grid, rounded to one of its points.
+
+    Parameters
+    ----------
+    rounding : Rounding
+    rng : numpy.random.Generator or None
+        None: the operating system's randomness.
+    """
+
+    rounding: Rounding
+    rng: np.random.Generator | None
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The points of the grid."""
+        return self.rounding.grid
+
+    def codes(self, column: pa.Array) -> IntArray:
+        """Return positions on the grid, newly drawn, int32 of shape (n,); −1 beyond its ends."""
+        values = numbers(column)
+        inside = self.rounding.inside(values)
+        codes = np.full(len(values), -1, dtype=np.int32)
+        codes[inside] = self.rounding.sample(values[inside], self.rng)
+        return codes
+
+
+LabelDomain = ClassDomain | GridDomain | RangeDomain | RoundedDomain
 """The true labels that a mechanism takes; ``codes`` are positions in ``classes``, −1 for none."""
 
 

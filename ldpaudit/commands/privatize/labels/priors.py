@@ -11,7 +11,7 @@ from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.datasets.beside.priors import LabelPrior
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import traits_of
-from ldpaudit.mechanisms.numeric.private_prior import private_prior
+from ldpaudit.mechanisms.numeric.private_prior import prior_budget, private_prior
 from ldpaudit.release import FloatArray, Label
 
 
@@ -52,12 +52,16 @@ def choose_prior(
     Raises
     ------
     InputError
-        If the file's labels are not the classes, it is no distribution, or RR-Top-k is given none.
+        If the file's labels are not the classes, it is no distribution or gives no probability to
+        labels that occur; if a private prior leaves no ε; or if RR-Top-k is given none.
     """
     if table is not None:
-        return Prior(prior_over(classes, table), "file")
+        probabilities = prior_over(classes, table)
+        if request.round is None:
+            _check_covered(probabilities, survey)
+        return Prior(probabilities, "file")
     if request.private_prior is not None:
-        first = request.private_prior
+        first = _first_epsilon(request, len(classes), survey.rows)
         noisy = private_prior(survey.counts, first, request.randomness("prior"))
         return Prior(noisy, "private histogram", first)
     # On classes a uniform prior would say nothing about which labels to keep.
@@ -67,3 +71,23 @@ def choose_prior(
             "--private-prior EPS1."
         )
     return Prior(np.full(len(classes), 1 / len(classes)), "uniform")
+
+
+def _first_epsilon(request: PrivatizeRequest, k: int, n: int) -> float:
+    """Return ε₁ of a private prior of k labels on n rows."""
+    if request.private_prior != "auto":
+        assert request.private_prior is not None
+        return request.private_prior
+    assert request.epsilon is not None
+    return prior_budget(request.epsilon, k, n)
+
+
+def _check_covered(probabilities: FloatArray, survey: Survey) -> None:
+    """Refuse a prior that calls labels impossible which occur."""
+    impossible = survey.counts * (probabilities == 0)
+    if impossible.any():
+        raise InputError(
+            f"The prior gives no probability to {np.count_nonzero(impossible)} label(s) that occur "
+            f"in {impossible.sum()} of {survey.rows} rows; give every label that is possible a "
+            "probability above 0."
+        )

@@ -13,6 +13,7 @@ from ldpaudit.commands.privatize.labels.domains import (
     GridDomain,
     LabelDomain,
     RangeDomain,
+    RoundedDomain,
     bare_labels,
     bare_type,
     check_label_type,
@@ -28,7 +29,6 @@ from ldpaudit.datasets.labels import (
 )
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.progress import Progress
 from ldpaudit.release import Label
 
@@ -63,7 +63,11 @@ class Survey:
 
 
 def survey_classes(
-    source: BatchSource, label: str, classes: Sequence[Label] | None, progress: Progress
+    source: BatchSource,
+    label: str,
+    classes: Sequence[Label] | None,
+    progress: Progress,
+    hint: str = "",
 ) -> Survey:
     """Read the labels of a mechanism on classes.
 
@@ -75,6 +79,8 @@ def survey_classes(
     classes : sequence or None
         The declared labels; None to take those that occur, sorted by value.
     progress : Progress
+    hint : str
+        Ends the message about labels that are not declared.
 
     Raises
     ------
@@ -99,14 +105,20 @@ def survey_classes(
     )
     counts, outside = _recounted(domain, tally.counts)
     if outside:
-        raise InputError(_outside(outside, rows))
+        raise InputError(_outside(outside, rows) + hint)
     return Survey(rows, domain, counts, tally.found, values, from_data=classes is None)
 
 
 def survey_numbers(
-    source: BatchSource, label: str, labels: LabelRange, progress: Progress
+    source: BatchSource,
+    label: str,
+    domain: GridDomain | RangeDomain | RoundedDomain,
+    progress: Progress,
+    hint: str = "",
 ) -> Survey:
     """Read the labels of a mechanism on a declared range of numbers.
+
+    ``hint`` ends the message about labels that are not in the domain.
 
     Raises
     ------
@@ -114,8 +126,7 @@ def survey_numbers(
         If there is no row, a label is missing, outside the range or off its grid; rows are counted.
     """
     check_label_type(source.schema.field(label).type, numeric=True)
-    domain: LabelDomain = RangeDomain(labels) if labels.step is None else GridDomain(labels)
-    counts = np.zeros(1 if labels.step is None else labels.steps + 1, dtype=np.int64)
+    counts = np.zeros(max(len(domain.classes), 1), dtype=np.int64)
     rows = missing = outside = 0
     for column in _columns(source, label, progress):
         codes = domain.codes(column)
@@ -124,9 +135,11 @@ def survey_numbers(
         counts += np.bincount(codes[codes >= 0], minlength=len(counts))
     _check_complete(source.name, rows, missing)
     if outside:
-        grid = "" if labels.step is None else f" and on its grid of steps of {labels.step:g}"
+        step = domain.labels.step if isinstance(domain, GridDomain) else None
+        grid = "" if step is None else f" and on its grid of steps of {step:g}"
         raise InputError(
             f"The labels must lie in the declared range{grid}; {outside} of {rows} rows do not."
+            f"{hint}"
         )
     return Survey(rows, domain, counts, pa.array([], pa.float64()))
 

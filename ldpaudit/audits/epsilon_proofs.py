@@ -1,0 +1,40 @@
+"""Which lower bounds of ε are held against the claim, and each one's share of the error.
+
+The one place for it: the audits that compute the bounds, the power audit and the check of the
+claim all look here.
+"""
+
+from collections.abc import Collection, Mapping
+
+INSIDER = "mechanism.epsilon_lower"
+SUBGROUPS = "mechanism.subgroup_epsilon_lower"
+SHARED_NOISE = "mechanism.shared_noise_epsilon_lower"
+OUTSIDER = "release_only.epsilon_lower"
+FEATURE_BLIND_TEST = "assumptions.feature_blind"
+OTHERS = ("observational.epsilon_lower", "aggregates.epsilon_lower")
+"""Bounds where one released label depends on more than one true label; one in an audit."""
+
+INSIDER_SHARES: Mapping[str, float] = {
+    INSIDER: 0.8,
+    SUBGROUPS: 0.1,
+    SHARED_NOISE: 0.05,
+    FEATURE_BLIND_TEST: 0.05,
+}
+"""With true labels: bounds, and the test of whether the released label depends on the features."""
+
+
+def shares(found: Collection[str]) -> dict[str, float]:
+    """Return the share of each proof that an audit has; they sum to at most 1.
+
+    With true labels the shares are fixed, whichever proofs there are, and the release-only bound
+    has none: it is the one to lean on where there are no true labels.
+
+    Parameters
+    ----------
+    found : collection of str
+        Ids of the audit's bounds and tests.
+    """
+    if INSIDER in found or FEATURE_BLIND_TEST in found:
+        return {name: part for name, part in INSIDER_SHARES.items() if name in found}
+    alone = [name for name in (OUTSIDER, *OTHERS) if name in found]
+    return dict.fromkeys(alone[:1], 1.0)

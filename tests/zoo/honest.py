@@ -1,0 +1,143 @@
+"""Honest releases that look suspicious, and one of every mechanism: nobody may be accused."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ldpaudit.release import IntArray
+from zoo.numbers import HARMLESS_NUMBERS, HIGH
+from zoo.people import CLASSES, People, people, repeated
+from zoo.shared import REMEMBERED
+from zoo.specimen import CLAIM, Fault, Specimen, honest_labels, of_people, release
+
+Derived = Callable[[IntArray, np.random.Generator], np.ndarray]
+_SETTINGS: dict[str, tuple[str, ...]] = {
+    "double-rr": ("--generator", "mixture"),
+    "dummy-features-rr": ("--generator", "mixture"),
+    "rr-top-k": ("--prior",),
+    "model-based-rr": ("--public",),
+    "rr-on-bins": ("--labels", f"0:{HIGH}:1"),
+    "optimal-unbiased": ("--labels", f"0:{HIGH}:1"),
+    "debiased-rr": ("--labels", f"0:{HIGH}:1"),
+    "discrete-laplace": ("--labels", f"0:{HIGH}:1", "--clip"),
+    "discrete-staircase": ("--labels", f"0:{HIGH}:1"),
+    "exponential": ("--labels", f"0:{HIGH}:1"),
+}
+"""The mechanisms that `privatize` can draw from the operating system, with their options."""
+_NUMERIC = {name for name, options in _SETTINGS.items() if "--labels" in options}
+
+
+def _plain(k: int) -> Fault:
+    def work(persons: People, rng: np.random.Generator) -> Specimen:
+        return release(persons, honest_labels(persons, rng))
+
+    name = "honest" if k == 2 else f"honest-{k}-classes"
+    return _harmless(name, f"Randomized response as declared, {k} classes.", of_people(k, work))
+
+
+def _harmless(name: str, what: str, make: Callable[[int, np.random.Generator], Specimen]) -> Fault:
+    return Fault(name, what, make, CLAIM, honest=True)
+
+
+def _derived(name: str, what: str, column: Derived) -> Fault:
+    def work(persons: People, rng: np.random.Generator) -> Specimen:
+        released = honest_labels(persons, rng)
+        return release(persons, released, {"derived": column(released, rng)})
+
+    words = f"A column is {what}, computed from the released label."
+    return _harmless(f"derived-{name}", words, of_people(2, work))
+
+
+def _duplicates(n: int, rng: np.random.Generator) -> Specimen:
+    """Rows with equal features are other people, with labels and noise of their own."""
+    persons = repeated(n, 4, rng)
+    labels = rng.binomial(1, np.where(persons.codes == 1, 0.7, 0.2)).astype(np.int32)
+    others = People(persons.frame, labels, persons.classes)
+    return release(others, honest_labels(others, rng))
+
+
+def _households(persons: People, rng: np.random.Generator) -> Specimen:
+    n = len(persons)
+    home = np.arange(n) // 20
+    columns = {"zip": persons.frame["zip"].to_numpy()[home * 20], "household": home}
+    return release(persons, honest_labels(persons, rng), columns, group="household")
+
+
+def _shuffled(persons: People, rng: np.random.Generator) -> Specimen:
+    return release(persons, honest_labels(persons, rng), rows=rng.permutation(len(persons)))
+
+
+def _sorted(persons: People, rng: np.random.Generator) -> Specimen:
+    return release(persons, honest_labels(persons, rng), rows=np.argsort(persons.age))
+
+
+def _sorted_by_release(persons: People, rng: np.random.Generator) -> Specimen:
+    released = honest_labels(persons, rng)
+    return release(persons, released, rows=np.argsort(released, kind="stable"))
+
+
+def _privatized(name: str) -> Fault:
+    """Return releases that ``ldpaudit privatize`` makes."""
+
+    def make(n: int, rng: np.random.Generator) -> Specimen:
+        persons = people(n, 2, rng)
+        frame = persons.frame.assign(label=_labels(name, persons, rng))
+        with tempfile.TemporaryDirectory() as folder:
+            return _written(Path(folder), name, pa.Table.from_pandas(frame, preserve_index=False))
+
+    return _harmless(f"honest-{name}", f"`privatize --mechanism {name}`, unchanged.", make)
+
+
+def _labels(name: str, persons: People, rng: np.random.Generator) -> np.ndarray:
+    if name not in _NUMERIC:
+        return np.array(CLASSES[2])[persons.codes]
+    signal = persons.frame["x0"].to_numpy() - persons.frame["x1"].to_numpy()
+    return np.clip(np.rint(6 + 4 * signal + rng.standard_normal(len(persons))), 0, HIGH).astype(int)
+
+
+def _written(folder: Path, name: str, table: pa.Table) -> Specimen:
+    from ldpaudit.cli import app
+
+    data, out, public = (folder / f"{part}.parquet" for part in ("data", "out", "public"))
+    pq.write_table(table, data)
+    extra = list(_SETTINGS[name])
+    if "--public" in extra:
+        pq.write_table(table.slice(0, table.num_rows // 5), public)
+        pq.write_table(table.slice(table.num_rows // 5), data)
+        table = table.slice(table.num_rows // 5)
+        extra.append(str(public))
+    if "--prior" in extra:
+        prior = folder / "prior.csv"
+        prior.write_text("label,probability\nno,0.6\nyes,0.4\n")
+        extra.append(str(prior))
+    arguments = ["privatize", str(data), "-o", str(out), "--mechanism", name, "--quiet"]
+    status = app([*arguments, "--epsilon", str(CLAIM), *extra], standalone_mode=False)
+    if status:
+        raise RuntimeError(f"privatize --mechanism {name} ended with {status}")
+    return Specimen(pq.read_table(out), table.select(["label"]))
+
+
+HONEST = (
+    _plain(2),
+    _plain(5),
+    _derived("code", "its code", lambda y, _: y + 1),
+    _derived("text", "a text for it", lambda y, _: np.array(["N", "Y"])[y]),
+    _derived("score", "a noisy score", lambda y, rng: 2 * y + rng.standard_normal(len(y))),
+    _derived("weight", "one over its share", lambda y, _: (len(y) / np.bincount(y))[y]),
+    _harmless("duplicates", "Four people have equal features, all else is theirs.", _duplicates),
+    _harmless("households", "Households of 20, noise of their own.", of_people(2, _households)),
+    _harmless("shuffled", "The rows are in random order.", of_people(2, _shuffled)),
+    _harmless("sorted-by-age", "The rows are sorted by age.", of_people(2, _sorted)),
+    _harmless(
+        "sorted-by-release",
+        "The rows are sorted by the released label.",
+        of_people(2, _sorted_by_release),
+    ),
+    REMEMBERED,
+    *HARMLESS_NUMBERS,
+    *(_privatized(name) for name in _SETTINGS),
+)

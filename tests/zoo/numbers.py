@@ -1,0 +1,125 @@
+"""Faults of noise on numbers: whole numbers from 0 to 20, discrete Laplace noise of ε = 1."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from zoo.people import people
+from zoo.specimen import CLAIM, Fault, Specimen, Trace, declared
+
+HIGH = 20
+MECHANISM = {"name": "discrete-laplace", "low": 0, "high": HIGH, "step": 1, "epsilon": CLAIM}
+WRONG = Trace(("fail:claimed-channel",))
+_TRUNCATED = math.log(2 * (1 - math.exp(-CLAIM / HIGH)) / -math.expm1(-CLAIM / HIGH)) + CLAIM
+Noise = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+
+def geometric(n: int, scale: float, rng: np.random.Generator) -> np.ndarray:
+    """Draw discrete Laplace noise: the difference of two geometric numbers."""
+    chance = -math.expm1(-1 / scale)
+    return rng.geometric(chance, n) - rng.geometric(chance, n)
+
+
+def _numbers(noise: Noise, **settings: bool) -> Callable[[int, np.random.Generator], Specimen]:
+    def make(n: int, rng: np.random.Generator) -> Specimen:
+        persons = people(n, 2, rng)
+        signal = persons.frame["x0"].to_numpy() - persons.frame["x1"].to_numpy()
+        labels = np.clip(np.rint(6 + 4 * signal), 0, HIGH).astype(np.int64)
+        frame = persons.frame.assign(label=noise(labels, rng).astype(np.int64))
+        return declared(frame, pd.DataFrame({"label": labels}), MECHANISM | settings)
+
+    return make
+
+
+def _forgotten(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return labels + geometric(len(labels), 1 / CLAIM, rng)
+
+
+def _truncated(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return labels + np.trunc(rng.laplace(0, HIGH / CLAIM, len(labels)))
+
+
+def _zeros(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.where(labels == 0, 0, _honest(labels, rng))
+
+
+def _honest(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return labels + geometric(len(labels), HIGH / CLAIM, rng)
+
+
+def _redrawn(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    out = _honest(labels, rng)
+    while (beyond := (out < 0) | (out > HIGH)).any():
+        out[beyond] = _honest(labels[beyond], rng)
+    return out
+
+
+def _clipped(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.clip(_honest(labels, rng), 0, HIGH)
+
+
+def _rounded(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return 5 * np.rint(_honest(labels, rng) / 5)
+
+
+def redrawn_epsilon() -> float:
+    """Return ε of noise that is drawn again until the number lies in the range."""
+    values = np.arange(HIGH + 1)
+    weights = np.exp(-CLAIM / HIGH * np.abs(values[:, None] - values))
+    logs = np.log(weights / weights.sum(axis=1, keepdims=True))
+    return float((logs.max(axis=0) - logs.min(axis=0)).max())
+
+
+NUMBERS = (
+    Fault(
+        "sensitivity-forgotten",
+        "The noise is that of labels from 0 to 1, and the labels go up to 20.",
+        _numbers(_forgotten),
+        HIGH * CLAIM,
+        WRONG,
+        WRONG,
+    ),
+    Fault(
+        "zeros-kept",
+        "Labels that are 0 stay 0.",
+        _numbers(_zeros),
+        math.inf,
+        WRONG,
+        WRONG,
+    ),
+    Fault(
+        "noise-truncated",
+        "Real noise is cut to whole numbers towards 0, so no noise is twice as frequent.",
+        _numbers(_truncated),
+        CLAIM + math.log(2),
+        WRONG,
+        WRONG,
+    ),
+    Fault(
+        "redrawn-in-range",
+        "Noise is drawn again until the number lies in the range, declared as clipped.",
+        _numbers(_redrawn, clipped=True),
+        redrawn_epsilon(),
+        WRONG,
+        WRONG,
+    ),
+)
+HARMLESS_NUMBERS = (
+    Fault("numbers", "Discrete Laplace noise as declared.", _numbers(_honest), CLAIM, honest=True),
+    Fault(
+        "clipped-after",
+        "Noisy numbers are clipped to the range afterwards, undeclared: harmless.",
+        _numbers(_clipped),
+        CLAIM,
+        honest=True,
+    ),
+    Fault(
+        "rounded-after",
+        "Noisy numbers are rounded to multiples of 5 afterwards: harmless.",
+        _numbers(_rounded),
+        CLAIM,
+        honest=True,
+    ),
+)

@@ -1,0 +1,201 @@
+"""Faults of the noise: drawn once for several rows, again for one person, or predictable."""
+
+import ctypes
+import math
+import random
+from collections.abc import Callable
+
+import numpy as np
+
+from zoo.people import People, people, repeated
+from zoo.specimen import (
+    CLAIM,
+    Fault,
+    Specimen,
+    Trace,
+    honest_labels,
+    keep,
+    of_people,
+    release,
+    replaced,
+)
+
+SHARED = Trace(("warning:.*(share|repeat|same noise|period).*",))
+GUESSED = Trace(("fail:guessable-seed",))
+COMPOSED = Trace(("warning:.*(same person|equal features|several times|fresh noise).*",))
+_KEEP = keep(CLAIM, 2)
+
+
+def _with_uniforms(
+    draw: Callable[[int, np.random.Generator], np.ndarray],
+) -> Callable[[int, np.random.Generator], Specimen]:
+    """Return releases that keep row i's label where ``draw(n, rng)[i]`` is below the chance."""
+
+    def work(persons: People, rng: np.random.Generator) -> Specimen:
+        kept = draw(len(persons), rng) < _KEEP
+        return release(persons, replaced(persons.codes, 2, kept, rng))
+
+    return of_people(2, work)
+
+
+def _period(length: int) -> Fault:
+    return Fault(
+        f"period-{length}",
+        f"The same {length} random numbers are used again for the next {length} rows.",
+        _with_uniforms(lambda n, rng: np.resize(rng.random(length), n)),
+        math.inf,
+        SHARED,
+        SHARED,
+    )
+
+
+def _household(size: int, shuffled: bool) -> Fault:
+    def work(persons: People, rng: np.random.Generator) -> Specimen:
+        n = len(persons)
+        home = np.arange(n) // size
+        zips = persons.frame["zip"].to_numpy()[home * size]
+        kept = rng.random(home[-1] + 1)[home] < _KEEP
+        order = rng.permutation(n) if shuffled else None
+        columns = {"zip": zips, "household": rng.permutation(n)[home]}
+        released = replaced(persons.codes, 2, kept, rng)
+        return release(persons, released, columns, order, group="household")
+
+    where = ", in no order" if shuffled else ""
+    return Fault(
+        f"household-{size}" + ("-shuffled" if shuffled else ""),
+        f"One random draw decides for a whole household of {size}{where}.",
+        of_people(2, work),
+        math.inf,
+        SHARED,
+        SHARED,
+    )
+
+
+def _composition(n: int, rng: np.random.Generator) -> Specimen:
+    persons = repeated(n, 3, rng)
+    return release(persons, honest_labels(persons, rng), rows=rng.permutation(n))
+
+
+def _visits(n: int, rng: np.random.Generator) -> Specimen:
+    persons = repeated(n, 3, rng)
+    visit = {"hours": rng.integers(5, 80, n), "person": rng.permutation(n)[np.arange(n) // 3]}
+    return release(persons, honest_labels(persons, rng), visit, rng.permutation(n), group="person")
+
+
+def _two_releases(n: int, rng: np.random.Generator) -> Specimen:
+    once = people(-(-n // 2), 2, rng)
+    both = once.take(np.r_[np.arange(len(once)), np.arange(len(once))][:n])
+    number = {"person": np.r_[np.arange(len(once)), np.arange(len(once))][:n]}
+    return release(both, honest_labels(both, rng), number, group="person")
+
+
+def _remembered(n: int, rng: np.random.Generator) -> Specimen:
+    persons = repeated(n, 5, rng)
+    kept = np.repeat(rng.random(-(-n // 5)), 5)[:n] < _KEEP
+    return release(persons, replaced(persons.codes, 2, kept, rng))
+
+
+def numpy_stream(n: int, _: np.random.Generator) -> np.ndarray:
+    return np.random.default_rng(42).random(n)
+
+
+def numpy_legacy(n: int, _: np.random.Generator) -> np.ndarray:
+    return np.random.RandomState(123).rand(n)
+
+
+def python_stream(n: int, _: np.random.Generator) -> np.ndarray:
+    source = random.Random(20240517)
+    return np.array([source.random() for _ in range(n)])
+
+
+def c_stream(n: int, _: np.random.Generator) -> np.ndarray:
+    library = ctypes.CDLL(None)
+    library.srand(7)
+    return np.array([library.rand() % 100 for _ in range(n)]) / 100
+
+
+def java_stream(n: int, _: np.random.Generator) -> np.ndarray:
+    state, numbers = 99 ^ 0x5DEECE66D, []
+    for _ in range(n):
+        words = []
+        for bits in (26, 27):
+            state = (state * 0x5DEECE66D + 0xB) % 2**48
+            words.append(state >> (48 - bits))
+        numbers.append((words[0] * 2**27 + words[1]) / 2**53)
+    return np.array(numbers)
+
+
+def unix_time(n: int, _: np.random.Generator) -> np.ndarray:
+    return np.random.default_rng(1_767_312_345).random(n)
+
+
+def row_numpy(n: int, _: np.random.Generator) -> np.ndarray:
+    return np.array([np.random.default_rng(row).random() for row in range(n)])
+
+
+def row_python(n: int, _: np.random.Generator) -> np.ndarray:
+    return np.array([random.Random(row + 1).random() for row in range(n)])
+
+
+def secret_seed(n: int, _: np.random.Generator) -> np.ndarray:
+    return np.random.default_rng(0x9E3779B97F4A7C15F39CC0605CEDC834).random(n)
+
+
+def _seeded(name: str, what: str, draw: Callable[[int, np.random.Generator], np.ndarray]) -> Fault:
+    return Fault(f"seed-{name}", what, _with_uniforms(draw), math.inf, GUESSED, GUESSED)
+
+
+SHARED_NOISE = (
+    _period(1000),
+    _period(20),
+    _household(4, False),
+    _household(20, False),
+    _household(20, True),
+    Fault(
+        "composition-3",
+        "Each person has three equal rows, and each row gets noise of its own: ε adds up to 3.",
+        _composition,
+        3 * CLAIM,
+        COMPOSED,
+        COMPOSED,
+    ),
+    Fault(
+        "composition-visits",
+        "Three visits of each person, with noise of their own; a column tells the person.",
+        _visits,
+        3 * CLAIM,
+        COMPOSED,
+        COMPOSED,
+    ),
+    Fault(
+        "two-releases",
+        "The same people are released twice with new noise, here as one table: ε adds up to 2.",
+        _two_releases,
+        2 * CLAIM,
+        COMPOSED,
+        COMPOSED,
+    ),
+    _seeded("numpy", "The noise is numpy's default_rng(42).", numpy_stream),
+    _seeded("numpy-legacy", "The noise is numpy's RandomState(123).", numpy_legacy),
+    _seeded("python", "The noise is Python's Random(20240517), a date.", python_stream),
+    _seeded("c", "The noise is C's rand() % 100 after srand(7).", c_stream),
+    _seeded("java", "The noise is Java's Random(99).nextDouble().", java_stream),
+    _seeded("unix-time", "The noise is numpy's default_rng(seconds since 1970).", unix_time),
+    _seeded("row-numpy", "Each row has its own default_rng(row number).", row_numpy),
+    _seeded("row-python", "Each row has its own Random(row number).", row_python),
+    Fault(
+        "seed-secret",
+        "The noise is numpy's with a seed of 128 random bits that was kept: it could be redone.",
+        _with_uniforms(secret_seed),
+        CLAIM,
+        Trace((), "nobody can try so many seeds: as good as noise"),
+        Trace((), "nobody can try so many seeds: as good as noise"),
+    ),
+)
+REMEMBERED = Fault(
+    "remembered",
+    "Each person has five equal rows and one remembered answer: nothing is lost twice.",
+    _remembered,
+    CLAIM,
+    honest=True,
+)
