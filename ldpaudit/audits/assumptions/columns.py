@@ -22,7 +22,7 @@ from ldpaudit.estimators.epsilon.release_only.bound import (
     ReleaseOnlyEvidence,
     release_only_evidence,
 )
-from ldpaudit.release import FeatureTable, IndexArray
+from ldpaudit.release import FeatureTable, IndexArray, IntArray
 
 DETERMINED: Final = 4.0
 """Nats: a column that tells more than this of the released label alone is no natural feature."""
@@ -85,15 +85,32 @@ def _examine(context: AuditContext) -> ColumnEvidence:
         return ColumnEvidence()
     if context.release.truth is None:
         return _without_truth(context)
-    return _with_truth(context)
+    return _with_truth(context, _every(context), context.halves())
 
 
-def _halves(context: AuditContext, rows: IndexArray) -> Halves:
-    """Return the two halves of some rows; a sample where there are many."""
+def first_look(context: AuditContext, together: IndexArray) -> tuple[int, ...]:
+    """Return derived columns before it is known which rows share noise.
+
+    ``together``: int64 of shape (n,), codes of rows that may; they are on one side of every split.
+    """
+    rng = context.rng("assumptions", "first look")
+    halves = (rng.random(int(together.max()) + 1) < 0.5)[together].astype(np.int32)
+    rows = np.arange(len(halves))
+    if context.release.truth is not None:
+        return _with_truth(context, rows, halves).derived
+    limit, alone = _limit(context), _alone(context, rows, halves)
+    suspects = _suspects(alone, limit)
+    shares = _explained(context, suspects, rows, halves) if suspects else []
+    pairs = zip(suspects, shares, strict=True)
+    return tuple(j for j, share in pairs if share == 0 or alone[j] > max(DETERMINED, limit))
+
+
+def _split(context: AuditContext, rows: IndexArray, halves: IntArray) -> tuple[IndexArray, Halves]:
+    """Return some of the rows, and where among them to learn and to test."""
     rng, width = context.rng("assumptions", "halves"), context.release.features.width
-    halves = context.halves()[rows]
-    learn, test = (sampled(rows[halves == half], width, rng) for half in (0, 1))
-    return Halves(learn, test)
+    learn, test = (sampled(rows[halves[rows] == half], width, rng) for half in (0, 1))
+    places = np.arange(len(learn) + len(test))
+    return np.concatenate([learn, test]), Halves(places[: len(learn)], places[len(learn) :])
 
 
 def _every(context: AuditContext) -> IndexArray:
@@ -101,20 +118,19 @@ def _every(context: AuditContext) -> IndexArray:
     return np.arange(len(context.release)) if rows is None else rows
 
 
-def _with_truth(context: AuditContext) -> ColumnEvidence:
-    release, halves = context.release, _halves(context, _every(context))
+def _with_truth(context: AuditContext, every: IndexArray, sides: IntArray) -> ColumnEvidence:
+    release = context.release
+    used, halves = _split(context, every, sides)
     if min(len(halves.learn), len(halves.test)) < _FEWEST:
         return ColumnEvidence()
-    used = np.concatenate([halves.learn, halves.test])
     truth, released = context.truth[used], release.released[used]
     same = release.outputs == release.classes
-    cut = len(halves.learn)
     rows = LabelledRows(
         release.features.take(used),
         truth,
         released,
         label_sides(truth, released, same_labels=same),
-        Halves(np.arange(cut), np.arange(cut, len(used))),
+        halves,
         int(context.rng("assumptions", "models").integers(2**31)),
     )
     first = dependence(rows)
@@ -133,11 +149,12 @@ def _without_truth(context: AuditContext) -> ColumnEvidence:
     evidence = evidence_of(context, release.features)
     if isinstance(evidence, str) or evidence.bound(alpha).epsilon <= limit:
         return ColumnEvidence()
-    alone = _alone(context, alpha)
-    suspects = sorted((j for j in alone if alone[j] > limit), key=lambda j: -alone[j])
+    rows, halves = _every(context), context.halves()
+    alone = _alone(context, rows, halves)
+    suspects = _suspects(alone, limit)
     if not suspects:
         return ColumnEvidence()
-    shares = _explained(context, suspects)
+    shares = _explained(context, suspects, rows, halves)
     derived = []
     for j, share in zip(suspects, shares, strict=True):
         natural = 0 < share <= _MOSTLY or (share > 0 and _found_without(context, j, limit))
@@ -156,13 +173,12 @@ def _limit(context: AuditContext) -> float:
     return DETERMINED if limit is None or math.isinf(limit) else limit
 
 
-def _alone(context: AuditContext, alpha: float) -> dict[int, float]:
+def _alone(context: AuditContext, rows: IndexArray, halves: IntArray) -> dict[int, float]:
     """Return the bound of ε that each array column gives alone, in nats."""
-    release, rows = context.release, _every(context)
-    rng, halves = context.rng("assumptions", "alone"), context.halves()
+    release, alpha = context.release, 1 - context.plan.confidence
+    rng, m = context.rng("assumptions", "alone"), len(release.outputs)
     bounds = {}
     for j in range(min(release.features.width, _MOST_COLUMNS)):
-        m = len(release.outputs)
         scores = bin_frequencies(release.features, j, release.released, m, halves)
         evidence = release_only_evidence(
             None, release.released[rows], m, halves[rows], rng=rng, scores=scores[rows]
@@ -171,17 +187,22 @@ def _alone(context: AuditContext, alpha: float) -> dict[int, float]:
     return bounds
 
 
-def _explained(context: AuditContext, columns: list[int]) -> list[float]:
-    release, halves = context.release, _halves(context, _every(context))
-    used = np.concatenate([halves.learn, halves.test])
-    cut, released = len(halves.learn), release.released[used]
-    side = label_sides(released, released, same_labels=True)[1]
+def _suspects(alone: dict[int, float], limit: float) -> list[int]:
+    """Return the columns that alone show more than the claim allows, the clearest first."""
+    return sorted((j for j in alone if alone[j] > limit), key=lambda j: -alone[j])
+
+
+def _explained(
+    context: AuditContext, columns: list[int], rows: IndexArray, halves: IntArray
+) -> list[float]:
+    used, places = _split(context, rows, halves)
+    released = context.release.released[used]
     return explained_by_others(
-        release.features.take(used),
+        context.release.features.take(used),
         columns,
         released,
-        side,
-        Halves(np.arange(cut), np.arange(cut, len(used))),
+        label_sides(released, released, same_labels=True)[1],
+        places,
         int(context.rng("assumptions", "models").integers(2**31)),
     )
 

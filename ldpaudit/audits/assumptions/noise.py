@@ -9,7 +9,7 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.assumptions.columns import Columns, Halves, sampled
 from ldpaudit.estimators.assumptions.derived import label_sides
 from ldpaudit.estimators.assumptions.shared_noise import flip_chances
-from ldpaudit.release import FloatArray, IndexArray
+from ldpaudit.release import FeatureTable, FloatArray, IndexArray
 
 _QUANTILES: Final = 64
 _SUREST: Final = 0.001
@@ -51,7 +51,7 @@ def _label_noise(context: AuditContext) -> LabelNoise:
 
 
 def centred_by_features(
-    context: AuditContext, noise: LabelNoise, clusters: IndexArray
+    context: AuditContext, features: FeatureTable, noise: LabelNoise, clusters: IndexArray
 ) -> FloatArray:
     """Return the chance of each outcome given features and true label, float64 (n,).
 
@@ -59,13 +59,13 @@ def centred_by_features(
     alike chances, and that is no shared noise.
     """
     rng = context.rng("assumptions", "centred")
-    columns = Columns.of(context.release.features).beside(noise.chances)
+    columns = Columns.of(features).beside(noise.chances)
     outcomes = noise.outcomes.astype(np.int32)
     halves = (rng.random(int(clusters.max()) + 1) < 0.5)[clusters]
     chances = np.empty(len(outcomes))
     for half in (False, True):
         test = np.flatnonzero(halves == half)
-        learn = sampled(np.flatnonzero(halves != half), context.release.features.width, rng)
+        learn = sampled(np.flatnonzero(halves != half), features.width, rng)
         odds = columns.log_odds(outcomes, Halves(learn, test), int(rng.integers(2**31)))
         chances[test] = 1 / (1 + np.exp(-odds))
     return np.clip(chances, _SUREST, 1 - _SUREST)

@@ -12,7 +12,7 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.assumptions.clusters import alike_rows, equal_rows, merged, one_of_each
 from ldpaudit.estimators.assumptions.lags import LagTest, lag_test
 from ldpaudit.estimators.assumptions.shared_noise import NoiseTest, noise_test
-from ldpaudit.release import IndexArray
+from ldpaudit.release import FeatureTable, IndexArray
 
 GROUPS: Final = "groups"
 SHARED: Final = 0.05
@@ -88,24 +88,39 @@ def noise_clusters(context: AuditContext) -> Clusters:
 def _find_clusters(context: AuditContext) -> Clusters:
     if not tested(context):
         return Clusters({}, (), None)
-    kinds = _kinds(context)
+    features = context.release.features
+    found = _look(context, features)
+    if not set(found.shared) - {GROUPS}:
+        return found
+    # A column computed from the released label makes rows alike whose released labels agree.
+    from ldpaudit.audits.assumptions.columns import first_look
+
+    together = _together(found.kinds, list(found.kinds))
+    assert together is not None
+    derived = first_look(context, together)
+    return _look(context, features.without(derived)) if derived else found
+
+
+def _look(context: AuditContext, features: FeatureTable) -> Clusters:
+    kinds = _kinds(context, features)
     if context.release.truth is None:
-        shared = clusters_that_agree(context, kinds)
+        shared = clusters_that_agree(context, kinds, features)
         # Without true labels nothing shows that a group's rows do not share noise.
-        shared = [*shared, GROUPS] if GROUPS in kinds and GROUPS not in shared else shared
+        if GROUPS in kinds and GROUPS not in shared:
+            shared.append(GROUPS)
         return Clusters(kinds, tuple(shared), _together(kinds, shared))
-    test = _test(context, kinds)
+    test = _test(context, kinds, features)
     shared = test.shared(SHARED)
     return Clusters(kinds, tuple(shared), _together(kinds, shared), test)
 
 
-def _kinds(context: AuditContext) -> dict[str, IndexArray]:
-    release, kinds = context.release, {}
-    if release.groups is not None:
-        kinds[GROUPS] = release.groups
-    if not release.features.is_constant():
-        kinds["equal rows"] = equal_rows(release.features)
-        kinds["nearly equal rows"] = alike_rows(release.features, context.rng("alike rows"))
+def _kinds(context: AuditContext, features: FeatureTable) -> dict[str, IndexArray]:
+    kinds = {}
+    if context.release.groups is not None:
+        kinds[GROUPS] = context.release.groups
+    if not features.is_constant():
+        kinds["equal rows"] = equal_rows(features)
+        kinds["nearly equal rows"] = alike_rows(features, context.rng("alike rows"))
     return kinds
 
 
@@ -116,15 +131,15 @@ def _together(kinds: Mapping[str, IndexArray], shared: list[str]) -> IndexArray 
     return together
 
 
-def _test(context: AuditContext, kinds: dict[str, IndexArray]) -> NoiseTest:
+def _test(context: AuditContext, kinds: dict[str, IndexArray], features: FeatureTable) -> NoiseTest:
     """Test for shared noise; a channel that uses features is not to be taken for it."""
     noise, rng = label_noise(context), context.rng("shared noise")
     test = noise_test(noise.outcomes, noise.chances, kinds, rng)
-    if test.p_value > SHARED or context.release.features.is_constant():
+    if test.p_value > SHARED or features.is_constant():
         return test
     together = _together(kinds, list(kinds))
     assert together is not None
-    chances = centred_by_features(context, noise, together)
+    chances = centred_by_features(context, features, noise, together)
     again = noise_test(noise.outcomes, chances, kinds, context.rng("shared noise", "centred"))
     by_clusters = {name: max(p, again.by_clusters[name]) for name, p in test.by_clusters.items()}
     return replace(again, p_value=max(test.p_value, again.p_value), by_clusters=by_clusters)

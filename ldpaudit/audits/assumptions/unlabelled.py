@@ -17,14 +17,16 @@ from ldpaudit.estimators.assumptions.shared_noise import (
     flip_chances,
     largest_agreement,
 )
-from ldpaudit.release import IndexArray
+from ldpaudit.release import FeatureTable, IndexArray
 
 _AGREE: Final = 0.01
 _FURTHER: Final = 4.0
 """How many times as far apart the rows are that clusters are compared with."""
 
 
-def clusters_that_agree(context: AuditContext, kinds: Mapping[str, IndexArray]) -> list[str]:
+def clusters_that_agree(
+    context: AuditContext, kinds: Mapping[str, IndexArray], features: FeatureTable
+) -> list[str]:
     """Return the kinds of clusters whose released labels agree too often for noise of their own.
 
     Too often: more than two labels released independently agree at most, whatever the true ones
@@ -41,7 +43,7 @@ def clusters_that_agree(context: AuditContext, kinds: Mapping[str, IndexArray]) 
         if len(first) < FEWEST_PAIRS or agreement_p_value(labels, first, second, most) > _AGREE:
             continue
         near = float(np.mean(labels[first] == labels[second]))
-        one, other = _further_pairs(context, codes, first)
+        one, other = _further_pairs(context, features, codes, first)
         far = float(np.mean(labels[one] == labels[other])) if len(one) >= FEWEST_PAIRS else most
         if far < (near + most) / 2:
             shared.append(name)
@@ -49,10 +51,10 @@ def clusters_that_agree(context: AuditContext, kinds: Mapping[str, IndexArray]) 
 
 
 def _further_pairs(
-    context: AuditContext, codes: IndexArray, members: IndexArray
+    context: AuditContext, features: FeatureTable, codes: IndexArray, members: IndexArray
 ) -> tuple[IndexArray, IndexArray]:
     """Return pairs of a member of a cluster and a row near it, but of no cluster with it."""
-    coarse = alike_rows(context.release.features, context.rng("further rows"), _FURTHER)
+    coarse = alike_rows(features, context.rng("further rows"), _FURTHER)
     order = np.lexsort((context.rng("further", "order").permutation(len(codes)), coarse))
     inside = np.zeros(len(codes), dtype=np.bool_)
     inside[members] = True
