@@ -11,11 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 import ldpaudit
+from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import Audit, AuditContext, Plan
+from ldpaudit.audits.mechanism.evidence import label_counts
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, PolicyError
 from ldpaudit.judging.checks.interface import Evidence
+from ldpaudit.judging.circumstances import Circumstances, LeavingOut
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.verdict import judge
 from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
@@ -78,7 +81,7 @@ def run_audit(
     command : str
         How to run it again, without paths or names.
     today : datetime.date, optional
-        For the expiry of waivers; default: today.
+        Of the audit, and for the expiry of waivers; default: today.
     notes : tuple of Note
         The warnings of the file's reader.
     guesses : HeldOutGuesses, optional
@@ -101,14 +104,15 @@ def run_audit(
     with _limited_threads(plan.threads):
         outcomes = [_run_one(name, path, context) for name, path in chosen.items()]
     records, findings = zip(*outcomes, strict=True)
-    evidence = Evidence.collect(findings)
+    evidence, today = Evidence.collect(findings), today or datetime.date.today()
     judgement = judge(
         policy,
         claim,
         evidence,
         rows=len(release),
         sha256=release.sha256,
-        today=today or datetime.date.today(),
+        today=today,
+        known=_circumstances(context, records, only),
     )
     if judgement.checks and all(record.status != "ran" for record in records):
         reasons = "; ".join(f"{r.id}: {r.reason}" for r in records if r.reason)
@@ -117,6 +121,8 @@ def run_audit(
         ldpaudit_version=ldpaudit.__version__,
         verdict=judgement.verdict,
         sentence=judgement.sentence,
+        next_steps=judgement.next_steps,
+        date=today.isoformat(),
         release=_release_info(release, plan),
         mechanism=_mechanism_info(release, claim, plan),
         estimates=tuple(e for finding in findings for e in finding.estimates),
@@ -126,6 +132,22 @@ def run_audit(
         checks=judgement.checks,
         audits=records,
         run=run_info(plan, command, time.perf_counter() - start, policy),
+    )
+
+
+def _circumstances(
+    context: AuditContext, records: tuple[AuditRecord, ...], only: Collection[str]
+) -> Circumstances:
+    """Return how the release was audited, for advice."""
+    release, ran = context.release, {r.id for r in records if r.status == "ran"}
+    option: LeavingOut = "--only" if only else "--skip"
+    counted = "mechanism" in ran and release.bags is None and release.reports is None
+    return Circumstances(
+        truth=release.truth is not None,
+        counts=label_counts(context) if counted and release.truth is not None else None,
+        channel=aligned_channel(context) if counted else None,
+        records=records,
+        left_out=dict.fromkeys(available_audits().keys() - {r.id for r in records}, option),
     )
 
 

@@ -9,12 +9,16 @@ import datetime
 import math
 from dataclasses import dataclass
 
-from ldpaudit.judging.checks.interface import POWER, Draft, Evidence
+from ldpaudit.judging.checks.interface import Case, Draft, Evidence
 from ldpaudit.judging.checks.listing import draft_checks
+from ldpaudit.judging.circumstances import Circumstances
+from ldpaudit.judging.next_steps import next_steps
 from ldpaudit.judging.policy import Policy, Waiver
+from ldpaudit.judging.remedies import Open
+from ldpaudit.judging.sentence import sentence
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.reports.text.numbers import against, number, percent
-from ldpaudit.result import Check, Note, Verdict
+from ldpaudit.reports.text.numbers import percent
+from ldpaudit.result import Check, Note, Verdict, decision_of
 
 _SMALLEST_ALPHA = 1e-12
 _CLAIM_CHECKS = ("claimed-epsilon", "claimed-channel")
@@ -31,6 +35,7 @@ class Judgement:
 
     verdict: Verdict
     sentence: str
+    next_steps: tuple[str, ...]
     checks: tuple[Check, ...]
     notes: tuple[Note, ...] = ()
 
@@ -43,6 +48,7 @@ def judge(
     rows: int,
     sha256: str | None,
     today: datetime.date,
+    known: Circumstances | None = None,
 ) -> Judgement:
     """Judge the evidence by the policy.
 
@@ -56,25 +62,37 @@ def judge(
         The release's number of rows.
     sha256, today : str or None, datetime.date
         The release's digest and the date: waivers hold for one release until they expire.
+    known : Circumstances, optional
+        How the release was audited: advice depends on it, the verdict does not.
     """
-    drafts = draft_checks(policy, claim, evidence, rows)
+    case, known = Case(policy, claim, evidence, rows), known or Circumstances()
+    drafts = draft_checks(case)
     checks: list[Check] = []
     for level in ("error", "warn"):
         family = [draft for draft in drafts if draft.level == level]
         checks += _decide(family, 1 - policy.audit.confidence, policy.audit.correction)
     order = {draft.id: position for position, draft in enumerate(drafts)}
     checks.sort(key=lambda check: order[check.id])
+    checks = [_explained(check, case, known) for check in checks]
     checks, notes = _apply_waivers(checks, policy.waivers, sha256, today)
     notes += _refutation(checks)
     verdict = _overall(checks)
-    sentence = _sentence(verdict, checks, claim, evidence) + _warned(verdict, checks)
-    return Judgement(verdict, sentence, tuple(checks), tuple(notes))
+    steps = next_steps(decision_of(verdict, checks), case, known, checks)
+    return Judgement(verdict, sentence(verdict, checks, case), steps, tuple(checks), tuple(notes))
+
+
+def _explained(check: Check, case: Case, known: Circumstances) -> Check:
+    """Return a check whose reason names the audit that is missing, if one is."""
+    if check.verdict != "inconclusive":
+        return check
+    return check.model_copy(update={"reason": Open(check, case, known).reason})
 
 
 def _decide(family: list[Draft], alpha: float, correction: str) -> list[Check]:
     """Answer a family of checks at a family-wise error probability."""
-    levels = corrected_levels([_p_value(draft, alpha) for draft in family], alpha, correction)
-    return [_check(draft, level) for draft, level in zip(family, levels, strict=True)]
+    p_values = [_p_value(draft, alpha) for draft in family]
+    levels = corrected_levels(p_values, alpha, correction)
+    return [_check(*each) for each in zip(family, levels, p_values, strict=True)]
 
 
 def _p_value(draft: Draft, alpha: float) -> float:
@@ -111,7 +129,7 @@ def corrected_levels(p_values: list[float], alpha: float, correction: str) -> li
     return levels
 
 
-def _check(draft: Draft, alpha: float) -> Check:
+def _check(draft: Draft, alpha: float, p_value: float) -> Check:
     answer = draft.test(alpha)
     return Check(
         id=draft.id,
@@ -122,6 +140,7 @@ def _check(draft: Draft, alpha: float) -> Check:
         verdict=answer.verdict,
         level="warn" if draft.level == "warn" else "error",
         confidence=1 - alpha,
+        p_value=p_value if p_value < 1 else None,
         reason=answer.reason,
         evidence=draft.evidence,
     )
@@ -169,61 +188,3 @@ def _overall(checks: list[Check]) -> Verdict:
     if not errors or any(check.verdict == "inconclusive" for check in grave):
         return "inconclusive"
     return "pass"
-
-
-def _sentence(verdict: Verdict, checks: list[Check], claim: Mechanism, evidence: Evidence) -> str:
-    grave = [c for c in checks if c.level == "error" and not c.waived and c.verdict == verdict]
-    if verdict == "fail":
-        return f"Violation found: {_violation(grave[0])}{_more(len(grave) - 1)}."
-    if verdict == "inconclusive":
-        reason = grave[0].reason if grave else "the policy has no check that can fail"
-        return f"Inconclusive: {reason}."
-    waived = sum(check.waived for check in checks)
-    if waived:
-        return f"No violation found that is not waived ({waived} waived, see the checks)."
-    return f"No violation found: {_reassurance(claim, checks, evidence)}."
-
-
-def _violation(check: Check) -> str:
-    if check.observed is None or check.limit is None:
-        return check.reason
-    observed, limit = against(check.observed, check.limit, "down")
-    confidence = percent(check.confidence or 0.0)
-    if check.id == "claimed-epsilon":
-        return (
-            f"the release claims ε = {limit}, but at least ε = {observed} is certified "
-            f"(at {confidence} confidence)"
-        )
-    return f"{check.reason} (at least {observed} against {limit}, at {confidence} confidence)"
-
-
-def _warned(verdict: Verdict, checks: list[Check]) -> str:
-    """Return the sentence's second half where a check failed that does not decide the verdict.
-
-    A page that says "no violation found" over a failed check would contradict itself.
-    """
-    failed = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]
-    if verdict == "fail" or not failed:
-        return ""
-    first, others = failed[0], _more(len(failed) - 1)
-    sure = percent(first.confidence or 0.0)
-    return f" But a check that only warns failed: {first.reason} (at {sure} confidence){others}."
-
-
-def _more(others: int) -> str:
-    return f", and {others} more check{'s' if others > 1 else ''} failed" if others else ""
-
-
-def _reassurance(claim: Mechanism, checks: list[Check], evidence: Evidence) -> str:
-    claimed = next((c for c in checks if c.id == "claimed-epsilon" and c.verdict == "pass"), None)
-    power = evidence.estimates.get(POWER)
-    if claimed is None or claim.epsilon is None or claimed.observed is None or power is None:
-        return "every check of the policy is met"
-    observed, claimed_epsilon = against(claimed.observed, claim.epsilon, "down")
-    missed = evidence.undetected_excess(1 - (claimed.confidence or 0.0))
-    noticed = number(power.value if missed is None else missed, "up")
-    how = "would" if power.kind == "exact" else "would, by estimate,"
-    return (
-        f"the claimed ε = {claimed_epsilon} is not refuted (certified so far: at least "
-        f"{observed}); an excess of {noticed} or more {how} have been found with 90 % probability"
-    )

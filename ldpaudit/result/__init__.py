@@ -9,10 +9,12 @@ from ldpaudit.result.audit_result import (
     AuditRecord,
     AuditResult,
     Check,
+    Decision,
     MechanismInfo,
     ReleaseInfo,
     RunInfo,
     Verdict,
+    decision_of,
 )
 from ldpaudit.result.curve import Curve, Histogram
 from ldpaudit.result.estimate import (
@@ -37,6 +39,7 @@ __all__ = [
     "AuditResult",
     "Check",
     "Curve",
+    "Decision",
     "Details",
     "Estimate",
     "Finding",
@@ -53,5 +56,6 @@ __all__ = [
     "Titled",
     "Unit",
     "Verdict",
+    "decision_of",
     "readable",
 ]

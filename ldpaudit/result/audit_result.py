@@ -1,20 +1,23 @@
 """The result of an audit as a whole, and its JSON form."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import model_validator
+from pydantic import Field, computed_field, model_validator
 
 from ldpaudit.result.curve import Curve, Histogram
 from ldpaudit.result.earlier import EARLIER, upgraded
 from ldpaudit.result.estimate import Estimate, Frozen, Identifier, Number, Side, readable
 from ldpaudit.result.finding import Note
 
-SCHEMA_VERSION: Final = "1.1"
+SCHEMA_VERSION: Final = "1.2"
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
+Decision = Literal["publish", "not yet", "do not publish"]
+IsoDate = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
 class ReleaseInfo(Frozen):
@@ -52,6 +55,8 @@ class Check(Frozen):
     verdict: Verdict
     level: CheckLevel
     confidence: float | None = None
+    p_value: float | None = None
+    """The smallest error probability at which it fails; None where that is above the policy's."""
     reason: str = ""
     waived: bool = False
     evidence: tuple[str, ...] = ()
@@ -77,14 +82,30 @@ class RunInfo(Frozen):
     policy_sha256: str | None = None
 
 
+def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:
+    """Return whether to publish a release.
+
+    A failed check that only warns changes neither the verdict nor the exit status, but somebody
+    has to look at it first, and waive it or not: "not yet".
+    """
+    if verdict == "fail":
+        return "do not publish"
+    warned = any(c.level == "warn" and c.verdict == "fail" and not c.waived for c in checks)
+    return "not yet" if warned or verdict == "inconclusive" else "publish"
+
+
 class AuditResult(Frozen):
     """Everything that an audit found: the source of truth for every report format."""
 
-    schema_version: Literal["1.1"] = SCHEMA_VERSION
+    schema_version: Literal["1.2"] = SCHEMA_VERSION
     ldpaudit_version: str
     verdict: Verdict
     sentence: str
     """The verdict for people, one sentence."""
+    next_steps: tuple[str, ...] = ()
+    """What to do now, the most important first; at most three."""
+    date: IsoDate | None = None
+    """When the audit was run; None for a result of an earlier schema."""
     release: ReleaseInfo
     mechanism: MechanismInfo
     estimates: tuple[Estimate, ...]
@@ -98,9 +119,17 @@ class AuditResult(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _of_this_schema(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or data.get("schema_version") != EARLIER:
+        if not isinstance(data, dict):
             return data
-        return upgraded(data) | {"schema_version": SCHEMA_VERSION}
+        if data.get("schema_version") in EARLIER:
+            data = upgraded(data) | {"schema_version": SCHEMA_VERSION}
+        return {key: value for key, value in data.items() if key != "decision"}
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def decision(self) -> Decision:
+        """Whether to publish: what follows from the verdict and the checks that only warn."""
+        return decision_of(self.verdict, self.checks)
 
     def estimate(self, identifier: str) -> Estimate | None:
         """Return the estimate of that id, None where the audit did not produce it."""
@@ -149,7 +178,7 @@ class AuditResult(Frozen):
         Raises
         ------
         ldpaudit.errors.InputError
-            If the text is not the JSON of a result of this schema version or the one before.
+            If the text is not the JSON of a result of this schema version or an earlier one.
         """
         from ldpaudit.errors import InputError
 

@@ -115,7 +115,7 @@ class Fingerprint(Frozen):
 class Comparison(Frozen):
     """Everything that a comparison found: the source of truth for its report."""
 
-    schema_version: Literal["1.1"] = SCHEMA_VERSION
+    schema_version: Literal["1.2"] = SCHEMA_VERSION
     ldpaudit_version: str
     sentence: str
     confidence: float
@@ -129,7 +129,7 @@ class Comparison(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _of_this_schema(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or data.get("schema_version") != EARLIER:
+        if not isinstance(data, dict) or data.get("schema_version") not in EARLIER:
             return data
         return data | {"schema_version": SCHEMA_VERSION}
 

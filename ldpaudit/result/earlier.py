@@ -1,11 +1,14 @@
-"""Stored results of schema 1.0: their numbers have ids only, of which the rest is made here."""
+"""Stored results of schemas 1.0 and 1.1.
+
+Numbers of 1.0 have ids only, of which the rest is made here; 1.1 lacks date and next steps.
+"""
 
 from typing import Any, Final
 
 from ldpaudit.result.estimate import readable
 
-EARLIER: Final = "1.0"
-"""The schema before this one, which can still be read."""
+EARLIER: Final = ("1.0", "1.1")
+"""The schemas before this one, which can still be read."""
 _SECTIONS: Final = {
     "attack": "label-inference",
     "instance_loss": "instance-loss",
@@ -19,7 +22,9 @@ _CURVES: Final = ("mechanism.rdp", "mechanism.delta")
 
 
 def upgraded(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result of schema 1.0 with the titles, sections and scores of schema 1.1."""
+    """Return an earlier result with the titles, sections and scores of schema 1.1."""
+    if result["schema_version"] != EARLIER[0]:
+        return result
     kinds = ("estimates", "curves", "histograms")
     parts = {kind: [_upgraded(part) for part in result.get(kind, ())] for kind in kinds}
     return result | parts

@@ -135,7 +135,7 @@ def _epsilon_row(quantity: Quantity, claimed: float | None, *, refuted: bool) ->
     estimate = quantity.estimate
     above = claimed is not None and estimate.value > claimed
     beyond = above and quantity.mark == "lower" and refuted
-    remark = " · above the claim" if beyond else " · above, uncorrected" if above else ""
+    remark = " · above the claim" if beyond else " · above, before correction" if above else ""
     if above and quantity.mark != "lower":
         remark = " · above, not certified"
     return Row(

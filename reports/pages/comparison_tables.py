@@ -16,9 +16,10 @@ from ldpaudit.result.comparison import Comparison, Difference
 
 TESTS: Final = ("test_accuracy", "test_squared_error")
 """Scores on test rows."""
+_MEASURED: Final = "Measured ε"
 _NUMBERS: Final = (
     ("Declared ε", ("mechanism.epsilon",)),
-    ("Measured ε", ("mechanism.epsilon_lower", "release_only.epsilon_lower")),
+    (_MEASURED, ("mechanism.epsilon_lower", "release_only.epsilon_lower")),
     ("Strongest attack’s accuracy", ("attack.best.accuracy",)),
     ("Advantage over the features alone", ("attack.best.advantage",)),
     ("Strongest guess’s squared error", ("numeric.best.mse",)),
@@ -79,7 +80,7 @@ def release_table(comparison: Comparison) -> Table:
         ("Judged on its own", *(VERDICTS[result.verdict] for _, result in pairs)),
     ]
     for title, ids in _NUMBERS:
-        cells = [_first(result, ids) for _, result in pairs]
+        cells = [_first(result, ids, title == _MEASURED) for _, result in pairs]
         if any(cell is not None for cell in cells):
             body.append((title, *(cell or "–" for cell in cells)))
     return Table(("", *heads), tuple(body))
@@ -91,9 +92,12 @@ def _mechanism(result: AuditResult) -> str:
     return f"{text}, λ = {noise:.4g}" if isinstance(noise, int | float) else text
 
 
-def _first(result: AuditResult, ids: Sequence[str]) -> Quantity | None:
-    estimate = next(filter(None, map(result.estimate, ids)), None)
-    return None if estimate is None else Printer(result).quantity(estimate)
+def _first(result: AuditResult, ids: Sequence[str], decisive: bool) -> Quantity | None:
+    """Return the first number that there is; if ``decisive``, the one behind the verdict."""
+    estimate, printer = next(filter(None, map(result.estimate, ids)), None), Printer(result)
+    if decisive and printer.decisive is not None:
+        return printer.decisive
+    return None if estimate is None else printer.quantity(estimate)
 
 
 def differences_part(comparison: Comparison) -> Part:

@@ -37,6 +37,7 @@ class CheckRow:
     answer: str
     reason: str
     confidence: str
+    p_value: str
     evidence: tuple[Pair, ...]
     """Page id and name of each number that it rests on."""
 
@@ -48,7 +49,10 @@ class View:
     result: AuditResult
     release: str
     verdict: str
+    publish: str
     sentence: str
+    steps: tuple[str, ...]
+    date: str
     tiles: tuple[Tile, ...]
     checks: tuple[CheckRow, ...]
     measured: tuple[Pair, ...]
@@ -65,6 +69,11 @@ class View:
     run: tuple[Pair, ...]
     suppressed: tuple[str, ...]
     numbers: tuple[tuple[str, Quantity], ...]
+
+    @property
+    def kind(self) -> str:
+        """The look of the decision: "pass", "inconclusive" or "fail"."""
+        return {"yes": "pass", "no": "fail"}.get(self.publish, "inconclusive")
 
     @property
     def unlisted(self) -> int:
@@ -84,7 +93,10 @@ def view_of(result: AuditResult, most_numbers: int = MOST_NUMBERS) -> View:
         result=result,
         release=name(result.release.name),
         verdict=wording.VERDICTS[result.verdict],
+        publish=wording.PUBLISH[result.decision],
         sentence=_sentence(result),
+        steps=tuple(shown(step) for step in result.next_steps),
+        date=result.date or "",
         tiles=tuple(_tiles(result, printer)),
         checks=tuple(_check(result, printer, check, pictures) for check in result.checks),
         measured=tuple(_measured(result)),
@@ -177,16 +189,12 @@ def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:
 
 def _measured_epsilon(result: AuditResult, printer: Printer) -> Iterator[Tile]:
     """Yield the bound behind the verdict, corrected as the policy requires."""
-    check = next((c for c in result.checks if c.id == "claimed-epsilon"), None)
-    if check is not None and check.observed is not None and check.confidence:
-        observed, _ = printer.observed_and_limit(check)
-        words = f"certified, {_confidence(check.confidence)}, lower bound"
-        yield Tile("Measured ε", f"≥ {observed} nats", words, "lower")
-        return
-    for identifier in ("mechanism.epsilon_lower", "release_only.epsilon_lower"):
-        if (bound := result.estimate(identifier)) is not None:
-            yield _tile("Measured ε", printer.quantity(bound))
-            return
+    ids = ("mechanism.epsilon_lower", "release_only.epsilon_lower")
+    bound = next(filter(None, map(result.estimate, ids)), None)
+    if printer.decisive is not None:
+        yield _tile("Measured ε", printer.decisive)
+    elif bound is not None:
+        yield _tile("Measured ε", printer.quantity(bound))
 
 
 def _tile(label: str, quantity: Quantity, remark: str = "") -> Tile:
@@ -209,6 +217,7 @@ def _check(
         wording.VERDICTS[check.verdict],
         shown(check.reason),
         "" if check.confidence is None else _confidence(check.confidence),
+        "" if check.p_value is None else number(check.p_value, "up"),
         evidence,
     )
 

@@ -19,15 +19,16 @@ def mechanism_part(section: Section) -> Part:
     measured = [e for e in result.estimates if is_epsilon(e) and e.kind != "exact"]
     others = [e for e in section.estimates if e.kind != "exact" and e not in measured]
     quantities = printer.quantities(measured)
+    if quantities and printer.decisive is not None and printer.decisive not in quantities:
+        quantities = (printer.decisive, *quantities)
     figures = (epsilon_figure(quantities, result, printer.claim),) if quantities else ()
     return Part(
         "epsilon",
         "Claimed against measured ε",
         "ε limits how much a released label can reveal about the true one. A certified lower bound "
-        "means that the release leaks at least that much. Each bound here holds at its own level; "
-        "the check compares the strongest with the claim, at a level corrected for choosing it, "
-        "and refutes the claim if it still lies above. Bounds below the claim prove nothing: they "
-        "are what this audit could find.",
+        "means that the release leaks at least that much. The first bound decides the verdict: it "
+        "is corrected for choosing among several. The others hold each at its own level, before "
+        "that correction. Bounds below the claim prove nothing: they are what the audit found.",
         figures,
         printer.quantities(others),
         lead=_EMPTY_CLAIMS.get(printer.claim, ""),

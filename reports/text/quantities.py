@@ -80,12 +80,55 @@ class Printer:
         """Return an estimate as people read it."""
         ends = _ends(estimate)
         text, interval = self._texts(estimate, ends)
-        title, mark = shown(estimate.title), mark_of(estimate)
-        return Quantity(estimate, title, text, interval, mark, words_of(estimate))
+        title, words = shown(estimate.title), words_of(estimate)
+        if self._is_uncorrected(estimate):
+            words += ", before correction"
+        return Quantity(estimate, title, text, interval, mark_of(estimate), words)
 
     def quantities(self, estimates: Iterable[Estimate]) -> tuple[Quantity, ...]:
         """Return several."""
         return tuple(self.quantity(estimate) for estimate in estimates)
+
+    @cached_property
+    def decisive(self) -> Quantity | None:
+        """The bound of ε behind the verdict, at the level that the policy's correction leaves.
+
+        None where the policy does not look at ε, or nothing bounds it.
+        """
+        check = self._claimed_epsilon
+        if check is None or check.observed is None or check.confidence is None:
+            return None
+        alone = self._uncorrected.get(check.observed)
+        return self.quantity(
+            alone
+            or Estimate.lower_bound(
+                "policy.epsilon_lower",
+                "All bounds together, which decide",
+                check.observed,
+                check.confidence,
+                axis="epsilon",
+                unit="nats",
+            )
+        )
+
+    @cached_property
+    def _claimed_epsilon(self) -> Check | None:
+        return next((c for c in self._result.checks if c.id == "claimed-epsilon"), None)
+
+    @cached_property
+    def _uncorrected(self) -> dict[float, Estimate]:
+        """The bounds that the check of the claim looks at, by their value at their own level."""
+        ids = () if self._claimed_epsilon is None else self._claimed_epsilon.evidence
+        bounds = [e for e in map(self._result.estimate, ids) if e is not None]
+        return {e.value: e for e in bounds if e.side == "lower"}
+
+    def _is_uncorrected(self, estimate: Estimate) -> bool:
+        """Return whether a bound is at its own level, and the verdict at a corrected one."""
+        check, stored = self._claimed_epsilon, self._result.estimate(estimate.id)
+        if check is None or check.observed is None or stored is None:
+            return False
+        bound = estimate.kind == "certified" and estimate.side == "lower" and is_epsilon(estimate)
+        return bound and estimate.value != check.observed
 
     @cached_property
     def claim(self) -> str:

@@ -3,13 +3,20 @@
 from typing import Final
 
 from ldpaudit.reports.text.harmless import shown
-from ldpaudit.result import AuditRecord, Verdict, readable
+from ldpaudit.result import AuditRecord, AuditResult, Decision, Verdict, readable
 
 VERDICTS: Final[dict[Verdict, str]] = {
     "fail": "Violation found",
     "pass": "No violation found",
     "inconclusive": "Inconclusive",
 }
+
+PUBLISH: Final[dict[Decision, str]] = {
+    "publish": "yes",
+    "not yet": "not yet",
+    "do not publish": "no",
+}
+"""The answer to "publish?"."""
 
 MARKS: Final = {
     "exact": "computed from the declared mechanism alone; no data, no uncertainty",
@@ -124,3 +131,11 @@ def missing(records: tuple[AuditRecord, ...], audit: str) -> str:
     word = "was skipped" if record.status == "skipped" else "could not be finished"
     reason = shown(record.reason).rstrip(".")
     return f"Not measured: the audit {word}{': ' + reason if reason else ''}."
+
+
+def assumptions_of_bounds(result: AuditResult) -> str:
+    """Return what the certified numbers behind the checks rest on, in one line; or nothing."""
+    evidence = {identifier for check in result.checks for identifier in check.evidence}
+    parts = [p for p in (*result.estimates, *result.curves) if p.id in evidence]
+    texts = (text for part in parts if part.kind == "certified" for text in part.assumptions)
+    return "; ".join(shown(text) for text in dict.fromkeys(texts))

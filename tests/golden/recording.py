@@ -24,7 +24,7 @@ HERE = Path(__file__).parent / "recorded"
 TEXTS = HERE / "_texts.json"
 SETTINGS = {"SEED": "7", "THREADS": "1", "BUDGET": "1", "DEVICE": "cpu"}
 """The options that all invocations have unless they say otherwise, by environment variable."""
-VOLATILE = {"seconds", "versions", "sha256", "release_sha256", "ldpaudit_version"}
+VOLATILE = {"seconds", "versions", "sha256", "release_sha256", "ldpaudit_version", "date"}
 LONG = 32
 """Longer texts are kept once for all recordings, under a digest."""
 
@@ -80,7 +80,7 @@ def _kept(value: Any) -> Any:
     if isinstance(value, list):
         return [_kept(item) for item in value]
     if isinstance(value, str):
-        return re.sub(r"\b[0-9a-f]{12,}", "…", value)
+        return re.sub(r"\b([0-9a-f]{12,}|(?<=Audited on )\d{4}-\d\d-\d\d)", "…", value)
     return float(f"{value:.9g}") if isinstance(value, float) and math.isfinite(value) else value
 
 

@@ -60,7 +60,7 @@ def test_schema_allows_the_strings_of_infinity() -> None:
     value = schema["$defs"]["Estimate"]["properties"]["value"]
     assert {"enum": ["inf", "-inf"]} in value["anyOf"]
     assert schema["$schema"].startswith("https://json-schema.org/")
-    assert schema["properties"]["schema_version"]["const"] == "1.1"
+    assert schema["properties"]["schema_version"]["const"] == "1.2"
 
 
 def test_format_names() -> None:

@@ -36,6 +36,8 @@ def check_request(request: PrivatizeRequest) -> None:
         raise InputError("--seed must not be negative.")
     if request.label in request.drop:
         raise InputError("The label's column must not be dropped.")
+    if set(request.keep) & {request.label, *request.drop}:
+        raise InputError("--keep must name other columns than --label and --drop.")
 
 
 def options_of(name: str) -> tuple[str, ...]:

@@ -53,6 +53,10 @@ class DataOptions:
         None
     )
     drop: Annotated[tuple[str, ...], Option("A column that is not released (repeatable).")] = ()
+    keep: Annotated[
+        tuple[str, ...],
+        Option("A column that is released although it tells labels or names people (repeatable)."),
+    ] = ()
     synthetic: Annotated[str | None, Option("Synthetic rows with a label column.", file=True)] = (
         None
     )

@@ -1,8 +1,6 @@
 """The work of ``privatize``: two passes over the rows, batch by batch."""
 
 import os
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,13 +8,14 @@ import pyarrow as pa
 
 from ldpaudit.commands.outputs import check_apart, check_place
 from ldpaudit.commands.privatize.checks import check_request, options_of
+from ldpaudit.commands.privatize.columns.survey import ReleasedColumns, without_unused
+from ldpaudit.commands.privatize.columns.warnings import amount_warnings
 from ldpaudit.commands.privatize.features.generated_rows import fit_generator
 from ldpaudit.commands.privatize.features.synthetic_sample import (
     SyntheticSample,
     check_sample,
     synthetic_sample,
 )
-from ldpaudit.commands.privatize.labels.hidden_copies import HiddenCopies
 from ldpaudit.commands.privatize.labels.priors import Prior, choose_prior
 from ldpaudit.commands.privatize.labels.survey import Survey, survey_classes, survey_numbers
 from ldpaudit.commands.privatize.mechanism import DeclaredLabels, build, declared_labels
@@ -33,7 +32,7 @@ from ldpaudit.datasets.writing import TableFile, is_csv
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.progress import NoProgress, Progress
-from ldpaudit.release import Label
+from ldpaudit.release import IntArray, Label
 from ldpaudit.writing import WholeFiles, terminable
 
 _CHANGED = "The data changed while it was read; run again when nothing writes to it."
@@ -43,9 +42,6 @@ _BETWEEN = (
     " Numbers between the mechanism's labels are rounded to one of them with --round unbiased, "
     "which keeps their mean, or --round nearest."
 )
-
-_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
-"""The column that pandas writes for an index without a name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +84,11 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     mechanism, prior = _mechanism(request, labels, survey, table)
     plan = _plan(request, source, survey, mechanism, prior, progress)
     with terminable():
-        _write(plan, request, progress)
+        warnings = plan.warnings + _write(plan, request, progress)
     spent = 0.0 if prior is None else prior.epsilon
     total = (mechanism.epsilon or 0.0) + spent
     sampled = 0 if plan.sample is None else plan.sample.rows
-    return PrivatizeSummary(request, survey.rows, mechanism, total, plan.warnings, sampled, spent)
+    return PrivatizeSummary(request, survey.rows, mechanism, total, warnings, sampled, spent)
 
 
 def _check_places(request: PrivatizeRequest) -> None:
@@ -123,8 +119,9 @@ def _check_table_place(target: Path, *, overwrite: bool, text: bool) -> None:
 
 
 def check_columns(options: DataOptions, source: BatchSource) -> None:
-    """Refuse a label or a dropped column that the data lack (InputError)."""
-    for name, role in ((options.label, "label"), *((n, "'drop'") for n in options.drop)):
+    """Refuse a label or a column to drop or to keep that the data lack (InputError)."""
+    named = [(n, "'drop'") for n in options.drop] + [(n, "'keep'") for n in options.keep]
+    for name, role in ((options.label, "label"), *named):
         if name not in source.schema.names:
             raise missing_column(name, role, source.schema.names)
 
@@ -180,26 +177,19 @@ def _plan(
     schema = released_schema(fields, label.name, mechanism, entries)
     # Where no feature value is released unchanged, a copy of the label among them is no leak.
     watched = tuple(features.names) if mechanism.traits.feature_values_kept else ()
-    warnings = _index_warnings(features.names)
+    warnings = tuple(amount_warnings(mechanism, survey.rows))
     warnings += () if fitted is None else fitted.warnings
     sample = synthetic_sample(request, survey, schema, label, fitted)
     return _Plan(source, label, names, survey, rows, schema, watched, warnings, sample)
 
 
-def _index_warnings(released: Sequence[str]) -> tuple[str, ...]:
-    """Return a warning for each pandas index among the columns that are to be released."""
-    return tuple(
-        f"The column {name} is the index of a pandas table and is released too: it may lead back "
-        f"to the rows' origin. Leave it out with --drop {name}."
-        for name in released
-        if _PANDAS_INDEX.fullmatch(name)
-    )
+def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[str, ...]:
+    """Write the release, with the true labels and the sample where asked, or nothing at all.
 
-
-def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> None:
-    """Write the release, with the true labels and the sample where asked, or nothing at all."""
+    Returns warnings of columns that tell more than they should.
+    """
     progress.step("releasing")
-    copies, done = HiddenCopies(plan.watched), 0
+    columns, done = ReleasedColumns(plan.watched, request.keep, plan.survey.rows), 0
     with WholeFiles(overwrite=request.overwrite) as files:
         secret = None
         if request.secret is not None:
@@ -208,16 +198,18 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> None:
         release = TableFile(files.add(request.output), plan.schema)
         for batch in plan.source.batches(plan.names):
             label, features = batch.column(plan.label.name), batch.select(plan.features)
-            copies.watch(features, label)
-            release.write(_released(plan, features, label))
+            codes = _codes(plan, label)
+            columns.watch(features, label, codes)
+            release.write(_released(plan, features, label, codes))
             if secret is not None:
                 secret.write(pa.RecordBatch.from_arrays([label], names=[plan.label.name]))
             done += len(batch)
             progress.advance(done, plan.survey.rows)
-        copies.check()
+        warnings = columns.check()
         if done != plan.survey.rows:
             raise InputError(_CHANGED)
         _write_sample(files, plan.sample, request.synthetic_out)
+    return warnings
 
 
 def _write_sample(files: WholeFiles, sample: SyntheticSample | None, target: Path | None) -> None:
@@ -228,10 +220,18 @@ def _write_sample(files: WholeFiles, sample: SyntheticSample | None, target: Pat
         file.write(batch)
 
 
-def _released(plan: _Plan, features: pa.RecordBatch, label: pa.Array) -> pa.RecordBatch:
+def _codes(plan: _Plan, label: pa.Array) -> IntArray:
     codes = plan.survey.domain.codes(label)
     if (codes < 0).any():  # The first pass found none.
         raise InputError(_CHANGED)
+    return codes
+
+
+def _released(
+    plan: _Plan, features: pa.RecordBatch, label: pa.Array, codes: IntArray
+) -> pa.RecordBatch:
     new, released = plan.rows.release(features, label, codes)
-    columns = [released if n == plan.label.name else new.column(n) for n in plan.names]
+    columns = [
+        released if n == plan.label.name else without_unused(new.column(n)) for n in plan.names
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=plan.schema)

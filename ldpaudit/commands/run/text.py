@@ -1,5 +1,6 @@
 """What ``ldpaudit run`` prints."""
 
+from ldpaudit.reports.text.wording import PUBLISH, assumptions_of_bounds
 from ldpaudit.result import AuditResult
 from ldpaudit.terminal import say
 
@@ -8,16 +9,28 @@ SPECIAL = frozenset({"numeric-inference", "aggregates", "synthetic"})
 
 
 def print_summary(result: AuditResult, *, quiet: bool) -> None:
-    """Print the verdict and the checks."""
-    say(result.sentence)
+    """Print the decision, the verdict, what to do next and the checks; quiet: in one line."""
+    publish = f"Publish: {PUBLISH[result.decision]}."
     if quiet:
+        step = f" Next: {result.next_steps[0]}" if result.decision != "publish" else ""
+        say(f"{publish} {result.sentence}{step}")
         return
+    say(f"{publish} Audited on {result.date}." if result.date else publish)
+    say(result.sentence)
+    for position, step in enumerate(result.next_steps, 1):
+        _line("next" if position == 1 else "", f"{position}. {step}")
     for check in result.checks:
         waived = " (waived)" if check.waived else ""
-        say(f"  {check.verdict:<12} {check.id}: {check.reason}{waived}")
+        _line(check.verdict, f"{check.id}: {check.reason}{waived}")
     for record in result.audits:
         if record.status != "ran" and record.id not in SPECIAL:
-            say(f"  {record.status:<12} {record.id}: {record.reason}")
+            _line(record.status, f"{record.id}: {record.reason}")
+    if assumed := assumptions_of_bounds(result):
+        _line("certified", f"rests on: {assumed}")
     for note in result.notes:
         if note.level == "warning":
-            say(f"  {'warning':<12} {note.text}")
+            _line("warning", note.text)
+
+
+def _line(word: str, text: str) -> None:
+    say(f"  {word:<12} {text}")

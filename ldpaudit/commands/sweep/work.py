@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from ldpaudit.api import policy_of
-from ldpaudit.commands.privatize.labels.hidden_copies import HiddenCopies
+from ldpaudit.commands.privatize.columns.exact import DecidingColumns
 from ldpaudit.commands.sweep.checks import check_sweep
 from ldpaudit.commands.sweep.folder import SweepFolder, manifest
 from ldpaudit.commands.sweep.points.simulation import mechanism_at
@@ -70,10 +70,10 @@ def _check_data(tables: SweepTables) -> None:
         if point.repeat == 1:
             mechanism_at(tables, point)
     if any(traits_of(name).feature_values_kept for name in request.mechanisms):
-        copies = HiddenCopies(tables.features.names)
+        deciding = DecidingColumns(tables.features.names, request.keep)
         for batch in tables.everything.table.to_batches():
-            copies.watch(batch.select(tables.features.names), batch.column(request.label))
-        copies.check()
+            deciding.watch(batch.select(tables.features.names), batch.column(request.label))
+        deciding.check()
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def draft(case: Case) -> Draft | None:
         points = [(curve, grid_point(curve, at)) for curve in curves]
         known = [(curve, place) for curve, place in points if place is not None]
         if not known:
-            return Answer("inconclusive", None, "the instance-based loss was not estimated there")
+            return Answer("inconclusive", None, "the instance-based loss was not estimated")
         # One bound per metric: together they may err as often as one.
         part = alpha / len(curves)
         low = max(evidence.curve_bound(curve, place, part) for curve, place in known)

@@ -10,9 +10,7 @@ from ldpaudit.judging.checks import (
     min_rows,
     renyi,
 )
-from ldpaudit.judging.checks.interface import Case, Draft, Evidence
-from ldpaudit.judging.policy import Policy
-from ldpaudit.mechanisms import Mechanism
+from ldpaudit.judging.checks.interface import Case, Draft
 
 CHECKS: tuple[Callable[[Case], Draft | None], ...] = (
     min_rows.draft,
@@ -25,8 +23,7 @@ CHECKS: tuple[Callable[[Case], Draft | None], ...] = (
 )
 
 
-def draft_checks(policy: Policy, claim: Mechanism, evidence: Evidence, rows: int) -> list[Draft]:
+def draft_checks(case: Case) -> list[Draft]:
     """Return the checks of a policy in their order, those switched off left out."""
-    case = Case(policy, claim, evidence, rows)
     drafts = [draft(case) for draft in CHECKS]
     return [draft for draft in drafts if draft is not None and draft.level != "off"]

@@ -1,6 +1,7 @@
 """Has the release as many rows as the policy asks for?"""
 
 from ldpaudit.judging.checks.interface import Answer, Case, Draft
+from ldpaudit.reports.text.numbers import rows
 from ldpaudit.result import Verdict
 
 
@@ -10,7 +11,7 @@ def draft(case: Case) -> Draft | None:
     if least is None:
         return None
     enough: Verdict = "pass" if case.rows >= least else "inconclusive"
-    reason = "" if case.rows >= least else "the release has fewer rows than the policy asks for"
+    reason = f"{rows(case.rows)} rows, {rows(least)} needed"
     question = "Has the release as many rows as the policy asks for?"
     answer = Answer(enough, float(case.rows), reason)
     return Draft("min-rows", "error", question, float(least), (), lambda _: answer)

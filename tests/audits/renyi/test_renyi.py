@@ -15,7 +15,7 @@ from ldpaudit.audits.renyi.pairs import GuessedRows, candidate_pairs, worst_pair
 from ldpaudit.audits.renyi.release import RELEASE
 from ldpaudit.audits.renyi.sides import replaced_rows
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.judging.checks.interface import Draft, Evidence
+from ldpaudit.judging.checks.interface import Case, Draft, Evidence
 from ldpaudit.judging.checks.listing import draft_checks
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
@@ -461,7 +461,7 @@ def test_a_label_that_was_not_compared_is_an_assumption() -> None:
 def renyi_draft(finding: Finding, alpha: float, limit: float) -> Draft:
     content = {"level": "error", "alpha": alpha, "max": limit}
     policy = Policy.model_validate({"schema": 1, "checks": {"renyi-epsilon": content}})
-    drafts = draft_checks(policy, UnknownMechanism(), Evidence.collect([finding]), 20_000)
+    drafts = draft_checks(Case(policy, UnknownMechanism(), Evidence.collect([finding]), 20_000))
     return next(draft for draft in drafts if draft.id == "renyi-epsilon")
 
 

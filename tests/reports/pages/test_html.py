@@ -228,7 +228,7 @@ def test_verdicts(build: Build) -> None:
     ):
         page = render(build(verdict), "html")
         assert f'class="verdict {verdict}"' in page
-        assert f"<strong>{word}</strong></p>" in page
+        assert f"<strong>{word}.</strong>" in page
 
 
 def test_missing_parts_say_why(build: Build) -> None:
@@ -334,7 +334,7 @@ def test_a_bound_that_is_above_only_without_correction_is_no_violation(build: Bu
     corrected = result.checks[0].model_copy(update={"observed": 0.998})
     result = result.model_copy(update={"checks": (corrected, *result.checks[1:])})
     text = words(render(result, "html"))
-    assert "≥ 1.002 · above, uncorrected" in text
+    assert "≥ 1.002 · above, before correction" in text
     assert "· above the claim" not in text
     assert "Measured ε ≥ 0.998 nats" in text
 

@@ -1,0 +1,156 @@
+"""A survey of feature columns: which number the rows, name a person, or hold texts or dates."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ldpaudit.columns import ColumnKind, ColumnSurvey, Concern
+from ldpaudit.datasets.features import is_categorical
+from ldpaudit.datasets.formats.columns import LISTS, decoded, is_any, stored, value_type
+
+GLANCE: Final = 10_000
+"""Rows that are looked at first: most questions are answered by them."""
+_FEWEST: Final = 50
+"""With fewer rows a column may be unique by chance."""
+_INDEX: Final = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
+_IDENTIFIER: Final = re.compile(
+    r"(^|[_\W])(id|ids|nbr|nr|no|num|number|key|uuid|guid|ssn|mrn|nhs|passport|email|e-mail|phone"
+    r"|iban|account)$|[a-z]ID$|[a-z]Id$",
+)
+"""Names of columns that hold a number or name of a person."""
+_NAMED_SHARE: Final = 0.3
+"""Different values, as a share of rows, from which such a name is believed."""
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}[./]\d{1,2}[./]\d{4}")
+_MOST_DATES: Final = 31
+"""Texts with more different dates than this are exact ones."""
+_WORDS: Final = 3.0
+"""Texts of at least so many words, on average, are free text …"""
+_TEXT_SHARE: Final = 0.2
+"""… where so large a share of them differ."""
+
+
+def surveyed(
+    cells: Iterable[tuple[str, pa.ChunkedArray]], found: list[ColumnSurvey]
+) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    """Yield the columns as they come, and add the survey of each to ``found``."""
+    for name, column in cells:
+        found.append(survey_column(name, column))
+        yield name, column
+
+
+def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:
+    """Return what a column is like."""
+    column = stored(column)
+    unused = _unused(column)
+    if not _plain(column.type) or not len(column):
+        return ColumnSurvey(name, _other_kind(column.type), 0.0, concern=_index_name(name))
+    glance = decoded(column.slice(0, GLANCE))
+    share = pc.count_distinct(glance).as_py() / max(len(glance), 1)
+    kind = _kind(glance, share)
+    unique = share == 1 and pc.count_distinct(decoded(column)).as_py() == len(column)
+    unique = unique and len(column) >= _FEWEST and (kind != "number" or _is_whole(glance))
+    concern = _concern(name, column, kind, share, unique=unique)
+    return ColumnSurvey(name, kind, share, unique, _is_ordered(column, glance), unused, concern)
+
+
+def _concern(
+    name: str, column: pa.ChunkedArray, kind: ColumnKind, share: float, *, unique: bool
+) -> Concern | None:
+    if _index_name(name) or (unique and kind == "number" and _counts_rows(column)):
+        return "index"
+    if kind in ("text", "date"):
+        return kind
+    named = _IDENTIFIER.search(name) is not None and share >= _NAMED_SHARE
+    named = named and len(column) >= _FEWEST
+    whole = kind == "category" or _is_whole(column.slice(0, GLANCE))
+    return "identifier" if unique or (named and whole) else None
+
+
+def _index_name(name: str) -> Concern | None:
+    return "index" if _INDEX.fullmatch(name) else None
+
+
+def _plain(kind: pa.DataType) -> bool:
+    """Return whether the values of a column can be compared with each other."""
+    return not (pa.types.is_nested(value_type(kind)) or is_any(kind, "list_view", "null"))
+
+
+def _other_kind(kind: pa.DataType) -> ColumnKind:
+    if pa.types.is_null(kind):
+        return "number"
+    return "list" if is_any(kind, *LISTS, "list_view", "large_list_view") else "nested"
+
+
+def _kind(glance: pa.ChunkedArray, share: float) -> ColumnKind:
+    if is_any(glance.type, "date", "timestamp"):
+        return "date" if _has_exact_days(glance) else "number"
+    if not is_categorical(glance.type):
+        return "number"
+    if not is_any(glance.type, "string", "large_string", "string_view"):
+        return "category"
+    texts = [text for text in glance.slice(0, 1000).to_pylist() if text]
+    dated = [_DATE.fullmatch(text) is not None for text in texts]
+    if texts and np.mean(dated) > 0.95:
+        return "date" if share * len(glance) > _MOST_DATES else "category"
+    words = np.mean([len(text.split()) for text in texts]) if texts else 0.0
+    return "text" if words >= _WORDS and share >= _TEXT_SHARE else "category"
+
+
+def _has_exact_days(glance: pa.ChunkedArray) -> bool:
+    """Return whether dates are more exact than a month."""
+    try:
+        days = pc.day(glance)
+    except pa.ArrowException:
+        return True
+    return bool(pc.any(pc.not_equal(days, 1)).as_py())
+
+
+def _is_whole(column: pa.ChunkedArray) -> bool:
+    """Return whether all numbers are whole, as those of an identifier are."""
+    if is_any(column.type, "integer"):
+        return True
+    if not is_any(column.type, "floating"):
+        return False
+    values = column.drop_null().to_numpy()
+    return bool(len(values)) and bool((values == np.floor(values)).all())
+
+
+def _counts_rows(column: pa.ChunkedArray) -> bool:
+    """Return whether a column counts 0, 1, 2 … or 1, 2, 3 … from row to row."""
+    for part in (column.slice(0, 1000), column):
+        if part.null_count:
+            return False
+        values = part.to_numpy()
+        if values[0] not in (0, 1) or not (np.diff(values) == 1).all():
+            return False
+    return True
+
+
+def _is_ordered(column: pa.ChunkedArray, glance: pa.ChunkedArray) -> bool:
+    """Return whether the rows are sorted by a column that is not the same everywhere."""
+    return _rises(glance) and len(column) > 1 and _rises(decoded(column))
+
+
+def _rises(column: pa.ChunkedArray) -> bool:
+    if column.null_count or len(column) < 2:
+        return False
+    try:
+        ends = pc.min_max(column).as_py()
+        steps = pc.less_equal(column.slice(0, len(column) - 1), column.slice(1))
+    except pa.ArrowException:
+        return False
+    return ends["min"] != ends["max"] and bool(pc.all(steps).as_py())
+
+
+def _unused(column: pa.ChunkedArray) -> int:
+    """Return how many values of a dictionary no row has."""
+    if not pa.types.is_dictionary(column.type) or not len(column):
+        return 0
+    whole = column.unify_dictionaries().combine_chunks()
+    chunk = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    used: int = pc.count_distinct(chunk.indices.drop_null()).as_py()
+    return len(chunk.dictionary) - used

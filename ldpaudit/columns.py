@@ -1,0 +1,39 @@
+"""What a reader saw of a feature column before it became numbers."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+ColumnKind = Literal["number", "category", "text", "date", "list", "nested"]
+Concern = Literal["index", "identifier", "text", "date"]
+"""Why a column may lead back to a person: it numbers the rows, names each, or holds free text or
+exact dates."""
+
+
+@dataclass(frozen=True)
+class ColumnSurvey:
+    """What one feature column is like.
+
+    Attributes
+    ----------
+    name : str
+        For messages to the column's owner; never part of a result, unless names were asked for.
+    kind : {"number", "category", "text", "date", "list", "nested"}
+    distinct : float
+        Different values as a share of the (first 10,000) rows.
+    unique : bool
+        Whether every row has a value of its own.
+    ordered : bool
+        Whether the rows are sorted by it.
+    unused : int
+        Values of its dictionary that no row has.
+    concern : {"index", "identifier", "text", "date"} or None
+        Why it may lead back to a person.
+    """
+
+    name: str = field(repr=False)
+    kind: ColumnKind
+    distinct: float
+    unique: bool = False
+    ordered: bool = False
+    unused: int = 0
+    concern: Concern | None = None

@@ -1,0 +1,80 @@
+"""What the owner of a table is told about columns before it leaves the house."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ldpaudit.columns import ColumnSurvey
+from ldpaudit.commands.privatize.columns.leaves import Path
+from ldpaudit.datasets.names import quoted
+from ldpaudit.estimators.columns.row_order import Agreement
+from ldpaudit.estimators.columns.scan import Scan
+from ldpaudit.mechanisms.interface import Mechanism
+
+_MOST_LISTED: Final = 10
+_LARGE_EPSILON: Final = 5.0
+_FEW_ROWS: Final = 100
+_CONCERNS: Final = {
+    "index": "numbers the rows (an index), so it may lead back to the rows' origin",
+    "identifier": "has a value of its own for (nearly) every row, as an identifier of a person has",
+    "text": "holds free text, which may name a person",
+    "date": "holds exact dates, which may point to a person",
+}
+
+
+def scan_warnings(paths: list[Path], found: Scan) -> Iterator[str]:
+    """Yield a warning for each group of columns that tell labels."""
+    tell = "tells at least 98 % of the true labels by itself, so noise on the label hides little"
+    yield from _about([paths[i][0] for i in found.deciding], tell)
+    flag = "follows from the true label in at least 98 % of the rows, so it tells some labels apart"
+    yield from _about([paths[i][0] for i in found.flags], flag)
+    near = "tells at least 98 % of the true labels of rows next to its own"
+    yield from _about([paths[i][0] for i, _ in found.lagged], near)
+
+
+def survey_warnings(columns: list[ColumnSurvey]) -> Iterator[str]:
+    """Yield a warning for each group of columns that may lead back to a person."""
+    for concern, words in _CONCERNS.items():
+        yield from _about([c.name for c in columns if c.concern == concern], words)
+
+
+def order_warning(found: Agreement | None) -> Iterator[str]:
+    """Yield a warning where rows near each other have the same label, or never have."""
+    if found is None:
+        return
+    how = "more" if found.excess > 0 else "less"
+    yield (
+        f"The order of the rows tells true labels: rows near each other have the same one far "
+        f"{how} often than by chance. Shuffle the table first."
+    )
+
+
+def amount_warnings(mechanism: Mechanism, rows: int) -> Iterator[str]:
+    """Yield warnings of an ε that hides nothing, and of a table too small to hide in."""
+    epsilon = mechanism.epsilon
+    if epsilon is not None and epsilon > _LARGE_EPSILON:
+        channel = mechanism.channel
+        share = ""
+        if channel is not None and channel.outputs == channel.classes:
+            kept = float(channel.matrix.diagonal().mean())
+            share = f": {_percent(kept)} labels are released as they are"
+        yield f"With ε = {epsilon:.6g} the mechanism hides little{share}. Give a smaller --epsilon."
+    if rows < _FEW_ROWS:
+        yield f"Few people are in this table ({rows} rows): no audit can tell much about it."
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, never rounded up to all."""
+    return "nearly all" if share >= 0.9995 else f"{100 * share:.1f} % of"
+
+
+def _about(names: list[str], what: str) -> Iterator[str]:
+    """Yield one sentence about columns; nothing where there are none."""
+    names = list(dict.fromkeys(names))
+    if not names:
+        return
+    listed = ", ".join(quoted(name) for name in names[:_MOST_LISTED])
+    if len(names) == 1:
+        yield f"The column {listed} {what}. Leave it out with --drop {listed}."
+        return
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    yield f"Of the columns {listed}{more}, each {what}. Leave them out with --drop."

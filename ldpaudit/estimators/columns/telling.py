@@ -1,0 +1,144 @@
+"""How many labels one column tells by itself, learnt on some rows and counted on others."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.arrays import FloatArray, IntArray
+
+Values = npt.NDArray[Any]
+
+MOST_CELLS: Final = 4096
+"""A number with more different values is put into this many bins of equally many rows …"""
+MOST_NOISY_CELLS: Final = 256
+"""… or this many where labels are noisy: a bin must hold enough of them."""
+_LEAST_LIFT: Final = 0.9
+"""The share of the guesses beyond the most frequent label that must be right for accuracy to
+count."""
+LEAST_ROWS: Final = 10.0
+"""Labels of fewer rows are left out of the mean over labels."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """The share of labels that a column tells.
+
+    Attributes
+    ----------
+    share : float
+        In [0, 1]: balanced accuracy, or accuracy where that is larger and no merit of the most
+        frequent label.
+    error : float
+        Its standard error where labels are weighted by the inverse of a channel.
+    wrong : int
+        How many of the counted rows it tells wrongly.
+    """
+
+    share: float
+    error: float
+    wrong: int
+
+
+def label_weights(labels: IntArray, classes: int) -> FloatArray:
+    """Return weights for known labels, codes of shape (n,): one where the row has the label.
+
+    Shape (n, k). Rows of the inverse of the channel, by released label, are such weights too: their
+    mean is the same.
+    """
+    weights = np.zeros((len(labels), classes))
+    weights[np.arange(len(labels)), labels] = 1.0
+    return weights
+
+
+def cells_of(values: Values, most: int = MOST_CELLS) -> tuple[npt.NDArray[np.int64], int]:
+    """Return the cell of each value, int64 of shape (n,), and the number of cells.
+
+    Equal values share a cell; a number with more than ``most`` is put into as many bins. Missing is
+    a value.
+    """
+    distinct, codes = np.unique(values, return_inverse=True)
+    if len(distinct) <= most or not np.issubdtype(values.dtype, np.floating):
+        return codes.astype(np.int64), len(distinct)
+    starts = _starts(codes, most)
+    return np.searchsorted(starts, codes, side="right").astype(np.int64), len(starts) + 1
+
+
+def _starts(codes: npt.NDArray[np.intp], most: int) -> npt.NDArray[np.intp]:
+    """Return where bins of equally many rows begin, as codes of the sorted values."""
+    ranks = np.sort(codes)
+    return np.unique(ranks[np.arange(1, most) * len(ranks) // most])
+
+
+def told(values: Values, weights: FloatArray, most: int = MOST_CELLS) -> Told:
+    """Return the share of labels that a column tells.
+
+    On one half of the rows (those at even places) the label that is commonest in each cell, as a
+    share of its own frequency, is learnt; it is counted on the other half, and the reverse. Rows
+    must be in random order.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Numbers or codes.
+    weights : float64 array of shape (n, k)
+        See :func:`label_weights`.
+    most : int
+        The largest number of bins of a number.
+    """
+    cells, amount = cells_of(values, most)
+    between = np.issubdtype(values.dtype, np.floating)
+    k = weights.shape[1]
+    even = np.arange(len(cells)) % 2 == 0
+    right, squares = np.zeros(k), np.zeros(k)
+    correct = 0.0
+    for learning in (even, ~even):
+        balanced, plain = _guesses(cells[learning], amount, weights[learning], between=between)
+        asked, known = cells[~learning], weights[~learning]
+        ours, found = _right(balanced[asked], known)
+        right, squares = right + ours, squares + found
+        correct += _right(plain[asked], known)[0].sum()
+    return _judged(right, squares, correct, weights.sum(axis=0))
+
+
+def _guesses(
+    cells: npt.NDArray[np.int64], amount: int, weights: FloatArray, *, between: bool
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return each cell's guess, once with every label as frequent as any other; −1: never seen.
+
+    Cells of numbers that were never seen take the guess of the one before, if ``between``.
+    """
+    k = weights.shape[1]
+    columns = [np.bincount(cells, weights[:, c], minlength=amount) for c in range(k)]
+    counts = np.column_stack(columns)
+    seen = np.bincount(cells, minlength=amount) > 0
+    totals = np.maximum(counts.sum(axis=0), 1e-9)
+    balanced, plain = (counts / totals).argmax(axis=1), counts.argmax(axis=1)
+    if between:
+        last = np.maximum.accumulate(np.where(seen, np.arange(amount), seen.argmax()))
+        return balanced[last], plain[last]
+    return np.where(seen, balanced, -1), np.where(seen, plain, -1)
+
+
+def _right(guess: npt.NDArray[np.int64], weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the weight of right guesses by label, and the sum of its squares."""
+    k = weights.shape[1]
+    given = np.flatnonzero(guess >= 0)
+    own = weights[given, guess[given]]
+    sums = np.bincount(guess[given], own, minlength=k).astype(np.float64)
+    return sums, np.bincount(guess[given], own**2, minlength=k).astype(np.float64)
+
+
+def _judged(right: FloatArray, squares: FloatArray, correct: float, totals: FloatArray) -> Told:
+    counted = totals >= LEAST_ROWS
+    n = float(totals.sum())
+    if counted.sum() < 2:
+        return Told(0.0, 0.0, int(n))
+    share = float((right[counted] / totals[counted]).mean())
+    error = float(np.sqrt((squares[counted] / totals[counted] ** 2).sum()) / counted.sum())
+    accuracy, majority = correct / n, float(totals.max()) / n
+    wrong = n - right.sum()
+    if accuracy - majority >= _LEAST_LIFT * (1 - majority) and accuracy > share:
+        share, error, wrong = accuracy, float(np.sqrt(squares.sum())) / n, n - correct
+    return Told(min(max(share, 0.0), 1.0), error, max(round(wrong), 0))

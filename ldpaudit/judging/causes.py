@@ -1,0 +1,186 @@
+"""The likeliest causes of a violation, from what it looks like; each names what to look at.
+
+A cause is a signature on the evidence and a sentence. Causes are guesses for the person who mends
+the release code, not findings: the verdict rests on none of them.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ldpaudit.judging.checks.interface import Case
+from ldpaudit.judging.circumstances import Circumstances
+from ldpaudit.judging.fits import Slip, agrees, fitted_epsilon, likely_slip, unlike_the_claim
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.release import IndexArray
+from ldpaudit.reports.text.numbers import number
+from ldpaudit.result import SMALLEST_CELL, Check
+
+MARGINAL = "mechanism.marginal_consistency"
+_RARE = 0.01
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What signatures look at: the checks' answers, the evidence, and the counts."""
+
+    case: Case
+    known: Circumstances
+    checks: Sequence[Check]
+
+    @cached_property
+    def table(self) -> tuple[IndexArray, Channel] | None:
+        """Counts by true and released label and the claimed channel, where both are known."""
+        counts, channel = self.known.counts, self.known.channel
+        return None if counts is None or channel is None else (counts, channel)
+
+    @cached_property
+    def follows(self) -> bool:
+        """Whether the counts agree with the claim."""
+        return self.table is not None and agrees(self.table[0], self.table[1].matrix)
+
+    @cached_property
+    def epsilon(self) -> float | None:
+        """The ε that the counts fit, where it is not the claimed one."""
+        return None if self.table is None or self.follows else fitted_epsilon(*self.table)
+
+    @cached_property
+    def slip(self) -> Slip | None:
+        """The slip in a formula that the counts fit."""
+        return None if self.table is None or self.follows else likely_slip(*self.table)
+
+    def failed(self, *names: str) -> bool:
+        """Return whether one of these checks failed."""
+        return any(c.id in names and c.verdict == "fail" for c in self.checks)
+
+    def small_p_value(self, name: str) -> bool:
+        """Return whether a p-value among the estimates is that of something rare."""
+        estimate = self.case.evidence.estimates.get(name)
+        return estimate is not None and estimate.value <= _RARE
+
+
+Signature = Callable[[Signs], str | None]
+
+
+def causes(signs: Signs) -> Iterator[str]:
+    """Yield what to look at in the release code, the likeliest cause first."""
+    for signature in SIGNATURES:
+        sentence = signature(signs)
+        if sentence is not None:
+            yield sentence
+
+
+def _in_the_clear(signs: Signs) -> str | None:
+    if signs.epsilon is None or not math.isinf(signs.epsilon):
+        return None
+    return "Check that noise is added at all: every label was released as it is."
+
+
+def _wrong_formula(signs: Signs) -> str | None:
+    if signs.slip is None:
+        return None
+    return (
+        f"Check how the probability is computed: the counts fit ε = {number(signs.slip.epsilon)}, "
+        f"which comes out where {signs.slip.words}."
+    )
+
+
+def _another_epsilon(signs: Signs) -> str | None:
+    if signs.epsilon is None or math.isinf(signs.epsilon):
+        return None
+    return (
+        f"Check which ε the release code was given: the counts fit ε = {number(signs.epsilon)} for "
+        "every label. Look for a default, a test setting or another configuration."
+    )
+
+
+def _one_class(signs: Signs) -> str | None:
+    if signs.table is None or signs.follows or signs.epsilon is not None:
+        return None
+    counts, channel = signs.table
+    odd = unlike_the_claim(counts, channel.matrix)
+    if not odd.any() or odd.sum() > max(len(odd) / 2, 1):
+        return None
+    which = int(np.flatnonzero(odd)[0])
+    return (
+        f"Look for a branch on the true label: {_classes(odd)} treated differently from the others"
+        f"{_kept(which, counts, channel)}. A class may be missing from a list, or have a default."
+    )
+
+
+def _classes(odd: np.ndarray) -> str:
+    found = [str(i + 1) for i in np.flatnonzero(odd)]
+    if len(found) == 1:
+        return f"class {found[0]} is"
+    return f"classes {', '.join(found[:-1])} and {found[-1]} are"
+
+
+def _kept(which: int, counts: IndexArray, channel: Channel) -> str:
+    """Return how often a class was kept, unless few rows are behind that."""
+    row = counts[which]
+    if channel.outputs != channel.classes:
+        return ""
+    if min(row[which], row.sum() - row[which]) < SMALLEST_CELL:
+        return ""
+    share, claimed = row[which] / row.sum(), channel.matrix[which, which]
+    return f" (kept in {share:.0%} of its rows, where the claim keeps {claimed:.0%})"
+
+
+def _changed_afterwards(signs: Signs) -> str | None:
+    if not signs.small_p_value(MARGINAL):
+        return None
+    return (
+        "Check what happened to the labels after the noise: no true labels give these shares of "
+        "released labels. Rows may have been filtered, balanced, cleaned or filled in."
+    )
+
+
+def _some_rows(signs: Signs) -> str | None:
+    if not signs.follows or not signs.failed("claimed-epsilon"):
+        return None
+    return (
+        "Look for rows that are treated differently: all rows together follow the claim, so some "
+        "leak more than it allows. A filter, a join or a fallback may release a group as it is, or "
+        "the noise may depend on a feature."
+    )
+
+
+def _derived_column(signs: Signs) -> str | None:
+    if signs.known.truth or not signs.failed("claimed-epsilon"):
+        return None
+    return (
+        "Look for columns computed from the released label (a code, a copy, a score) and leave "
+        "them out (--drop): they tell nothing about the true label, but look like a leak here."
+    )
+
+
+def _afterwards_or_other(signs: Signs) -> str | None:
+    if not signs.failed("claimed-epsilon", "claimed-channel"):
+        return None
+    return "Compare the declaration with the release code, step by step: mechanism, ε, labels."
+
+
+def _beyond_the_claim(signs: Signs) -> str | None:
+    if signs.failed("claimed-epsilon", "claimed-channel"):
+        return None
+    return (
+        "Add noise, or drop columns: the claim is not refuted, but more is given away than the "
+        "policy allows. ldpaudit sweep finds the least noise that it lets pass."
+    )
+
+
+SIGNATURES: tuple[Signature, ...] = (
+    _in_the_clear,
+    _wrong_formula,
+    _another_epsilon,
+    _one_class,
+    _changed_afterwards,
+    _some_rows,
+    _derived_column,
+    _afterwards_or_other,
+    _beyond_the_claim,
+)
+"""The likeliest first; the last two are for what no other explains."""

@@ -1,0 +1,56 @@
+"""How a release was audited, as far as advice about it depends on that."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.release import IndexArray
+from ldpaudit.result import AuditRecord
+
+LeavingOut = Literal["--only", "--skip"]
+
+BEHIND: Mapping[str, str] = {
+    "instance-loss-exceedance": "instance-loss",
+    "label-inference-advantage": "label-inference",
+    "label-inference-accuracy": "label-inference",
+    "renyi-epsilon": "renyi",
+    "claimed-channel": "mechanism",
+}
+"""By check, the audit whose numbers it looks at; of ``claimed-epsilon`` there are several."""
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """How a release was audited.
+
+    Attributes
+    ----------
+    truth : bool
+        Whether the true labels were given.
+    counts : int64 array of shape (k, m) or None
+        Rows by true and released label.
+    channel : Channel or None
+        The claimed one, in the order of the release's labels.
+    records : tuple of AuditRecord
+        The audits that were asked for.
+    left_out : mapping from audit id to option
+        The audits that were not, and the option that left each out.
+    """
+
+    truth: bool = True
+    counts: IndexArray | None = None
+    channel: Channel | None = None
+    records: tuple[AuditRecord, ...] = ()
+    left_out: Mapping[str, LeavingOut] = field(default_factory=dict)
+
+    def absence(self, audit: str) -> str | None:
+        """Return why an audit has no numbers, None if it ran."""
+        if audit in self.left_out:
+            return f"the audit {audit} was left out ({self.left_out[audit]})"
+        return next((f"the audit {audit} did not run: {r}" for r in self._skipped(audit)), None)
+
+    def _skipped(self, audit: str) -> Iterator[str]:
+        for record in self.records:
+            if record.id == audit and record.status != "ran":
+                yield record.reason.rstrip(".")

@@ -1,0 +1,82 @@
+"""What to do after a verdict: at most three sentences, the most important first."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from ldpaudit.judging.causes import Signs, causes
+from ldpaudit.judging.checks.interface import Case
+from ldpaudit.judging.circumstances import Circumstances
+from ldpaudit.judging.remedies import Open
+from ldpaudit.result import Check, Decision
+
+MOST: Final = 3
+CLOSE: Final = 1e-3
+"""A violation with a p-value above this may be chance: one honest release in a thousand."""
+_MEND = "Mend the release code, draw the noise anew and audit that release."
+_CHANCE = (
+    "If the code is right, it may be chance: draw the noise once more, audit it at confidence = "
+    "0.99 (in the policy, before the draw), and keep that verdict. Drawing until one passes proves "
+    "nothing."
+)
+_PUBLISH: Final = (
+    "Publish this very file, with its declaration; audit again if anything in it changes.",
+    "Do not release these people's labels again with fresh noise: every release adds its ε.",
+)
+WARNED: Final[Mapping[str, str]] = {}
+"""By check, what to look at where it failed without deciding the verdict."""
+_ACCEPTED = "If that is accepted, waive the check for this file ([[waivers]] in the policy)."
+
+
+def next_steps(
+    decision: Decision, case: Case, known: Circumstances, checks: Sequence[Check]
+) -> tuple[str, ...]:
+    """Return what to do now.
+
+    Parameters
+    ----------
+    decision : Decision
+    case, known : Case, Circumstances
+    checks : sequence of Check
+        As answered and waived.
+    """
+    if decision == "publish":
+        return _PUBLISH
+    steps = _after_failure if decision == "do not publish" else _to_decide
+    return _first(steps(case, known, checks))
+
+
+def _first(steps: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(steps))[:MOST]
+
+
+def _after_failure(case: Case, known: Circumstances, checks: Sequence[Check]) -> Iterator[str]:
+    found = list(causes(Signs(case, known, checks)))
+    grave = [c for c in checks if c.level == "error" and c.verdict == "fail" and not c.waived]
+    close = all(is_close(check) for check in grave)
+    yield from found[: MOST - 1]
+    yield _CHANCE if close else _MEND
+
+
+def _to_decide(case: Case, known: Circumstances, checks: Sequence[Check]) -> Iterator[str]:
+    for check in checks:
+        if check.level == "error" and check.verdict == "inconclusive":
+            yield from Open(check, case, known).remedies()
+    warned = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]
+    for check in warned:
+        if check.id in WARNED:
+            yield WARNED[check.id]
+        else:
+            yield from list(causes(Signs(case, known, [check])))[:1]
+    if warned:
+        yield _ACCEPTED
+
+
+def is_close(check: Check) -> bool:
+    """Return whether a failed check may well have failed by chance."""
+    return check.p_value is not None and check.p_value >= CLOSE
+
+
+def one_in(p_value: float) -> int:
+    """Return the n of "one honest release in n", rounded down."""
+    return max(math.floor(1 / p_value), 1)

@@ -1,0 +1,93 @@
+"""The verdict in one sentence, for somebody who has never heard of ε."""
+
+import math
+from collections.abc import Sequence
+
+from ldpaudit.judging.checks.interface import POWER, Case
+from ldpaudit.judging.next_steps import is_close, one_in
+from ldpaudit.reports.text.numbers import Direction, against, number, percent
+from ldpaudit.result import Check, Verdict
+
+_CLAIM = "claimed-epsilon"
+
+
+def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
+    """Return the verdict in words, with what failed among the checks that only warn."""
+    return _verdict(verdict, checks, case) + _warned(verdict, checks)
+
+
+def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
+    grave = [c for c in checks if c.level == "error" and not c.waived and c.verdict == verdict]
+    if verdict == "fail":
+        return f"Violation found: {_violation(grave[0])}{_more(len(grave) - 1)}."
+    if verdict == "inconclusive":
+        reason = grave[0].reason if grave else "the policy has no check that can fail"
+        return f"Inconclusive: {reason}."
+    waived = sum(check.waived for check in checks)
+    if waived:
+        return f"No violation found that is not waived ({waived} waived, see the checks)."
+    return f"No violation found: {_reassurance(checks, case)}."
+
+
+def _violation(check: Check) -> str:
+    if check.observed is None or check.limit is None:
+        return check.reason
+    observed, limit = against(check.observed, check.limit, "down")
+    confidence = percent(check.confidence or 0.0)
+    if check.id == _CLAIM:
+        return (
+            f"the release claims ε = {limit}, but at least ε = {observed} is certified (at "
+            f"{confidence} confidence{_chance(check)}): a released label can shift the odds "
+            f"between two true labels {_fold(check.observed, 'down')}, where at most "
+            f"{_fold(check.limit)} was promised"
+        )
+    at_least = f"at least {observed} against {limit}, at {confidence} confidence"
+    return f"{check.reason} ({at_least}{_chance(check)})"
+
+
+def _fold(epsilon: float, direction: Direction = "nearest") -> str:
+    """Return by how much ε lets the odds of two labels change."""
+    factor = math.exp(epsilon) if epsilon < 700 else math.inf
+    if math.isinf(factor):
+        return "without limit"
+    return f"{number(factor, direction, 2 if factor < 10 else 1)}-fold"
+
+
+def _chance(check: Check) -> str:
+    """Return how often an honest release looks like this, where that is not hardly ever."""
+    if check.p_value is None or not is_close(check):
+        return ""
+    return f"; by chance at most one honest release in {one_in(check.p_value)} looks like this"
+
+
+def _warned(verdict: Verdict, checks: Sequence[Check]) -> str:
+    """Return the sentence's second half where a check failed that does not decide the verdict.
+
+    A page that says "no violation found" over a failed check would contradict itself.
+    """
+    failed = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]
+    if verdict == "fail" or not failed:
+        return ""
+    first, others = failed[0], _more(len(failed) - 1)
+    sure = percent(first.confidence or 0.0)
+    return f" But a check that only warns failed: {first.reason} (at {sure} confidence){others}."
+
+
+def _more(others: int) -> str:
+    return f", and {others} more check{'s' if others > 1 else ''} failed" if others else ""
+
+
+def _reassurance(checks: Sequence[Check], case: Case) -> str:
+    claimed = next((c for c in checks if c.id == _CLAIM and c.verdict == "pass"), None)
+    power, epsilon = case.evidence.estimates.get(POWER), case.claim.epsilon
+    if claimed is None or epsilon is None or claimed.observed is None or power is None:
+        return "every check of the policy is met"
+    observed, claimed_epsilon = against(claimed.observed, epsilon, "down")
+    missed = case.evidence.undetected_excess(1 - (claimed.confidence or 0.0))
+    noticed = number(power.value if missed is None else missed, "up")
+    how = "would" if power.kind == "exact" else "would, by estimate,"
+    return (
+        f"the claimed ε = {claimed_epsilon} is not refuted, by which a released label shifts the "
+        f"odds between two true labels at most {_fold(epsilon)} (certified so far: at least ε = "
+        f"{observed}); an excess of {noticed} or more {how} have been found with 90 % probability"
+    )

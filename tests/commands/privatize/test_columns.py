@@ -1,0 +1,187 @@
+"""Columns that should not leave the house: each fault is refused or warned of, and nothing else."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commands.privatize.conftest import Command
+
+from ldpaudit.commands.privatize.columns.exact import DecidingColumns
+from ldpaudit.commands.privatize.columns.order import RowOrder
+from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.work import privatize
+from ldpaudit.errors import InputError
+
+N = 3000
+RNG = np.random.default_rng(5)
+CODES = RNG.integers(0, 3, N)
+LABEL = np.array(["A1", "B1", "C1"])[CODES]
+ROW = np.arange(N)
+
+
+def table(**more: Any) -> pa.Table:
+    """Return an honest table, with further columns."""
+    plain = {"x": RNG.normal(size=N) + CODES, "town": RNG.choice(["oslo", "rome"], N)}
+    columns = {**plain, "label": LABEL, **more}
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+def released(data: pa.Table, folder: Path, **options: Any) -> tuple[str, ...]:
+    """Release a table; return the warnings."""
+    pq.write_table(data, folder / "data.parquet", row_group_size=1000)
+    options = {"mechanism": "randomized-response", "epsilon": 1.0} | options
+    return privatize(
+        PrivatizeRequest(str(folder / "data.parquet"), folder / "out.parquet", **options)
+    ).warnings
+
+
+REFUSED = {
+    "copy": LABEL,
+    "code": CODES * 7,
+    "salted hash": np.array([hash((text, "salt")) for text in LABEL]),
+    "finer code": [f"{text}{i % 10}" for i, text in enumerate(LABEL)],
+    "many finer codes": CODES * 5000 + RNG.integers(0, 400, N),
+    "flag": LABEL == "A1",
+    "list": pa.array([[text] for text in LABEL]),
+    "list of codes": pa.array([[0, code] for code in CODES.tolist()]),
+    "structure": pa.array([{"a": 1, "b": text} for text in LABEL]),
+    "sum with an offset": CODES + RNG.random(N) * 0.9,
+}
+"""Each tells the label in every row."""
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_tells_the_label_in_every_row_is_refused(case: str, tmp_path: Path) -> None:
+    data = table(secret=REFUSED[case])
+    with pytest.raises(InputError, match=r"'secret' tells the true label in every row.*--keep"):
+        released(data, tmp_path)
+    assert not (tmp_path / "out.parquet").exists()
+    assert released(data, tmp_path, drop=("secret",)) == ()
+
+
+def test_a_refused_column_can_be_kept(tmp_path: Path) -> None:
+    assert released(table(secret=REFUSED["finer code"]), tmp_path, keep=("secret",)) == ()
+    assert "secret" in pq.read_schema(tmp_path / "out.parquet").names
+
+
+def test_a_number_that_decides_a_rare_label_is_refused(tmp_path: Path) -> None:
+    claims = np.random.default_rng(0).choice(6, N, p=[0.8, 0.15, 0.04, 0.005, 0.003, 0.002])
+    data = pa.table({"claims": claims, "x": RNG.normal(size=N), "label": claims >= 3})
+    with pytest.raises(InputError, match="claims"):
+        released(data, tmp_path)
+
+
+def test_the_same_number_up_to_a_factor_and_an_offset_is_refused(tmp_path: Path) -> None:
+    revenue = RNG.random(N) * 400
+    data = pa.table({"euro": revenue * 1.1 + 3, "x": RNG.normal(size=N), "label": revenue})
+    options = {"mechanism": "laplace", "labels": "0:400", "experimental": True}
+    with pytest.raises(InputError, match="euro"):
+        released(data, tmp_path, **options)
+    almost = data.set_column(0, "euro", pa.array(revenue + RNG.normal(size=N) * 0.01))
+    (warning,) = released(almost, tmp_path, **options)
+    assert "'euro' tells at least 98 %" in warning
+
+
+WARNED = {
+    "near copy": (np.where(RNG.random(N) < 0.99, LABEL, "A1"), "tells at least 98 %"),
+    "partly missing": ([t if i % 60 else None for i, t in enumerate(LABEL)], "tells at least 98 %"),
+    "one row differs": (
+        np.where(np.flatnonzero(CODES)[0] == ROW, "A1", LABEL),
+        "tells at least 98 %",
+    ),
+    "plus the row's number": (CODES + ROW, "tells at least 98 %"),
+    "named in a text": ([f"Person {i} has {t}" for i, t in enumerate(LABEL)], "tells at least 98"),
+    "part of a name": ([f"{t}-{i}" for i, t in enumerate(LABEL)], "tells at least 98 %"),
+    "row before": (np.roll(LABEL, 1), "rows next to its own"),
+    "two rows on": (np.roll(CODES, -2), "rows next to its own"),
+    "identifier": (RNG.permutation(N) + 10**6, "identifier"),
+    "free text": ([f"seen on ward {i} and sent home" for i in ROW], "free text"),
+    "dates": (pd.date_range("2019-01-01", periods=N).date, "exact dates"),
+    "index": (ROW, "numbers the rows"),
+}
+"""What is warned of, and by which words."""
+
+
+@pytest.mark.parametrize("case", WARNED)
+def test_what_may_give_people_away_is_warned_of(case: str, tmp_path: Path) -> None:
+    values, words = WARNED[case]
+    warnings = released(table(secret=values), tmp_path)
+    assert any("'secret'" in text and words in text for text in warnings)
+    assert all("'x'" not in text and "'town'" not in text for text in warnings)
+    assert released(table(secret=values), tmp_path, keep=("secret",), overwrite=True) == ()
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "__index_level_0__"])
+def test_an_index_of_pandas_is_known_by_its_name(name: str, tmp_path: Path) -> None:
+    (warning,) = released(table(**{name: RNG.integers(0, 9, N)}), tmp_path)
+    assert "numbers the rows" in warning
+
+
+def test_the_index_of_a_csv_file_is_warned_of(tmp_path: Path, command: Command) -> None:
+    table().to_pandas().to_csv(tmp_path / "data.csv")
+    words = ("--mechanism", "rr", "--epsilon", "1", "-o", tmp_path / "out.parquet")
+    status, printed = command(tmp_path / "data.csv", *words)
+    assert status == 0
+    assert "numbers the rows" in printed
+
+
+def test_an_honest_table_gives_no_warning(tmp_path: Path) -> None:
+    assert released(table(), tmp_path) == ()
+
+
+def test_sorted_rows_are_warned_of(tmp_path: Path) -> None:
+    (warning,) = released(table().sort_by("label"), tmp_path)
+    assert "order of the rows" in warning
+
+
+def test_the_order_is_counted_over_batches_as_over_the_whole() -> None:
+    codes = np.repeat(np.arange(3, dtype=np.int32), 40)
+    whole, parts = RowOrder(), RowOrder()
+    whole.watch(codes)
+    for part in np.array_split(codes, [1, 2, 3, 50, 51, 100]):
+        parts.watch(part)
+    assert whole.strongest() == parts.strongest() is not None
+
+
+def test_a_large_epsilon_and_few_rows_are_warned_of(tmp_path: Path) -> None:
+    large, few = released(table().slice(0, 90), tmp_path, epsilon=6.0)
+    assert "ε = 6 the mechanism hides little: 99.5 % of labels are released as they are" in large
+    assert "90 rows" in few
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_an_unused_category_does_not_stay_in_the_file(ordered: bool, tmp_path: Path) -> None:
+    codes = np.minimum(RNG.integers(0, 3, N), ROW // 1000)  # Row groups use different values.
+    values = pd.Categorical.from_codes(codes, ["u", "v", "w", "UNUSED_SECRET"], ordered=ordered)
+    missing = pd.Series(values)
+    missing[5] = None
+    data = table(kind=pa.array(values), holes=pa.array(missing))
+    assert released(data, tmp_path) == ()
+    assert b"UNUSED_SECRET" not in (tmp_path / "out.parquet").read_bytes()
+    after = pq.read_table(tmp_path / "out.parquet")
+    for name in ("kind", "holes"):
+        assert after[name].to_pylist() == data[name].to_pylist()
+        assert after[name].type.ordered == ordered
+
+
+def test_a_rare_label_beside_a_column_of_many_values_is_not_refused() -> None:
+    rng = np.random.default_rng(1)
+    label = pa.array((np.arange(N) < 5).astype(int)[rng.permutation(N)])
+    columns = DecidingColumns(["zip"])
+    zips = pa.array(rng.integers(0, 2000, N))
+    columns.watch(pa.RecordBatch.from_arrays([zips], names=["zip"]), label)
+    columns.check()
+
+
+@pytest.mark.parametrize(
+    "words", [["--keep", "nowhere"], ["--keep", "label"], ["--keep", "x", "--drop", "x"]]
+)
+def test_what_can_be_kept(words: list[str], data: Path, tmp_path: Path, command: Command) -> None:
+    rest = ("--mechanism", "rr", "--epsilon", "1", "-o", tmp_path / "out.parquet")
+    status, printed = command(data, *rest, *words)
+    assert status == 2
+    assert len(printed.splitlines()) == 1

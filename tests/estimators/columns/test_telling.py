@@ -1,0 +1,91 @@
+"""What columns tell: known shares, and no claim by chance."""
+
+import numpy as np
+import pytest
+
+from ldpaudit.arrays import FloatArray, IntArray
+from ldpaudit.estimators.columns.scan import LIMIT, rows_to_scan, scan
+from ldpaudit.estimators.columns.telling import label_weights, told
+
+
+def labels(n: int, k: int, seed: int) -> tuple[IntArray, np.random.Generator]:
+    """Return balanced labels in random order."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, k, n).astype(np.int32), rng
+
+
+@pytest.mark.parametrize("share", [0.6, 0.9, 0.99])
+def test_the_share_is_what_the_column_tells(share: float) -> None:
+    y, rng = labels(20_000, 2, 3)
+    column = np.where(rng.random(len(y)) < share, y, 1 - y)
+    found = told(column, label_weights(y, 2))
+    assert found.share == pytest.approx(share, abs=0.015)  # 4 standard deviations.
+    assert found.wrong == pytest.approx((1 - share) * len(y), abs=300)
+
+
+@pytest.mark.parametrize("share", [0.6, 0.9, 0.99])
+def test_the_share_is_found_through_a_channel(share: float) -> None:
+    y, rng = labels(40_000, 2, 4)
+    column = np.where(rng.random(len(y)) < share, y, 1 - y)
+    found = told(column, noisy_weights(y, 1.0, rng))
+    assert abs(found.share - share) < 4 * found.error
+    assert found.error < 0.015
+
+
+def noisy_weights(y: IntArray, epsilon: float, rng: np.random.Generator) -> FloatArray:
+    """Return the rows of the inverse channel of binary randomized response."""
+    kept = np.exp(epsilon) / (1 + np.exp(epsilon))
+    released = np.where(rng.random(len(y)) < kept, y, 1 - y)
+    channel = np.array([[kept, 1 - kept], [1 - kept, kept]])
+    return np.asarray(np.linalg.inv(channel)[released])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_column_of_noise_decides_by_chance(seed: int) -> None:
+    y, rng = labels(3000, 3, seed)
+    columns = [rng.normal(size=3000), rng.integers(0, 4, 3000), rng.permutation(3000)]
+    columns.append(np.where(rng.random(3000) < 0.93, y, (y + 1) % 3))
+    rows = rows_to_scan(3000, 4, 3, rng)
+    found = scan(columns, rows, label_weights(y[rows], 3), 3000, y[rows])
+    assert not found.deciding
+    assert not found.lagged
+    assert not found.flags
+    assert 0.85 < found.best.share < LIMIT
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_noise_never_decides_through_a_channel(seed: int) -> None:
+    y, rng = labels(3000, 2, seed)
+    columns = [rng.normal(size=3000) for _ in range(10)]
+    rows = rows_to_scan(3000, 10, 2, rng)
+    found = scan(columns, rows, noisy_weights(y, 0.3, rng)[rows], 3000)
+    assert not found.deciding
+    assert not found.lagged
+
+
+def test_each_planted_column_is_found() -> None:
+    y, rng = labels(12_000, 3, 0)
+    noise = rng.normal(size=len(y))
+    rare = (y == 0).astype(float)
+    finer = y * 40 + rng.integers(0, 40, len(y))
+    columns = [noise, finer, np.roll(y, 2), rare, y + np.arange(12e3)]
+    rows = rows_to_scan(len(y), 5, 3, rng)
+    found = scan(columns, rows, label_weights(y[rows], 3), len(y), y[rows])
+    assert found.deciding == (1, 4)
+    assert found.lagged == ((2, 2),)
+    assert found.flags == (3,)
+
+
+def test_the_number_of_the_row_decides_sorted_labels() -> None:
+    y = np.repeat(np.arange(3, dtype=np.int32), 2000)
+    rng = np.random.default_rng(0)
+    rows = rows_to_scan(6000, 1, 3, rng)
+    found = scan([rng.normal(size=6000)], rows, label_weights(y[rows], 3), 6000)
+    assert found.position.share > LIMIT
+    assert not found.deciding
+
+
+def test_a_frequent_label_is_no_merit() -> None:
+    y, rng = labels(10_000, 200, 1)
+    rare = (y == 0).astype(np.int32)
+    assert told(rng.normal(size=len(y)), label_weights(rare, 2)).share < 0.7
