@@ -12,8 +12,10 @@ import numpy as np
 from ldpaudit.estimators.assumptions.columns import Columns, Halves, column_bins, tilts
 from ldpaudit.release import FeatureTable, FloatArray, IntArray
 
-_CLEAR: Final = 4.0
+_CLEAR: Final = 3.0
 """Standard errors."""
+_NOTHING: Final = 1e-9
+_MOST_DOUBT: Final = 3.0
 _COPY: Final = 0.8
 """Two columns that go together this closely given the released label are versions of one."""
 
@@ -34,20 +36,18 @@ def bin_frequencies(
     return scores
 
 
-def signals(
-    features: FeatureTable, columns: list[int], side: IntArray, halves: Halves
-) -> FloatArray:
+def signals(features: FeatureTable, side: IntArray, halves: Halves) -> FloatArray:
     """Return what each column says of the released label, as log-odds; float64 (n, c).
 
-    ``side``: the released label as 0 or 1, int32 of shape (n,).
+    Learnt on the other half. ``side``: the released label as 0 or 1, int32 of shape (n,).
     """
-    everyone = Halves(halves.learn, np.arange(len(side)))
     same = np.zeros(len(side), dtype=np.int64)
-    made = []
-    for column in columns:
-        bins, size = column_bins(features, column, halves.learn)
-        made.append(tilts(bins, size, side, same, everyone))
-    return np.stack(made, axis=1)
+    made = np.empty((len(side), features.width))
+    for column in range(features.width):
+        for way in (halves, Halves(halves.test, halves.learn)):
+            bins, size = column_bins(features, column, way.learn)
+            made[way.test, column] = tilts(bins, size, side, same, way)
+    return made
 
 
 def explained_by_others(
@@ -60,19 +60,37 @@ def explained_by_others(
 ) -> list[float]:
     """Return for each column the share of its signal that the other columns explain.
 
-    Given the released label, on test rows; 0 where they do not clearly explain any. Other versions
-    of the same column take no part.
+    Given the released label; 0 where they clearly explain none. Whether they do is asked of how
+    much each column, and all others together, speak against the released label: natural ones do so
+    in the same rows, those that noise changed. How much is asked of a model, on test rows. Other
+    versions of the same column take no part.
     """
-    made = _centred(signals(features, columns, side, halves), released)
-    alike = np.abs(_correlations(made)) > _COPY
-    every = Columns.of(features)
-    label = released.astype(np.float64)
+    made = signals(features, side, halves)
+    against = np.where(side == 1, -1.0, 1.0)[:, None] * made
+    centred, doubts = _centred(made, released), _centred(_odds(against), released)
+    together, every = _correlations(centred), Columns.of(features)
+    pairwise = _correlations(doubts) * np.sqrt(len(side))
+    clear = np.sqrt(2 * np.log(2 * features.width)) + 1.0
     shares = []
-    for i, signal in enumerate(made.T):
-        versions = {columns[j] for j in np.flatnonzero(alike[i])} | {columns[i]}
-        others = every.only(set(range(features.width)) - versions).beside(label)
-        shares.append(_explained(others, signal, released, halves, seed))
+    for column in columns:
+        versions = np.abs(together[column]) > _COPY
+        versions[column] = True
+        if centred[:, column].std() < _NOTHING or versions.all():
+            shares.append(0.0)
+            continue
+        rest = _centred(_odds(against[:, ~versions].sum(axis=1, keepdims=True)), released)
+        jointly = _correlations(np.c_[doubts[:, column], rest])[0, 1] * np.sqrt(len(side))
+        if jointly <= _CLEAR and pairwise[column, ~versions].max() <= clear:
+            shares.append(0.0)
+            continue
+        others = every.only(np.flatnonzero(~versions).tolist()).beside(released.astype(np.float64))
+        share = _explained(others, centred[:, column], released, halves, seed)
+        shares.append(max(share, _NOTHING))
     return shares
+
+
+def _odds(log_odds: FloatArray) -> FloatArray:
+    return np.asarray(np.exp(np.clip(log_odds, -_MOST_DOUBT, _MOST_DOUBT)))
 
 
 def _explained(
@@ -81,8 +99,6 @@ def _explained(
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     learn, test = halves.learn, halves.test
-    if columns.matrix.shape[1] < 2 or signal.std() < 1e-9:
-        return 0.0
     model: Any = HistGradientBoostingRegressor(
         max_iter=40,
         max_leaf_nodes=15,
@@ -93,8 +109,7 @@ def _explained(
     model.fit(columns.matrix[learn], signal[learn])
     guess = _centred(model.predict(columns.matrix[test])[:, None], released[test])[:, 0]
     kept = _centred(signal[test][:, None], released[test])[:, 0]
-    together = float(_correlations(np.stack([guess, kept], axis=1))[0, 1])
-    return together**2 if together * np.sqrt(len(test)) > _CLEAR else 0.0
+    return float(np.clip(_correlations(np.stack([guess, kept], axis=1))[0, 1], 0.0, 1.0) ** 2)
 
 
 def _centred(values: FloatArray, codes: IntArray) -> FloatArray:
