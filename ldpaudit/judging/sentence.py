@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from ldpaudit.judging.checks.interface import POWER, Case
+from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
 from ldpaudit.judging.next_steps import is_close, one_in
-from ldpaudit.reports.text.numbers import Direction, against, number, percent
+from ldpaudit.reports.text.numbers import Direction, against, number, percent, rows
 from ldpaudit.result import Check, Verdict
 
 _CLAIM = "claimed-epsilon"
@@ -89,5 +89,19 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
     return (
         f"the claimed ε = {claimed_epsilon} is not refuted, by which a released label shifts the "
         f"odds between two true labels at most {_fold(epsilon)} (certified so far: at least ε = "
-        f"{observed}); an excess of {noticed} or more {how} have been found with 90 % probability"
+        f"{observed}); an excess of {noticed} or more that all rows share {how} have been found "
+        f"with 90 % probability{_few_rows(case)}"
     )
+
+
+def _few_rows(case: Case) -> str:
+    """Return how few rows in the clear would have been found, where it is known."""
+    share = case.evidence.estimates.get(CLEAR_SHARE)
+    group = case.evidence.estimates.get(CLEAR_GROUP)
+    found = []
+    if share is not None:
+        part = number(100 * share.value, "up", 2)
+        found.append(f"true labels released for {part} % of rows at random")
+    if group is not None:
+        found.append(f"for a group of {rows(group.value, 'up')} rows that features tell apart")
+    return f"; so would {', or '.join(found)}" if found else ""

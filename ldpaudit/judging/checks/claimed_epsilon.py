@@ -44,7 +44,7 @@ def draft(case: Case) -> Draft | None:
             return Answer("inconclusive", None, _IN_DOUBT)
         if bound > limit:
             return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
-        weakness = _weakness(evidence, allowed, alpha)
+        weakness = _weakness(evidence, allowed.at(limit), alpha)
         if weakness is not None:
             return Answer("inconclusive", bound, weakness, "lower")
         return Answer("pass", bound, "no certified lower bound lies above the claim", "lower")
