@@ -17,7 +17,7 @@ from ldpaudit.estimators.assumptions.derived import (
     label_sides,
 )
 from ldpaudit.estimators.assumptions.derived import derived_columns as find_derived
-from ldpaudit.estimators.assumptions.outside import bin_frequencies, explained_by_others
+from ldpaudit.estimators.assumptions.outside import Signals, bin_frequencies
 from ldpaudit.estimators.epsilon.release_only.bound import (
     ReleaseOnlyEvidence,
     release_only_evidence,
@@ -100,9 +100,10 @@ def first_look(context: AuditContext, together: IndexArray) -> tuple[int, ...]:
         return _with_truth(context, rows, halves).derived
     limit, alone = _limit(context), _alone(context, rows, halves)
     suspects = _suspects(alone, limit)
-    shares = _explained(context, suspects, rows, halves) if suspects else []
-    pairs = zip(suspects, shares, strict=True)
-    return tuple(j for j, share in pairs if share == 0 or alone[j] > max(DETERMINED, limit))
+    if not suspects:
+        return ()
+    signals, most = _signals(context, rows, halves), max(DETERMINED, limit)
+    return tuple(j for j in suspects if alone[j] > most or not _natural(signals, j))
 
 
 def _split(context: AuditContext, rows: IndexArray, halves: IntArray) -> tuple[IndexArray, Halves]:
@@ -154,11 +155,13 @@ def _without_truth(context: AuditContext) -> ColumnEvidence:
     suspects = _suspects(alone, limit)
     if not suspects:
         return ColumnEvidence()
-    shares = _explained(context, suspects, rows, halves)
-    derived = []
-    for j, share in zip(suspects, shares, strict=True):
-        natural = 0 < share <= _MOSTLY or (share > 0 and _found_without(context, j, limit))
-        if not natural or alone[j] > max(DETERMINED, limit):
+    signals, most, derived = _signals(context, rows, halves), max(DETERMINED, limit), []
+    for j in suspects:
+        natural = alone[j] <= most and _natural(signals, j)
+        # A score that a model gave its own training rows is nearly a function of the others.
+        if natural and not signals.levels_off(j) and signals.explained(j) > _MOSTLY:
+            natural = _found_without(context, j, limit)
+        if not natural:
             derived.append(j)
     bound = evidence.bound(alpha).epsilon if derived else None
     return ColumnEvidence(tuple(derived), None, bound)
@@ -192,19 +195,21 @@ def _suspects(alone: dict[int, float], limit: float) -> list[int]:
     return sorted((j for j in alone if alone[j] > limit), key=lambda j: -alone[j])
 
 
-def _explained(
-    context: AuditContext, columns: list[int], rows: IndexArray, halves: IntArray
-) -> list[float]:
+def _signals(context: AuditContext, rows: IndexArray, halves: IntArray) -> Signals:
     used, places = _split(context, rows, halves)
     released = context.release.released[used]
-    return explained_by_others(
+    return Signals.of(
         context.release.features.take(used),
-        columns,
         released,
         label_sides(released, released, same_labels=True)[1],
         places,
         int(context.rng("assumptions", "models").integers(2**31)),
     )
+
+
+def _natural(signals: Signals, column: int) -> bool:
+    """Return whether a column seems to go with the released label through the true one."""
+    return signals.levels_off(column) or signals.explained(column) > 0
 
 
 def _found_without(context: AuditContext, column: int, limit: float) -> bool:

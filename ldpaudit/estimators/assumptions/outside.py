@@ -5,17 +5,23 @@ only a noisy copy: given the released label it still goes with the other feature
 from the released label alone does not.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.estimators.assumptions.columns import Columns, Halves, column_bins, tilts
-from ldpaudit.release import FeatureTable, FloatArray, IntArray
+from ldpaudit.estimators.assumptions.columns import Columns, Halves, column_bins, logit, tilts
+from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IntArray
 
 _CLEAR: Final = 3.0
 """Standard errors."""
 _NOTHING: Final = 1e-9
 _MOST_DOUBT: Final = 3.0
+_SURE_SHARE: Final = 0.6
+_DETERMINED: Final = 0.97
+_LEVEL: Final = 0.5
+"""Nats by which the surest rows may be surer."""
 _COPY: Final = 0.8
 """Two columns that go together this closely given the released label are versions of one."""
 
@@ -50,43 +56,97 @@ def signals(features: FeatureTable, side: IntArray, halves: Halves) -> FloatArra
     return made
 
 
-def explained_by_others(
-    features: FeatureTable,
-    columns: list[int],
-    released: IntArray,
-    side: IntArray,
-    halves: Halves,
-    seed: int,
-) -> list[float]:
-    """Return for each column the share of its signal that the other columns explain.
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """What columns say of the released label, and how that goes together.
 
-    Given the released label; 0 where they clearly explain none. Whether they do is asked of how
-    much each column, and all others together, speak against the released label: natural ones do so
-    in the same rows, those that noise changed. How much is asked of a model, on test rows. Other
-    versions of the same column take no part.
+    Attributes
+    ----------
+    features : FeatureTable
+        n rows.
+    released, side : int32 arrays of shape (n,)
+        Codes of the released label, and that label as 0 or 1.
+    halves : Halves
+        The two halves of the rows.
+    made : float64 array of shape (n, c)
+        The log-odds of side 1 that each column adds.
+    seed : int
+        Of the models.
     """
-    made = signals(features, side, halves)
-    against = np.where(side == 1, -1.0, 1.0)[:, None] * made
-    centred, doubts = _centred(made, released), _centred(_odds(against), released)
-    together, every = _correlations(centred), Columns.of(features)
-    pairwise = _correlations(doubts) * np.sqrt(len(side))
-    clear = np.sqrt(2 * np.log(2 * features.width)) + 1.0
-    shares = []
-    for column in columns:
-        versions = np.abs(together[column]) > _COPY
+
+    features: FeatureTable
+    released: IntArray
+    side: IntArray
+    halves: Halves
+    made: FloatArray
+    seed: int
+
+    @classmethod
+    def of(
+        cls, features: FeatureTable, released: IntArray, side: IntArray, halves: Halves, seed: int
+    ) -> "Signals":
+        """Learn the signals of all columns, each row's on the other half."""
+        made = signals(features, side, halves)
+        return cls(features, released, side, halves, made, seed)
+
+    @cached_property
+    def _centred(self) -> FloatArray:
+        return _centred(self.made, self.released)
+
+    @cached_property
+    def _against(self) -> FloatArray:
+        return np.where(self.side == 1, -1.0, 1.0)[:, None] * self.made
+
+    @cached_property
+    def _doubts(self) -> FloatArray:
+        return _centred(_odds(self._against), self.released)
+
+    def explained(self, column: int) -> float:
+        """Return the share of a column's signal, given the released label, that others explain.
+
+        0 where they clearly explain none. Whether they do is asked of how much the column, and the
+        others, speak against the released label: natural ones do so in the same rows, those that
+        noise changed. How much is asked of a model, on test rows. Other versions of the same column
+        take no part.
+        """
+        versions = np.abs(_correlations(self._centred)[column]) > _COPY
         versions[column] = True
-        if centred[:, column].std() < _NOTHING or versions.all():
-            shares.append(0.0)
-            continue
-        rest = _centred(_odds(against[:, ~versions].sum(axis=1, keepdims=True)), released)
-        jointly = _correlations(np.c_[doubts[:, column], rest])[0, 1] * np.sqrt(len(side))
-        if jointly <= _CLEAR and pairwise[column, ~versions].max() <= clear:
-            shares.append(0.0)
-            continue
-        others = every.only(np.flatnonzero(~versions).tolist()).beside(released.astype(np.float64))
-        share = _explained(others, centred[:, column], released, halves, seed)
-        shares.append(max(share, _NOTHING))
-    return shares
+        if self._centred[:, column].std() < _NOTHING or versions.all():
+            return 0.0
+        if not self._goes_with(column, ~versions):
+            return 0.0
+        label = self.released.astype(np.float64)
+        others = Columns.of(self.features).only(np.flatnonzero(~versions).tolist()).beside(label)
+        signal = self._centred[:, column]
+        share = _explained(others, signal, self.released, self.halves, self.seed)
+        return max(share, _NOTHING)
+
+    def _goes_with(self, column: int, others: BoolArray) -> bool:
+        rest = self._against[:, others].sum(axis=1, keepdims=True)
+        every = [self._doubts[:, [column]], _centred(_odds(rest), self.released)]
+        table = np.concatenate([*every, self._doubts[:, others]], axis=1)
+        scores = _correlations(table)[0, 1:] * np.sqrt(len(table))
+        clear = np.sqrt(2 * np.log(2 * self.features.width)) + 1.0
+        return bool(scores[0] > _CLEAR or scores[1:].max() > clear)
+
+    def levels_off(self, column: int) -> bool:
+        """Return whether even the surest rows are no surer than others: noise sets a limit.
+
+        So it is with a natural feature that decides the true label. A score of the released label
+        with noise of its own gets surer towards its ends.
+        """
+        share = np.clip(self.side.mean(), 0.01, 0.99)
+        score = self.made[:, column] + logit(share)
+        order = np.argsort(-np.abs(score), kind="stable")[: int(_SURE_SHARE * len(score))]
+        right = (score > 0) == (self.side == 1)
+        surest, next_ones = np.array_split(right[order], 2)
+        if min(len(surest), len(next_ones)) == 0 or right[order].mean() > _DETERMINED:
+            return False
+        rates = [(part.sum() + 0.5) / (len(part) + 1.0) for part in (surest, next_ones)]
+        gap = logit(rates[0]) - logit(rates[1])
+        pairs = zip(rates, (surest, next_ones), strict=True)
+        error = np.sqrt(sum(1 / (r * (1 - r) * len(part)) for r, part in pairs))
+        return bool(gap + 2 * error < _LEVEL)
 
 
 def _odds(log_odds: FloatArray) -> FloatArray:
