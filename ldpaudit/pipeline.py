@@ -44,6 +44,7 @@ AUDITS = {
     "aggregates": "ldpaudit.audits.aggregates.audit:AggregatesAudit",
     "renyi": "ldpaudit.audits.renyi.audit:RenyiAudit",
     "synthetic": "ldpaudit.audits.synthetic.audit:SyntheticAudit",
+    "seeds": "ldpaudit.audits.seeds.audit:SeedsAudit",
     "power": "ldpaudit.audits.power.audit:PowerAudit",
 }
 """The built-in audits in the order in which they run; imported when they do."""

@@ -219,6 +219,8 @@ class Release:
         Which rows were released as one sum, where that is what was released.
     groups : int64 array of shape (n,) or None
         Codes of rows that belong together, such as a household or a person; no feature.
+    places : int64 array of shape (n,) or None
+        The row of the file that each row was, for what looks at the order of rows.
     """
 
     features: FeatureTable
@@ -240,6 +242,7 @@ class Release:
     canaries: FloatArray | None = None
     bags: Bags | None = None
     groups: IndexArray | None = None
+    places: IndexArray | None = None
 
     def __post_init__(self) -> None:
         n = len(self.released)
@@ -280,4 +283,5 @@ class Release:
             canaries=None if self.canaries is None else self.canaries[rows],
             bags=None,
             groups=None if self.groups is None else self.groups[rows],
+            places=None if self.places is None else self.places[rows],
         )

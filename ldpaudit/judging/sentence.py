@@ -30,15 +30,15 @@ def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
 
 
 def _violation(check: Check) -> str:
-    if check.observed is None or check.limit is None:
-        return check.reason
-    observed, limit = against(check.observed, check.limit, "down")
     confidence = percent(check.confidence or 0.0)
+    if check.observed is None or check.limit is None:
+        return f"{check.reason} (at {confidence} confidence{_chance(check)})"
+    observed, limit = against(check.observed, check.limit, "down")
     if check.id == _CLAIM:
         return (
             f"the release claims ε = {limit}, but at least ε = {observed} is certified (at "
             f"{confidence} confidence{_chance(check)}): a released label can shift the odds "
-            f"between two true labels {_fold(check.observed, 'down')}, where at most "
+            f"between two true labels at least {_fold(check.observed, 'down')}, where at most "
             f"{_fold(check.limit)} was promised"
         )
     at_least = f"at least {observed} against {limit}, at {confidence} confidence"
@@ -87,8 +87,8 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
     noticed = number(power.value if missed is None else missed, "up")
     how = "would" if power.kind == "exact" else "would, by estimate,"
     return (
-        f"the claimed ε = {claimed_epsilon} is not refuted, by which a released label shifts the "
-        f"odds between two true labels at most {_fold(epsilon)} (certified so far: at least ε = "
+        f"the claimed ε = {claimed_epsilon} is not refuted (it lets a released label shift the "
+        f"odds between two true labels at most {_fold(epsilon)}; certified so far: at least ε = "
         f"{observed}); an excess of {noticed} or more that all rows share {how} have been found "
         f"with 90 % probability{_few_rows(case)}"
     )

@@ -54,6 +54,7 @@ def _test_groups(context: AuditContext, features: FeatureTable) -> ReleaseOnlyEv
         rng=rng,
         point_rows=chosen,
         scores=None if scores is None else scores[rows],
+        ordered=release.numeric is not None,
         threads=context.plan.threads,
     )
 
