@@ -84,6 +84,7 @@ class ChecksSection(_Section):
 
     claimed_epsilon: Annotated[CheckSection | None, Field(alias="claimed-epsilon")] = None
     claimed_channel: Annotated[CheckSection | None, Field(alias="claimed-channel")] = None
+    guessable_seed: Annotated[CheckSection | None, Field(alias="guessable-seed")] = None
     instance_loss_exceedance: Annotated[
         ExceedanceSection | None, Field(alias="instance-loss-exceedance")
     ] = None
@@ -135,6 +136,7 @@ def check_names() -> tuple[str, ...]:
 DEFAULT_CHECKS: dict[str, Any] = {
     "claimed-epsilon": {"level": "error"},
     "claimed-channel": {"level": "warn"},
+    "guessable-seed": {"level": "error"},
 }
 """``ldpaudit:default``: only that the claim is not refuted."""
 
@@ -149,7 +151,7 @@ extends = "ldpaudit:default"        # the claim must not be refuted
 
 [audit]
 seed = 20260101                     # pinned, so that nobody shops for a seed
-confidence = 0.95                   # family-wise
+confidence = 0.99                   # of all checks together: 1 honest release in 100 fails, at most
 correction = "holm"
 min_rows = 1000
 max_undetected_excess = 0.5         # nats, or "50%" of the claim; a weaker audit is inconclusive
@@ -179,6 +181,10 @@ EXPLANATIONS = {
     "claimed-channel": (
         "Tests whether the released labels are distributed as the claimed mechanism distributes "
         "them. It fails when the p-value is below one minus the confidence."
+    ),
+    "guessable-seed": (
+        "Tries the seeds that people choose with common random generators. It fails when one of "
+        "them explains the noise; whoever tries it recomputes every true label."
     ),
     "instance-loss-exceedance": (
         "Looks at J(τ), the share of people whose instance-based privacy loss is at least 'at' "

@@ -30,15 +30,15 @@ def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
 
 
 def _violation(check: Check) -> str:
-    if check.observed is None or check.limit is None:
-        return check.reason
-    observed, limit = against(check.observed, check.limit, "down")
     confidence = percent(check.confidence or 0.0)
+    if check.observed is None or check.limit is None:
+        return f"{check.reason} (at {confidence} confidence{_chance(check)})"
+    observed, limit = against(check.observed, check.limit, "down")
     if check.id == _CLAIM:
         return (
             f"the release claims ε = {limit}, but at least ε = {observed} is certified (at "
             f"{confidence} confidence{_chance(check)}): a released label can shift the odds "
-            f"between two true labels {_fold(check.observed, 'down')}, where at most "
+            f"between two true labels at least {_fold(check.observed, 'down')}, where at most "
             f"{_fold(check.limit)} was promised"
         )
     at_least = f"at least {observed} against {limit}, at {confidence} confidence"
@@ -82,13 +82,15 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
     power, epsilon = case.evidence.estimates.get(POWER), case.claim.epsilon
     if claimed is None or epsilon is None or claimed.observed is None or power is None:
         return "every check of the policy is met"
+    if power.value == 0:
+        return "every row has the same released label, which tells nothing about the true ones"
     observed, claimed_epsilon = against(claimed.observed, epsilon, "down")
     missed = case.evidence.undetected_excess(1 - (claimed.confidence or 0.0))
     noticed = number(power.value if missed is None else missed, "up")
     how = "would" if power.kind == "exact" else "would, by estimate,"
     return (
-        f"the claimed ε = {claimed_epsilon} is not refuted, by which a released label shifts the "
-        f"odds between two true labels at most {_fold(epsilon)} (certified so far: at least ε = "
+        f"the claimed ε = {claimed_epsilon} is not refuted (it lets a released label shift the "
+        f"odds between two true labels at most {_fold(epsilon)}; certified so far: at least ε = "
         f"{observed}); an excess of {noticed} or more that all rows share {how} have been found "
         f"with 90 % probability{_few_rows(case)}"
     )
@@ -101,7 +103,7 @@ def _few_rows(case: Case) -> str:
     found = []
     if share is not None:
         part = number(100 * share.value, "up", 2)
-        found.append(f"true labels released for {part} % of rows at random")
+        found.append(f"{part} % of rows at random")
     if group is not None:
-        found.append(f"for a group of {rows(group.value, 'up')} rows that features tell apart")
-    return f"; so would {', or '.join(found)}" if found else ""
+        found.append(f"a group of {rows(group.value, 'up')} rows that features tell apart")
+    return f"; so would true labels released for {', or for '.join(found)}" if found else ""

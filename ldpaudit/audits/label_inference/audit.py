@@ -63,7 +63,7 @@ def _insider(context: AuditContext, channel: Channel | None) -> Finding:
     utility, notes = utility_estimate(context, channel)
     features = context.release.features
     return Finding(
-        estimates=(*best, *closer, *estimates, *ceilings, *utility),
+        estimates=(*best, *closer, *estimates, *ceilings, *utility, *_budget_needed(missing)),
         curves=curves,
         notes=(*notes, *remarks, *_not_learnt(features), *_not_run(missing, context.plan.budget)),
         bounds=bounds,
@@ -121,6 +121,18 @@ def _not_learnt(features: FeatureTable) -> Iterator[Note]:
             "the rare values of a column as one."
         )
         yield Note.info(AUDIT_ID, text)
+
+
+def _budget_needed(missing: LeftOut) -> Iterator[Estimate]:
+    """Yield the budget that lets all attacks run, where some were left out for it."""
+    if missing.too_dear:
+        yield Estimate.estimated(
+            "attack.budget_needed",
+            "Budget in seconds at which all attacks run",
+            missing.needed,
+            method="the predicted seconds of all attacks that apply, shared parts once",
+            assumptions=("one core of an ordinary machine",),
+        )
 
 
 def _not_run(missing: LeftOut, budget: float) -> Iterator[Note]:

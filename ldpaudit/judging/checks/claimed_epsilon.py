@@ -96,8 +96,11 @@ def _channel_is_refuted(evidence: Evidence, alpha: float) -> bool:
 
 def _too_weak(missed: float, allowed: float) -> str:
     if math.isinf(missed):
-        return "no excess, however large, would have been found with 90 % probability"
+        return (
+            "the audit is too weak: no excess over the claimed ε, however large, would have been "
+            "found with 90 % probability"
+        )
     return (
-        f"an excess of up to {number(missed, 'up')} nats could have gone unnoticed, and the policy "
-        f"allows {number(allowed)}"
+        f"the audit is too weak: an excess of up to {number(missed, 'up')} over the claimed ε "
+        f"could have gone unnoticed, and the policy allows {number(allowed)}"
     )

@@ -91,3 +91,5 @@ class Draft:
     evidence: tuple[str, ...]
     test: Callable[[float], Answer]
     """The answer at a one-sided error probability; a failure at one stays one at a larger."""
+    own_error: float | None = None
+    """The error probability of a check that takes no part in the correction for several."""

@@ -7,6 +7,7 @@ from ldpaudit.judging.checks import (
     claimed_channel,
     claimed_epsilon,
     exceedance,
+    guessable_seed,
     min_rows,
     renyi,
 )
@@ -16,6 +17,7 @@ CHECKS: tuple[Callable[[Case], Draft | None], ...] = (
     min_rows.draft,
     claimed_epsilon.draft,
     claimed_channel.draft,
+    guessable_seed.draft,
     exceedance.draft,
     attack_limits.draft_advantage,
     attack_limits.draft_accuracy,
