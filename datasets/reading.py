@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ldpaudit.columns import ColumnSurvey
 from ldpaudit.datasets.beside.bags import bag_column, read_bags
 from ldpaudit.datasets.beside.companions import encode_together, open_beside
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
@@ -15,6 +16,7 @@ from ldpaudit.datasets.beside.leak_warnings import warnings_about
 from ldpaudit.datasets.beside.local_reports import read_reports
 from ldpaudit.datasets.beside.truth import Truth, read_truth, true_labels
 from ldpaudit.datasets.coding import Coding, LabelCoding, PlainCoding, Reports
+from ldpaudit.datasets.column_survey import surveyed, with_arrays
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.domains import (
     EncodedLabels,
@@ -136,7 +138,8 @@ def read_release(
     labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
     sources = {"original": original, "synthetic": synthetic, "test": test, "public": public}
     beside = open_beside({**sources, "held-out": held_out}, len(column), roles, special)
-    encoded, tables = encode_together(cells, len(column), beside)
+    columns: list[ColumnSurvey] = []
+    encoded, tables = encode_together(surveyed(cells, columns), len(column), beside)
     release = tables.beside(
         Release(
             features=encoded.table(),
@@ -151,6 +154,7 @@ def read_release(
             numeric=labels.numeric,
             reports=reports,
             bags=bags,
+            columns=with_arrays(columns, encoded),
         )
     )
     warnings = warnings_about(known, labels, encoded, table.names, roles)

@@ -23,7 +23,16 @@ _PUBLISH: Final = (
     "Publish this very file, with its declaration; audit again if anything in it changes.",
     "Do not release these people's labels again with fresh noise: every release adds its ε.",
 )
-WARNED: Final[Mapping[str, str]] = {}
+WARNED: Final[Mapping[str, str]] = {
+    "features-reveal-label": (
+        "Leave out the columns that tell the label (privatize --drop COL; it names them), and "
+        "shuffle the rows if their order tells it."
+    ),
+    "identifiers": (
+        "Leave out the columns that may lead back to a person (privatize --drop COL; "
+        "--show-class-names names them)."
+    ),
+}
 """By check, what to look at where it failed without deciding the verdict."""
 _ACCEPTED = "If that is accepted, waive the check for this file ([[waivers]] in the policy)."
 

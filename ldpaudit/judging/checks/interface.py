@@ -90,3 +90,6 @@ class Draft:
     evidence: tuple[str, ...]
     test: Callable[[float], Answer]
     """The answer at a one-sided error probability; a failure at one stays one at a larger."""
+    counted: bool = False
+    """Whether it says what is there, as counted or measured: it takes no share of the error
+    probability and has no confidence."""

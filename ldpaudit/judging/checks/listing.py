@@ -7,6 +7,8 @@ from ldpaudit.judging.checks import (
     claimed_channel,
     claimed_epsilon,
     exceedance,
+    features_reveal,
+    identifiers,
     min_rows,
     renyi,
 )
@@ -16,6 +18,8 @@ CHECKS: tuple[Callable[[Case], Draft | None], ...] = (
     min_rows.draft,
     claimed_epsilon.draft,
     claimed_channel.draft,
+    features_reveal.draft,
+    identifiers.draft,
     exceedance.draft,
     attack_limits.draft_advantage,
     attack_limits.draft_accuracy,
