@@ -19,25 +19,31 @@ ATTACKS: Final = {
     "features-only": "ldpaudit.attacks.features_only:FeaturesOnlyAttack",
     "released-label": "ldpaudit.attacks.released_label:ReleasedLabelAttack",
     "oracle": "ldpaudit.attacks.oracle:OracleAttack",
-    "classifier": "ldpaudit.attacks.classifier:ClassifierAttack",
     "bayes": "ldpaudit.attacks.bayes:BayesAttack",
+    "classifier": "ldpaudit.attacks.classifier:ClassifierAttack",
     "prior-shift": "ldpaudit.attacks.prior_shift:PriorShiftAttack",
-    "knn": "ldpaudit.attacks.knn:NeighborsAttack",
+    "row-order": "ldpaudit.attacks.votes:RowOrderAttack",
+    "bayes-whole-release": "ldpaudit.attacks.whole_release:WholeReleaseAttack",
+    "near-rows": "ldpaudit.attacks.votes:NearVotesAttack",
     "synthetic-aware": "ldpaudit.attacks.synthetic_aware:SyntheticAwareAttack",
+    "knn": "ldpaudit.attacks.knn:NeighborsAttack",
     "unknown-channel": "ldpaudit.attacks.unknown_channel:UnknownChannelAttack",
-    "classifier-logistic-forward": "ldpaudit.attacks.corrected_classifiers:logistic_forward",
-    "classifier-logistic-backward": "ldpaudit.attacks.corrected_classifiers:logistic_backward",
-    "classifier-logistic-plain": "ldpaudit.attacks.corrected_classifiers:logistic_plain",
+    "bayes-network": "ldpaudit.attacks.corrected_classifiers:NetworkBayesAttack",
     "classifier-boosting-forward": "ldpaudit.attacks.corrected_classifiers:boosting_forward",
     "classifier-boosting-backward": "ldpaudit.attacks.corrected_classifiers:boosting_backward",
     "classifier-boosting-plain": "ldpaudit.attacks.corrected_classifiers:boosting_plain",
-    "bayes-whole-release": "ldpaudit.attacks.whole_release:WholeReleaseAttack",
+    "classifier-logistic-forward": "ldpaudit.attacks.corrected_classifiers:logistic_forward",
+    "classifier-logistic-backward": "ldpaudit.attacks.corrected_classifiers:logistic_backward",
+    "classifier-logistic-plain": "ldpaudit.attacks.corrected_classifiers:logistic_plain",
     "classifier-network-forward": "ldpaudit.attacks.corrected_classifiers:network_forward",
     "classifier-network-backward": "ldpaudit.attacks.corrected_classifiers:network_backward",
     "classifier-network-plain": "ldpaudit.attacks.corrected_classifiers:network_plain",
-    "bayes-network": "ldpaudit.attacks.corrected_classifiers:NetworkBayesAttack",
 }
-"""The built-in attacks in the order in which a budget is spent on them; imported when they run."""
+"""The built-in attacks in the order in which a budget is spent on them; imported when they run.
+
+First what is free or expected to be the strongest for its seconds, last the classifiers that guess
+from the features alone, which were never the strongest by more than 0.2 points where measured.
+"""
 _STATED: Final = ("name", "title", "needs", "uses_release", "learns_from_asked", "most_rows")
 
 

@@ -15,7 +15,14 @@ from ldpaudit.randomness import child_generator
 from ldpaudit.release import FeatureTable, FloatArray, Release
 
 Need = Literal[
-    "truth", "channel", "row-channel", "same-labels", "class-names", "features", "synthetic-rows"
+    "truth",
+    "channel",
+    "row-channel",
+    "same-labels",
+    "class-names",
+    "features",
+    "synthetic-rows",
+    "order",
 ]
 """What an attack needs.
 
@@ -23,7 +30,8 @@ Need = Literal[
 features; ``row-channel``: the declared channel, or that of each row; ``same-labels``: the declared
 channel, or released labels that are class names and can be taken as true; ``class-names``: released
 labels that are class names, with or without a declaration; ``features``: a feature column that
-varies; ``synthetic-rows``: double randomized response and its synthetic table.
+varies; ``synthetic-rows``: double randomized response and its synthetic table; ``order``: the
+places of the rows in the file.
 """
 
 NEEDS: Final[dict[Need, str]] = {
@@ -35,6 +43,7 @@ NEEDS: Final[dict[Need, str]] = {
     "features": "it guesses from the features, and none of them varies",
     "synthetic-rows": "it discounts synthetic rows, which need double randomized response to be "
     "declared and the synthetic table to be given (--synthetic)",
+    "order": "it looks at neighbouring rows, and the order of the rows is not known",
 }
 """Why an attack is left out, by what is missing."""
 _CHANNELS: Final = ("channel", "row-channel")
@@ -191,6 +200,7 @@ def missing_need(attack: Attack, release: Release, knowledge: Knowledge) -> str 
         "class-names": not named,
         "features": release.features.is_constant(),
         "synthetic-rows": not double or release.synthetic is None,
+        "order": release.places is None,
     }
     for need, lacks in lacking.items():
         if need in attack.needs and lacks:

@@ -222,6 +222,8 @@ class Release:
         Codes of rows that belong together, such as a household or a person; no feature.
     columns : tuple of ColumnSurvey
         What the reader saw of each feature column; empty for a release that was not read.
+    places : int64 array of shape (n,) or None
+        The row of the file that each row was, for what looks at the order of rows.
     """
 
     features: FeatureTable
@@ -244,6 +246,7 @@ class Release:
     bags: Bags | None = None
     groups: IndexArray | None = None
     columns: tuple[ColumnSurvey, ...] = ()
+    places: IndexArray | None = None
 
     def __post_init__(self) -> None:
         n = len(self.released)
@@ -284,4 +287,5 @@ class Release:
             canaries=None if self.canaries is None else self.canaries[rows],
             bags=None,
             groups=None if self.groups is None else self.groups[rows],
+            places=None if self.places is None else self.places[rows],
         )

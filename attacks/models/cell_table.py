@@ -9,6 +9,9 @@ from ldpaudit.attacks.models.cells import Cells, shrunk_cell_posteriors
 from ldpaudit.attacks.models.parts import Labelled
 from ldpaudit.release import FloatArray, IndexArray
 
+_MOST_CELLS = 20_000
+_REPEATED = 0.9
+"""The largest share of distinct rows at which cells are tried, where they are not too many."""
 _CELL_WEIGHTS = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)
 
 
@@ -30,7 +33,8 @@ def cell_weight(blend: Model, table: Labelled, training: IndexArray) -> float:
     Cells are filled from ``training``, the rows that the blend was fitted on, and judged by the
     forward log-loss on all others.
     """
-    if len(Cells.fit(table.features.take(training))) > len(training) // 3:
+    distinct, n = len(Cells.fit(table.features.take(training))), len(training)
+    if distinct > (n // 3 if distinct > _MOST_CELLS else _REPEATED * n):
         return 0.0
     outputs = table.transition.shape[1]
     cells = Cells.fit(table.features)

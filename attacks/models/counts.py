@@ -67,12 +67,20 @@ def measured_channel(
 ) -> FloatArray:
     """Return the channel as counted on rows with true labels, float64 of shape (k, m).
 
-    Each row is shrunk towards the claimed one, worth 20 rows, or without a claim towards the
-    uniform distribution, worth one.
+    Each row that the counts do not contradict (at 5 %, by Pearson's statistic) is the claimed one;
+    others are drawn towards it, as if it were worth 20 rows. Without a claim a row is drawn towards
+    the uniform distribution, worth one.
     """
     pull = np.full(shape, 1.0 / shape[1]) if claimed is None else _CLAIMED_ROWS * claimed
-    table = label_table(truth, released, *shape) + pull
-    return np.asarray(table / table.sum(axis=1, keepdims=True))
+    counts = label_table(truth, released, *shape)
+    table = counts + pull
+    table /= table.sum(axis=1, keepdims=True)
+    if claimed is None:
+        return np.asarray(table)
+    expected = counts.sum(axis=1, keepdims=True) * claimed
+    apart = (counts - expected) ** 2 / np.maximum(expected, 1e-9)
+    fits = apart.sum(axis=1) <= chi2.ppf(0.95, max(shape[1] - 1, 1))
+    return np.where(fits[:, None], claimed, table)
 
 
 @dataclass(frozen=True)

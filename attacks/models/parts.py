@@ -65,7 +65,7 @@ class Labelled:
 class LogisticPart:
     """Ridge-penalised multinomial logistic regression."""
 
-    design: DesignMatrix
+    design: Any
     model: LogisticModel
     penalty: float
 
@@ -78,7 +78,7 @@ class LogisticPart:
 class BoostingPart:
     """Histogram gradient boosting on the codes, its probabilities inverted through the channel."""
 
-    design: BoostingMatrix
+    design: Any
     model: Any
     observed: IntArray
     outputs: int

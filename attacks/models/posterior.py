@@ -1,14 +1,16 @@
 """Class probabilities given the features, learnt from true or from released labels.
 
-Up to four parts are fitted on most of the rows and judged on the rest: the class frequencies, a
-ridge-penalised multinomial logistic regression, histogram gradient boosting and, where rows repeat,
-the counts of identical rows. Where rows repeat, the regression has a coefficient for every pair of
-values of two columns. The model is their log-linear blend with the weights of least validation
-log-loss; a single part with a temperature is a special case.
+Up to six parts are fitted on most of the rows and judged on the rest: the class frequencies, a
+ridge-penalised multinomial logistic regression, histogram gradient boosting, Gaussian classes, the
+nearest rows and, where rows repeat, the counts of identical rows. Where rows repeat, the regression
+has a coefficient for every pair of values of two columns; columns of many values are replaced by
+what the labels of other rows say about each. The model is their log-linear blend with the weights
+of least validation log-loss; a single part with a temperature is a special case.
 """
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,8 +18,12 @@ from ldpaudit.attacks.interface import Model
 from ldpaudit.attacks.models.blend import blended, part_logs, pruned
 from ldpaudit.attacks.models.cell_table import CellTable, cell_table, cell_weight
 from ldpaudit.attacks.models.counts import clean_prior
+from ldpaudit.attacks.models.gaussian import GaussianPart, fit_gaussian
 from ldpaudit.attacks.models.interactions import CrossesPart, fit_crosses
+from ldpaudit.attacks.models.many_values.encoding import EncodedDesign, ValueEncoder, fit_encoder
+from ldpaudit.attacks.models.near_rows import NeighborPart, fit_neighbors
 from ldpaudit.attacks.models.parts import (
+    BoostingPart,
     Labelled,
     LogisticPart,
     fit_boosting,
@@ -40,6 +46,8 @@ _WORTH_THREADS = 1_000_000
 _MAX_VALIDATION = 40_000
 _FOLDS = 4
 _FOLDED_WORK = 2e5
+
+PartOrNone = TypeVar("PartOrNone", LogisticPart | None, BoostingPart | None)
 
 
 @dataclass(frozen=True)
@@ -150,11 +158,10 @@ def refit_posterior(
     with _threads(min(len(codes), MOST_ROWS) * features.width, threads):
         if not sampled:
             table = everything.take(_sampled(len(codes), MOST_ROWS, rng))
-            parts = tuple(
-                part if isinstance(part, CrossesPart) else _refitted(table, part, rng)
-                for part in parts
-            )
-        parts = _recounted(everything, parts, rng)
+            kept = [part for part in parts if not isinstance(part, CrossesPart)]
+            others = iter(_all_refitted(table, tuple(kept), rng))
+            parts = tuple(p if isinstance(p, CrossesPart) else next(others) for p in parts)
+        parts = tuple(_recounted(everything, part, rng) for part in parts)
         blend = PosteriorModel(everything.prior, parts, model.weights)
         weight = 0.0 if model.cells is None else model.cells.weight
         return replace(blend, cells=cell_table(blend, weight, everything))
@@ -196,9 +203,9 @@ def _fit(everything: Labelled, rows: IndexArray, rng: np.random.Generator) -> Po
     needed, weights = pruned(logs, table.likelihood(judged), table.contrast)
     first = PosteriorModel(table.prior, tuple(fitted[0][i] for i in needed), weights)
     if len(folds) > 1:
-        parts = tuple(_refitted(table, part, rng) for part in first.parts)
+        parts = _all_refitted(table, first.parts, rng)
     else:
-        parts = _recounted(everything, first.parts, rng)
+        parts = tuple(_recounted(everything, part, rng) for part in first.parts)
     final = replace(first, parts=parts)
     # Rows that no part was fitted on judge the cells too, also those that were thinned out.
     weight = cell_weight(first, everything, rows[folds[0][0]])
@@ -222,26 +229,48 @@ def _parts(
     if len(np.unique(table.codes[training])) < 2:
         return ()
     crosses = fit_crosses(table, training, rng)
-    linear = crosses or fit_logistic(table, training, validation, rng)
-    parts = (linear, fit_boosting(table, training, rng))
-    return tuple(part for part in parts if part is not None)
+    encoder, encoded = fit_encoder(table, training, rng)
+    linear = crosses or _behind(encoder, fit_logistic(encoded, training, validation, rng))
+    boosting = _behind(encoder, fit_boosting(encoded, training, rng))
+    trained = (linear, boosting, fit_gaussian(table, training))
+    learnt: tuple[Model, ...] = tuple(part for part in trained if part is not None)
+    near = fit_neighbors(table, training, validation, learnt, rng)
+    return learnt if near is None else (*learnt, near)
 
 
-def _refitted(table: Labelled, part: Model, rng: np.random.Generator) -> Model:
-    """Return the part fitted on all rows, with the same penalty."""
-    everyone = np.arange(len(table.codes))
-    if isinstance(part, LogisticPart):
-        return fit_logistic(table, everyone, everyone, rng, part.penalty) or part
-    if isinstance(part, CrossesPart):
-        return fit_crosses(table, everyone, rng, part.penalties) or part
-    return fit_boosting(table, everyone, rng) or part
+def _behind(encoder: ValueEncoder | None, part: PartOrNone) -> PartOrNone:
+    """Return the part as a model of tables that are not encoded yet."""
+    if encoder is None or part is None:
+        return part
+    return replace(part, design=EncodedDesign(encoder, part.design))
 
 
-def _recounted(
-    everything: Labelled, parts: tuple[Model, ...], rng: np.random.Generator
+def _all_refitted(
+    table: Labelled, parts: tuple[Model, ...], rng: np.random.Generator
 ) -> tuple[Model, ...]:
-    """Return the parts, the one that needs only counts fitted on all rows."""
-    return tuple(
-        _refitted(everything, part, rng) if isinstance(part, CrossesPart) else part
-        for part in parts
-    )
+    """Return the parts fitted on all rows, with the same penalties."""
+    everyone = np.arange(len(table.codes))
+    encoder, encoded = None, table
+    if any(isinstance(part, LogisticPart | BoostingPart) for part in parts):
+        encoder, encoded = fit_encoder(table, everyone, rng)
+    refitted: list[Model] = []
+    for part in parts:
+        if isinstance(part, LogisticPart):
+            linear = fit_logistic(encoded, everyone, everyone, rng, part.penalty)
+            refitted.append(_behind(encoder, linear) or part)
+        elif isinstance(part, BoostingPart):
+            refitted.append(_behind(encoder, fit_boosting(encoded, everyone, rng)) or part)
+        elif isinstance(part, GaussianPart):
+            refitted.append(fit_gaussian(table, everyone) or part)
+        elif isinstance(part, NeighborPart):
+            refitted.append(part.refitted(table))
+        else:
+            refitted.append(_recounted(table, part, rng))
+    return tuple(refitted)
+
+
+def _recounted(table: Labelled, part: Model, rng: np.random.Generator) -> Model:
+    """Return the part, fitted on all rows where it needs only counts."""
+    if not isinstance(part, CrossesPart):
+        return part
+    return fit_crosses(table, np.arange(len(table.codes)), rng, part.penalties) or part

@@ -16,7 +16,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.estimators.intervals.ranking import RateInterval, auc, tpr_at_fpr
+from ldpaudit.estimators.intervals.ranking import (
+    RateInterval,
+    auc,
+    auc_interval,
+    auc_lower,
+    auc_upper,
+    tpr_at_fpr,
+)
 from ldpaudit.release import BoolArray, FloatArray, IntArray
 
 SMALL_FPR = 0.01
@@ -25,6 +32,8 @@ SHARES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 
 BINS = 10
 """Equally wide bins of confidence in which the posterior's calibration is counted."""
 _RANKED_SCORES = 4_000_000
+_SHARP_CLASSES = 4
+"""With more classes AUCs have the quicker, wider bounds."""
 
 Counts = npt.NDArray[np.int64]
 
@@ -42,8 +51,8 @@ class FoldScore:
     baseline_correct, gained, lost : int
         Right guesses of the features-only reference on the same rows; rows that only the attack,
         and that only the reference, guesses right. All 0 where there is no reference.
-    aucs, pairs : float64 and int64 arrays, one entry for k = 2, else k
-        One-versus-rest AUC, and the smaller of the numbers of positives and negatives.
+    aucs : float64 array of shape (1, 3) for k = 2, else (k, 3)
+        One-versus-rest AUC with its bounds.
     rates : tuple of RateInterval, length k
         The true-positive rate at 1 % false positives of each label against the rest.
     steps : int64 array of shape (len(SHARES), 2)
@@ -67,7 +76,6 @@ class FoldScore:
     gained: int
     lost: int
     aucs: FloatArray
-    pairs: Counts
     rates: tuple[RateInterval, ...]
     steps: Counts
     confidence_rows: Counts
@@ -98,7 +106,8 @@ def score_fold(
     baseline : int32 array of shape (n,), optional
         The guesses of the features-only reference.
     rate_alpha : float
-        Error probability of the true-positive rate's interval on this fold, all labels together.
+        Error probability of the intervals of the AUC and of the true-positive rate on this fold,
+        of each for all labels together.
     rng : numpy.random.Generator
         Draws the rows that are ranked where rows × labels exceed four million.
     slices : int32 array of shape (n,), optional
@@ -109,7 +118,7 @@ def score_fold(
     k = posterior.shape[1]
     right = posterior.argmax(axis=1) == truth
     reference = right if baseline is None else baseline == truth
-    aucs, pairs, rates = _rank(truth, posterior, rate_alpha, rng)
+    aucs, rates = _rank(truth, posterior, rate_alpha, rng)
     confidence = posterior.max(axis=1)
     bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
     return FoldScore(
@@ -121,7 +130,6 @@ def score_fold(
         gained=int((right & ~reference).sum()),
         lost=int((~right & reference).sum()),
         aucs=aucs,
-        pairs=pairs,
         rates=rates,
         steps=_steps(right, confidence),
         confidence_rows=np.bincount(bins, minlength=BINS),
@@ -142,21 +150,29 @@ def _by_slice(right: BoolArray, reference: BoolArray, slices: IntArray | None) -
 
 def _rank(
     truth: IntArray, posterior: FloatArray, alpha: float, rng: np.random.Generator
-) -> tuple[FloatArray, Counts, tuple[RateInterval, ...]]:
+) -> tuple[FloatArray, tuple[RateInterval, ...]]:
     n, k = posterior.shape
     most = _RANKED_SCORES // k
     if n > most:
         rows = rng.choice(n, size=most, replace=False)
         truth, posterior = truth[rows], posterior[rows]
-    aucs, pairs, rates = [], [], []
+    aucs, rates = [], []
     for label in range(k):
         mine = truth == label
         positives, negatives = posterior[mine, label], posterior[~mine, label]
         rates.append(tpr_at_fpr(positives, negatives, SMALL_FPR, alpha / k))
         if k > 2 or label == 1:
-            aucs.append(auc(positives, negatives))
-            pairs.append(min(len(positives), len(negatives)))
-    return np.array(aucs), np.array(pairs, dtype=np.int64), tuple(rates)
+            aucs.append(_auc(positives, negatives, alpha / (1 if k == 2 else k), k))
+    return np.array(aucs), tuple(rates)
+
+
+def _auc(
+    positives: FloatArray, negatives: FloatArray, alpha: float, k: int
+) -> tuple[float, float, float]:
+    value, pairs = auc(positives, negatives), min(len(positives), len(negatives))
+    if k > _SHARP_CLASSES:
+        return value, auc_lower(value, pairs, alpha / 2), auc_upper(value, pairs, alpha / 2)
+    return (value, *auc_interval(positives, negatives, alpha))
 
 
 def _steps(right: BoolArray, confidence: FloatArray) -> Counts:

@@ -16,7 +16,6 @@ import numpy as np
 
 from ldpaudit.attacks.scoring.fold import BINS, FoldScore
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
-from ldpaudit.estimators.intervals.ranking import auc_lower, auc_upper
 from ldpaudit.result import Unit
 
 _DIRECTION_SHARE = 0.8
@@ -170,11 +169,12 @@ AUC: Final = Measure(
     "auc",
     "AUC",
     "proportion",
-    "held-out ranking, one label against the rest, mean over labels; relative-entropy form of "
-    "Hoeffding's bound for U-statistics on each fold",
-    lambda fold: float(fold.aucs.mean()),
-    lambda fold, alpha: _mean_auc(fold, alpha, auc_lower),
-    lambda fold, alpha: _mean_auc(fold, alpha, auc_upper),
+    "held-out ranking, one label against the rest, mean over labels; on each fold betting bounds "
+    "of the mean AUC of random blocks of rows (of few rows, or more than four labels, the "
+    "relative-entropy form of Hoeffding's bound for U-statistics)",
+    lambda fold: float(fold.aucs[:, 0].mean()),
+    lambda fold, _: float(fold.aucs[:, 1].mean()),
+    lambda fold, _: float(fold.aucs[:, 2].mean()),
     lambda fold: fold.class_rows.tolist(),
     unlike=False,
 )
@@ -236,12 +236,6 @@ SCORES: Final = (ACCURACY, BALANCED_ACCURACY, AUC, TPR_AT_FPR, CALIBRATION_ERROR
 """The measures of every attack and reference."""
 GAINS: Final = (ADVANTAGE, MULTIPLICATIVE_ADVANTAGE)
 """The measures of an attack against the features-only reference."""
-
-
-def _mean_auc(fold: FoldScore, alpha: float, bound: Callable[[float, int, float], float]) -> float:
-    share = alpha / len(fold.aucs)
-    pairs = zip(fold.aucs, fold.pairs, strict=True)
-    return float(np.mean([bound(float(u), int(m), share) for u, m in pairs]))
 
 
 def _point(confidence: float, low: float, high: float) -> float:

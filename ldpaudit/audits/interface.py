@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from ldpaudit.audits.allowed_excess import DEFAULT_EXCESS, AllowedExcess
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.datasets.beside.slices import Slices
 from ldpaudit.device import DeviceName
@@ -41,8 +42,8 @@ class Plan:
         Threads for faiss, BLAS and boosting.
     device : {"auto", "cpu", "cuda"}
         Where torch models run.
-    max_undetected_excess : float
-        The excess ε, in nats, that the audit must be able to find; a weaker one is inconclusive.
+    max_undetected_excess : AllowedExcess
+        The excess ε that the audit must be able to find; a weaker one is inconclusive.
     show_class_names : bool
         Whether the report may name the classes and the label column.
     budget : float
@@ -58,7 +59,7 @@ class Plan:
     metric: Literal["l2", "raw", "learned"] = "l2"
     threads: int = 1
     device: DeviceName = "auto"
-    max_undetected_excess: float = 0.5
+    max_undetected_excess: AllowedExcess = DEFAULT_EXCESS
     show_class_names: bool = False
     budget: float = DEFAULT_BUDGET
     slices: tuple[Slices, ...] = ()

@@ -18,7 +18,7 @@ def run(
     request: RunRequest,
     gate: Gate,
     outputs: Outputs,
-    quiet: Annotated[bool, Option("Print the verdict only.")] = False,
+    quiet: Annotated[bool, Option("Print decision, verdict and first step only.")] = False,
     _debug: Debug = False,
 ) -> None:
     """Audit a released dataset and write the report."""

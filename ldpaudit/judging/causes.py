@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST
 from ldpaudit.judging.checks.interface import Case
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.fits import Slip, agrees, fitted_epsilon, likely_slip, unlike_the_claim
@@ -20,6 +21,7 @@ from ldpaudit.reports.text.numbers import number
 from ldpaudit.result import SMALLEST_CELL, Check
 
 MARGINAL = "mechanism.marginal_consistency"
+SHARED_NOISE = "assumptions.shared_noise"
 _RARE = 0.01
 
 
@@ -67,10 +69,17 @@ Signature = Callable[[Signs], str | None]
 
 def causes(signs: Signs) -> Iterator[str]:
     """Yield what to look at in the release code, the likeliest cause first."""
-    for signature in SIGNATURES:
-        sentence = signature(signs)
-        if sentence is not None:
-            yield sentence
+    found = [sentence for signature in SIGNATURES if (sentence := signature(signs)) is not None]
+    yield from found or [_unexplained(signs)]
+
+
+def _guessable_seed(signs: Signs) -> str | None:
+    if not signs.failed("guessable-seed"):
+        return None
+    return (
+        "Draw the noise from the operating system (in Python: secrets, not random or numpy), with "
+        "no seed: whoever guesses the seed recomputes every true label."
+    )
 
 
 def _in_the_clear(signs: Signs) -> str | None:
@@ -83,7 +92,7 @@ def _wrong_formula(signs: Signs) -> str | None:
     if signs.slip is None:
         return None
     return (
-        f"Check how the probability is computed: the counts fit ε = {number(signs.slip.epsilon)}, "
+        f"Check how the probability is computed: the counts fit ε = {_rough(signs.slip.epsilon)}, "
         f"which comes out where {signs.slip.words}."
     )
 
@@ -92,9 +101,13 @@ def _another_epsilon(signs: Signs) -> str | None:
     if signs.epsilon is None or math.isinf(signs.epsilon):
         return None
     return (
-        f"Check which ε the release code was given: the counts fit ε = {number(signs.epsilon)} for "
+        f"Check which ε the release code was given: the counts fit ε = {_rough(signs.epsilon)} for "
         "every label. Look for a default, a test setting or another configuration."
     )
+
+
+def _rough(epsilon: float) -> str:
+    return number(epsilon, digits=2)
 
 
 def _one_class(signs: Signs) -> str | None:
@@ -138,6 +151,26 @@ def _changed_afterwards(signs: Signs) -> str | None:
     )
 
 
+def _shared_noise(signs: Signs) -> str | None:
+    if not signs.small_p_value(SHARED_NOISE):
+        return None
+    return (
+        "Look for noise that rows share: one draw for a household, an answer that is remembered, "
+        "a short random sequence used again. Draw it for every row anew; where a group shares one "
+        "on purpose, name its column (--group)."
+    )
+
+
+def _by_feature(signs: Signs) -> str | None:
+    if not signs.small_p_value(FEATURE_BLIND_TEST):
+        return None
+    return (
+        "Look where the release code uses a feature: the noise, or the label put in its place, "
+        "depends on one. Use one probability for all rows, or declare a mechanism that uses "
+        "features, such as model-based-rr."
+    )
+
+
 def _some_rows(signs: Signs) -> str | None:
     if not signs.follows or not signs.failed("claimed-epsilon"):
         return None
@@ -157,15 +190,9 @@ def _derived_column(signs: Signs) -> str | None:
     )
 
 
-def _afterwards_or_other(signs: Signs) -> str | None:
-    if not signs.failed("claimed-epsilon", "claimed-channel"):
-        return None
-    return "Compare the declaration with the release code, step by step: mechanism, ε, labels."
-
-
-def _beyond_the_claim(signs: Signs) -> str | None:
-    if signs.failed("claimed-epsilon", "claimed-channel"):
-        return None
+def _unexplained(signs: Signs) -> str:
+    if signs.failed("claimed-epsilon", "claimed-channel", "guessable-seed"):
+        return "Compare the declaration with the release code, step by step: mechanism, ε, labels."
     return (
         "Add noise, or drop columns: the claim is not refuted, but more is given away than the "
         "policy allows. ldpaudit sweep finds the least noise that it lets pass."
@@ -173,14 +200,15 @@ def _beyond_the_claim(signs: Signs) -> str | None:
 
 
 SIGNATURES: tuple[Signature, ...] = (
+    _guessable_seed,
     _in_the_clear,
     _wrong_formula,
     _another_epsilon,
     _one_class,
+    _shared_noise,
+    _by_feature,
     _changed_afterwards,
     _some_rows,
     _derived_column,
-    _afterwards_or_other,
-    _beyond_the_claim,
 )
-"""The likeliest first; the last two are for what no other explains."""
+"""The likeliest first."""

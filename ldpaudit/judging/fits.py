@@ -57,9 +57,9 @@ def fitted_epsilon(counts: IndexArray, channel: Channel) -> float | None:
         fitted = _powered(logs, s)
         return -float(counts[counts > 0] @ np.log(np.maximum(fitted[counts > 0], 1e-300)))
 
-    s = float(minimize_scalar(cost, bounds=(0.0, _SHARPEST), method="bounded").x)
-    if s > 0.99 * _SHARPEST:
+    if not counts[channel.matrix < channel.matrix.max(axis=1, keepdims=True)].any():
         return math.inf
+    s = float(minimize_scalar(cost, bounds=(0.0, _SHARPEST), method="bounded").x)
     fitted = Channel(_powered(logs, s), channel.classes, channel.outputs)
     return fitted.epsilon if agrees(counts, fitted.matrix) else None
 
@@ -109,7 +109,7 @@ def _slips(epsilon: float, noise: float, k: int) -> Iterator[Slip]:
         ("λ is computed as e^−ε", math.exp(-epsilon)),
         ("the noise is applied twice", 1 - (1 - noise) ** 2),
         (
-            "λ, the chance of a redraw, is used as the chance of a changed label",
+            "λ, the chance of a redraw, is used as that of a changed label",
             redrawn_as_changed,
         ),
     )

@@ -34,6 +34,7 @@ WARNED: Final[Mapping[str, str]] = {
     ),
 }
 """By check, what to look at where it failed without deciding the verdict."""
+_READ_ON = "Read in the report what each audit that did not run would need."
 _ACCEPTED = "If that is accepted, waive the check for this file ([[waivers]] in the policy)."
 
 
@@ -52,7 +53,7 @@ def next_steps(
     if decision == "publish":
         return _PUBLISH
     steps = _after_failure if decision == "do not publish" else _to_decide
-    return _first(steps(case, known, checks))
+    return _first(steps(case, known, checks)) or (_READ_ON,)
 
 
 def _first(steps: Iterable[str]) -> tuple[str, ...]:

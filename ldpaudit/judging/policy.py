@@ -9,8 +9,9 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from ldpaudit.audits.allowed_excess import AllowedExcess
 from ldpaudit.errors import PolicyError, did_you_mean
 from ldpaudit.mechanisms.registry import DEFAULT
 from ldpaudit.release import Declaration
@@ -48,7 +49,9 @@ class AuditSection(_Section):
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
     correction: Correction = "holm"
     min_rows: Annotated[int, Field(ge=1)] | None = None
-    max_undetected_excess: Annotated[float, Field(gt=0)] = 0.5
+    max_undetected_excess: Annotated[AllowedExcess, BeforeValidator(AllowedExcess.parse)] = (
+        AllowedExcess()
+    )
 
 
 class CheckSection(_Section):
@@ -165,10 +168,10 @@ extends = "ldpaudit:default"        # the claim must not be refuted
 
 [audit]
 seed = 20260101                     # pinned, so that nobody shops for a seed
-confidence = 0.95                   # family-wise
+confidence = 0.99                   # of all checks together: 1 honest release in 100 fails, at most
 correction = "holm"
 min_rows = 1000
-max_undetected_excess = 0.5         # nats; an audit that could miss more is inconclusive
+max_undetected_excess = 0.5         # nats, or "50%" of the claim; a weaker audit is inconclusive
 
 [checks.claimed-epsilon]            # certified lower bounds against the claim
 level = "error"
@@ -188,7 +191,9 @@ EXPLANATIONS = {
     "claimed-epsilon": (
         "Compares certified lower bounds on ε with the claimed ε. It fails when a bound, at the "
         "policy's confidence, lies above the claim; it passes when none does and the audit would "
-        "have noticed an excess of max_undetected_excess nats with 90 % probability."
+        "have noticed an excess of max_undetected_excess with 90 % probability: nats, or a share "
+        "of the claimed ε such as '50%'; without it 0.5 nats, or half of the claim where that is "
+        "more."
     ),
     "claimed-channel": (
         "Tests whether the released labels are distributed as the claimed mechanism distributes "

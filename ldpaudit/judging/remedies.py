@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST
 from ldpaudit.judging.checks.interface import POWER, Case
 from ldpaudit.judging.circumstances import BEHIND, Circumstances
 from ldpaudit.reports.text.numbers import number, rows
@@ -19,6 +20,7 @@ ROWS_NEEDED = "power.rows_needed"
 BUDGET_NEEDED = "attack.budget_needed"
 _CLAIM = "claimed-epsilon"
 _REFUTED = "known only for labels that follow"
+_IN_DOUBT = "may depend on the features"
 _MOST_ROWS = 1e9
 
 
@@ -58,7 +60,7 @@ class Open:
     @property
     def bounded(self) -> bool:
         """Whether there is a bound of ε."""
-        return bool(set(self.check.evidence) - {POWER})
+        return bool(set(self.check.evidence) - {POWER, FEATURE_BLIND_TEST})
 
     @property
     def reason(self) -> str:
@@ -87,6 +89,11 @@ def _claimed_epsilon(question: Open) -> Iterator[str]:
     elif _REFUTED in check.reason:
         yield "Find out why the labels do not follow the claimed channel; the claim may be wrong."
         yield from _truth(case, known)
+    elif _IN_DOUBT in check.reason:
+        yield (
+            "Find out whether the release code uses the features. If it does, declare a mechanism "
+            "that does, such as model-based-rr; if not, audit a release with more rows."
+        )
     elif not known.truth:
         yield from _truth(case, known)
     else:
@@ -121,6 +128,10 @@ def _truth(case: Case, known: Circumstances) -> Iterator[str]:
             f"{needed}."
         )
     yield "Who does not hold the true labels can ask the publisher for the audit with them."
+    more = case.evidence.estimates.get(ROWS_NEEDED)
+    if more is not None and 0 < more.value < _MOST_ROWS:
+        needed = rows(case.rows + more.value)
+        yield f"From the release alone {needed} rows in all would do, by estimate."
 
 
 def _in_all(have: int, more: float, allowed: float) -> str:
@@ -130,7 +141,7 @@ def _in_all(have: int, more: float, allowed: float) -> str:
 
 
 def _allowed(case: Case) -> float:
-    return case.policy.audit.max_undetected_excess
+    return case.policy.audit.max_undetected_excess.at(case.claim.epsilon or 0.0)
 
 
 def _more_rows(case: Case) -> Iterator[str]:
@@ -144,7 +155,7 @@ def _more_rows(case: Case) -> Iterator[str]:
     if missed is not None and math.isfinite(missed):
         yield (
             "Or accept, before looking at another result, that more goes unnoticed: "
-            f"max_undetected_excess = {number(missed, 'up', 1)} in the policy."
+            f"max_undetected_excess = {number(missed, 'up', 2)} in the policy."
         )
 
 

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from ldpaudit.judging.checks.interface import POWER, Case
+from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
 from ldpaudit.judging.next_steps import is_close, one_in
-from ldpaudit.reports.text.numbers import Direction, against, number, percent
+from ldpaudit.reports.text.numbers import Direction, against, number, percent, rows
 from ldpaudit.result import Check, Verdict
 
 _CLAIM = "claimed-epsilon"
@@ -30,15 +30,17 @@ def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
 
 
 def _violation(check: Check) -> str:
-    if check.observed is None or check.limit is None or check.confidence is None:
+    if check.confidence is None:
         return check.reason
+    confidence = percent(check.confidence)
+    if check.observed is None or check.limit is None:
+        return f"{check.reason} (at {confidence} confidence{_chance(check)})"
     observed, limit = against(check.observed, check.limit, "down")
-    confidence = percent(check.confidence or 0.0)
     if check.id == _CLAIM:
         return (
             f"the release claims ε = {limit}, but at least ε = {observed} is certified (at "
             f"{confidence} confidence{_chance(check)}): a released label can shift the odds "
-            f"between two true labels {_fold(check.observed, 'down')}, where at most "
+            f"between two true labels at least {_fold(check.observed, 'down')}, where at most "
             f"{_fold(check.limit)} was promised"
         )
     at_least = f"at least {observed} against {limit}, at {confidence} confidence"
@@ -87,7 +89,21 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
     noticed = number(power.value if missed is None else missed, "up")
     how = "would" if power.kind == "exact" else "would, by estimate,"
     return (
-        f"the claimed ε = {claimed_epsilon} is not refuted, by which a released label shifts the "
-        f"odds between two true labels at most {_fold(epsilon)} (certified so far: at least ε = "
-        f"{observed}); an excess of {noticed} or more {how} have been found with 90 % probability"
+        f"the claimed ε = {claimed_epsilon} is not refuted (it lets a released label shift the "
+        f"odds between two true labels at most {_fold(epsilon)}; certified so far: at least ε = "
+        f"{observed}); an excess of {noticed} or more that all rows share {how} have been found "
+        f"with 90 % probability{_few_rows(case)}"
     )
+
+
+def _few_rows(case: Case) -> str:
+    """Return how few rows in the clear would have been found, where it is known."""
+    share = case.evidence.estimates.get(CLEAR_SHARE)
+    group = case.evidence.estimates.get(CLEAR_GROUP)
+    found = []
+    if share is not None:
+        part = number(100 * share.value, "up", 2)
+        found.append(f"true labels released for {part} % of rows at random")
+    if group is not None:
+        found.append(f"for a group of {rows(group.value, 'up')} rows that features tell apart")
+    return f"; so would {', or '.join(found)}" if found else ""

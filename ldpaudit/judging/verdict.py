@@ -130,7 +130,7 @@ def corrected_levels(p_values: list[float], alpha: float, correction: str) -> li
     return levels
 
 
-def _check(draft: Draft, alpha: float | None, p_value: float) -> Check:
+def _check(draft: Draft, alpha: float | None, p_value: float = 1.0) -> Check:
     """Return a check at an error probability; None for one that is no test."""
     answer = draft.test(alpha or 0.0)
     return Check(

@@ -12,9 +12,16 @@ if TYPE_CHECKING:
     from ldpaudit.learners.classifier import ReleaseClassifier
     from ldpaudit.learners.iwp.classifier import IWPClassifier
     from ldpaudit.learners.iwp.regressor import IWPRegressor
+    from ldpaudit.learners.iwp.risk_bias import noisy_risk_bias
     from ldpaudit.learners.regressor import ReleaseRegressor
 
-__all__ = ["IWPClassifier", "IWPRegressor", "ReleaseClassifier", "ReleaseRegressor"]
+__all__ = [
+    "IWPClassifier",
+    "IWPRegressor",
+    "ReleaseClassifier",
+    "ReleaseRegressor",
+    "noisy_risk_bias",
+]
 
 __getattr__ = exported(
     __name__,
@@ -23,5 +30,6 @@ __getattr__ = exported(
         "regressor": ("ReleaseRegressor",),
         "iwp.classifier": ("IWPClassifier",),
         "iwp.regressor": ("IWPRegressor",),
+        "iwp.risk_bias": ("noisy_risk_bias",),
     },
 )

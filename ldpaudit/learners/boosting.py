@@ -78,10 +78,14 @@ def fit_boosted_targets(
 
 
 def fit_boosted_values(
-    matrix: FloatArray, values: FloatArray, weights: FloatArray, options: BoostingOptions
+    matrix: FloatArray,
+    values: FloatArray,
+    weights: FloatArray,
+    options: BoostingOptions,
+    loss: str = "squared_error",
 ) -> Any:
-    """Boost the squared loss of numbers, float64 of shape (n,); the result has ``predict``."""
-    model = HistGradientBoostingRegressor(**options.parameters(len(matrix)))
+    """Boost a loss of numbers, float64 of shape (n,); the result has ``predict``."""
+    model = HistGradientBoostingRegressor(loss=loss, **options.parameters(len(matrix)))
     return model.fit(matrix, values, weights)
 
 

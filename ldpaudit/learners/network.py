@@ -13,16 +13,19 @@ from ldpaudit.modelling.encoding import Scaling
 from ldpaudit.modelling.networks import in_blocks, torch_threads, train
 from ldpaudit.release import FloatArray, IndexArray
 
-NetworkLoss = Literal["forward", "targets", "squared"]
+NetworkLoss = Literal["forward", "targets", "squared", "poisson"]
 """What a network is trained on: T[y, z] of each label, soft labels, or one number."""
 
 _FLOOR = 1e-3
+_MOST_MIXED = 0.6
+_MASS_PER_MIX = 50.0
 _HELD_OUT = 0.1
 _WARM_STEPS = 30
 """Steps over which the step size grows to its full length, or a tenth of all, if those are fewer.
 """
 _FEWEST_HELD_OUT = 20
 _SMALLEST_IMAGE = 4
+_STEEPEST = 30.0
 _SHARED_FROM = 2**15
 
 
@@ -63,14 +66,17 @@ class TrainedNetwork:
     scaling: Scaling
     loss: NetworkLoss
     device: str
+    mix: float = _FLOOR
 
     def predict(self, matrix: FloatArray) -> FloatArray:
-        """Return P(y | x), float64 of shape (n, k); of shape (n, 1) for the squared loss."""
+        """Return P(y | x), float64 of shape (n, k); of shape (n, 1) for numbers."""
         return in_blocks(self._outputs, matrix)
 
     def _outputs(self, matrix: FloatArray) -> Any:
         outputs = self.module(_tensor(self.scaling.transform(matrix), self.device)).double()
-        return outputs if self.loss == "squared" else _log_probability(outputs).exp()
+        if self.loss == "poisson":
+            return _positive(outputs)
+        return outputs if self.loss == "squared" else _log_probability(outputs, self.mix).exp()
 
 
 def fit_network(
@@ -89,10 +95,10 @@ def fit_network(
         Features; they are standardised.
     answers : float64 array of shape (n, c)
         For the forward loss T[y, z] of each label y, for soft labels the soft labels (of any sign),
-        for the squared loss the values, c = 1.
+        for the squared and the Poisson loss the values, c = 1; for the latter with a mean near 1.
     weights : float64 array of shape (n,)
         Rows' weights, not negative.
-    loss : {"forward", "targets", "squared"}
+    loss : {"forward", "targets", "squared", "poisson"}
         Which loss.
     options : NetworkOptions
         Shape and training.
@@ -106,10 +112,14 @@ def fit_network(
 
     Notes
     -----
-    Each log-probability is that of the softmax mixed with a thousandth of the uniform distribution.
-    So the loss is bounded, which a loss with negative soft labels needs: its estimate is unbiased
-    for every bounded network, but the minimum of an unbounded one would be −∞. A tenth of the rows
-    is held out, and the epoch with the least corrected loss on them is kept.
+    Each log-probability is that of the softmax mixed with a share of the uniform distribution, see
+    :func:`mixed_share`. So the loss is bounded, which a loss with negative soft labels needs: its
+    estimate is unbiased for every bounded network, but the minimum of an unbounded one would be
+    −∞. With a share too small, chance pays: under double randomized response at λ = 0.8 the soft
+    labels of synthetic rows, 15 and −10, cancel on average only, and 7 nats for being sure in the
+    direction of their sum outweigh the log 2 that the true rows can offer. The likeliest label is
+    the same for every share; probabilities near 0 and 1 are moved to its bounds. A tenth of the
+    rows is held out, and the epoch with the least corrected loss on them is kept.
 
     That bound makes the loss flat where a network is sure of itself, so one that starts out sure
     stays as it is. The last layer therefore starts at 0, every label being as likely as any other,
@@ -124,13 +134,24 @@ def fit_network(
         scaling = _pooled(scaling)
     device = options.device
     share = weights / weights.mean()
+    mix = mixed_share(answers, weights) if loss == "targets" else _FLOOR
     data = [_tensor(part, device) for part in (scaling.transform(matrix), answers, share)]
     work = options.batch_size * max(options.hidden, default=1)
     # Sharing little work between threads takes longer.
     small = options.architecture == "dense" and work <= _SHARED_FROM
     with torch_threads(1) if small else nullcontext():
-        _train(module, data, loss, options, rng)
-    return TrainedNetwork(module, scaling, loss, device)
+        _train(module, data, loss, mix, options, rng)
+    return TrainedNetwork(module, scaling, loss, device, mix)
+
+
+def mixed_share(targets: FloatArray, weights: FloatArray) -> float:
+    """Return the share of the uniform distribution in the probabilities of soft labels' loss.
+
+    A thousandth where soft labels are probabilities, more where they are large and of both signs:
+    2 % for each unit of the mass Σ|W|/ΣW beyond 1, at most 60 %.
+    """
+    mass = float(weights @ np.abs(targets).sum(axis=1) / abs(weights @ targets.sum(axis=1)))
+    return float(np.clip((mass - 1) / _MASS_PER_MIX, _FLOOR, _MOST_MIXED))
 
 
 def _pooled(scaling: Scaling) -> Scaling:
@@ -145,6 +166,7 @@ def _train(
     module: Any,
     data: list[Any],
     loss: NetworkLoss,
+    mix: float,
     options: NetworkOptions,
     rng: np.random.Generator,
 ) -> None:
@@ -160,7 +182,7 @@ def _train(
     steps = options.epochs * math.ceil(len(training) / size)
     train(
         module,
-        lambda rows: _mean_loss(module, [part[rows] for part in data], loss),
+        lambda rows: _mean_loss(module, [part[rows] for part in data], loss, mix),
         (batches() for _ in range(options.epochs)),
         torch.from_numpy(held) if len(held) else None,
         rate=options.learning_rate,
@@ -177,22 +199,30 @@ def _split(n: int, rng: np.random.Generator) -> tuple[IndexArray, IndexArray]:
     return order[:size], order[size:]
 
 
-def _mean_loss(module: Any, batch: list[Any], loss: NetworkLoss) -> Any:
+def _mean_loss(module: Any, batch: list[Any], loss: NetworkLoss, mix: float) -> Any:
     matrix, answers, weights = batch
     outputs = module(matrix)
     if loss == "squared":
         losses = ((outputs - answers) ** 2).sum(dim=1)
+    elif loss == "poisson":
+        means = _positive(outputs)
+        losses = (means - answers * means.log()).sum(dim=1)
     elif loss == "forward":
-        evidence = (_log_probability(outputs).exp() * answers).sum(dim=1)
+        evidence = (_log_probability(outputs, mix).exp() * answers).sum(dim=1)
         losses = -evidence.clamp_min(1e-30).log()
     else:
-        losses = -(_log_probability(outputs) * answers).sum(dim=1)
+        losses = -(_log_probability(outputs, mix) * answers).sum(dim=1)
     return (losses * weights).mean()
 
 
-def _log_probability(outputs: Any) -> Any:
+def _positive(outputs: Any) -> Any:
+    # Bounded below, so that the loss of a noisy label below 0 is so, too.
+    return _FLOOR + (1 - _FLOOR) * outputs.clamp(max=_STEEPEST).exp()
+
+
+def _log_probability(outputs: Any, mix: float) -> Any:
     probability = outputs.softmax(dim=1)
-    return ((1 - _FLOOR) * probability + _FLOOR / outputs.shape[1]).log()
+    return ((1 - mix) * probability + mix / outputs.shape[1]).log()
 
 
 def _layers(d: int, k: int, options: NetworkOptions, generator: Any) -> Any:

@@ -1,7 +1,7 @@
 """A scikit-learn regressor of the true numeric label, learnt from released labels."""
 
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,9 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
         Ridge regression, histogram gradient boosting, or a neural network.
     correction : {"unbiased"} or None
         None regresses on the released label as it is.
+    loss : {"squared", "poisson"}
+        The loss: ½(ŷ − y)², or ŷ − y log ŷ for amounts and counts, with predictions above 0. Both
+        are linear in the label's noise.
     penalty : float
         The ridge penalty of the linear model, for standardised features.
     rounds, network, random_state
@@ -48,6 +51,7 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
 
     model: Literal["linear", "boosting", "network"] = "linear"
     correction: Literal["unbiased"] | None = "unbiased"
+    loss: Literal["squared", "poisson"] = "squared"
 
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
@@ -64,7 +68,8 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InputError
-            If a label is none of the channel's outputs or cannot be debiased.
+            If a label is none of the channel's outputs or cannot be debiased; with the Poisson loss
+            also if their mean is not above 0, or for boosting one of them is negative.
         """
         rows, released = checked_pair(self, X, y, nan=self._nan(), numeric=True)
         if self.model not in _MODELS or self.correction not in ("unbiased", None):
@@ -72,28 +77,52 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
                 f"The 'model' must be one of {', '.join(_MODELS)} and the 'correction' 'unbiased' "
                 f"or None. Got {self.model!r} and {self.correction!r} instead."
             )
+        if self.loss not in ("squared", "poisson"):
+            raise InputError(
+                f"The 'loss' parameter must be 'squared' or 'poisson'. Got {self.loss!r} instead."
+            )
         weights = check_weights(sample_weight, len(rows))
         target = np.asarray(released, dtype=np.float64)
         if self.noise is not None and self.correction is not None:
             target = debiased_labels(released, self.noise)
-        self.shift_ = float(np.average(target, weights=weights))
-        self.scale_ = (
-            float(np.sqrt(np.average((target - self.shift_) ** 2, weights=weights))) or 1.0
-        )
+        self.shift_, self.scale_ = self._units(target, weights)
         self._fit(rows, (target - self.shift_) / self.scale_, weights)
         return self
 
+    def _units(self, target: FloatArray, weights: FloatArray) -> tuple[float, float]:
+        """Return what is subtracted from the labels, and what they are divided by."""
+        mean = float(np.average(target, weights=weights))
+        if self.loss == "squared":
+            spread = float(np.sqrt(np.average((target - mean) ** 2, weights=weights)))
+            return mean, spread or 1.0
+        if not mean > 0:
+            raise InputError("The Poisson loss needs labels with a mean above 0; use 'squared'.")
+        if self.model == "boosting" and (target < 0).any():
+            raise InputError(
+                "Boosting takes no labels below 0 with the Poisson loss, and noise made some: use "
+                "the model 'linear' or 'network'."
+            )
+        return 0.0, mean
+
     def _fit(self, X: FloatArray, target: FloatArray, weights: FloatArray) -> None:
         rng = np.random.default_rng(self.random_state)
+        self.model_: Any
         self.scaling_: Scaling | None = None
         if self.model == "network":
             shape = self.network or NetworkOptions()
-            self.model_ = fit_network(X, target[:, None], weights, "squared", shape, rng)
+            self.model_ = fit_network(X, target[:, None], weights, self.loss, shape, rng)
         elif self.model == "boosting":
             from ldpaudit.learners.boosting import BoostingOptions, fit_boosted_values
 
             options = BoostingOptions(rounds=self.rounds, seed=integer_seed(rng))
-            self.model_ = fit_boosted_values(X, target, weights, options)
+            name = "squared_error" if self.loss == "squared" else self.loss
+            self.model_ = fit_boosted_values(X, target, weights, options, name)
+        elif self.loss == "poisson":
+            from ldpaudit.learners.poisson import fit_poisson
+
+            self.scaling_ = Scaling.fit(X, weights)
+            matrix = self.scaling_.transform(X)
+            self.model_ = fit_poisson(matrix, target, weights, self.penalty)
         else:
             from sklearn.linear_model import Ridge
 

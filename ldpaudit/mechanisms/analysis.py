@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import FloorWithDrawnFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
@@ -92,6 +93,21 @@ def rdp_curve(privacy: Privacy) -> tuple[tuple[float, float], ...]:
     """Return (α, D_α) at :data:`ORDERS`, in nats; empty where not computed."""
     orders = ORDERS if privacy.points else ()
     return tuple((alpha, float(privacy.curves.rdp(alpha))) for alpha in orders)
+
+
+def floor_curve(mechanism: Mechanism) -> tuple[tuple[float, float], ...]:
+    """Return (α, lower bound of D_α with features drawn from their label) for α > 1, in nats.
+
+    Empty for a mechanism without such a floor.
+
+    References
+    ----------
+    Busa-Fekete et al. (2023), Theorem 7.2.
+    """
+    if not isinstance(mechanism, FloorWithDrawnFeatures):
+        return ()
+    orders = (alpha for alpha in ORDERS if 1 < alpha < math.inf)
+    return tuple((alpha, float(mechanism.conditional_rdp_floor(alpha))) for alpha in orders)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,15 @@ from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism
 from ldpaudit.release import FloatArray, IntArray, Label
 
 
-class SyntheticFeatures(AnalysedMechanism):
+class FloorWithDrawnFeatures(AnalysedMechanism):
+    """A mechanism whose label alone bounds its Rényi DP with conditional features from below."""
+
+    @abstractmethod
+    def conditional_rdp_floor(self, alpha: float) -> float:
+        """Return a lower bound on the Rényi DP with conditional features, α > 1, in nats."""
+
+
+class SyntheticFeatures(FloorWithDrawnFeatures):
     """A mechanism that replaces the features of some rows by synthetic ones."""
 
     if TYPE_CHECKING:
@@ -60,10 +68,6 @@ class SyntheticFeatures(AnalysedMechanism):
         divergence : float
             Δ ≥ 0, a bound in nats on the divergence of true from synthetic features.
         """
-
-    @abstractmethod
-    def conditional_rdp_floor(self, alpha: float) -> float:
-        """Return a lower bound on the Rényi DP with conditional features, α > 1, in nats."""
 
 
 class NoisyFeatures(AnalysedMechanism):

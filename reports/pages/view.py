@@ -182,9 +182,14 @@ def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:
         yield _tile("Best guess’s squared error", printer.quantity(error), against)
     attack = result.estimate("attack.best.accuracy")
     if attack is not None:
-        prior = result.estimate("attack.prior.accuracy")
-        against = f"majority guess: {printer.quantity(prior).text}" if prior else ""
-        yield _tile("Best attack’s accuracy", printer.quantity(attack), against)
+        yield _tile("Best attack’s accuracy", printer.quantity(attack), _blind(result, printer))
+
+
+def _blind(result: AuditResult, printer: Printer) -> str:
+    """Return what attackers reach who do not see the released labels."""
+    references = (("prior", "majority guess"), ("features-only", "features alone"))
+    found = ((words, result.estimate(f"attack.{name}.accuracy")) for name, words in references)
+    return ", ".join(f"{words}: {printer.quantity(e).text}" for words, e in found if e)
 
 
 def _measured_epsilon(result: AuditResult, printer: Printer) -> Iterator[Tile]:

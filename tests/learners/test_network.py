@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from ldpaudit.learners import ReleaseClassifier
-from ldpaudit.learners.network import NetworkOptions
+from ldpaudit.learners.network import NetworkOptions, mixed_share
 from ldpaudit.mechanisms.response.double_rr import DoubleRR
 
 
@@ -52,3 +52,34 @@ def zero_or_nine(data, part):
     x, y = data[f"x_{part}"], data[f"y_{part}"]
     chosen = (y == 0) | (y == 9)
     return x[chosen].reshape(-1, 784) / 255, (y[chosen] == 9).astype(np.int32)
+
+
+def test_large_soft_labels_do_not_make_it_sure_of_chance():
+    """Double randomized response at λ = 0.8: a flip probability of 0.4, a fifth of rows kept."""
+    right = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        pattern = np.zeros((2, 16))
+        pattern[:, :8] = [[-1.0], [1.0]]
+        truth, made = rng.integers(0, 2, 3000).astype(np.int32), np.arange(1500, dtype=np.int32) % 2
+        own = pattern[truth] + 0.5 * rng.normal(size=(3000, 16))
+        # Synthetic rows that a network tells apart: their second half is shifted.
+        table = pattern[made] + 0.5 * rng.normal(size=(1500, 16)) + 2.0 * (np.arange(16) >= 8)
+        mechanism = DoubleRR((0, 1), 0.8)
+        drawn = mechanism.sample(truth, made, rng)
+        x = np.where((drawn.synthetic_rows >= 0)[:, None], table[drawn.synthetic_rows], own)
+        network = NetworkOptions(epochs=10)
+        learner = ReleaseClassifier(
+            mechanism, model="network", correction="unbiased", labels="codes", network=network
+        )
+        learner.fit(x, drawn.labels, synthetic=table, synthetic_labels=made)
+        right.append(np.mean(learner.predict(own) == truth))
+    # With a loss bounded by 7 nats the mean is .95, and one fit of eight is at .50.
+    assert min(right) > 0.98
+
+
+def test_the_mixed_share_grows_with_the_soft_labels():
+    ones = np.ones(4)
+    assert mixed_share(np.eye(2)[[0, 1, 1, 0]], ones) == pytest.approx(1e-3)
+    assert mixed_share(np.array([[15.0, -10.0]] * 4), ones) == pytest.approx(0.08)
+    assert mixed_share(np.array([[15.0, -10.0]] * 3 + [[-6.0, -6.0]]), ones) == 0.56

@@ -14,6 +14,7 @@ from ldpaudit.learners.network import NetworkOptions
 from ldpaudit.learners.numeric_labels import unbiased_values
 from ldpaudit.mechanisms import Channel, RandomizedResponse, from_declaration
 from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
+from ldpaudit.release import Declaration
 
 SMALL = NetworkOptions(hidden=(16,), epochs=40, learning_rate=0.02)
 SHORT = NetworkOptions(hidden=(16,), epochs=6, batch_size=256, learning_rate=0.02)
@@ -164,3 +165,36 @@ def test_bad_input_names_its_limit():
         ReleaseClassifier(from_declaration(None, (0, 1))).fit(X, y % 2)
     with pytest.raises(InputError, match="not negative"):
         ReleaseClassifier().fit(X, y, [1, -1, 1])
+
+
+@pytest.mark.parametrize("model", ["linear", "network"])
+def test_the_poisson_loss_learns_means_through_unbiased_noise(model):
+    rng = np.random.default_rng(8)
+    X = rng.uniform(-1, 1, size=(20_000, 2))
+    mean = np.exp(0.5 + 1.2 * X[:, 0] - 0.8 * X[:, 1])
+    truth = np.minimum(rng.poisson(mean), 20)
+    noise = from_declaration(
+        Declaration("discrete-laplace", {"low": 0, "high": 20, "epsilon": 8.0}), ()
+    )
+    released = noise.release(truth, rng)
+    assert (released < 0).mean() > 0.05
+    settings = {"model": model, "loss": "poisson", "network": SHORT}
+    found = ReleaseRegressor(noise, **settings).fit(X, released).predict(X)
+    assert (found > 0).all()
+    # Deviance from the true means: half of what the best constant has, and far less.
+    assert np.mean(found - mean * np.log(found)) < np.mean(mean - mean * np.log(mean)) + 0.05
+    if model == "linear":
+        weights = ReleaseRegressor(noise, **settings).fit(X, released).model_.weights
+        ratio = weights[0] / weights[1]
+        assert ratio == pytest.approx(-1.5, abs=0.25)
+
+
+def test_the_poisson_loss_says_what_it_cannot_take():
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.linspace(-1, 2, 40)
+    with pytest.raises(InputError, match="no labels below 0"):
+        ReleaseRegressor(model="boosting", loss="poisson").fit(X, y)
+    with pytest.raises(InputError, match="mean above 0"):
+        ReleaseRegressor(loss="poisson").fit(X, y - 2)
+    with pytest.raises(InputError, match="'squared' or 'poisson'"):
+        ReleaseRegressor(loss="log").fit(X, y)
+    assert (ReleaseRegressor(model="boosting", loss="poisson").fit(X, y + 2).predict(X) > 0).all()

@@ -58,7 +58,7 @@ def _insider(context: AuditContext, channel: Channel | None) -> Finding:
     ceilings = ceiling_estimates(context, channel, cross_fitted_posterior(context, "truth"))
     utility, notes = utility_estimate(context, channel)
     return Finding(
-        estimates=(*best, *closer, *estimates, *ceilings, *utility),
+        estimates=(*best, *closer, *estimates, *ceilings, *utility, *_budget_needed(missing)),
         curves=curves,
         notes=(*notes, *remarks, *_not_run(missing, context.plan.budget)),
         bounds=bounds,
@@ -95,6 +95,18 @@ def _outsider(context: AuditContext, channel: Channel) -> Finding:
         estimates=(*estimates, *ceilings, *utility),
         notes=(*notes, *_not_run(missing, context.plan.budget)),
     )
+
+
+def _budget_needed(missing: LeftOut) -> Iterator[Estimate]:
+    """Yield the budget that lets all attacks run, where some were left out for it."""
+    if missing.too_dear:
+        yield Estimate.estimated(
+            "attack.budget_needed",
+            "Budget in seconds at which all attacks run",
+            missing.needed,
+            method="the predicted seconds of all attacks that apply, shared parts once",
+            assumptions=("one core of an ordinary machine",),
+        )
 
 
 def _not_run(missing: LeftOut, budget: float) -> Iterator[Note]:

@@ -39,11 +39,14 @@ class LeftOut:
         The predicted seconds of those that did not fit.
     too_slow : list of str
         Those that fitted, but for which the machine was too slow.
+    needed : float
+        The predicted seconds of all attacks that apply.
     """
 
     unfit: dict[str, str] = field(default_factory=dict)
     too_dear: Mapping[str, float] = field(default_factory=dict)
     too_slow: list[str] = field(default_factory=list)
+    needed: float = 0.0
 
 
 @dataclass
@@ -67,7 +70,8 @@ class Budget:
         free = frozenset(
             name for name, parts in costs if not parts and isinstance(candidates[name][0], Costed)
         )
-        left_out = LeftOut(too_dear=choice.too_dear)
+        every = {part: seconds for _, parts in costs for part, seconds in parts.items()}
+        left_out = LeftOut(too_dear=choice.too_dear, needed=sum(every.values()))
         return cls(candidates, choice, context.plan.budget, free, left_out=left_out)
 
     def chosen(self) -> Iterator[tuple[str, list[Attack]]]:

@@ -1,6 +1,6 @@
 """Running every attack on both halves of a release: fitted on one, scored on the other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -80,6 +80,8 @@ def run_attacks(context: AuditContext) -> tuple[list[AttackRun], LeftOut]:
 
     The release has true labels. Runs are in order of the attacks' cost.
     """
+    placed = replace(context.release, places=np.arange(len(context.release)))
+    context = replace(context, release=placed)
     folds = [_fold(context, half) for half in (0, 1)]
     candidates, unfit = candidate_attacks(context, [fold.knowledge for fold in folds])
     if context.guesses is not None:

@@ -31,7 +31,8 @@ SMALLEST_HALF = 200
 """Rows that a half must have for groups to be worth looking for."""
 _MOST_ROWS = 400_000
 _MOST_FITTED = 50_000
-_FITTED_SHARE = 2 / 3
+FITTED_SHARE = 2 / 3
+"""The share of a half on which the model is fitted; groups are chosen on its other rows."""
 _ITERATIONS = 60
 _BATCH = 100_000
 
@@ -90,7 +91,7 @@ def _find(context: AuditContext) -> SubgroupEvidence | str:
     for way, (mine, other) in enumerate((halves, halves[::-1])):
         rng = context.rng("subgroups", "way", str(way))
         order = rng.permutation(mine)
-        cut = int(_FITTED_SHARE * len(order))
+        cut = int(FITTED_SHARE * len(order))
         model = _Ranking(context, order[: min(cut, _MOST_FITTED)], rng)
         choosing, tested = model.ranked(np.sort(order[cut:])), model.ranked(other)
         tests += subgroup_tests(choosing, tested, labels, 0.5, rng)

@@ -187,7 +187,7 @@ def _missing(
     limit: float,
 ) -> Iterator[Note]:
     """Yield what the release lacks for the wanted power."""
-    wanted = context.plan.max_undetected_excess
+    wanted = context.plan.max_undetected_excess.at(limit)
     if value <= wanted:
         return
     blind = min(family.blind_up_to(limit, d.chance) - limit for d in detectors)

@@ -19,11 +19,10 @@ from scipy.stats import binom
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import largest_accuracy
 from ldpaudit.estimators.epsilon.one_run import CandidateDesign
-from ldpaudit.estimators.epsilon.release_only.bound import GroupTest
 from ldpaudit.estimators.epsilon.strongest import BoundDesign
 from ldpaudit.estimators.intervals.binomial import trials_upper
 from ldpaudit.estimators.intervals.odds_ratio import upper_tail_probability
-from ldpaudit.mechanisms import RandomizedResponse, lambda_of_epsilon
+from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FloatArray, IndexArray
 
@@ -281,38 +280,3 @@ def smallest_detectable(power: Callable[[float], float], limit: float, wanted: f
         else:
             high = middle
     return high
-
-
-def group_power(test: GroupTest, k: int, limit: float, epsilon: float, alpha: float) -> float:
-    """Return the probability that a release-only test bounds ε above a limit.
-
-    Parameters
-    ----------
-    test : GroupTest
-        Its groups and their observed agreement; the release was made by randomized response on k
-        labels with ε = ``limit``.
-    k : int
-        The number of labels.
-    limit, epsilon : float
-        The claimed ε and the one of the release in question, in nats.
-    alpha : float
-        The whole error probability; the test has its share.
-
-    Returns
-    -------
-    float
-        Assuming that the same rows were grouped and as many have the label that their group
-        represents: a row agrees with probability (1 − λ)κ + λβ, κ the share of those rows,
-        β the agreement by chance.
-    """
-    n = int(test.sizes.sum())
-    if n == 0:
-        return 0.0
-    # As many groups as labels: one each; else the other labels, and one.
-    chance = np.full(k, 1 / k) if len(test.sizes) == k else np.array([(k - 1) / k, 1 / k])
-    by_chance = float(test.sizes @ chance) / n
-    claimed, supposed = lambda_of_epsilon(limit, k), lambda_of_epsilon(epsilon, k)
-    purity = min((test.agreement - claimed * by_chance) / (1 - claimed), 1.0)
-    agreement = (1 - supposed) * purity + supposed * by_chance
-    right = _binomial(n, min(max(agreement, 0.0), 1.0))
-    return accuracy_power(right, test.sizes, limit, alpha * test.share)

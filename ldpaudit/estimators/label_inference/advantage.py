@@ -9,11 +9,14 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from ldpaudit.release import FloatArray
 
-_ORDERS = (3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0)
+_ORDERS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0)
 # At orders up to 2 the bound below is 1 whatever δ: the bracket is convex in δ and 0 at δ = 0.
+_STEPS = 24
+"""Orders that are tried between the neighbours of the best of these."""
 
 
 def randomized_response_advantage(posterior: FloatArray, epsilon: float) -> FloatArray:
@@ -67,9 +70,10 @@ def advantage_ceiling(epsilon: float, k: int) -> float:
 def utility_bound(rdp: Callable[[float], float], p_star: float, k: int) -> float:
     """Return the upper bound on any attack's accuracy that Rényi label privacy implies.
 
-    1 − (e^{−ε_α} δ^{1/(α−1)} (1 − p*) − (k − 1)δ), minimised over δ in closed form and over a grid
-    of orders α that ends at ∞. The privacy must hold with the features drawn given the label: for
-    a release with unprotected features the RDP is that of features and label together.
+    1 − (e^{−ε_α} δ^{1/(α−1)} (1 − p*) − (k − 1)δ), minimised over δ in closed form and over α: the
+    best of some orders and ∞, then by a bounded search between its neighbours. The privacy must
+    hold with the features drawn given the label: for a release with unprotected features the RDP
+    is that of features and label together.
 
     Parameters
     ----------
@@ -84,10 +88,23 @@ def utility_bound(rdp: Callable[[float], float], p_star: float, k: int) -> float
     ----------
     Busa-Fekete et al. (2023), Theorem 5.2, with the 0/1 loss (ℓ* = 1).
     """
-    bounds = [_bounded_utility(rdp(alpha), alpha, p_star, k) for alpha in _ORDERS]
+
+    def bound(alpha: float) -> float:
+        return 1.0 if alpha <= 2 else _bounded_utility(rdp(alpha), alpha, p_star, k)
+
+    bounds = [bound(alpha) for alpha in _ORDERS]
+    best = int(np.argmin(bounds))
+    # Every order gives a valid bound, so it is no matter if the search misses the least one.
+    low, high = _ORDERS[max(best - 1, 0)], _ORDERS[min(best + 1, len(_ORDERS) - 1)]
+    found = minimize_scalar(
+        lambda x: bound(1 + math.exp(x)),
+        bounds=(math.log(low - 1), math.log(high - 1)),
+        method="bounded",
+        options={"maxiter": _STEPS},
+    )
     # At α = ∞ the factor of δ is 1, and δ → 0 is best.
     limit = 1.0 - math.exp(-rdp(math.inf)) * (1.0 - p_star)
-    return float(min(1.0, limit, *bounds))
+    return float(min(1.0, limit, found.fun, *bounds))
 
 
 def _bounded_utility(epsilon: float, alpha: float, p_star: float, k: int) -> float:

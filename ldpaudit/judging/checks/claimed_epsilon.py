@@ -44,7 +44,7 @@ def draft(case: Case) -> Draft | None:
             return Answer("inconclusive", None, _IN_DOUBT)
         if bound > limit:
             return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
-        weakness = _weakness(evidence, allowed, alpha)
+        weakness = _weakness(evidence, allowed.at(limit), alpha)
         if weakness is not None:
             return Answer("inconclusive", bound, weakness, "lower")
         return Answer("pass", bound, "no certified lower bound lies above the claim", "lower")
@@ -96,8 +96,11 @@ def _channel_is_refuted(evidence: Evidence, alpha: float) -> bool:
 
 def _too_weak(missed: float, allowed: float) -> str:
     if math.isinf(missed):
-        return "no excess, however large, would have been found with 90 % probability"
+        return (
+            "the audit is too weak: no excess over the claimed ε, however large, would have been "
+            "found with 90 % probability"
+        )
     return (
-        f"an excess of up to {number(missed, 'up')} nats could have gone unnoticed, and the policy "
-        f"allows {number(allowed)}"
+        f"the audit is too weak: an excess of up to {number(missed, 'up')} over the claimed ε "
+        f"could have gone unnoticed, and the policy allows {number(allowed)}"
     )

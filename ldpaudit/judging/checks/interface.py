@@ -9,6 +9,7 @@ from ldpaudit.mechanisms import Mechanism
 from ldpaudit.result import Curve, Estimate, Finding, Side, Verdict
 
 POWER = "power.min_detectable_excess"
+CLEAR_GROUP, CLEAR_SHARE = "power.smallest_clear_group", "power.smallest_clear_share"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism
-from ldpaudit.mechanisms.label_range import between
+from ldpaudit.mechanisms.label_range import between, nearest
 from ldpaudit.numeric_labels import NumericCoding, NumericView
 from ldpaudit.release import FloatArray
 
@@ -41,6 +41,22 @@ def view_channel(claim: Mechanism, view: NumericView) -> Channel | None:
     if view.classes.grouped or not isinstance(claim, NumericMechanism):
         return None
     return _named(_fine_channel(claim, view.outputs, None), view)
+
+
+def point_channel(claim: Mechanism, view: NumericView) -> Channel | None:
+    """Return the channel from single labels to the view's outputs; None for other mechanisms.
+
+    From all labels where they are at most 64, else from 65 even points of their range.
+    """
+    if not isinstance(claim, NumericMechanism):
+        return None
+    labels = claim.label_values
+    if labels is None or len(labels) > MOST_VALUES + 1:
+        low, high = claim.label_bounds
+        even = np.linspace(low, high, MOST_VALUES + 1)
+        labels = even if labels is None else np.unique(labels[nearest(labels, even)])
+    matrix = _fine_channel(claim, view.outputs, labels)
+    return Channel(matrix, tuple(labels.tolist()), view.outputs.names)
 
 
 def group_channel(claim: Mechanism, view: NumericView, truth: FloatArray) -> Channel:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ldpaudit.mechanisms.capabilities import FloorWithDrawnFeatures
 from ldpaudit.mechanisms.design import Candidate
 from ldpaudit.mechanisms.options import RESPONSE, SYNTHETIC
 from ldpaudit.mechanisms.response.randomized_response import (
@@ -13,7 +14,7 @@ from ldpaudit.mechanisms.response.randomized_response import (
 
 
 @dataclass(frozen=True)
-class DummyFeaturesRR(RandomizedResponse):
+class DummyFeaturesRR(RandomizedResponse, FloorWithDrawnFeatures):
     """Randomized response with λ on the label; the features are replaced by a constant.
 
     It is useless for learning: a floor with which to compare mechanisms that release features.

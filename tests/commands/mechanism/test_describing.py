@@ -30,6 +30,20 @@ def test_the_numbers_are_the_closed_forms(result):
     assert rdp[2.0] == pytest.approx(math.log(keep**2 / (1 - keep) + (1 - keep) ** 2 / keep))
 
 
+def test_the_floor_with_drawn_features(result):
+    found = result("describe", "dummy-features-rr", "--lambda", 0.3, "--classes", "no,yes")
+    floor = dict(map(tuple, found["conditional_rdp_floor"]))
+    noise, k = 0.3, 2
+    for alpha, value in floor.items():
+        expected = alpha / (alpha - 1) * math.log(1 + k * (1 - noise) / noise)
+        assert value == pytest.approx(max(expected - math.log(k / noise) / (alpha - 1), 0))
+    assert 2.0 in floor
+    other = result("describe", "double-rr", "--lambda", 0.3, "--classes", "no,yes")
+    assert other["conditional_rdp_floor"] == found["conditional_rdp_floor"]
+    plain = result("describe", "randomized-response", "--lambda", 0.3, "--classes", "no,yes")
+    assert plain["conditional_rdp_floor"] == []
+
+
 @pytest.mark.parametrize(
     ("name", "options"),
     [

@@ -8,11 +8,9 @@ from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.power import (
     SumOfBinomials,
     detection_power,
-    group_power,
     sharpened,
     smallest_detectable,
 )
-from ldpaudit.estimators.epsilon.release_only.bound import GroupTest
 from ldpaudit.estimators.epsilon.strongest import design_bounds, gather_evidence
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
@@ -106,20 +104,6 @@ def test_sharpening_randomized_response_gives_randomized_response() -> None:
             wanted = randomized_response(k, epsilon).matrix
             assert found.matrix == pytest.approx(wanted, abs=1e-9)
     assert sharpened(ASYMMETRIC, 3.0).epsilon == pytest.approx(3.0)
-
-
-def test_group_power_is_that_of_the_binomial() -> None:
-    # Perfectly pure groups of two labels: as good as true labels.
-    limit, n = 1.0, 10_000
-    right = 1 / (1 + math.exp(-limit))
-    test = GroupTest(round(n * right), np.array([n // 2, n // 2]), 1.0, "scores")
-    assert group_power(test, 2, limit, limit, 0.05) == pytest.approx(0.05, abs=0.005)
-    assert group_power(test, 2, limit, 1.2, 0.05) > 0.99
-    # Groups that are half wrong say nothing.
-    useless = GroupTest(n // 2, np.array([n // 2, n // 2]), 1.0, "scores")
-    assert group_power(useless, 2, limit, 5.0, 0.05) < 1e-6
-    nobody = GroupTest(0, np.array([0, 0]), 1.0, "scores")
-    assert group_power(nobody, 2, limit, 5.0, 0.05) == 0.0
 
 
 def test_a_channel_that_tells_nothing_apart_becomes_randomized_response() -> None:

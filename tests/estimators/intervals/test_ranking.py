@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from ldpaudit.estimators.intervals.ranking import auc, auc_lower, auc_upper, tpr_at_fpr
+from ldpaudit.estimators.intervals.ranking import (
+    auc,
+    auc_interval,
+    auc_lower,
+    auc_upper,
+    tpr_at_fpr,
+)
 
 FALSE_ALARM = 1e-6
 """The probability that a validity test fails by chance."""
@@ -80,3 +86,60 @@ def test_empty_sides_say_nothing():
     some = np.arange(5.0)
     assert (tpr_at_fpr(some, some[:0], 0.01, 0.05).low, auc_lower(0.5, 0, 0.05)) == (0.0, 0.0)
     assert tpr_at_fpr(some[:0], some, 0.01, 0.05).high == 1.0
+
+
+SAMPLES = {
+    "balanced": (lambda rng: (rng.normal(1.2, 1, 150), rng.normal(0, 1, 150)), 0.8019),
+    "chance": (lambda rng: (rng.normal(0, 1, 130), rng.normal(0, 1, 400)), 0.5),
+    "nearly one": (lambda rng: (rng.normal(4, 1, 120), rng.normal(0, 1, 300)), 0.99766),
+    "few positives": (lambda rng: (rng.normal(1, 1, 22), rng.normal(0, 1, 500)), 0.76025),
+    "one side says it": (lambda rng: (rng.random(110) < 0.1, rng.random(300) < 0.0), 0.55),
+    "ties": (
+        lambda rng: (rng.choice(3, 140, p=[0.2, 0.3, 0.5]), rng.choice(3, 140, p=[0.5, 0.3, 0.2])),
+        0.5 * 0.29 + 0.55,
+    ),
+}
+"""Scores of positives and negatives, and the AUC of their laws."""
+
+
+def misses(make, true, runs, alpha, seed):
+    rng = np.random.default_rng(seed)
+    missed = 0
+    for _ in range(runs):
+        positives, negatives = make(rng)
+        low, high = auc_interval(np.float64(positives), np.float64(negatives), alpha)
+        missed += not low <= true <= high
+    return missed
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_auc_intervals_hold(name):
+    make, true = SAMPLES[name]
+    assert misses(make, true, 40, 0.1, 5) <= allowed(40, 0.1)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("name", SAMPLES)
+def test_auc_intervals_hold_over_many_samples(name):
+    make, true = SAMPLES[name]
+    assert misses(make, true, 1000, 0.1, 6) <= allowed(1000, 0.1)
+
+
+def test_auc_intervals_are_narrower_than_those_that_ignore_the_variance():
+    rng = np.random.default_rng(7)
+    positives, negatives = rng.normal(1.5, 1, 100), rng.normal(0, 1, 900)
+    low, high = auc_interval(positives, negatives, 0.05)
+    value = auc(positives, negatives)
+    wide = auc_upper(value, 100, 0.025) - auc_lower(value, 100, 0.025)
+    assert low <= value <= high
+    assert high - low < 0.75 * wide
+    assert low > 0.7
+
+
+def test_auc_intervals_of_few_rows_are_the_exact_ones():
+    some = np.arange(6.0)
+    assert auc_interval(some + 0.5, some, 0.1) == (
+        auc_lower(auc(some + 0.5, some), 6, 0.05),
+        auc_upper(auc(some + 0.5, some), 6, 0.05),
+    )
+    assert auc_interval(some[:0], some, 0.1) == (0.0, 1.0)

@@ -7,7 +7,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from ldpaudit.errors import InputError
-from ldpaudit.learners import IWPClassifier, IWPRegressor
+from ldpaudit.learners import IWPClassifier, IWPRegressor, noisy_risk_bias
 from ldpaudit.learners.corrections import label_targets
 from ldpaudit.learners.iwp.margin_losses import ExponentialLoss, QuadraticLoss
 from ldpaudit.learners.iwp.series_loss import SeriesLoss, log_loss
@@ -248,6 +248,37 @@ def test_the_steps_of_the_theorem():
     assert np.linalg.norm(found.coef_ - clean.coef_) < 0.2 * np.linalg.norm(clean.coef_)
     stream = IWPClassifier(mechanism, ridge=0.1).partial_fit(noisy, z)
     assert np.linalg.norm(stream.coef_ - clean.coef_) < 0.3 * np.linalg.norm(clean.coef_)
+
+
+@pytest.mark.parametrize("loss", [*CLOSED, log_loss()], ids=["quadratic", "exponential", "log"])
+def test_the_bias_of_the_noisy_risk(loss):
+    rng = np.random.default_rng(3)
+    X, theta, sigma, flip = rng.normal(size=(40, 2)), np.array([0.7, -0.4]), 0.9, 0.2
+    y = np.where(X[:, 0] + rng.normal(size=40) > 0, 1, -1)
+    bias = noisy_risk_bias(loss, theta, X, y, sigma, flip)
+    noisy = np.repeat(X, 50_000, axis=0)
+    noisy += sigma * rng.normal(size=noisy.shape)
+    signs = np.repeat(y, 50_000) * np.where(rng.random(len(noisy)) < flip, -1, 1)
+    values = loss.corrected(signs * (noisy @ theta), 0.0)
+    clean = loss.corrected(y * (X @ theta), 0.0).mean()
+    # Five standard errors: 6e-7 by chance.
+    assert abs(values.mean() - clean - bias.total) < 5 * values.std() / np.sqrt(len(values))
+    assert abs(bias.total) > 50 * values.std() / np.sqrt(len(values))
+    assert noisy_risk_bias(loss, theta, X, y, 0.0, flip).features == pytest.approx(0, abs=1e-12)
+    assert noisy_risk_bias(loss, theta, X, y, sigma, 0.0).labels == 0
+
+
+def test_the_bias_of_the_exponential_risk_has_a_closed_form():
+    rng = np.random.default_rng(4)
+    X, theta, y = rng.normal(size=(9, 3)), np.array([0.5, 1.0, -0.3]), np.array([1, -1, 1] * 3)
+    own, other = (float(np.exp(-s * y * (X @ theta)).mean()) for s in (1, -1))
+    bias = noisy_risk_bias(ExponentialLoss(), theta, X, y, 0.8, 0.1)
+    grown = math.exp(0.64 * (theta @ theta) / 2)
+    assert bias.total == pytest.approx(grown * (0.9 * own + 0.1 * other) - own, rel=1e-9)
+    assert bias.labels == pytest.approx(0.1 * (other - own), rel=1e-12)
+    assert bias.features == pytest.approx(0.9 * own * (grown - 1), rel=1e-9)
+    with pytest.raises(InputError, match="-1 and"):
+        noisy_risk_bias(ExponentialLoss(), theta, X, y * 2, 0.8, 0.1)
 
 
 def test_parameters_stay_in_the_ball():

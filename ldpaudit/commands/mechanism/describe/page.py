@@ -41,6 +41,8 @@ def _privacy(analysis: Analysis) -> Part:
     if analysis.rdp:
         orders, points = ("order α", "nats"), [("D_α", _finite(analysis.rdp))]
         title = "Rényi divergence by order"
+        if analysis.floor:
+            points.append(("floor with features drawn from their label", list(analysis.floor)))
         figures.append(line_figure("rdp", title, orders, points, analysis.kind))
     curves = drawn(figures)
     return Part(

@@ -55,6 +55,9 @@ class Analysis:
         Expected losses under the prior; a text says why there is none. None without a prior.
     accuracy : float or None
         P(released = true) under the prior.
+    floor : tuple of pairs
+        (α, lower bound of the Rényi divergence with features drawn from their label, in nats);
+        empty where none is known.
     """
 
     mechanism: str
@@ -70,6 +73,7 @@ class Analysis:
     errors: LabelErrors | None = None
     loss: Mapping[str, float | str] | None = None
     accuracy: float | None = None
+    floor: Points = ()
     notes: tuple[str, ...] = ()
 
     def numbers(self) -> Iterator[tuple[str, float | str, str]]:
@@ -101,6 +105,7 @@ class Analysis:
             "total_variation": self.total_variation if self.delta else None,
             "delta": self.delta,
             "rdp": self.rdp,
+            "conditional_rdp_floor": self.floor,
             "labels": None if errors is None else errors.labels.tolist(),
             "bias": None if errors is None else errors.bias.tolist(),
             "variance": None if errors is None else errors.variance.tolist(),

@@ -23,6 +23,7 @@ def print_analysis(analysis: Analysis, *, quiet: bool) -> None:
     show("Privacy", ("parameter", "value"), rows)
     _print_curve("δ(ε)", ("ε (nats)", "δ"), analysis.delta)
     _print_curve("Rényi divergence", ("order α", "nats"), analysis.rdp)
+    _print_curve("Floor with features drawn from their label", ("order α", "nats"), analysis.floor)
     _print_errors(analysis.errors)
     _print_channel(analysis.channel)
     for note in analysis.notes:

@@ -14,7 +14,13 @@ from ldpaudit.datasets import read_channel
 from ldpaudit.datasets.beside.priors import read_prior
 from ldpaudit.datasets.labels import read_texts
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.analysis import delta_curve, label_errors, privacy_of, rdp_curve
+from ldpaudit.mechanisms.analysis import (
+    delta_curve,
+    floor_curve,
+    label_errors,
+    privacy_of,
+    rdp_curve,
+)
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.finite import FiniteMechanism
@@ -84,6 +90,7 @@ def analyse(mechanism: Mechanism, prior: FloatArray | None = None) -> Analysis:
         errors=label_errors(mechanism),
         loss=None if prior is None else _losses(mechanism, prior),
         accuracy=None if prior is None else _accuracy(mechanism, prior),
+        floor=floor_curve(mechanism),
         notes=tuple(notes),
     )
 

@@ -8,6 +8,7 @@ the released label may follow the features whatever the true label is.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from ldpaudit.estimators.epsilon.release_only.balls import (
     right_counts,
 )
 from ldpaudit.estimators.epsilon.release_only.score_groups import score_groups
-from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray
+from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray, label_table
 
 SMALLEST_HALF = 200
 """Rows that a half must have for its groups to be worth testing."""
@@ -39,25 +40,30 @@ class GroupTest:
 
     Attributes
     ----------
-    correct : int
-        Rows whose released label is their group's.
-    sizes : int64 array of shape (g,)
-        Rows of each group.
+    table : int64 array of shape (g, m)
+        Rows of each group by released label.
+    means : int32 array of shape (m,)
+        The group that each released label stands for.
     share : float
         The share of the error probability.
     source : {"scores", "anchors"}
         How the groups were found.
     """
 
-    correct: int
-    sizes: IndexArray
+    table: IndexArray
+    means: IntArray
     share: float
     source: str
 
-    @property
-    def agreement(self) -> float:
-        """The observed share of right rows."""
-        return self.correct / max(int(self.sizes.sum()), 1)
+    @cached_property
+    def correct(self) -> int:
+        """Rows whose released label stands for their group."""
+        return int(self.table[self.means, np.arange(len(self.means))].sum())
+
+    @cached_property
+    def sizes(self) -> IndexArray:
+        """Rows of each group, int64 of shape (g,)."""
+        return np.asarray(self.table.sum(axis=1))
 
     def bound(self, alpha: float) -> EpsilonBound:
         """Bound ε at this test's share of alpha."""
@@ -168,21 +174,25 @@ def _score_tests(
         groups = score_groups(grouped, meant, len(tested) / len(chosen))
         options.append((output, groups, *groups.ladder.best()))
     output, groups, step, _ = max(options, key=lambda option: option[3])
-    grouped, meant = as_scores(scores[tested], output), _meant(released[tested], output)
+    grouped, means = as_scores(scores[tested], output), _meant(_codes(scores.shape[1]), output)
     last = np.maximum((groups.ladder.sizes > 0).sum(axis=1) - 1, 0)
     tests = []
     for inward, part in _STEPS_INWARD:
         # A group that was left out stays out.
         smaller = np.where(step > last, step, np.minimum(step + inward, last))
-        tests.append(
-            _count(groups.assign(grouped, smaller), meant, len(step), share * part, "scores")
-        )
+        assigned = groups.assign(grouped, smaller)
+        tests.append(_count(assigned, released[tested], means, len(step), (share * part, "scores")))
     return tests
 
 
 def _meant(released: IntArray, output: int | None) -> IntArray:
     """Return the group that each released label represents, as in :func:`as_scores`."""
     return released if output is None else (released == output).astype(np.int32)
+
+
+def _codes(m: int) -> IntArray:
+    """Return the codes of all m outputs."""
+    return np.arange(m, dtype=np.int32)
 
 
 def _problems(frequencies: FloatArray) -> Iterator[int | None]:
@@ -195,11 +205,12 @@ def _problems(frequencies: FloatArray) -> Iterator[int | None]:
 
 
 def _count(
-    assigned: IntArray, meant: IntArray, n_groups: int, share: float, source: str
+    assigned: IntArray, released: IntArray, means: IntArray, n_groups: int, part: tuple[float, str]
 ) -> GroupTest:
+    """Count the released labels of groups; ``part`` is the test's share, and its source."""
     used = assigned >= 0
-    correct = int(np.sum(meant[used] == assigned[used]))
-    return GroupTest(correct, np.bincount(assigned[used], minlength=n_groups), share, source)
+    table = label_table(assigned[used], released[used], n_groups, len(means))
+    return GroupTest(table, means, *part)
 
 
 def _anchor_tests(
@@ -215,12 +226,12 @@ def _anchor_tests(
     tests = []
     for mine, other in (rows, rows[::-1]):
         balls = find_balls(points[mine], released[mine], n_outputs, rng=rng, threads=threads)
-        tests.append(_test_balls(balls, points[other], released[other], share))
+        tests.append(_test_balls(balls, points[other], released[other], n_outputs, share))
     return tests
 
 
 def _test_balls(
-    balls: AnchorBalls, points: Float32Array, released: IntArray, share: float
+    balls: AnchorBalls, points: Float32Array, released: IntArray, n_outputs: int, share: float
 ) -> GroupTest:
     scale = len(points) / balls.sampled
     options = []
@@ -237,4 +248,5 @@ def _test_balls(
             assigned[inside] = g
             claims[inside] += 1
     assigned[claims > 1] = -1
-    return _count(assigned, _meant(released, output), len(anchor), share, "anchors")
+    means = _meant(_codes(n_outputs), output)
+    return _count(assigned, released, means, len(anchor), (share, "anchors"))

@@ -1,0 +1,128 @@
+"""Labels released as they are: how few of them an audit with true labels would find."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ldpaudit.estimators.epsilon.power import detection_power
+from ldpaudit.estimators.epsilon.strongest import design_bounds
+from ldpaudit.estimators.epsilon.subgroups import CANDIDATES, CHOSEN_SHARE, betraying
+from ldpaudit.release import FloatArray, IndexArray
+
+_SEEN = 5.5
+"""Standard errors by which a group must stand out for a model to rank its rows first."""
+_PRECISION = 1.02
+
+
+def clear_channel(channel: FloatArray, sizes: IndexArray) -> FloatArray:
+    """Return the channel that gives each label away as plainly as its outputs allow.
+
+    Where outputs are the classes, the labels themselves; else for each label the output that is
+    likelier than usual by the largest factor. Parameters as for
+    :func:`ldpaudit.estimators.epsilon.subgroups.betraying`; float64 of shape (k, m).
+    """
+    k, m = channel.shape
+    if k == m:
+        return np.eye(k)
+    usual = np.maximum(sizes @ channel / max(int(sizes.sum()), 1), 1e-300)
+    return np.asarray(np.eye(m)[(channel / usual).argmax(axis=1)])
+
+
+def smallest_clear_share(
+    sizes: IndexArray, channel: FloatArray, limit: float, alpha: float, wanted: float
+) -> float:
+    """Return the smallest share of rows, at random, whose release in the clear would be found.
+
+    Parameters
+    ----------
+    sizes : int64 array of shape (k,)
+        Rows of each true label.
+    channel : float64 array of shape (k, m)
+        The claimed channel, by which all other rows are released.
+    limit : float
+        The claimed ε in nats.
+    alpha : float
+        The error probability of the bound from all rows.
+    wanted : float
+        The probability of finding it.
+
+    Returns
+    -------
+    float
+        To 2 %, rounded up; ∞ where not even all rows would be found.
+    """
+    design = design_bounds(sizes, channel)
+    if design is None:
+        return math.inf
+    clear = clear_channel(channel, sizes)
+
+    def found(share: float) -> bool:
+        mixed = (1 - share) * channel + share * clear
+        return detection_power(design, sizes, mixed, limit, alpha) >= wanted
+
+    return _smallest(found)
+
+
+def smallest_clear_group(
+    sizes: IndexArray,
+    channel: FloatArray,
+    limit: float,
+    alpha: float,
+    wanted: float,
+    fitted: float,
+) -> float:
+    """Return the smallest share of rows that, told apart by features, would be found in the clear.
+
+    The group is one of those of :mod:`ldpaudit.estimators.epsilon.subgroups`, filled up with rows
+    released as claimed. More than two labels count as two, the commonest and the others, which
+    understates the power.
+
+    Parameters
+    ----------
+    sizes, channel, limit, wanted
+        As for :func:`smallest_clear_share`.
+    alpha : float
+        The error probability of all groups, both ways round.
+    fitted : float
+        The share of rows that a model is fitted on; half of the rows are counted.
+    """
+    rows, one = _collapsed(sizes, channel)
+    betrayed = float(rows @ one.diagonal()) / rows.sum()
+    spread = math.sqrt(betrayed * (1 - betrayed))
+
+    def found(share: float) -> bool:
+        stands_out = (1 - betrayed) * math.sqrt(share * fitted * rows.sum())
+        if stands_out < _SEEN * spread:
+            return False
+        top = next((t for t in sorted(CANDIDATES) if t >= share), 0.5)
+        clear = min(share / top, 1.0)
+        inside = np.floor(rows * top / 2).astype(np.int64)
+        mixed = (1 - clear) * one + clear * np.eye(2)
+        design = design_bounds(inside, mixed)
+        level = alpha / 2 * CHOSEN_SHARE
+        return design is not None and detection_power(design, inside, mixed, limit, level) >= wanted
+
+    return _smallest(found)
+
+
+def _collapsed(sizes: IndexArray, channel: FloatArray) -> tuple[IndexArray, FloatArray]:
+    """Return a table of two labels, the commonest and the others, with outputs of two kinds."""
+    first = int(sizes.argmax())
+    kind = betraying(channel, sizes)[first]
+    others = np.arange(len(sizes)) != first
+    rest = sizes[others] @ channel[others] / max(int(sizes[others].sum()), 1)
+    hits = np.array([channel[first, kind].sum(), rest[kind].sum()])
+    rows = np.array([sizes[first], sizes[others].sum()], dtype=np.int64)
+    return rows, np.array([[hits[0], 1 - hits[0]], [hits[1], 1 - hits[1]]])
+
+
+def _smallest(found: Callable[[float], bool]) -> float:
+    """Return the smallest share that is found, ∞ where none is; more is found more easily."""
+    low, high = 1e-5, 1.0
+    if not found(high):
+        return math.inf
+    while high / low > _PRECISION:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if found(middle) else (middle, high)
+    return high
