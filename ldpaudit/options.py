@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
+from datetime import date
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -121,6 +122,14 @@ def queries_of(text: str) -> int | Literal["all"]:
     return int(text)
 
 
+def date_of(text: str) -> date:
+    """Read ``--made-on``."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--made-on must be a day such as 2026-01-31. Got {text!r}.") from None
+
+
 @dataclass(frozen=True)
 class ClaimOptions:
     """The claim about a release that declares none, as the command line states it."""
@@ -179,6 +188,9 @@ class ReleaseOptions:
     id_column: Annotated[
         str | None, Option("The column on which --truth and --original are joined.", "--id")
     ] = None
+    group: Annotated[
+        str | None, Option("The column of rows that belong together: a household, a person.")
+    ] = None
     drop: Annotated[Collection[str], Option("A column that is no feature (repeatable).")] = ()
     features: Annotated[
         Collection[str] | None,
@@ -219,6 +231,19 @@ class PlanOptions:
         int | None, Option("Processors to use (default: all there are).", shown=True)
     ] = None
     device: Annotated[DeviceName, Option("Where torch models run.", shown=True)] = "auto"
+    seeds_tried: Annotated[
+        int | None,
+        Option("Seeds of random generators to try: 0 to 4294967296 (default: 32768).", shown=True),
+    ] = None
+    made_on: Annotated[
+        date | None,
+        Option(
+            "The day of the release, 2026-01-31: its seconds are seeds to try.",
+            type=str,
+            read=date_of,
+            shown=True,
+        ),
+    ] = None
 
     def check(self) -> None:
         """Refuse numbers out of range.
@@ -231,6 +256,10 @@ class PlanOptions:
             count = getattr(self, name)
             if isinstance(count, int) and count < 1:
                 raise InputError(f"The {name!r} parameter must be at least 1. Got {count} instead.")
+        if self.seeds_tried is not None and not 0 <= self.seeds_tried <= 1 << 32:
+            raise InputError(
+                f"'seeds_tried' must be from 0 to 4294967296. Got {self.seeds_tried} instead."
+            )
         if self.budget is not None and not self.budget >= 0:
             raise InputError(
                 f"The 'budget' must be at least 0 seconds. Got {self.budget!r} instead."
@@ -252,7 +281,7 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     rng : numpy.random.Generator or int, optional
         The source of all randomness, or its seed. Default: a seed derived from the released file,
         so that an audit gives the same numbers every time; for a table in memory, 0.
-    label, truth_column, id_column, drop, features
+    label, truth_column, id_column, group, drop, features
         The columns' roles, as on the command line.
     original, synthetic, held_out : path or table, optional
         The original features in the same row order (or joined on ``id_column``), the synthetic
@@ -261,7 +290,7 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
-    queries, neighbors, metric, threads, device, show_class_names
+    queries, neighbors, metric, threads, device, seeds_tried, made_on, show_class_names
         See :class:`ldpaudit.audits.interface.Plan`.
     slices : collection of str
         Columns of the release by whose values the strongest attack is scored, group by group.

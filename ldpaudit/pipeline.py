@@ -36,6 +36,7 @@ from ldpaudit.result import (
 )
 
 AUDITS = {
+    "assumptions": "ldpaudit.audits.assumptions.audit:AssumptionsAudit",
     "mechanism": "ldpaudit.audits.mechanism.audit:MechanismAudit",
     "instance-loss": "ldpaudit.audits.instance_loss.audit:InstanceLossAudit",
     "label-inference": "ldpaudit.audits.label_inference.audit:LabelInferenceAudit",
@@ -44,12 +45,15 @@ AUDITS = {
     "aggregates": "ldpaudit.audits.aggregates.audit:AggregatesAudit",
     "renyi": "ldpaudit.audits.renyi.audit:RenyiAudit",
     "synthetic": "ldpaudit.audits.synthetic.audit:SyntheticAudit",
+    "seeds": "ldpaudit.audits.seeds.audit:SeedsAudit",
     "power": "ldpaudit.audits.power.audit:PowerAudit",
 }
 """The built-in audits in the order in which they run; imported when they do."""
 
 _OF_BAGS = ("mechanism", "aggregates")
 """The audits of a release of bags: the others count rows as if they were released one by one."""
+_OF_CONSTANTS = ("mechanism", "power")
+"""The audits of a release whose labels are all the same: there is nothing to learn from them."""
 _VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
 
 
@@ -228,6 +232,8 @@ def _run_one(name: str, path: str, context: AuditContext) -> tuple[AuditRecord, 
     reason = audit.unavailable(context)
     if context.release.bags is not None and name not in _OF_BAGS:
         reason = "labels were released in bags, not row by row; see the audit 'aggregates'"
+    if context.release.constant and name not in _OF_CONSTANTS:
+        reason = "every row has the same released label, which tells nothing of the true ones"
     finding = Finding()
     if reason is None:
         try:

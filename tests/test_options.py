@@ -35,7 +35,7 @@ from ldpaudit.options import (
 
 NOT_SWEPT = {
     # A simulated release holds its declaration, its truth and its original rows.
-    *("--truth", "--truth-column", "--original", "--held-out", "--id", "--features"),
+    *("--truth", "--truth-column", "--original", "--held-out", "--id", "--group", "--features"),
     "--channel",
     # A mechanism that needs the first is not swept; the others are about one given release.
     *("--public-posterior", "--public", "--canaries", "--slice", "--show-class-names"),
@@ -178,7 +178,7 @@ def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
     }
     audit = {"--seed", "--queries", "--neighbors", "--metric", "--only", "--skip", "--threads"}
     claim = {"--epsilon", "--lambda", "--mechanism"}
-    assert shown[run] == audit | claim | {"--device", "--budget"}
+    assert shown[run] == audit | claim | {"--device", "--budget", "--seeds-tried", "--made-on"}
     assert shown[compare] == shown[run] | {"--model"}
 
 

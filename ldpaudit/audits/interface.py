@@ -1,5 +1,6 @@
 """What every audit implements, and what it is given."""
 
+import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
@@ -50,6 +51,10 @@ class Plan:
         Seconds that attacks may take; those that do not fit are left out, and named.
     slices : tuple of Slices
         Groups of rows for which the strongest attack is scored separately.
+    seeds_tried : int or None
+        Seeds of random generators to try, from 0; None: those that people choose.
+    made_on : datetime.date or None
+        When the noise was drawn: the seconds of that day are tried as seeds, too.
     """
 
     seed: int
@@ -63,6 +68,8 @@ class Plan:
     show_class_names: bool = False
     budget: float = DEFAULT_BUDGET
     slices: tuple[Slices, ...] = ()
+    seeds_tried: int | None = None
+    made_on: datetime.date | None = None
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,7 @@ class ChecksSection(_Section):
         None
     )
     identifiers: CountSection | None = None
+    guessable_seed: Annotated[CheckSection | None, Field(alias="guessable-seed")] = None
     instance_loss_exceedance: Annotated[
         ExceedanceSection | None, Field(alias="instance-loss-exceedance")
     ] = None
@@ -153,6 +154,7 @@ DEFAULT_CHECKS: dict[str, Any] = {
     "claimed-channel": {"level": "warn"},
     "features-reveal-label": {"level": "warn"},
     "identifiers": {"level": "warn"},
+    "guessable-seed": {"level": "error"},
 }
 """``ldpaudit:default``: that the claim is not refuted, and a warning of columns that give labels or
 people away whatever the noise."""
@@ -210,6 +212,10 @@ EXPLANATIONS = {
         "Counts columns that may lead back to a person: those that number the rows, are different "
         "in (nearly) every row, or hold free text or exact dates. It fails when there are more "
         "than 'max' (default 0)."
+    ),
+    "guessable-seed": (
+        "Tries the seeds that people choose with common random generators. It fails when one of "
+        "them explains the noise; whoever tries it recomputes every true label."
     ),
     "instance-loss-exceedance": (
         "Looks at J(τ), the share of people whose instance-based privacy loss is at least 'at' "

@@ -21,7 +21,7 @@ from ldpaudit.reports.text.numbers import percent
 from ldpaudit.result import Check, Note, Verdict, decision_of
 
 _SMALLEST_ALPHA = 1e-12
-_CLAIM_CHECKS = ("claimed-epsilon", "claimed-channel")
+_CLAIM_CHECKS = ("claimed-epsilon", "claimed-channel", "guessable-seed")
 _REFUTED = (
     "The declared mechanism is refuted, at {confidence} confidence. Numbers marked exact are of "
     "the declaration, not of what was done, and estimates that take the declaration for true are "
@@ -91,9 +91,11 @@ def _explained(check: Check, case: Case, known: Circumstances) -> Check:
 
 def _decide(family: list[Draft], alpha: float, correction: str) -> list[Check]:
     """Answer a family of checks at a family-wise error probability."""
+    alone = [_check(d, d.own_error, _p_value(d, d.own_error)) for d in family if d.own_error]
+    family = [draft for draft in family if not draft.own_error]
     p_values = [_p_value(draft, alpha) for draft in family]
     levels = corrected_levels(p_values, alpha, correction)
-    return [_check(*each) for each in zip(family, levels, p_values, strict=True)]
+    return alone + [_check(*each) for each in zip(family, levels, p_values, strict=True)]
 
 
 def _p_value(draft: Draft, alpha: float) -> float:

@@ -4,6 +4,8 @@ import ctypes
 import math
 import random
 from collections.abc import Callable
+from datetime import date
+from typing import Any
 
 import numpy as np
 
@@ -27,13 +29,13 @@ _KEEP = keep(CLAIM, 2)
 
 
 def _with_uniforms(
-    draw: Callable[[int, np.random.Generator], np.ndarray],
+    draw: Callable[[int, np.random.Generator], np.ndarray], **options: Any
 ) -> Callable[[int, np.random.Generator], Specimen]:
     """Return releases that keep row i's label where ``draw(n, rng)[i]`` is below the chance."""
 
     def work(persons: People, rng: np.random.Generator) -> Specimen:
         kept = draw(len(persons), rng) < _KEEP
-        return release(persons, replaced(persons.codes, 2, kept, rng))
+        return release(persons, replaced(persons.codes, 2, kept, rng), **options)
 
     return of_people(2, work)
 
@@ -141,8 +143,11 @@ def secret_seed(n: int, _: np.random.Generator) -> np.ndarray:
     return np.random.default_rng(0x9E3779B97F4A7C15F39CC0605CEDC834).random(n)
 
 
-def _seeded(name: str, what: str, draw: Callable[[int, np.random.Generator], np.ndarray]) -> Fault:
-    return Fault(f"seed-{name}", what, _with_uniforms(draw), math.inf, GUESSED, GUESSED)
+def _seeded(
+    name: str, what: str, draw: Callable[[int, np.random.Generator], np.ndarray], **options: Any
+) -> Fault:
+    make = _with_uniforms(draw, **options)
+    return Fault(f"seed-{name}", what, make, math.inf, GUESSED, GUESSED)
 
 
 SHARED_NOISE = (
@@ -180,7 +185,12 @@ SHARED_NOISE = (
     _seeded("python", "The noise is Python's Random(20240517), a date.", python_stream),
     _seeded("c", "The noise is C's rand() % 100 after srand(7).", c_stream),
     _seeded("java", "The noise is Java's Random(99).nextDouble().", java_stream),
-    _seeded("unix-time", "The noise is numpy's default_rng(seconds since 1970).", unix_time),
+    _seeded(
+        "unix-time",
+        "The noise is numpy's default_rng(seconds since 1970), and the day is known.",
+        unix_time,
+        made_on=date(2026, 1, 2),
+    ),
     _seeded("row-numpy", "Each row has its own default_rng(row number).", row_numpy),
     _seeded("row-python", "Each row has its own Random(row number).", row_python),
     Fault(

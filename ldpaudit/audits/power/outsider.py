@@ -81,7 +81,7 @@ def _with_truth(
     if np.count_nonzero(sizes) < 2 or context.release.numeric is not None:
         return
     assumptions = (
-        "the claimed channel made the released labels: their shares imply the true ones'",
+        "the claimed channel made the released labels: their shares imply the true ones",
     )
     yield Estimate.estimated(
         WITH_TRUTH,

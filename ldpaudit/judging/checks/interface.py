@@ -94,3 +94,5 @@ class Draft:
     counted: bool = False
     """Whether it says what is there, as counted or measured: it takes no share of the error
     probability and has no confidence."""
+    own_error: float | None = None
+    """The error probability of a check that takes no part in the correction for several."""

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from ldpaudit.estimators.epsilon.release_only.score_groups import SMALLEST_GROUP, Ladder
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
-from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray
+from ldpaudit.release import BoolArray, Float32Array, FloatArray, IndexArray, IntArray
 
 ANCHORS = 256
 SAMPLE_ROWS = 100_000
@@ -127,19 +127,21 @@ def _nested(
     return distance[near][sizes - 1], counts.astype(np.int32)
 
 
-def right_counts(counts: IntArray, output: int | None) -> IntArray:
+def right_counts(counts: IntArray, outputs: BoolArray | None) -> IntArray:
     """Return the rows that are right for each group, from balls' counts by output.
 
-    Without an output every output is a group; with one there are two groups, the others and it.
+    Without ``outputs`` every output is a group; with them there are two groups, the others and
+    they: bool of shape (m,).
     """
-    if output is None:
+    if outputs is None:
         return counts
-    one = counts[..., output]
+    one = counts[..., outputs].sum(axis=-1)
     return np.stack([counts.sum(axis=-1) - one, one], axis=-1)
 
 
-def as_scores(scores: FloatArray, output: int | None) -> FloatArray:
+def as_scores(scores: FloatArray, outputs: BoolArray | None) -> FloatArray:
     """Return the probability of each group's outputs, groups as in :func:`right_counts`."""
-    if output is None:
+    if outputs is None:
         return scores
-    return np.stack([1 - scores[:, output], scores[:, output]], axis=1)
+    one = scores[:, outputs].sum(axis=1)
+    return np.stack([np.maximum(1 - one, 0.0), one], axis=1)

@@ -13,15 +13,15 @@ from functools import cached_property
 import numpy as np
 
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.epsilon.bounds import EpsilonBound, accuracy_bound
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound, accuracy_bound, two_sided_bound
 from ldpaudit.estimators.epsilon.release_only.balls import (
     AnchorBalls,
     as_scores,
     find_balls,
     right_counts,
 )
-from ldpaudit.estimators.epsilon.release_only.score_groups import score_groups
-from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray, label_table
+from ldpaudit.estimators.epsilon.release_only.score_groups import Ladder, Method, score_groups
+from ldpaudit.release import BoolArray, Float32Array, FloatArray, IndexArray, IntArray, label_table
 
 SMALLEST_HALF = 200
 """Rows that a half must have for its groups to be worth testing."""
@@ -32,6 +32,7 @@ CHOOSING_SHARE = 0.2
 _STEPS_INWARD = ((0, 0.8), (2, 0.2))
 """Steps by which groups are made smaller (half as many rows for two steps), and their shares."""
 _MOST_OUTPUTS = 16
+_MOST_CUTS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +49,15 @@ class GroupTest:
         The share of the error probability.
     source : {"scores", "anchors"}
         How the groups were found.
+    method : {"accuracy", "two-sided"}
+        How ε is bounded from them; the second is for two groups.
     """
 
     table: IndexArray
     means: IntArray
     share: float
     source: str
+    method: Method = "accuracy"
 
     @cached_property
     def correct(self) -> int:
@@ -67,7 +71,12 @@ class GroupTest:
 
     def bound(self, alpha: float) -> EpsilonBound:
         """Bound ε at this test's share of alpha."""
-        return accuracy_bound(self.correct, self.sizes, alpha * self.share, self.source)
+        level = alpha * self.share
+        if self.method == "accuracy":
+            return accuracy_bound(self.correct, self.sizes, level, self.source)
+        hits = self.table[:, self.means == 1].sum(axis=1)
+        bound = two_sided_bound(hits.tolist(), self.sizes.tolist(), level)
+        return replace(bound, method=self.source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +111,7 @@ def release_only_evidence(
     rng: np.random.Generator,
     point_rows: IndexArray | None = None,
     scores: FloatArray | None = None,
+    ordered: bool = False,
     threads: int = 1,
 ) -> ReleaseOnlyEvidence:
     """Find groups on one half of the rows, count them on the other, both ways round.
@@ -122,6 +132,8 @@ def release_only_evidence(
     scores : float64 array of shape (n, m), optional
         P(output | x) for each row from a model fitted without its own half. How good the model is
         matters for the strength of the bound, not for its validity.
+    ordered : bool
+        Whether outputs are numbers in their order: then low and high ones are told apart too.
     threads : int
         Of the matrix products.
 
@@ -152,28 +164,34 @@ def release_only_evidence(
     for half in (0, 1):
         rows = np.flatnonzero(halves == half)
         if scores is not None:
-            tests += _score_tests(scores[rows], released[rows], share, rng)
+            tests += _score_tests(scores[rows], released[rows], share, rng, ordered)
     if points is not None:
         left = 0.5 if scores is None else 0.5 * (1 - SCORE_SHARE)
         some = slice(None) if point_rows is None else point_rows
-        tests += _anchor_tests(points, released[some], n_outputs, halves[some], left, rng, threads)
+        settings = (n_outputs, ordered, left, threads)
+        tests += _anchor_tests(points, released[some], halves[some], settings, rng)
     return ReleaseOnlyEvidence(tuple(tests))
 
 
 def _score_tests(
-    scores: FloatArray, released: IntArray, share: float, rng: np.random.Generator
+    scores: FloatArray,
+    released: IntArray,
+    share: float,
+    rng: np.random.Generator,
+    ordered: bool,
 ) -> list[GroupTest]:
     """Choose groups on some rows of one half, and test them on its others."""
     shuffled = rng.permutation(len(scores))
     cut = int(CHOOSING_SHARE * len(scores))
     chosen, tested = np.sort(shuffled[:cut]), np.sort(shuffled[cut:])
     options = []
-    for output in _problems(scores):
+    for output in _problems(scores, ordered):
         meant = _meant(released[chosen], output)
         grouped = as_scores(scores[chosen], output)
         groups = score_groups(grouped, meant, len(tested) / len(chosen))
-        options.append((output, groups, *groups.ladder.best()))
-    output, groups, step, _ = max(options, key=lambda option: option[3])
+        for method in _methods(groups.ladder):
+            options.append((output, groups, method, *groups.ladder.best(method)))
+    output, groups, method, step, _ = max(options, key=lambda option: option[4])
     grouped, means = as_scores(scores[tested], output), _meant(_codes(scores.shape[1]), output)
     last = np.maximum((groups.ladder.sizes > 0).sum(axis=1) - 1, 0)
     tests = []
@@ -181,13 +199,18 @@ def _score_tests(
         # A group that was left out stays out.
         smaller = np.where(step > last, step, np.minimum(step + inward, last))
         assigned = groups.assign(grouped, smaller)
-        tests.append(_count(assigned, released[tested], means, len(step), (share * part, "scores")))
+        details = (share * part, "scores", method)
+        tests.append(_count(assigned, released[tested], means, len(step), details))
     return tests
 
 
-def _meant(released: IntArray, output: int | None) -> IntArray:
+def _methods(ladder: Ladder) -> tuple[Method, ...]:
+    return ("accuracy", "two-sided") if len(ladder.sizes) == 2 else ("accuracy",)
+
+
+def _meant(released: IntArray, outputs: BoolArray | None) -> IntArray:
     """Return the group that each released label represents, as in :func:`as_scores`."""
-    return released if output is None else (released == output).astype(np.int32)
+    return released if outputs is None else outputs[released].astype(np.int32)
 
 
 def _codes(m: int) -> IntArray:
@@ -195,51 +218,69 @@ def _codes(m: int) -> IntArray:
     return np.arange(m, dtype=np.int32)
 
 
-def _problems(frequencies: FloatArray) -> Iterator[int | None]:
-    """Yield None for all outputs at once, then the commonest outputs, each against the others."""
+def _problems(frequencies: FloatArray, ordered: bool) -> Iterator[BoolArray | None]:
+    """Yield None for all outputs at once, then sets of outputs, each against the others.
+
+    The commonest outputs alone and, where they are in an order, the low ones up to some output.
+    """
     yield None
     m = frequencies.shape[-1]
-    if m > 2:
-        mean = frequencies.reshape(-1, m).mean(axis=0)
-        yield from (int(z) for z in np.argsort(-mean, kind="stable")[:_MOST_OUTPUTS])
+    if m <= 2:
+        return
+    mean = frequencies.reshape(-1, m).mean(axis=0)
+    for z in np.argsort(-mean, kind="stable")[:_MOST_OUTPUTS]:
+        yield np.arange(m) == z
+    if ordered:
+        below = np.cumsum(mean) / max(float(mean.sum()), 1e-300)
+        cuts = np.searchsorted(below, (np.arange(_MOST_CUTS) + 0.5) / _MOST_CUTS)
+        for last in np.unique(np.clip(cuts, 0, m - 2)):
+            yield np.arange(m) <= last
 
 
 def _count(
-    assigned: IntArray, released: IntArray, means: IntArray, n_groups: int, part: tuple[float, str]
+    assigned: IntArray,
+    released: IntArray,
+    means: IntArray,
+    n_groups: int,
+    details: tuple[float, str, Method],
 ) -> GroupTest:
-    """Count the released labels of groups; ``part`` is the test's share, and its source."""
+    """Count the released labels of groups; ``details``: the test's share, source and method."""
     used = assigned >= 0
     table = label_table(assigned[used], released[used], n_groups, len(means))
-    return GroupTest(table, means, *part)
+    return GroupTest(table, means, *details)
 
 
 def _anchor_tests(
     points: Float32Array,
     released: IntArray,
-    n_outputs: int,
     halves: IntArray,
-    share: float,
+    settings: tuple[int, bool, float, int],
     rng: np.random.Generator,
-    threads: int,
 ) -> list[GroupTest]:
+    """Find balls on one half and count them on the other.
+
+    ``settings``: the number of outputs, whether they are in an order, the tests' share, threads.
+    """
+    n_outputs, ordered, share, threads = settings
     rows = [np.flatnonzero(halves == half) for half in (0, 1)]
     tests = []
     for mine, other in (rows, rows[::-1]):
         balls = find_balls(points[mine], released[mine], n_outputs, rng=rng, threads=threads)
-        tests.append(_test_balls(balls, points[other], released[other], n_outputs, share))
+        tests.append(_test_balls(balls, points[other], released[other], ordered, share))
     return tests
 
 
 def _test_balls(
-    balls: AnchorBalls, points: Float32Array, released: IntArray, n_outputs: int, share: float
+    balls: AnchorBalls, points: Float32Array, released: IntArray, ordered: bool, share: float
 ) -> GroupTest:
     scale = len(points) / balls.sampled
     options = []
-    for output in _problems(balls.counts[:, 0].astype(np.float64)):
+    for output in _problems(balls.counts[:, 0].astype(np.float64), ordered):
         right = right_counts(balls.counts, output)
         ladder, anchor = balls.ladder(right, scale)
-        options.append((output, anchor, *ladder.best()))
-    output, anchor, step, _ = max(options, key=lambda option: option[3])
+        for method in _methods(ladder):
+            options.append((output, anchor, method, *ladder.best(method)))
+    output, anchor, method, step, _ = max(options, key=lambda option: option[4])
     assigned = np.full(len(points), -1, dtype=np.int32)
     claims = np.zeros(len(points), dtype=np.int32)
     for g in range(len(anchor)):
@@ -248,5 +289,5 @@ def _test_balls(
             assigned[inside] = g
             claims[inside] += 1
     assigned[claims > 1] = -1
-    means = _meant(_codes(n_outputs), output)
-    return _count(assigned, released, means, len(anchor), (share, "anchors"))
+    means = _meant(_codes(balls.counts.shape[-1]), output)
+    return _count(assigned, released, means, len(anchor), (share, "anchors", method))

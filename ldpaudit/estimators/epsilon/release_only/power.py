@@ -6,7 +6,7 @@ best under the claimed channel. What the same rows would look like at a larger Î
 
 import numpy as np
 
-from ldpaudit.estimators.epsilon.power import SumOfBinomials, accuracy_power
+from ldpaudit.estimators.epsilon.power import SumOfBinomials, accuracy_power, two_sided_power
 from ldpaudit.estimators.epsilon.release_only.bound import GroupTest
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FloatArray
@@ -67,6 +67,10 @@ def group_power(
     if sizes.sum() == 0:
         return 0.0
     outputs = mixtures @ channel.matrix
+    if test.method == "two-sided":
+        hits = np.clip(outputs[:, test.means == 1].sum(axis=1), 0.0, 1.0)
+        negative, positive = (SumOfBinomials(sizes[[g]], hits[[g]]) for g in (0, 1))
+        return two_sided_power(negative, positive, limit, alpha * test.share)
     right = np.where(test.means == np.arange(len(sizes))[:, None], outputs, 0.0).sum(axis=1)
     agreeing = SumOfBinomials(sizes, np.clip(right, 0.0, 1.0))
     return accuracy_power(agreeing, sizes, limit, alpha * test.share)

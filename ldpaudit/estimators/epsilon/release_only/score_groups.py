@@ -5,15 +5,23 @@ so every bound for true labels holds for them too: whatever rows are put togethe
 released by one of the channel's rows.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final, Literal
 
 import numpy as np
 
 from ldpaudit.estimators.epsilon.accuracy_design import expected_bound
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
+from ldpaudit.estimators.intervals.binomial import (
+    clopper_pearson_lower,
+    trials_lower,
+    trials_upper,
+)
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 SMALLEST_GROUP = 32
+Method = Literal["accuracy", "two-sided"]
+"""How ε is bounded from groups: by how often all are right, or by one output's shares in two."""
 _DESIGN_ALPHA = 0.01
 _SWEEPS = 3
 
@@ -32,30 +40,30 @@ class Ladder:
     sizes: FloatArray
     right: FloatArray
 
-    def best(self) -> tuple[IndexArray, float]:
+    def best(self, method: Method) -> tuple[IndexArray, float]:
         """Return the step of each group, int64 (g,), with the largest expected bound, and that.
 
-        The best common step first, then group by group.
+        The best common step first, then group by group; the bound is that of ``method``.
         """
         common = np.arange(self.sizes.shape[1])
-        values = _expected(self.right.T, self.sizes.T)
+        values = _EXPECTED[method](self.right.T, self.sizes.T)
         step = np.full(len(self.sizes), common[int(values.argmax())], dtype=np.int64)
         best = float(values.max())
         for _ in range(_SWEEPS):
             before = best
             for g in range(len(self.sizes)):
-                best = max(best, self._improve(step, g, best))
+                best = max(best, self._improve(step, g, best, method))
             if best <= before + 1e-6:
                 break
         return step, best
 
-    def _improve(self, step: IndexArray, g: int, best: float) -> float:
+    def _improve(self, step: IndexArray, g: int, best: float, method: Method) -> float:
         """Move one group to its best step, in place, where that raises the bound."""
         steps = self.sizes.shape[1]
         index = np.repeat(step[None, :], steps, axis=0)
         index[:, g] = np.arange(steps)
         groups = np.arange(len(self.sizes))
-        values = _expected(self.right[groups, index], self.sizes[groups, index])
+        values = _EXPECTED[method](self.right[groups, index], self.sizes[groups, index])
         if values.max() > best:
             step[g] = int(values.argmax())
         return float(values.max())
@@ -68,6 +76,25 @@ def _expected(right: FloatArray, sizes: FloatArray) -> FloatArray:
     if usable.any():
         values[usable] = expected_bound(right[usable].sum(axis=1), sizes[usable], _DESIGN_ALPHA)
     return values
+
+
+def _expected_two_sided(right: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Return the two-sided bound of each row of expected counts in two groups, (c, 2) → (c,)."""
+    usable = (sizes > 0).all(axis=1)
+    values = np.zeros(len(sizes))
+    some, rows = right[usable], sizes[usable]
+    low = trials_lower(np.floor(some[:, 1]), rows[:, 1], _DESIGN_ALPHA / 2)
+    high = trials_upper(np.ceil(rows[:, 0] - some[:, 0]), rows[:, 0], _DESIGN_ALPHA / 2)
+    with np.errstate(divide="ignore"):
+        ratio = np.maximum(np.log(low) - np.log(high), np.log1p(-high) - np.log1p(-low))
+    values[usable] = np.maximum(ratio, 0.0)
+    return values
+
+
+_EXPECTED: Final[Mapping[Method, Callable[[FloatArray, FloatArray], FloatArray]]] = {
+    "accuracy": _expected,
+    "two-sided": _expected_two_sided,
+}
 
 
 def group_sizes(largest: int) -> FloatArray:

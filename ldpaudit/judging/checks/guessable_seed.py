@@ -1,0 +1,26 @@
+"""Is the noise that of a common random generator with a seed that can be guessed?"""
+
+from typing import Final
+
+from ldpaudit.judging.checks.interface import Answer, Case, Draft
+
+P_VALUE: Final = "seeds.p_value"
+ERROR: Final = 1e-9
+"""The error probability of this check alone. A right seed leaves a p-value far below, so the other
+checks need not share their level with it."""
+
+
+def draft(case: Case) -> Draft | None:
+    """Return the check, None where the policy does not ask for it or no seed was tried."""
+    section, estimate = case.policy.checks.guessable_seed, case.evidence.estimates.get(P_VALUE)
+    if section is None or estimate is None:
+        return None
+    if estimate.value <= ERROR:
+        reason = "the noise is that of a seed that can be guessed: every true label can be redone"
+        answer = Answer("fail", estimate.value, reason)
+    else:
+        answer = Answer("pass", estimate.value, "none of the seeds that were tried gives the noise")
+    question = "Is the noise that of a seed that can be guessed (p-value)?"
+    return Draft(
+        "guessable-seed", section.level, question, None, (P_VALUE,), lambda _: answer, ERROR
+    )
