@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
 import numpy as np
 
 from ldpaudit.claim import declaration_of
-from ldpaudit.options import AuditOptions, PlanOptions, keywords_for
+from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for
 from ldpaudit.randomness import seed_from
 from ldpaudit.result import AuditResult, Note
 
@@ -107,7 +107,7 @@ def audit_with(release: Any, options: AuditOptions) -> AuditResult:
     )
 
 
-def read_with(release: Any, options: AuditOptions) -> "ReadReport":
+def read_with(release: Any, options: ReleaseOptions) -> "ReadReport":
     """Read a release with what the options say about it."""
     from ldpaudit.datasets import read_release
     from ldpaudit.mechanisms.coding import DeclaredCoding
@@ -155,7 +155,7 @@ def plan_of(
     return Plan(**asked | {"seed": seed, "slices": slices})
 
 
-def seed_of(options: AuditOptions, sha256: str | None) -> int:
+def seed_of(options: ReleaseOptions, sha256: str | None) -> int:
     """Return the seed of an audit: that of the options, else one derived from the release.
 
     ``sha256`` is the released file's; None, for a table in memory, gives 0.

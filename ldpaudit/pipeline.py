@@ -50,6 +50,8 @@ AUDITS = {
 
 _OF_BAGS = ("mechanism", "aggregates")
 """The audits of a release of bags: the others count rows as if they were released one by one."""
+_OF_CONSTANTS = ("mechanism", "power")
+"""The audits of a release whose labels are all the same: there is nothing to learn from them."""
 _VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
 
 
@@ -226,6 +228,8 @@ def _run_one(name: str, path: str, context: AuditContext) -> tuple[AuditRecord, 
     reason = audit.unavailable(context)
     if context.release.bags is not None and name not in _OF_BAGS:
         reason = "labels were released in bags, not row by row; see the audit 'aggregates'"
+    if context.release.constant and name not in _OF_CONSTANTS:
+        reason = "every row has the same released label, which tells nothing of the true ones"
     finding = Finding()
     if reason is None:
         try:

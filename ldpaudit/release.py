@@ -261,6 +261,12 @@ class Release:
         """Return the number of rows n."""
         return len(self.released)
 
+    @property
+    def constant(self) -> bool:
+        """Whether every row has the same released label, and nothing else was released of it."""
+        same = self.reports is None and self.bags is None and self.numeric is None
+        return same and bool((self.released == self.released[0]).all())
+
     def followed_by(self, other: "Release") -> "Release":
         """Return features and released labels of two parts, one after the other, and no more."""
         labels = ReleasedLabels(np.concatenate([self.released, other.released]))

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ldpaudit import __version__
-from ldpaudit.cli import compare, mechanism, policy, privatize, run, sweep
+from ldpaudit.cli import compare, learn, mechanism, policy, privatize, run, sweep
 from ldpaudit.cli.parameters import spread
 
 COULD_NOT_RUN = 2
@@ -38,7 +38,15 @@ app = _typer(
 _policy = _typer("Check, explain or start a policy file.", "policy")
 _mechanism = _typer("Describe, design, compose or audit a mechanism.", "mechanism")
 _COMMANDS = {
-    app: (run.run, run.demo, run.report, privatize.privatize, sweep.sweep, compare.compare),
+    app: (
+        run.run,
+        run.demo,
+        run.report,
+        privatize.privatize,
+        sweep.sweep,
+        compare.compare,
+        learn.learn,
+    ),
     _policy: (policy.check, policy.explain, policy.init),
     _mechanism: (
         *(mechanism.describe, mechanism.design, mechanism.compose),

@@ -7,3 +7,5 @@ from typing import Literal
 
 ModelKind = Literal["logistic", "boosting", "network"]
 """Of numbers, ``logistic`` stands for ridge regression."""
+LearnerKind = Literal["logistic", "boosting", "network", "iwp"]
+"""As :data:`ModelKind`, or a linear model by inverse-Weierstrass private SGD."""

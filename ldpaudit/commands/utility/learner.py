@@ -7,14 +7,19 @@ from typing import Any, Final, cast
 import numpy as np
 
 from ldpaudit.attacks.corrected_classifiers import is_image_table, pixels
-from ldpaudit.audits.claimed_channel import aligned_channel
-from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.commands.utility import ModelKind
+from ldpaudit.commands.utility import LearnerKind
+from ldpaudit.commands.utility.corrections import (
+    IWP,
+    LOG_LIKELIHOOD,
+    TRUE,
+    LossCorrection,
+    bias_correction,
+    correction_for,
+)
+from ldpaudit.commands.utility.iwp import IWP_LOSSES, as_released, feature_noise, iwp_model
 from ldpaudit.device import DeviceName, torch_device
 from ldpaudit.errors import InputError
-from ldpaudit.learners.noise_model import Noise
-from ldpaudit.mechanisms import Mechanism, from_declaration
-from ldpaudit.mechanisms.analysis import label_errors
+from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.modelling.encoding import BoostingMatrix, DesignMatrix
@@ -23,29 +28,9 @@ from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray, R
 Matrix = Callable[[FeatureTable], Float32Array]
 """Makes a matrix of rows."""
 
-_TRUE: Final = "the true labels"
-_RAW: Final = "released labels taken at their word: no correction is known for the mechanism"
-_FORWARD: Final = "log-loss through the declared channel"
-_UNBIASED: Final = "unbiased log-loss of double randomized response, with its synthetic rows"
-_LABEL_ONLY: Final = (
-    "log-loss through the label's channel; synthetic rows taken for real ones, since the synthetic "
-    "table is not given (--synthetic)"
-)
-_SQUARED: Final = "squared loss, unbiased under the declared mechanism"
-_NO_INVERSE: Final = "squared loss of the released number, whose bias cannot be undone"
-_NO_GAIN: Final = "squared loss of the released number: undoing its bias would add more error"
 _PENALTY: Final = 1.0
 _IMAGE_BATCHES: Final = 1_500
 """Batches that a convolutional network is trained on; at least 3 and at most 30 epochs."""
-
-
-@dataclass(frozen=True)
-class LossCorrection:
-    """How the loss takes the mechanism into account; ``words`` say it to people."""
-
-    noise: Noise | None
-    name: Any
-    words: str
 
 
 @dataclass(frozen=True)
@@ -54,17 +39,21 @@ class Learner:
 
     Attributes
     ----------
-    model : {"logistic", "boosting", "network"}
+    model : {"logistic", "boosting", "network", "iwp"}
         A network is convolutional where rows are square images.
     device : {"auto", "cpu", "cuda"}
         Where the network runs.
     true : bool
         Whether the "released" labels are the true ones, which need no correction.
+    loss : str or None
+        ``"poisson"`` for numbers, a loss of :data:`IWP_LOSSES` for classes by "iwp"; None: the
+        usual one.
     """
 
-    model: ModelKind
+    model: LearnerKind
     device: DeviceName = "auto"
     true: bool = False
+    loss: str | None = None
 
     def classes(
         self, release: Release, rows: FeatureTable, rng: np.random.Generator
@@ -81,8 +70,14 @@ class Learner:
         InputError
             If the model cannot be trained under the mechanism.
         """
-        correction = LossCorrection(None, None, _TRUE) if self.true else correction_for(release)
+        if self.loss is not None and (self.model != "iwp" or self.loss not in IWP_LOSSES):
+            raise InputError(
+                f"The loss {self.loss!r} does not belong to the learner {self.model!r} of classes."
+            )
+        correction = LossCorrection(None, None, TRUE) if self.true else correction_for(release)
         outputs = release.classes if correction.name else release.outputs
+        if self.model == "iwp":
+            return self._iwp(release, rows, correction, rng)
         if self.model == "logistic":
             codes = _logistic(release, rows, correction)
         else:
@@ -90,6 +85,25 @@ class Learner:
         # An output means the class of the same name.
         places = np.array([_place(release.classes, output) for output in outputs], dtype=np.int32)
         return np.asarray(places[codes], dtype=np.int32), correction
+
+    def _iwp(
+        self,
+        release: Release,
+        rows: FeatureTable,
+        correction: LossCorrection,
+        rng: np.random.Generator,
+    ) -> tuple[IntArray, LossCorrection]:
+        if (correction.noise is None and not self.true) or correction.name == "unbiased":
+            raise InputError("The learner 'iwp' needs a declared channel of the label.")
+        sigma = feature_noise(from_declaration(release.declaration, release.classes), release)
+        matrix = as_released if sigma else self.matrix(release.features)
+        # True labels may come with clean features, which then have no noise.
+        clean = self.true and release.features is release.original
+        table = matrix(release.features)
+        model = iwp_model(correction.noise, 0 if clean else sigma, table, self.loss, rng)
+        model.fit(table, release.released)
+        codes = np.asarray(model.predict(matrix(rows)), dtype=np.int32)
+        return codes, correction if self.true else replace(correction, words=IWP)
 
     def _learnt(
         self,
@@ -103,7 +117,7 @@ class Learner:
         matrix = self.matrix(release.features)
         learner = ReleaseClassifier(
             correction.noise,
-            model=self.model,
+            model=cast(Any, self.model),
             correction=correction.name,
             labels="codes",
             network=self.network(release.features),
@@ -130,14 +144,21 @@ class Learner:
         assert release.numeric is not None
         matrix, released = self.matrix(release.features), release.numeric.released
         table = matrix(release.features)
-        correction = LossCorrection(None, None, _TRUE)
+        correction = LossCorrection(None, None, TRUE)
+        if self.model == "iwp" or self.loss not in (None, "squared", "poisson"):
+            what = "learner 'iwp'" if self.model == "iwp" else f"loss {self.loss!r}"
+            raise InputError(f"The {what} is for classes, and these labels are numbers.")
         if not self.true:
             claim = from_declaration(release.declaration, ())
             correction = bias_correction(claim, released, table.shape[1])
+        loss: Any = self.loss or "squared"
+        if loss == "poisson" and correction.name:
+            correction = replace(correction, words=LOG_LIKELIHOOD)
         learner = ReleaseRegressor(
             correction.noise,
             model="linear" if self.model == "logistic" else self.model,
             correction=correction.name,
+            loss=loss,
             network=self.network(release.features),
             random_state=rng,
         )
@@ -161,56 +182,6 @@ class Learner:
         if self.model == "network" and is_image_table(features):
             return pixels
         return _filled((BoostingMatrix if self.model == "boosting" else DesignMatrix).fit(features))
-
-
-def correction_for(release: Release) -> LossCorrection:
-    """Return the correction of a loss of classes that fits the declared mechanism.
-
-    Raises
-    ------
-    InputError
-        If the claim's labels are not those of the release.
-    """
-    claim = from_declaration(release.declaration, release.classes)
-    if isinstance(claim, SyntheticFeatures) and release.synthetic is not None:
-        stated = {**claim.declaration(), "classes": list(release.classes)}
-        ordered = type(claim).from_parameters(stated, ())
-        return LossCorrection(ordered, "unbiased", _UNBIASED)
-    channel = aligned_channel(AuditContext(release, claim, Plan(seed=0)))
-    if channel is None:
-        return LossCorrection(None, None, _RAW)
-    words = _LABEL_ONLY if isinstance(claim, SyntheticFeatures) else _FORWARD
-    return LossCorrection(channel, "forward", words)
-
-
-def bias_correction(claim: Mechanism, released: FloatArray, columns: int) -> LossCorrection:
-    """Return the correction of a squared loss that fits the declared mechanism.
-
-    Undoing a bias adds variance. A linear model with p columns on n rows averages over rows: the
-    variance of its labels enters its error p/n times, their squared bias whole. So a bias is undone
-    where that lowers the sum, at the mechanism's exact bias and variance of the released labels.
-
-    Parameters
-    ----------
-    claim : Mechanism
-        On numeric labels.
-    released : float64 array of shape (n,)
-    columns : int
-        p.
-    """
-    from ldpaudit.learners.numeric_labels import debiased_labels, unbiased_values
-
-    try:
-        debiased_labels(released, claim)
-    except InputError:
-        return LossCorrection(None, None, _NO_INVERSE)
-    errors, channel = label_errors(claim), claim.channel
-    if channel is not None and errors is not None and not errors.unbiased:
-        added = channel.matrix @ unbiased_values(channel) ** 2 - errors.labels**2 - errors.variance
-        gain, order = errors.bias**2 - columns / len(released) * added, np.argsort(errors.labels)
-        if np.interp(released, errors.labels[order], gain[order]).mean() <= 0:
-            return LossCorrection(None, None, _NO_GAIN)
-    return LossCorrection(claim, "unbiased", _SQUARED)
 
 
 def _logistic(release: Release, rows: FeatureTable, correction: LossCorrection) -> IntArray:

@@ -5,7 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.commands.utility.learner import Learner, LossCorrection
+from ldpaudit.commands.utility.corrections import LossCorrection
+from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson

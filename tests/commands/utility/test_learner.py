@@ -8,7 +8,8 @@ import pytest
 
 from ldpaudit.commands.sweep.points.measuring import _TrueCoding
 from ldpaudit.commands.utility import ModelKind
-from ldpaudit.commands.utility.learner import Learner, bias_correction
+from ldpaudit.commands.utility.corrections import bias_correction
+from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import utility
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows

@@ -1,0 +1,49 @@
+"""The options of ``ldpaudit learn``."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from ldpaudit.commands.utility import LearnerKind
+from ldpaudit.device import DeviceName
+from ldpaudit.errors import InputError
+from ldpaudit.options import Argument, Option, ReleaseOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnRequest(ReleaseOptions):
+    """The options of ``ldpaudit learn``.
+
+    Attributes
+    ----------
+    release, test : str
+        The released file, and rows outside of it with true labels.
+    learner : {"logistic", "boosting", "network", "iwp"}
+        What is trained; of numbers, "logistic" stands for ridge regression.
+    loss : str or None
+        The loss where the learner offers several; None: its usual one.
+    confidence : float
+        Of the score's interval.
+    """
+
+    release: Annotated[str, Argument("The released file: Parquet, CSV or CSV.gz.", file=True)]
+    test: Annotated[
+        str, Option("Rows outside of the release with true labels, to score on.", file=True)
+    ]
+    learner: Annotated[
+        LearnerKind, Option("What is trained, corrected for the declared mechanism.")
+    ] = "logistic"
+    loss: Annotated[
+        Literal["squared", "poisson", "quadratic", "exponential", "log"] | None,
+        Option("Of numbers squared or poisson; of iwp quadratic, exponential or log."),
+    ] = None
+    confidence: Annotated[float, Option("The confidence of the score's interval.")] = 0.95
+    device: Annotated[DeviceName, Option("Where a network is trained.")] = "auto"
+
+    def check(self) -> None:
+        """Refuse values out of range (InputError)."""
+        if not 0.5 < self.confidence < 1:
+            raise InputError(
+                f"The 'confidence' must lie between 0.5 and 1. Got {self.confidence:g} instead."
+            )
+        if isinstance(self.rng, int) and self.rng < 0:
+            raise InputError("The seed must not be negative.")
