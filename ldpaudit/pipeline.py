@@ -35,6 +35,7 @@ from ldpaudit.result import (
 )
 
 AUDITS = {
+    "assumptions": "ldpaudit.audits.assumptions.audit:AssumptionsAudit",
     "mechanism": "ldpaudit.audits.mechanism.audit:MechanismAudit",
     "instance-loss": "ldpaudit.audits.instance_loss.audit:InstanceLossAudit",
     "label-inference": "ldpaudit.audits.label_inference.audit:LabelInferenceAudit",

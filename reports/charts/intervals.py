@@ -141,7 +141,8 @@ def _epsilon_row(quantity: Quantity, claimed: float | None, *, refuted: bool) ->
     return Row(
         label=brief(quantity.name, 30),
         text=f"{quantity.text}{remark}",
-        words=quantity.words,
+        # "≥" says that it is a lower bound; all of the words are in the table.
+        words=quantity.words.replace(", lower bound, before", ", before"),
         mark=quantity.mark,
         value=max(estimate.value, 0.0),
         low=None if estimate.low is None else max(estimate.low, 0.0),

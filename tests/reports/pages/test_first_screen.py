@@ -106,4 +106,4 @@ def test_sentence_tile_chart_check_and_json_show_one_number(made: float, truth: 
 def test_a_bound_that_decides_alone_is_not_called_uncorrected() -> None:
     text = words(render(audited(2.0, truth=None), "html"))
     assert "before correction)" not in text
-    assert "All bounds together" not in text
+    assert "this decides" not in text
