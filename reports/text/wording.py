@@ -35,6 +35,7 @@ AUDITS: Final = {
     "numeric-inference": "Numeric labels",
     "observational": "True against re-drawn labels",
     "aggregates": "Aggregates of labels",
+    "columns": "Columns",
     "power": "Power",
     "policy": "Policy",
     "comparison": "Comparison",
