@@ -13,15 +13,8 @@ ROWS = 5000
 SEED = 1
 TOO_SMALL = {"clear-1", "redrawn-in-range", "noise-truncated"}
 """Their excess is smaller than what so few rows can show, or there is none."""
-MISSED = {
-    *("period-1000", "period-20", "household-4", "household-20", "household-20-shuffled"),
-    *("composition-3", "composition-visits", "two-releases"),
-    *("sorted-by-truth", "sorted-within", "row-groups", "lag-column", "finer", "sum"),
-    *("decides-98", "salted-rows"),
-}
-"""Faults that no part of the audit looks for yet."""
-ACCUSED = {"derived-code", "derived-text", "derived-score", "derived-weight", "remembered"}
-"""Honest releases that are still accused."""
+MISSED = {"composition-3"}
+"""Without --group nothing says that equal rows are one person's."""
 
 
 WITH_SEEDS = {"honest", "households", "sorted-by-release", "numbers"}
@@ -45,7 +38,7 @@ def test_a_fault_is_found(fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("truth", [True, False], ids=["truth", "alone"])
-@pytest.mark.parametrize("fault", chosen(True, ACCUSED), ids=lambda fault: fault.id)
+@pytest.mark.parametrize("fault", chosen(True, set()), ids=lambda fault: fault.id)
 def test_an_honest_release_is_not_accused(fault: Fault, truth: bool) -> None:
     # Of these audits one in fourteen would accuse somebody by chance at worst.
     skip = skipped(fault)
