@@ -77,7 +77,7 @@ class Signs:
 
 Signature = Callable[[Signs], str | None]
 
-_SHARED = (
+SHARED = (
     "Look for noise that rows share: one draw for a household, an answer that is remembered, a "
     "short random sequence used again. Draw it for every row anew; where a group shares one on "
     "purpose, name its column (--group)."
@@ -91,7 +91,7 @@ BY_CHECK: Final[Mapping[str, str]] = {
         "Drop the columns that number rows or may lead to a person, such as ids, exact dates and "
         "free text (privatize names them; --drop)."
     ),
-    "shared-noise": _SHARED,
+    "shared-noise": SHARED,
 }
 """What to look at where a check failed that needs no further signature."""
 
@@ -200,7 +200,7 @@ def _changed_afterwards(signs: Signs) -> str | None:
 
 
 def _shared_noise(signs: Signs) -> str | None:
-    return _SHARED if signs.small_p_value(SHARED_NOISE) else None
+    return SHARED if signs.small_p_value(SHARED_NOISE) else None
 
 
 def _by_feature(signs: Signs) -> str | None:
