@@ -18,6 +18,7 @@ _SHORT: Final = {
     "prior": "majority",
     "features-only": "features",
     "ceiling": "ceiling",
+    "ceiling-estimate": "ceiling",
     "optimum": "optimum",
 }
 MOST_MARKS: Final = 14
