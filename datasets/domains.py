@@ -88,7 +88,9 @@ def encode_labels(
         If a label lies outside of what is declared, there is one class only, or there are more
         classes than rows allow.
     """
-    _check_two_values(len(released.values) > 1, truth is None or len(truth.values) > 1)
+    # Where the labels are declared, one released label for all is a result, and no mistake.
+    constant = len(released.values) == 1 and not declared_labels(declaration, "classes")
+    _check_two_values(not constant, truth is None or len(truth.values) > 1)
     domains = find_domains(declaration, released, truth, coding)
     _check_size(domains, len(released.codes))
     codes = released.coded(domains.outputs, "released label", "the declared outputs")

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ldpaudit.columns import ColumnSurvey
 from ldpaudit.datasets.beside.bags import bag_column, read_bags
 from ldpaudit.datasets.beside.companions import encode_together, open_beside
+from ldpaudit.datasets.beside.groups import read_groups
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.leak_warnings import warnings_about
 from ldpaudit.datasets.beside.local_reports import read_reports
 from ldpaudit.datasets.beside.truth import Truth, read_truth, true_labels
 from ldpaudit.datasets.coding import Coding, LabelCoding, PlainCoding, Reports
+from ldpaudit.datasets.column_survey import surveyed, with_arrays
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.domains import (
     EncodedLabels,
@@ -59,6 +62,7 @@ def read_release(
     truth: Any = None,
     truth_column: str | None = None,
     id_column: str | None = None,
+    group: str | None = None,
     drop: Collection[str] = (),
     features: Collection[str] | None = None,
     declaration: Declaration | None = None,
@@ -84,7 +88,10 @@ def read_release(
         With ``truth`` its column of labels; without it the column of the release that holds the
         true labels.
     id_column : str, optional
-        The column of row ids: no feature, and the key of the join.
+        The column of row ids: no feature, and the key of the join. Rows with one id belong
+        together, where no ``group`` is given.
+    group : str, optional
+        The column of rows that belong together, such as a household; no feature.
     drop, features : collections of str, optional
         Columns to leave out; the only columns to use.
     declaration : Declaration, optional
@@ -122,6 +129,7 @@ def read_release(
         declared_label=None if declared is None else declared.label,
         truth_column=truth_column if truth is None else None,
         id_column=id_column,
+        group=group,
         drop=drop if bag is None else (*drop, bag),
         features=features,
     )
@@ -136,7 +144,8 @@ def read_release(
     labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
     sources = {"original": original, "synthetic": synthetic, "test": test, "public": public}
     beside = open_beside({**sources, "held-out": held_out}, len(column), roles, special)
-    encoded, tables = encode_together(cells, len(column), beside)
+    columns: list[ColumnSurvey] = []
+    encoded, tables = encode_together(surveyed(cells, columns), len(column), beside)
     release = tables.beside(
         Release(
             features=encoded.table(),
@@ -151,6 +160,8 @@ def read_release(
             numeric=labels.numeric,
             reports=reports,
             bags=bags,
+            columns=with_arrays(columns, encoded),
+            groups=read_groups(special, group, roles.identifier),
         )
     )
     warnings = warnings_about(known, labels, encoded, table.names, roles)

@@ -1,7 +1,7 @@
 """What each column is: the label, the true label, the row's id, a feature, or left out."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
@@ -11,18 +11,19 @@ DEFAULT_LABEL = "label"
 
 @dataclass(frozen=True)
 class Roles:
-    """The columns of a release by name: one label, at most one truth and one id, the features."""
+    """The columns of a release by name: a label, perhaps a truth, an id and groups; features."""
 
     label: str
     truth: str | None
     identifier: str | None
+    group: str | None
     features: tuple[str, ...]
 
     @property
     def special(self) -> tuple[str, ...]:
         """The columns that are no features, the label first."""
-        others = (self.label, self.truth, self.identifier)
-        return tuple(name for name in others if name is not None)
+        others = (self.label, self.truth, self.identifier, self.group)
+        return tuple(dict.fromkeys(name for name in others if name is not None))
 
 
 def assign_roles(
@@ -32,6 +33,7 @@ def assign_roles(
     declared_label: str | None = None,
     truth_column: str | None = None,
     id_column: str | None = None,
+    group: str | None = None,
     drop: Collection[str] = (),
     features: Collection[str] | None = None,
 ) -> Roles:
@@ -44,8 +46,8 @@ def assign_roles(
     label : str or None
         The label that was asked for; default: the declared one, else ``"label"``.
     declared_label : str or None
-    truth_column, id_column : str or None
-        Columns of the release that are no features.
+    truth_column, id_column, group : str or None
+        Columns of the release that are no features; the ids may be the groups.
     drop : collection of str
         Columns to leave out.
     features : collection of str or None
@@ -57,17 +59,20 @@ def assign_roles(
         If a name is not there (the message names the nearest one), two roles fall on one column,
         or the label asked for is not the one that was declared.
     """
-    roles = Roles(_label(names, label, declared_label), truth_column, id_column, ())
-    for name, role in ((truth_column, "true label"), (id_column, "id")):
+    roles = Roles(_label(names, label, declared_label), truth_column, id_column, group, ())
+    for name, role in ((truth_column, "true label"), (id_column, "id"), (group, "group")):
         if name is not None and name not in names:
             raise missing_column(name, role, names)
-    if len(set(roles.special)) < len(roles.special):
+    given = [name for name in (roles.label, truth_column, id_column) if name is not None]
+    if len(set(given)) < len(given):
         raise InputError("The label, the true label and the id must be different columns.")
+    if group is not None and group in (roles.label, truth_column):
+        raise InputError("The group (--group) must be another column than the labels.")
     _check_names(names, drop, "drop", (roles.label,))
     _check_names(names, features or (), "features", roles.special)
     wanted = set(names if features is None else features) - set(drop) - set(roles.special)
     chosen = tuple(name for name in names if name in wanted)
-    return Roles(roles.label, truth_column, id_column, chosen)
+    return replace(roles, features=chosen)
 
 
 def _label(names: Sequence[str], label: str | None, declared: str | None) -> str:

@@ -188,6 +188,9 @@ class ReleaseOptions:
     id_column: Annotated[
         str | None, Option("The column on which --truth and --original are joined.", "--id")
     ] = None
+    group: Annotated[
+        str | None, Option("The column of rows that belong together: a household, a person.")
+    ] = None
     drop: Annotated[Collection[str], Option("A column that is no feature (repeatable).")] = ()
     features: Annotated[
         Collection[str] | None,
@@ -278,7 +281,7 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     rng : numpy.random.Generator or int, optional
         The source of all randomness, or its seed. Default: a seed derived from the released file,
         so that an audit gives the same numbers every time; for a table in memory, 0.
-    label, truth_column, id_column, drop, features
+    label, truth_column, id_column, group, drop, features
         The columns' roles, as on the command line.
     original, synthetic, held_out : path or table, optional
         The original features in the same row order (or joined on ``id_column``), the synthetic

@@ -12,6 +12,7 @@ from typing import Any
 
 import ldpaudit
 from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import Audit, AuditContext, Plan
 from ldpaudit.audits.mechanism.evidence import label_counts
@@ -35,6 +36,7 @@ from ldpaudit.result import (
 )
 
 AUDITS = {
+    "assumptions": "ldpaudit.audits.assumptions.audit:AssumptionsAudit",
     "mechanism": "ldpaudit.audits.mechanism.audit:MechanismAudit",
     "instance-loss": "ldpaudit.audits.instance_loss.audit:InstanceLossAudit",
     "label-inference": "ldpaudit.audits.label_inference.audit:LabelInferenceAudit",
@@ -50,6 +52,8 @@ AUDITS = {
 
 _OF_BAGS = ("mechanism", "aggregates")
 """The audits of a release of bags: the others count rows as if they were released one by one."""
+_OF_CONSTANTS = ("mechanism", "power")
+"""The audits of a release whose labels are all the same: there is nothing to learn from them."""
 _VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
 
 
@@ -103,7 +107,9 @@ def run_audit(
     chosen = chosen_audits(only, skip)
     with _limited_threads(plan.threads):
         outcomes = [_run_one(name, path, context) for name, path in chosen.items()]
-    records, findings = zip(*outcomes, strict=True)
+        columns = columns_finding(context)
+    records = tuple(record for record, _ in outcomes)
+    findings = (*(finding for _, finding in outcomes), columns)
     evidence, today = Evidence.collect(findings), today or datetime.date.today()
     judgement = judge(
         policy,
@@ -226,6 +232,8 @@ def _run_one(name: str, path: str, context: AuditContext) -> tuple[AuditRecord, 
     reason = audit.unavailable(context)
     if context.release.bags is not None and name not in _OF_BAGS:
         reason = "labels were released in bags, not row by row; see the audit 'aggregates'"
+    if context.release.constant and name not in _OF_CONSTANTS:
+        reason = "every row has the same released label, which tells nothing of the true ones"
     finding = Finding()
     if reason is None:
         try:

@@ -35,7 +35,7 @@ from ldpaudit.options import (
 
 NOT_SWEPT = {
     # A simulated release holds its declaration, its truth and its original rows.
-    *("--truth", "--truth-column", "--original", "--held-out", "--id", "--features"),
+    *("--truth", "--truth-column", "--original", "--held-out", "--id", "--group", "--features"),
     "--channel",
     # A mechanism that needs the first is not swept; the others are about one given release.
     *("--public-posterior", "--public", "--canaries", "--slice", "--show-class-names"),

@@ -30,7 +30,9 @@ def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
 
 
 def _violation(check: Check) -> str:
-    confidence = percent(check.confidence or 0.0)
+    if check.confidence is None:
+        return check.reason
+    confidence = percent(check.confidence)
     if check.observed is None or check.limit is None:
         return f"{check.reason} (at {confidence} confidence{_chance(check)})"
     observed, limit = against(check.observed, check.limit, "down")
@@ -69,8 +71,8 @@ def _warned(verdict: Verdict, checks: Sequence[Check]) -> str:
     if verdict == "fail" or not failed:
         return ""
     first, others = failed[0], _more(len(failed) - 1)
-    sure = percent(first.confidence or 0.0)
-    return f" But a check that only warns failed: {first.reason} (at {sure} confidence){others}."
+    sure = "" if first.confidence is None else f" (at {percent(first.confidence)} confidence)"
+    return f" But a check that only warns failed: {first.reason}{sure}{others}."
 
 
 def _more(others: int) -> str:
@@ -82,6 +84,8 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
     power, epsilon = case.evidence.estimates.get(POWER), case.claim.epsilon
     if claimed is None or epsilon is None or claimed.observed is None or power is None:
         return "every check of the policy is met"
+    if power.value == 0:
+        return "every row has the same released label, which tells nothing about the true ones"
     observed, claimed_epsilon = against(claimed.observed, epsilon, "down")
     missed = case.evidence.undetected_excess(1 - (claimed.confidence or 0.0))
     noticed = number(power.value if missed is None else missed, "up")
@@ -101,7 +105,7 @@ def _few_rows(case: Case) -> str:
     found = []
     if share is not None:
         part = number(100 * share.value, "up", 2)
-        found.append(f"true labels released for {part} % of rows at random")
+        found.append(f"{part} % of rows at random")
     if group is not None:
-        found.append(f"for a group of {rows(group.value, 'up')} rows that features tell apart")
-    return f"; so would {', or '.join(found)}" if found else ""
+        found.append(f"a group of {rows(group.value, 'up')} rows that features tell apart")
+    return f"; so would true labels released for {', or for '.join(found)}" if found else ""

@@ -1,19 +1,221 @@
 """Columns that were computed from the released label: found, and left out of what bounds learn."""
 
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.audits.assumptions.rows import counted_rows, tested
+from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.release import FeatureTable
+from ldpaudit.estimators.assumptions.columns import Halves, sampled
+from ldpaudit.estimators.assumptions.derived import (
+    SUSPICIOUS,
+    LabelledRows,
+    dependence,
+    label_sides,
+)
+from ldpaudit.estimators.assumptions.derived import derived_columns as find_derived
+from ldpaudit.estimators.assumptions.outside import Signals, bin_frequencies
+from ldpaudit.estimators.epsilon.release_only.bound import (
+    ReleaseOnlyEvidence,
+    release_only_evidence,
+)
+from ldpaudit.release import FeatureTable, IndexArray, IntArray
+
+DETERMINED: Final = 4.0
+"""Nats: a column that tells more than this of the released label alone is no natural feature."""
+_MOSTLY: Final = 0.5
+_FEWEST: Final = 200
+_MOST_COLUMNS: Final = 64
+
+
+@dataclass(frozen=True)
+class ColumnEvidence:
+    """What was found out about the feature columns.
+
+    Attributes
+    ----------
+    derived : tuple of int
+        The array columns computed from the released label, or so it seems.
+    p_value : float or None
+        With true labels: valid, of "given the true label, the other columns say nothing of the
+        released one".
+    bound_with : float or None
+        Without true labels: the bound of ε, in nats, that the derived columns would give.
+    """
+
+    derived: tuple[int, ...] = ()
+    p_value: float | None = None
+    bound_with: float | None = None
 
 
 def sound_features(context: AuditContext) -> FeatureTable:
     """Return the features without columns that were computed from the released label."""
-    return context.release.features.without(derived_columns(context))
+    return context.once(
+        "assumptions.features",
+        lambda: context.release.features.without(derived_columns(context)),
+    )
 
 
-def derived_columns(context: AuditContext) -> tuple[int, ...]:  # noqa: ARG001
+def derived_columns(context: AuditContext) -> tuple[int, ...]:
     """Return the array columns computed from the released label, numeric ones first."""
-    return ()
+    return column_evidence(context).derived
 
 
-def feature_blind(context: AuditContext) -> float | None:  # noqa: ARG001
+def feature_blind(context: AuditContext) -> float | None:
     """Return the p-value of "the channel uses no feature", None where it is not tested."""
-    return None
+    return column_evidence(context).p_value
+
+
+def uses_features(context: AuditContext) -> bool:
+    """Return whether the released labels depend on features, at the plan's confidence."""
+    p_value = feature_blind(context)
+    return p_value is not None and p_value <= 1 - context.plan.confidence
+
+
+def column_evidence(context: AuditContext) -> ColumnEvidence:
+    """Return what was found out about the feature columns."""
+    return context.once("assumptions.columns", lambda: _examine(context))
+
+
+def _examine(context: AuditContext) -> ColumnEvidence:
+    if not tested(context) or context.release.features.is_constant():
+        return ColumnEvidence()
+    if context.release.truth is None:
+        return _without_truth(context)
+    return _with_truth(context, _every(context), context.halves())
+
+
+def first_look(context: AuditContext, together: IndexArray) -> tuple[int, ...]:
+    """Return derived columns before it is known which rows share noise.
+
+    ``together``: int64 of shape (n,), codes of rows that may; they are on one side of every split.
+    """
+    rng = context.rng("assumptions", "first look")
+    halves = (rng.random(int(together.max()) + 1) < 0.5)[together].astype(np.int32)
+    rows = np.arange(len(halves))
+    if context.release.truth is not None:
+        return _with_truth(context, rows, halves).derived
+    limit, alone = _limit(context), _alone(context, rows, halves)
+    suspects = _suspects(alone, limit)
+    if not suspects:
+        return ()
+    signals, most = _signals(context, rows, halves), max(DETERMINED, limit)
+    return tuple(j for j in suspects if alone[j] > most or not _natural(signals, j))
+
+
+def _split(context: AuditContext, rows: IndexArray, halves: IntArray) -> tuple[IndexArray, Halves]:
+    """Return some of the rows, and where among them to learn and to test."""
+    rng, width = context.rng("assumptions", "halves"), context.release.features.width
+    learn, test = (sampled(rows[halves[rows] == half], width, rng) for half in (0, 1))
+    places = np.arange(len(learn) + len(test))
+    return np.concatenate([learn, test]), Halves(places[: len(learn)], places[len(learn) :])
+
+
+def _every(context: AuditContext) -> IndexArray:
+    rows = counted_rows(context)
+    return np.arange(len(context.release)) if rows is None else rows
+
+
+def _with_truth(context: AuditContext, every: IndexArray, sides: IntArray) -> ColumnEvidence:
+    release = context.release
+    used, halves = _split(context, every, sides)
+    if min(len(halves.learn), len(halves.test)) < _FEWEST:
+        return ColumnEvidence()
+    truth, released = context.truth[used], release.released[used]
+    same = release.outputs == release.classes
+    rows = LabelledRows(
+        release.features.take(used),
+        truth,
+        released,
+        label_sides(truth, released, same_labels=same),
+        halves,
+        int(context.rng("assumptions", "models").integers(2**31)),
+    )
+    first = dependence(rows)
+    suspects = first.suspects() if first.p_value <= SUSPICIOUS else []
+    derived = find_derived(rows, suspects) if suspects else ()
+    if not derived:
+        return ColumnEvidence((), first.p_value)
+    return ColumnEvidence(derived, max(first.p_value, dependence(rows, derived).p_value))
+
+
+def _without_truth(context: AuditContext) -> ColumnEvidence:
+    from ldpaudit.audits.mechanism.release_alone import evidence_of
+
+    release, alpha = context.release, 1 - context.plan.confidence
+    limit = _limit(context)
+    evidence = evidence_of(context, release.features)
+    if isinstance(evidence, str) or evidence.bound(alpha).epsilon <= limit:
+        return ColumnEvidence()
+    rows, halves = _every(context), context.halves()
+    alone = _alone(context, rows, halves)
+    suspects = _suspects(alone, limit)
+    if not suspects:
+        return ColumnEvidence()
+    signals, most, derived = _signals(context, rows, halves), max(DETERMINED, limit), []
+    for j in suspects:
+        natural = alone[j] <= most and _natural(signals, j)
+        # A score that a model gave its own training rows is nearly a function of the others.
+        if natural and not signals.levels_off(j) and signals.explained(j) > _MOSTLY:
+            natural = _found_without(context, j, limit)
+        if not natural:
+            derived.append(j)
+    bound = evidence.bound(alpha).epsilon if derived else None
+    return ColumnEvidence(tuple(derived), None, bound)
+
+
+def _limit(context: AuditContext) -> float:
+    """Return the claimed ε; where nothing is claimed, what no natural feature tells."""
+    channel = aligned_channel(context)
+    limit = context.claim.epsilon
+    if limit is None and channel is not None:
+        limit = channel.epsilon
+    return DETERMINED if limit is None or math.isinf(limit) else limit
+
+
+def _alone(context: AuditContext, rows: IndexArray, halves: IntArray) -> dict[int, float]:
+    """Return the bound of ε that each array column gives alone, in nats."""
+    release, alpha = context.release, 1 - context.plan.confidence
+    rng, m = context.rng("assumptions", "alone"), len(release.outputs)
+    bounds = {}
+    for j in range(min(release.features.width, _MOST_COLUMNS)):
+        scores = bin_frequencies(release.features, j, release.released, m, halves)
+        evidence = release_only_evidence(
+            None, release.released[rows], m, halves[rows], rng=rng, scores=scores[rows]
+        )
+        bounds[j] = evidence.bound(alpha).epsilon
+    return bounds
+
+
+def _suspects(alone: dict[int, float], limit: float) -> list[int]:
+    """Return the columns that alone show more than the claim allows, the clearest first."""
+    return sorted((j for j in alone if alone[j] > limit), key=lambda j: -alone[j])
+
+
+def _signals(context: AuditContext, rows: IndexArray, halves: IntArray) -> Signals:
+    used, places = _split(context, rows, halves)
+    released = context.release.released[used]
+    return Signals.of(
+        context.release.features.take(used),
+        released,
+        label_sides(released, released, same_labels=True)[1],
+        places,
+        int(context.rng("assumptions", "models").integers(2**31)),
+    )
+
+
+def _natural(signals: Signals, column: int) -> bool:
+    """Return whether a column seems to go with the released label through the true one."""
+    return signals.levels_off(column) or signals.explained(column) > 0
+
+
+def _found_without(context: AuditContext, column: int, limit: float) -> bool:
+    """Return whether the other columns show the violation, too."""
+    from ldpaudit.audits.mechanism.release_alone import evidence_of
+
+    evidence = evidence_of(context, context.release.features.without((column,)))
+    alpha = 1 - context.plan.confidence
+    return isinstance(evidence, ReleaseOnlyEvidence) and evidence.bound(alpha).epsilon > limit

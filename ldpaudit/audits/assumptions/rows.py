@@ -1,14 +1,185 @@
 """Which rows bounds may count: where rows share noise, one of each group."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.audits.assumptions.noise import centred_by_features, label_noise
+from ldpaudit.audits.assumptions.unlabelled import clusters_that_agree, lags_that_agree
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.release import IndexArray
+from ldpaudit.estimators.assumptions.clusters import alike_rows, equal_rows, merged, one_of_each
+from ldpaudit.estimators.assumptions.lags import LagTest, lag_test
+from ldpaudit.estimators.assumptions.shared_noise import NoiseTest, noise_test
+from ldpaudit.release import FeatureTable, IndexArray
+
+GROUPS: Final = "groups"
+SHARED: Final = 0.05
+"""The p-value from which rows count as sharing noise."""
+STILL_SHARED: Final = 0.001
 
 
-def counted_rows(context: AuditContext) -> IndexArray | None:  # noqa: ARG001
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Which rows share noise because they belong together.
+
+    Attributes
+    ----------
+    kinds : mapping from name to int64 array of shape (n,)
+        The clusters that were looked at.
+    shared : tuple of str
+        Those that share noise.
+    codes : int64 array of shape (n,) or None
+        The clusters that share noise, put together; None where none does.
+    test : NoiseTest or None
+        The test against true labels; None without them.
+    """
+
+    kinds: Mapping[str, IndexArray]
+    shared: tuple[str, ...]
+    codes: IndexArray | None
+    test: NoiseTest | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The rows that bounds count.
+
+    Attributes
+    ----------
+    rows : int64 array or None
+        In order; None for all of them.
+    lags : LagTest or None
+        The distances at which rows share noise, None where they do not.
+    holds : bool
+        Whether no noise is shared by the rows left.
+    """
+
+    rows: IndexArray | None
+    lags: LagTest | None = None
+    holds: bool = True
+
+
+def counted_rows(context: AuditContext) -> IndexArray | None:
     """Return the rows that a bound may count, int64, in order; None for all of them."""
-    return None
+    return counted(context).rows
 
 
 def clusters(context: AuditContext) -> IndexArray | None:
     """Return codes of rows that must be in one half, int64 (n,); None where each is on its own."""
-    return context.release.groups
+    found, groups = noise_clusters(context), context.release.groups
+    if groups is None or found.codes is None:
+        return found.codes if groups is None else groups
+    return merged(groups, found.codes)
+
+
+def tested(context: AuditContext) -> bool:
+    """Return whether the claim is one in which each row has noise of its own."""
+    traits = context.claim.traits
+    return traits.rows == "independent" and not traits.label_depends_on_features
+
+
+def noise_clusters(context: AuditContext) -> Clusters:
+    """Return which groups, equal and nearly equal rows share noise."""
+    return context.once("assumptions.clusters", lambda: _find_clusters(context))
+
+
+def _find_clusters(context: AuditContext) -> Clusters:
+    if not tested(context):
+        return Clusters({}, (), None)
+    features = context.release.features
+    found = _look(context, features)
+    if not set(found.shared) - {GROUPS}:
+        return found
+    # A column computed from the released label makes rows alike whose released labels agree.
+    from ldpaudit.audits.assumptions.columns import first_look
+
+    together = _together(found.kinds, list(found.kinds))
+    assert together is not None
+    derived = first_look(context, together)
+    return _look(context, features.without(derived)) if derived else found
+
+
+def _look(context: AuditContext, features: FeatureTable) -> Clusters:
+    kinds = _kinds(context, features)
+    if context.release.truth is None:
+        shared = clusters_that_agree(context, kinds, features)
+        # Without true labels nothing shows that a group's rows do not share noise.
+        if GROUPS in kinds and GROUPS not in shared:
+            shared.append(GROUPS)
+        return Clusters(kinds, tuple(shared), _together(kinds, shared))
+    test = _test(context, kinds, features)
+    shared = test.shared(SHARED)
+    return Clusters(kinds, tuple(shared), _together(kinds, shared), test)
+
+
+def _kinds(context: AuditContext, features: FeatureTable) -> dict[str, IndexArray]:
+    kinds = {}
+    if context.release.groups is not None:
+        kinds[GROUPS] = context.release.groups
+    if not features.is_constant():
+        kinds["equal rows"] = equal_rows(features)
+        kinds["nearly equal rows"] = alike_rows(features, context.rng("alike rows"))
+    return kinds
+
+
+def _together(kinds: Mapping[str, IndexArray], shared: list[str]) -> IndexArray | None:
+    together: IndexArray | None = None
+    for name in shared:
+        together = kinds[name] if together is None else merged(together, kinds[name])
+    return together
+
+
+def _test(context: AuditContext, kinds: dict[str, IndexArray], features: FeatureTable) -> NoiseTest:
+    """Test for shared noise; a channel that uses features is not to be taken for it."""
+    noise, rng = label_noise(context), context.rng("shared noise")
+    test = noise_test(noise.outcomes, noise.chances, kinds, rng)
+    if test.p_value > SHARED or features.is_constant():
+        return test
+    together = _together(kinds, list(kinds))
+    assert together is not None
+    chances = centred_by_features(context, features, noise, together)
+    again = noise_test(noise.outcomes, chances, kinds, context.rng("shared noise", "centred"))
+    by_clusters = {name: max(p, again.by_clusters[name]) for name, p in test.by_clusters.items()}
+    return replace(again, p_value=max(test.p_value, again.p_value), by_clusters=by_clusters)
+
+
+def counted(context: AuditContext) -> Counted:
+    """Return the rows that bounds count, and why."""
+    return context.once("assumptions.counted", lambda: _count(context))
+
+
+def _count(context: AuditContext) -> Counted:
+    found = noise_clusters(context)
+    rows = None
+    if found.codes is not None:
+        rows = one_of_each(found.codes, context.rng("counted rows"))
+    lags = _lags(context, found, rows)
+    if lags is None:
+        return Counted(rows)
+    rows = np.arange(len(context.release)) if rows is None else rows
+    rows = rows[lags.apart(len(rows))]
+    return Counted(rows, lags, _independent(context, rows))
+
+
+def _lags(context: AuditContext, found: Clusters, rows: IndexArray | None) -> LagTest | None:
+    """Return the distances at which rows share noise, also after one of each cluster is taken."""
+    if not tested(context):
+        return None
+    if found.test is None:
+        return lags_that_agree(context, rows)
+    if found.test.lags.p_value * found.test.tests > SHARED:
+        return None
+    if rows is None:
+        return found.test.lags
+    noise = label_noise(context)
+    left = lag_test(noise.outcomes[rows], noise.chances[rows])
+    return left if left.p_value <= SHARED else None
+
+
+def _independent(context: AuditContext, rows: IndexArray) -> bool:
+    if context.release.truth is None:
+        return True
+    noise = label_noise(context)
+    return lag_test(noise.outcomes[rows], noise.chances[rows]).p_value > STILL_SHARED

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from ldpaudit.audits.assumptions.rows import counted
+from ldpaudit.audits.assumptions.standing import standing
+from ldpaudit.audits.assumptions.stated import NOT_DERIVED
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.epsilon_proofs import INSIDER, OUTSIDER, SUBGROUPS
 from ldpaudit.audits.interface import AuditContext
@@ -72,6 +75,7 @@ class MechanismAudit:
 
     def run(self, context: AuditContext) -> Finding:
         """Run it."""
+        noise = counted(context)
         agreement, differing = _agreement(context)
         insider, outsider = insider_evidence(context), outsider_evidence(context)
         estimates = [*exact_estimates(context.claim), *agreement]
@@ -96,7 +100,7 @@ class MechanismAudit:
             estimates=tuple(estimates),
             curves=tuple(exact_curves(context.claim)),
             notes=(*differing, *_notes(context, insider, groups, outsider)),
-            bounds=bounds,
+            bounds=bounds if noise.holds else {},
         )
 
 
@@ -108,12 +112,12 @@ def _insider_estimates(context: AuditContext, evidence: BoundEvidence) -> Iterat
         f"'{primary}', chosen before the outcomes were seen, has {share:.0%} of "
         "the error probability, the others share the rest"
     )
-    yield _certified(INSIDER, _STRONGEST, best, words, context.plan.confidence, None)
+    yield _bound(context, (INSIDER, _STRONGEST), best, words, None)
     for method in METHODS:
         bound, reference = evidence.bound(method, alpha), _REFERENCES[method]
-        identifier, title = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
+        names = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
         words = f"{_METHODS[method]}; at its own level, not corrected for the other methods"
-        yield _certified(identifier, title, bound, words, context.plan.confidence, reference)
+        yield _bound(context, names, bound, words, reference)
     yield _observed(label_counts(context))
 
 
@@ -124,7 +128,7 @@ def _report_estimate(context: AuditContext, counts: GuessCounts) -> Estimate:
         f"{counts.guesses} guesses of reports in pairs; labels and pairs do not look at the reports"
     )
     reference = "Steinke, Nasr & Jagielski (2023), Theorem 5.2"
-    return _certified(INSIDER, _STRONGEST, bound, words, context.plan.confidence, reference)
+    return _bound(context, (INSIDER, _STRONGEST), bound, words, reference)
 
 
 def _outsider_estimate(context: AuditContext, evidence: ReleaseOnlyEvidence) -> Estimate:
@@ -135,28 +139,30 @@ def _outsider_estimate(context: AuditContext, evidence: ReleaseOnlyEvidence) -> 
     )
     reference = "Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5"
     title = "The release alone"
-    return _certified(OUTSIDER, title, bound, words, context.plan.confidence, reference)
+    return _bound(context, (OUTSIDER, title), bound, words, reference, NOT_DERIVED)
 
 
-def _certified(
-    identifier: str,
-    title: str,
+def _bound(
+    context: AuditContext,
+    names: tuple[str, str],
     bound: EpsilonBound,
     method: str,
-    confidence: float,
     reference: str | None,
+    *further: str,
 ) -> Estimate:
+    """Return a lower bound of ε; ``names`` are its id and title, ``further`` more assumptions."""
+    kind, assumptions = standing(context, FEATURE_BLIND, INDEPENDENT, *further)
     return Estimate.lower_bound(
-        identifier,
-        title,
+        *names,
         bound.epsilon,
-        confidence,
+        context.plan.confidence,
+        kind=kind,
         axis="epsilon",
         unit="nats",
         n=bound.n,
         smallest_cell=bound.smallest_cell,
         method=method,
-        assumptions=(FEATURE_BLIND, INDEPENDENT),
+        assumptions=assumptions,
         reference=reference,
     )
 
@@ -186,7 +192,9 @@ def _agreement(context: AuditContext) -> tuple[list[Estimate], list[Note]]:
     channel = aligned_channel(context)
     if channel is None:
         return [], []
-    released = np.bincount(context.release.released, minlength=len(channel.outputs))
+    rows = counted(context).rows
+    seen = context.release.released if rows is None else context.release.released[rows]
+    released = np.bincount(seen, minlength=len(channel.outputs))
     estimates, alpha = [], 1 - context.plan.confidence
     p_value = marginal_consistency(released.astype(np.int64), channel.matrix)
     if p_value is not None:
@@ -247,14 +255,17 @@ def _p_value(
     Under the claim, data that contradict it as strongly have at most this probability. The level
     is the one at which the report calls the claim contradicted.
     """
+    rows = counted(context).rows
+    kind, assumptions = standing(context, INDEPENDENT)
     return Estimate.upper_bound(
         *names,
         max(p_value, SMALLEST_P_VALUE),
         context.plan.confidence,
-        n=len(context.release),
+        kind=kind,
+        n=len(context.release) if rows is None else len(rows),
         smallest_cell=cell,
         method=f"p-value: {method}",
-        assumptions=(INDEPENDENT,),
+        assumptions=assumptions,
         reference="Clopper & Pearson (1934)",
     )
 

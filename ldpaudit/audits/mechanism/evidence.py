@@ -1,33 +1,33 @@
 """What the bounds of ε are computed from: counted once per audit run, used by several audits."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from ldpaudit.audits.assumptions.columns import sound_features
+from ldpaudit.audits.assumptions.rows import counted_rows
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND as FEATURE_BLIND
 from ldpaudit.audits.assumptions.stated import INDEPENDENT as INDEPENDENT
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.models import cross_fitted_posterior
-from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.audits.mechanism.release_alone import evidence_of
 from ldpaudit.estimators.epsilon.power import worth_looking_for
 from ldpaudit.estimators.epsilon.release_only.bound import (
     ReleaseOnlyEvidence,
-    release_only_evidence,
 )
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidence
-from ldpaudit.estimators.neighbors.metric import fit_metric
-from ldpaudit.release import Float32Array, IndexArray, label_table
-
-_MOST_POINTS = 400_000
+from ldpaudit.release import label_table
 
 
 def label_counts(context: AuditContext) -> npt.NDArray[np.int64]:
-    """Return how many rows have each true label and output, int64 of shape (k, m)."""
+    """Return how many rows have each true label and output, int64 of shape (k, m).
+
+    Where rows share noise, one row of each group counts.
+    """
     release = context.release
     k, m = len(release.classes), len(release.outputs)
-    return label_table(context.truth, release.released, k, m)
+    rows = counted_rows(context)
+    counted = slice(None) if rows is None else rows
+    return label_table(context.truth[counted], release.released[counted], k, m)
 
 
 def feature_dependence(context: AuditContext) -> str | None:
@@ -63,46 +63,11 @@ def _count_insider(context: AuditContext) -> BoundEvidence | None:
 def outsider_evidence(context: AuditContext) -> ReleaseOnlyEvidence | str:
     """Return the evidence of the release alone, or the reason why there is none.
 
-    Groups come from balls around random rows; without true labels, where this is the only bound,
-    also from a model of the released label.
+    Columns that were computed from the released label take no part.
     """
     return context.once("epsilon.outsider", lambda: _count_outsider(context))
 
 
 def _count_outsider(context: AuditContext) -> ReleaseOnlyEvidence | str:
     reason = feature_dependence(context)
-    if reason is None and context.release.features.is_constant():
-        reason = "there are no features that tell rows apart"
-    if reason is not None:
-        return reason
-    try:
-        return _test_groups(context)
-    except (InputError, InsufficientDataError) as error:
-        return str(error).rstrip(".")
-
-
-def _test_groups(context: AuditContext) -> ReleaseOnlyEvidence:
-    release, rng = context.release, context.rng("epsilon", "outsider")
-    context.progress.step("bounding ε from the release alone")
-    points, rows = _points(context, rng)
-    insider = release.truth is not None
-    return release_only_evidence(
-        points,
-        release.released,
-        len(release.outputs),
-        context.halves(),
-        rng=rng,
-        point_rows=rows,
-        scores=None if insider else cross_fitted_posterior(context, "released"),
-        ordered=release.numeric is not None,
-        threads=context.plan.threads,
-    )
-
-
-def _points(context: AuditContext, rng: np.random.Generator) -> tuple[Float32Array, IndexArray]:
-    features = context.release.features
-    metric: Any = fit_metric(features, "raw" if context.plan.metric == "raw" else "l2", rng=rng)
-    n = len(features)
-    rows = np.arange(n) if n <= _MOST_POINTS else np.sort(rng.permutation(n)[:_MOST_POINTS])
-    chosen = features if n <= _MOST_POINTS else features.take(rows)
-    return metric.transform(chosen), rows
+    return evidence_of(context, sound_features(context)) if reason is None else reason

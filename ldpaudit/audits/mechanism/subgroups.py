@@ -7,6 +7,7 @@ import numpy as np
 
 from ldpaudit.audits.assumptions.columns import sound_features
 from ldpaudit.audits.assumptions.rows import counted_rows
+from ldpaudit.audits.assumptions.standing import standing
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.epsilon_proofs import SUBGROUPS
@@ -29,8 +30,8 @@ from ldpaudit.result import Estimate
 
 SMALLEST_HALF = 200
 """Rows that a half must have for groups to be worth looking for."""
-_MOST_ROWS = 400_000
-_MOST_FITTED = 50_000
+_MOST_ROWS = 240_000
+_MOST_FITTED = 40_000
 FITTED_SHARE = 2 / 3
 """The share of a half on which the model is fitted; groups are chosen on its other rows."""
 _ITERATIONS = 60
@@ -45,9 +46,10 @@ def subgroup_evidence(context: AuditContext) -> SubgroupEvidence | str:
 def subgroup_estimate(context: AuditContext, evidence: SubgroupEvidence) -> Estimate:
     """Return the bound as a number of the result."""
     bound = evidence.bound(1 - context.plan.confidence)
+    kind, assumptions = standing(context, FEATURE_BLIND, NOT_DERIVED, INDEPENDENT)
     return Estimate.lower_bound(
         SUBGROUPS,
-        "True labels, groups of rows treated otherwise",
+        "True labels, groups of rows",
         bound.epsilon,
         context.plan.confidence,
         axis="epsilon",
@@ -57,7 +59,8 @@ def subgroup_estimate(context: AuditContext, evidence: SubgroupEvidence) -> Esti
         method="the strongest bound within groups of rows whose released label equals the true one "
         "too often, or too rarely; a model found them on one half, the other half is counted, both "
         f"ways round, corrected for {len(evidence.groups)} groups",
-        assumptions=(FEATURE_BLIND, NOT_DERIVED, INDEPENDENT),
+        kind=kind,
+        assumptions=assumptions,
     )
 
 

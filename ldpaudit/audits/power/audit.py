@@ -11,7 +11,12 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import feature_dependence, insider_evidence, label_counts
 from ldpaudit.audits.mechanism.local_reports import report_counts
-from ldpaudit.audits.observational.power import WANTED_POWER, observational_power
+from ldpaudit.audits.observational.power import (
+    EXCESS,
+    EXCESS_TITLE,
+    WANTED_POWER,
+    observational_power,
+)
 from ldpaudit.audits.power.insider import insiders_power, reports_power
 from ldpaudit.audits.power.outsider import outsiders_channel, outsiders_power
 from ldpaudit.errors import InsufficientDataError
@@ -22,6 +27,8 @@ from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.release import IndexArray
 from ldpaudit.result import Estimate, Finding, Note
+
+_NEARLY = 1e-9
 
 
 class PowerAudit:
@@ -45,6 +52,8 @@ class PowerAudit:
         """Run it; raise InsufficientDataError if no bound of ε could be computed at all."""
         if isinstance(context.claim, PublicModelLabel):
             return observational_power(context)
+        if _is_constant(context):
+            return _constant(context)
         if context.release.truth is None:
             outsiders = outsiders_channel(context)
             assert outsiders is not None
@@ -59,6 +68,29 @@ class PowerAudit:
         if channel is None:
             return _unclaimed(context, sizes)
         return insiders_power(context, channel, sizes)
+
+
+def _is_constant(context: AuditContext) -> bool:
+    """Return whether the claim gives everybody one label, and the release has just that one."""
+    channel, released = aligned_channel(context), context.release.released
+    return (
+        context.release.constant
+        and channel is not None
+        and bool(np.all(channel.matrix[:, released[0]] > 1 - _NEARLY))
+    )
+
+
+def _constant(context: AuditContext) -> Finding:
+    estimate = Estimate.estimated(
+        EXCESS,
+        EXCESS_TITLE,
+        0.0,
+        unit="nats",
+        n=len(context.release),
+        method="every row has the same released label, whatever the true one",
+        assumptions=("a mechanism that gave anybody another label would have done so in one row",),
+    )
+    return Finding(estimates=(estimate,))
 
 
 def _unclaimed(context: AuditContext, sizes: IndexArray) -> Finding:

@@ -16,7 +16,7 @@ from ldpaudit.audits.power.wanted import (
     no_power,
     rows_estimate,
 )
-from ldpaudit.estimators.epsilon.clear import smallest_clear_group, smallest_clear_share
+from ldpaudit.estimators.epsilon.clear import Claimed, smallest_clear_group, smallest_clear_share
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, detectable_epsilon
 from ldpaudit.estimators.epsilon.power import (
     detection_power,
@@ -121,16 +121,14 @@ def _clear(
 ) -> tuple[Iterator[Estimate], dict[str, Callable[[float], float]]]:
     """Return the smallest share of rows and the smallest group that are found in the clear."""
     alpha, n = 1 - context.plan.confidence, int(sizes.sum())
-    matrix = worth_looking_for(channel).matrix
+    claimed = Claimed(sizes, channel.matrix, worth_looking_for(channel).matrix, limit)
 
     def share(error: float) -> float:
-        level = error * INSIDER_SHARES[INSIDER]
-        return smallest_clear_share(sizes, matrix, limit, level, WANTED_POWER)
+        return smallest_clear_share(claimed, error * INSIDER_SHARES[INSIDER], WANTED_POWER)
 
     def group(error: float) -> float:
-        level = error * INSIDER_SHARES[SUBGROUPS]
-        fitted = FITTED_SHARE / 2
-        part = smallest_clear_group(sizes, matrix, limit, level, WANTED_POWER, fitted)
+        level, fitted = error * INSIDER_SHARES[SUBGROUPS], FITTED_SHARE / 2
+        part = smallest_clear_group(claimed, level, WANTED_POWER, fitted)
         return math.ceil(n * part) if math.isfinite(part) else math.inf
 
     bounds: dict[str, Callable[[float], float]] = {CLEAR_SHARE: share}

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +13,10 @@ from ldpaudit.release import FloatArray, IndexArray
 
 _SEEN = 5.5
 """Standard errors by which a group must stand out for a model to rank its rows first."""
+_FEWEST_SEEN = 40
+"""Rows of a group that a model must have seen: twice its smallest leaf."""
 _PRECISION = 1.02
+_FEW_LABELS = 12
 
 
 def clear_channel(channel: FloatArray, sizes: IndexArray) -> FloatArray:
@@ -29,19 +33,34 @@ def clear_channel(channel: FloatArray, sizes: IndexArray) -> FloatArray:
     return np.asarray(np.eye(m)[(channel / usual).argmax(axis=1)])
 
 
-def smallest_clear_share(
-    sizes: IndexArray, channel: FloatArray, limit: float, alpha: float, wanted: float
-) -> float:
-    """Return the smallest share of rows, at random, whose release in the clear would be found.
+@dataclass(frozen=True, eq=False)
+class Claimed:
+    """What is claimed of a release, and how it is audited.
 
-    Parameters
+    Attributes
     ----------
     sizes : int64 array of shape (k,)
         Rows of each true label.
     channel : float64 array of shape (k, m)
-        The claimed channel, by which all other rows are released.
+        The claimed channel, by which all rows that are not in the clear are released.
+    presumed : float64 array of shape (k, m)
+        The channel that bounds are designed for: the claimed one, unless it tells nothing apart.
     limit : float
         The claimed ε in nats.
+    """
+
+    sizes: IndexArray
+    channel: FloatArray
+    presumed: FloatArray
+    limit: float
+
+
+def smallest_clear_share(claimed: Claimed, alpha: float, wanted: float) -> float:
+    """Return the smallest share of rows, at random, whose release in the clear would be found.
+
+    Parameters
+    ----------
+    claimed : Claimed
     alpha : float
         The error probability of the bound from all rows.
     wanted : float
@@ -52,69 +71,71 @@ def smallest_clear_share(
     float
         To 2 %, rounded up; ∞ where not even all rows would be found.
     """
-    design = design_bounds(sizes, channel)
+    sizes, channel = claimed.sizes, claimed.channel
+    design = design_bounds(sizes, claimed.presumed)
     if design is None:
         return math.inf
-    clear = clear_channel(channel, sizes)
+    clear = clear_channel(claimed.presumed, sizes)
 
     def found(share: float) -> bool:
         mixed = (1 - share) * channel + share * clear
-        return detection_power(design, sizes, mixed, limit, alpha) >= wanted
+        return detection_power(design, sizes, mixed, claimed.limit, alpha) >= wanted
 
     return _smallest(found)
 
 
-def smallest_clear_group(
-    sizes: IndexArray,
-    channel: FloatArray,
-    limit: float,
-    alpha: float,
-    wanted: float,
-    fitted: float,
-) -> float:
+def smallest_clear_group(claimed: Claimed, alpha: float, wanted: float, fitted: float) -> float:
     """Return the smallest share of rows that, told apart by features, would be found in the clear.
 
     The group is one of those of :mod:`ldpaudit.estimators.epsilon.subgroups`, filled up with rows
-    released as claimed. More than two labels count as two, the commonest and the others, which
+    released as claimed. More than a dozen labels count as two, the commonest and the others, which
     understates the power.
 
     Parameters
     ----------
-    sizes, channel, limit, wanted
+    claimed, wanted
         As for :func:`smallest_clear_share`.
     alpha : float
         The error probability of all groups, both ways round.
     fitted : float
         The share of rows that a model is fitted on; half of the rows are counted.
     """
-    rows, one = _collapsed(sizes, channel)
-    betrayed = float(rows @ one.diagonal()) / rows.sum()
+    rows, one, clear_one = _simplified(claimed)
+    betrayed = float(rows @ (one * (clear_one > 0)).sum(axis=1)) / rows.sum()
     spread = math.sqrt(betrayed * (1 - betrayed))
 
     def found(share: float) -> bool:
-        stands_out = (1 - betrayed) * math.sqrt(share * fitted * rows.sum())
-        if stands_out < _SEEN * spread:
+        seen = share * fitted * rows.sum()
+        if seen < _FEWEST_SEEN or (1 - betrayed) * math.sqrt(seen) < _SEEN * spread:
             return False
         top = next((t for t in sorted(CANDIDATES) if t >= share), 0.5)
         clear = min(share / top, 1.0)
         inside = np.floor(rows * top / 2).astype(np.int64)
-        mixed = (1 - clear) * one + clear * np.eye(2)
+        mixed = (1 - clear) * one + clear * clear_one
         design = design_bounds(inside, mixed)
         level = alpha / 2 * CHOSEN_SHARE
-        return design is not None and detection_power(design, inside, mixed, limit, level) >= wanted
+        if design is None:
+            return False
+        return detection_power(design, inside, mixed, claimed.limit, level) >= wanted
 
     return _smallest(found)
 
 
-def _collapsed(sizes: IndexArray, channel: FloatArray) -> tuple[IndexArray, FloatArray]:
-    """Return a table of two labels, the commonest and the others, with outputs of two kinds."""
+def _simplified(claimed: Claimed) -> tuple[IndexArray, FloatArray, FloatArray]:
+    """Return rows by label, the claimed channel and that in the clear, for a dozen labels at most.
+
+    Of more labels two are made, the commonest and the others, with outputs of two kinds.
+    """
+    sizes, channel = claimed.sizes, claimed.channel
+    if len(sizes) <= _FEW_LABELS:
+        return sizes, channel, clear_channel(claimed.presumed, sizes)
     first = int(sizes.argmax())
-    kind = betraying(channel, sizes)[first]
+    kind = betraying(claimed.presumed, sizes)[first]
     others = np.arange(len(sizes)) != first
     rest = sizes[others] @ channel[others] / max(int(sizes[others].sum()), 1)
     hits = np.array([channel[first, kind].sum(), rest[kind].sum()])
     rows = np.array([sizes[first], sizes[others].sum()], dtype=np.int64)
-    return rows, np.array([[hits[0], 1 - hits[0]], [hits[1], 1 - hits[1]]])
+    return rows, np.array([[hits[0], 1 - hits[0]], [hits[1], 1 - hits[1]]]), np.eye(2)
 
 
 def _smallest(found: Callable[[float], bool]) -> float:

@@ -7,7 +7,9 @@ from ldpaudit.judging.checks import (
     claimed_channel,
     claimed_epsilon,
     exceedance,
+    features_reveal,
     guessable_seed,
+    identifiers,
     min_rows,
     renyi,
 )
@@ -17,6 +19,8 @@ CHECKS: tuple[Callable[[Case], Draft | None], ...] = (
     min_rows.draft,
     claimed_epsilon.draft,
     claimed_channel.draft,
+    features_reveal.draft,
+    identifiers.draft,
     guessable_seed.draft,
     exceedance.draft,
     attack_limits.draft_advantage,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.mechanism import evidence as epsilon_evidence
+from ldpaudit.audits.mechanism import release_alone
 from ldpaudit.audits.mechanism.audit import INSIDER, OUTSIDER, MechanismAudit
 from ldpaudit.mechanisms import (
     Channel,
@@ -211,7 +211,7 @@ def test_without_truth_a_model_helps(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(target)
         return np.full((len(audited.release), 2), 0.5)
 
-    monkeypatch.setattr(epsilon_evidence, "cross_fitted_posterior", scores)
+    monkeypatch.setattr(release_alone, "cross_fitted_posterior", scores)
     run(context(binary(1.0), binary(1.0)))
     assert asked == []
     run(context(binary(1.0), binary(1.0), with_truth=False))

@@ -1,0 +1,56 @@
+"""Rows of a release that belong together: of one household, one person."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ldpaudit.datasets.names import quoted
+from ldpaudit.errors import InputError
+from ldpaudit.release import IndexArray
+
+
+def read_groups(
+    columns: Mapping[str, pa.ChunkedArray], group: str | None, identifier: str | None
+) -> IndexArray | None:
+    """Return codes of rows that belong together, int64 (n,); None where each is on its own.
+
+    Parameters
+    ----------
+    columns : mapping from name to column
+    group : str or None
+        The column that says so; a row without a value belongs to no other.
+    identifier : str or None
+        The column of ids: where no group is asked for, rows with one id belong together.
+
+    Raises
+    ------
+    InputError
+        If the group that was asked for is the same in all rows, or in more than half of them.
+    """
+    name = identifier if group is None else group
+    if name is None:
+        return None
+    codes = _codes(columns[name], name)
+    largest = int(np.bincount(codes).max())
+    if group is not None and largest == len(codes) > 1:
+        raise InputError(f"The group (--group) {quoted(group)} must not be the same in all rows.")
+    if group is not None and 2 * largest > len(codes):
+        raise InputError(
+            f"A group of {quoted(group)} (--group) must not hold more than half of the rows: the "
+            f"largest holds {largest / len(codes):.0%}."
+        )
+    alone, too_large = largest == 1, 2 * largest > len(codes)
+    return None if alone or too_large else codes
+
+
+def _codes(column: pa.ChunkedArray, name: str) -> IndexArray:
+    try:
+        found, distinct = pd.factorize(column.to_pandas())
+    except TypeError:
+        raise InputError(f"The group {quoted(name)} must hold plain values.") from None
+    codes: IndexArray = np.asarray(found, dtype=np.int64)
+    missing = codes < 0
+    codes[missing] = len(distinct) + np.arange(int(missing.sum()))
+    return codes

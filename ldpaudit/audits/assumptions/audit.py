@@ -1,0 +1,211 @@
+"""The assumptions of bounds of ε, tested: what was found, in numbers and in words."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.audits.assumptions.columns import column_evidence, uses_features
+from ldpaudit.audits.assumptions.neighbours import BOUND, neighbour_bound, neighbour_counts
+from ldpaudit.audits.assumptions.rows import GROUPS, counted, noise_clusters, tested
+from ldpaudit.audits.assumptions.stated import INDEPENDENT, NOT_DERIVED
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
+from ldpaudit.result import Estimate, Finding, Note
+
+FEATURE_BLIND_TEST: Final = "assumptions.feature_blind"
+SHARED_NOISE_TEST: Final = "assumptions.shared_noise"
+_ONE_ANSWER: Final = 0.9
+"""The share of groups with one true label from which a group is one person."""
+_BETS: Final = "Shafer & Vovk (2019); Ville (1939)"
+
+
+class AssumptionsAudit:
+    """Tests that noise is drawn for each row, from its true label alone."""
+
+    id = "assumptions"
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why nothing can be tested, None where something can."""
+        if tested(context):
+            return None
+        return "the claimed mechanism uses features, or releases several rows as one"
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it."""
+        bounds: dict[str, Callable[[float], float]] = {}
+        counts = neighbour_counts(context)
+        if counts is not None:
+            bounds[BOUND] = lambda alpha: neighbour_bound(context, counts, alpha).epsilon
+        estimates = (*_columns(context), *_rows(context), *_neighbours(context), *_sums(context))
+        notes = (*_column_notes(context), *_row_notes(context), *_sum_notes(context))
+        return Finding(estimates=estimates, notes=notes, bounds=bounds)
+
+
+def _columns(context: AuditContext) -> Iterator[Estimate]:
+    evidence = column_evidence(context)
+    if evidence.p_value is not None:
+        yield Estimate.upper_bound(
+            FEATURE_BLIND_TEST,
+            "Released labels depend on the true label alone, not on the features (p-value)",
+            max(evidence.p_value, SMALLEST_P_VALUE),
+            context.plan.confidence,
+            n=len(context.release),
+            method="p-value: bets on held-out rows that features say something of the released "
+            "label beyond the true one, each column alone and all together",
+            assumptions=(INDEPENDENT, NOT_DERIVED),
+            reference=_BETS,
+        )
+    if evidence.derived:
+        yield Estimate.estimated(
+            "assumptions.derived_columns",
+            "Feature columns computed from the released label",
+            len(evidence.derived),
+            method="columns that tell the released label, and nothing of the true one beyond it"
+            if context.release.truth is not None
+            else "columns that alone tell the released label better than any channel of the "
+            "claimed ε lets a feature, and go with no other column given the released label",
+            assumptions=("no natural feature looks like that",),
+        )
+    if evidence.bound_with is not None:
+        yield Estimate.estimated(
+            "assumptions.epsilon_with_derived",
+            "The release alone, with columns that may be computed from the released label",
+            evidence.bound_with,
+            axis="epsilon",
+            unit="nats",
+            method="the bound from the release alone, were all columns natural features",
+            assumptions=(NOT_DERIVED,),
+        )
+
+
+def _column_notes(context: AuditContext) -> Iterator[Note]:
+    count = len(column_evidence(context).derived)
+    if count:
+        what = "a column" if count == 1 else f"{count} columns"
+        it = "it" if count == 1 else "them"
+        text = (
+            f"The likeliest explanation of {what} that says more of the released label than a "
+            f"feature can: computed from the released label. That gives nothing away, so bounds of "
+            f"ε leave {it} out."
+        )
+        if context.release.truth is None:
+            text += (
+                f" If {it} was there before the labels were randomized, the claim is refuted: the "
+                "true labels (--truth) decide."
+            )
+        yield Note.warning("assumptions", text)
+    if uses_features(context):
+        text = (
+            "The released labels depend on the features, also given the true label: labels were "
+            "not released as claimed. Bounds that count labels alone do not hold for such a "
+            "mechanism and are marked estimated."
+        )
+        yield Note.warning("assumptions", text)
+
+
+def _rows(context: AuditContext) -> Iterator[Estimate]:
+    found, rows = noise_clusters(context), counted(context)
+    if found.test is not None:
+        yield Estimate.upper_bound(
+            SHARED_NOISE_TEST,
+            "Each row's noise is its own (p-value)",
+            max(found.test.p_value, SMALLEST_P_VALUE),
+            context.plan.confidence,
+            n=len(context.release),
+            method="p-value: bets that what noise did to two rows goes together, for rows at any "
+            f"fixed distance{''.join(f', {kind}' for kind in found.test.by_clusters)}; Bonferroni",
+            reference=_BETS,
+        )
+    if rows.rows is not None:
+        yield Estimate.estimated(
+            "assumptions.counted_rows",
+            "Rows that bounds count, since rows share noise",
+            len(rows.rows),
+            unit="rows",
+            count=len(rows.rows),
+            n=len(context.release),
+            method="one row of each group that shares noise, and none at a shared distance",
+            assumptions=("all rows that share noise were found",),
+        )
+
+
+def _row_notes(context: AuditContext) -> Iterator[Note]:
+    found, rows = noise_clusters(context), counted(context)
+    if rows.rows is None:
+        return
+    kinds = ["rows of one group (--group)" if k == GROUPS else k for k in found.shared]
+    if rows.lags is not None and rows.lags.period:
+        kinds.append(f"rows {rows.lags.period:,} apart")
+    elif rows.lags is not None:
+        kinds.append("neighbouring rows")
+    share = "share noise" if found.test is not None else "may share noise"
+    text = (
+        f"Some {' and '.join(kinds)} {share}, so bounds of ε count {len(rows.rows):,} rows "
+        f"instead of {len(context.release):,}. Other numbers that count rows are less sure than "
+        "they say."
+    )
+    if not rows.holds:
+        text += " Even these share noise: no bound of ε holds."
+    yield Note.warning("assumptions", text)
+
+
+def _neighbours(context: AuditContext) -> Iterator[Estimate]:
+    counts = neighbour_counts(context)
+    if counts is None:
+        return
+    bound = neighbour_bound(context, counts, 1 - context.plan.confidence)
+    yield Estimate.lower_bound(
+        BOUND,
+        "What the noise of a neighbour gives away",
+        bound.epsilon,
+        context.plan.confidence,
+        axis="epsilon",
+        unit="nats",
+        n=bound.n,
+        smallest_cell=bound.smallest_cell,
+        method="how often a label is guessed right by who knows a neighbour's true label and so "
+        "sees what noise did to it; one pair of rows of each group",
+        assumptions=("groups of rows that share noise were released independently",),
+        reference="Steinke, Nasr & Jagielski (2023), Theorem 5.2",
+    )
+
+
+def _sums(context: AuditContext) -> Iterator[Estimate]:
+    rows = _answers_of_one(context)
+    if rows and context.claim.epsilon is not None:
+        yield Estimate.exact(
+            "assumptions.composed_epsilon",
+            "Declared ε for all rows of one group together",
+            rows * context.claim.epsilon,
+            axis="epsilon",
+            unit="nats",
+            method=f"the largest group has {rows:,} rows with noise of their own; ε adds up",
+            reference="Dwork & Roth (2014), Theorem 3.14",
+        )
+
+
+def _sum_notes(context: AuditContext) -> Iterator[Note]:
+    rows, epsilon = _answers_of_one(context), context.claim.epsilon
+    if rows and epsilon is not None:
+        text = (
+            f"The same label was released up to {rows:,} times with fresh noise (--group). For a "
+            f"person with that many rows the claim is ε = {rows * epsilon:.4g}, not "
+            f"{epsilon:.4g}."
+        )
+        yield Note.warning("assumptions", text)
+
+
+def _answers_of_one(context: AuditContext) -> int:
+    """Return the rows of the largest group where groups are persons with fresh noise; else 0."""
+    groups, found = context.release.groups, noise_clusters(context)
+    if groups is None or found.test is None or found.codes is not None:
+        return 0
+    sizes = np.bincount(groups)
+    lowest = np.full(len(sizes), np.iinfo(np.int32).max, dtype=np.int64)
+    highest = np.full(len(sizes), -1, dtype=np.int64)
+    np.minimum.at(lowest, groups, context.truth)
+    np.maximum.at(highest, groups, context.truth)
+    several = sizes > 1
+    one_label = float(np.mean((lowest == highest)[several])) if several.any() else 0.0
+    return int(sizes.max()) if one_label >= _ONE_ANSWER else 0

@@ -1,0 +1,85 @@
+"""Signs of shared noise in a release alone: rows whose released labels agree too often."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.estimators.assumptions.bets import disjoint_pairs
+from ldpaudit.estimators.assumptions.clusters import alike_rows
+from ldpaudit.estimators.assumptions.lags import LagTest, lag_test
+from ldpaudit.estimators.assumptions.shared_noise import (
+    FEWEST_PAIRS,
+    agreement_p_value,
+    flip_chances,
+    largest_agreement,
+)
+from ldpaudit.release import FeatureTable, IndexArray
+
+_AGREE: Final = 0.01
+_FURTHER: Final = 4.0
+"""How many times as far apart the rows are that clusters are compared with."""
+
+
+def clusters_that_agree(
+    context: AuditContext, kinds: Mapping[str, IndexArray], features: FeatureTable
+) -> list[str]:
+    """Return the kinds of clusters whose released labels agree too often for noise of their own.
+
+    Too often: more than two labels released independently agree at most, whatever the true ones
+    are. A release with less noise than claimed has that too; there, rows a little further apart
+    agree about as often, and clusters are not the cause.
+    """
+    channel = aligned_channel(context)
+    if channel is None:
+        return []
+    most = largest_agreement(channel.matrix)
+    labels, shared = context.release.released, []
+    for name, codes in kinds.items():
+        first, second = disjoint_pairs(codes, context.rng("agreement", name))
+        if len(first) < FEWEST_PAIRS or agreement_p_value(labels, first, second, most) > _AGREE:
+            continue
+        near = float(np.mean(labels[first] == labels[second]))
+        one, other = _further_pairs(context, features, codes, first)
+        far = float(np.mean(labels[one] == labels[other])) if len(one) >= FEWEST_PAIRS else most
+        if far < (near + most) / 2:
+            shared.append(name)
+    return shared
+
+
+def _further_pairs(
+    context: AuditContext, features: FeatureTable, codes: IndexArray, members: IndexArray
+) -> tuple[IndexArray, IndexArray]:
+    """Return pairs of a member of a cluster and a row near it, but of no cluster with it."""
+    coarse = alike_rows(features, context.rng("further rows"), _FURTHER)
+    order = np.lexsort((context.rng("further", "order").permutation(len(codes)), coarse))
+    inside = np.zeros(len(codes), dtype=np.bool_)
+    inside[members] = True
+    one, other = order[:-1], order[1:]
+    fits = (coarse[one] == coarse[other]) & (codes[one] != codes[other])
+    fits &= inside[one] | inside[other]
+    return one[fits], other[fits]
+
+
+def lags_that_agree(context: AuditContext, rows: IndexArray | None) -> LagTest | None:
+    """Return the distance at which noise seems to be shared, None where it does not.
+
+    A model of the released label says for each row what to expect. Whether it came goes together
+    with rows nearby, and more often than two labels released independently can.
+    """
+    release, channel = context.release, aligned_channel(context)
+    if channel is None or release.features.is_constant() or release.outputs != release.classes:
+        return None
+    places = np.arange(len(release)) if rows is None else rows
+    expected = cross_fitted_posterior(context, "released").argmax(axis=1)[places]
+    surprised = release.released[places] != expected
+    test = lag_test(surprised.astype(np.float64), flip_chances(surprised, expected))
+    if test.p_value > _AGREE:
+        return None
+    most = float(np.max(channel.matrix**2 + (1 - channel.matrix) ** 2))
+    first, second = test.pairs(len(places))
+    agree = agreement_p_value(surprised.astype(np.int32), first, second, most)
+    return test if agree <= _AGREE else None

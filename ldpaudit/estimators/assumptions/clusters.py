@@ -1,0 +1,98 @@
+"""Rows that belong together: equal ones, nearly equal ones, given groups; and one row of each."""
+
+from typing import Final
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
+
+LARGEST: Final = 30
+"""Equal rows that are more are no cluster: so many are equal by chance, as in a small table."""
+_DIRECTIONS: Final = 4
+_SHIFTS: Final = 3
+_WIDTH: Final = 0.1
+"""Nearly equal: by less than this share of a standard deviation in any direction."""
+
+
+def equal_rows(features: FeatureTable) -> IndexArray:
+    """Return codes of rows, int64 (n,): the same for equal rows, where at most 30 are."""
+    numbers = (np.where(np.isnan(c), np.nan, c + 0.0).view(np.int32) for c in features.numeric.T)
+    mixed = _mixed([*numbers, *features.categorical.T], len(features))
+    return without_large(np.unique(mixed, return_inverse=True)[1].astype(np.int64))
+
+
+def alike_rows(features: FeatureTable, rng: np.random.Generator, width: float = 1.0) -> IndexArray:
+    """Return codes of rows, int64 (n,): the same for nearly equal rows, where at most 30 are.
+
+    Rows are put into the cells of a few random grids on random directions; rows of one cell are
+    linked. ``width`` scales the cells.
+    """
+    places = _projected(features, rng)
+    links = []
+    for _ in range(_SHIFTS):
+        shift = rng.random(places.shape[1])
+        cells = np.floor(places / (_WIDTH * width) + shift).astype(np.int32)
+        mixed = _mixed(list(cells.T), len(cells))
+        order = np.argsort(mixed, kind="stable")
+        same = np.flatnonzero(mixed[order[1:]] == mixed[order[:-1]])
+        links.append((order[same], order[same + 1]))
+    first, second = (np.concatenate(part) for part in zip(*links, strict=True))
+    return without_large(_components(first, second, len(features)))
+
+
+def _projected(features: FeatureTable, rng: np.random.Generator) -> FloatArray:
+    """Return rows on random directions in standard deviations; levels are random numbers."""
+    columns = features.width
+    directions = rng.standard_normal((columns, min(_DIRECTIONS, columns)))
+    places = np.zeros((len(features), directions.shape[1]))
+    for j, column in enumerate(features.numeric.T):
+        spread = max(float(np.nanstd(column)), 1e-12) if len(column) else 1.0
+        values = np.nan_to_num((column - np.nanmean(column)) / spread)
+        places += values[:, None] * directions[j]
+    d = features.numeric.shape[1]
+    for j, codes in enumerate(features.categorical.T):
+        levels = rng.standard_normal(features.cardinalities[j] + 1)
+        places += levels[codes + 1][:, None] * directions[d + j]
+    return np.asarray(places / np.maximum(places.std(axis=0), 1e-12))
+
+
+def _mixed(columns: list[IntArray], n: int) -> IndexArray:
+    """Return one number for each row, the same for rows that are equal in all columns."""
+    mixed = np.zeros(n, dtype=np.uint64)
+    for column in columns:
+        mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed.view(np.int64)
+
+
+def _components(first: IndexArray, second: IndexArray, n: int) -> IndexArray:
+    graph = coo_array((np.ones(len(first), dtype=np.int8), (first, second)), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+
+
+def without_large(codes: IndexArray) -> IndexArray:
+    """Return the codes from 0, rows of a cluster above 30 each on its own."""
+    alone = np.bincount(codes)[codes] > LARGEST
+    fresh = codes.copy()
+    fresh[alone] = codes.max() + 1 + np.arange(int(alone.sum()))
+    return np.unique(fresh, return_inverse=True)[1].astype(np.int64)
+
+
+def merged(one: IndexArray, other: IndexArray) -> IndexArray:
+    """Return codes of rows that two groupings put together, directly or through others."""
+    shift = int(one.max()) + 1
+    return _components(one, other + shift, shift + int(other.max()) + 1)[one]
+
+
+def one_of_each(codes: IndexArray, rng: np.random.Generator) -> IndexArray:
+    """Return one random row of each cluster, int64, in order."""
+    order = rng.permutation(len(codes))
+    _, first = np.unique(codes[order], return_index=True)
+    return np.sort(order[first])
+
+
+def has_pairs(codes: IndexArray, fewest: int) -> bool:
+    """Return whether clusters hold at least so many disjoint pairs."""
+    return int((np.bincount(codes) // 2).sum()) >= fewest

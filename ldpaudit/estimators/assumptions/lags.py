@@ -1,0 +1,105 @@
+"""Noise shared by rows at a fixed distance: runs of equal noise, and noise that repeats."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.estimators.assumptions.bets import average, bet_on_pairs, p_value
+from ldpaudit.release import FloatArray, IndexArray
+
+_CANDIDATES: Final = 16
+_FEWEST_PAIRS: Final = 50
+_MARGIN: Final = 1.5
+_AS_STRONG: Final = 0.8
+_FADING: Final = 3.0
+"""Standard errors below which a run of shared noise has ended."""
+
+
+@dataclass(frozen=True)
+class LagTest:
+    """Whether outcomes go together with those of rows a fixed distance away.
+
+    Attributes
+    ----------
+    p_value : float
+        Valid for all distances at once.
+    period : int
+        The distance after which noise seems to repeat, again and again; 0 where it does not.
+    run : int
+        The longest distance at which rows seem to share noise where it does not repeat.
+    """
+
+    p_value: float
+    period: int = 0
+    run: int = 0
+
+    def apart(self, n: int) -> IndexArray:
+        """Return rows of n of which no two share noise by their distance, int64, in order."""
+        return np.arange(min(self.period, n)) if self.period else np.arange(0, n, self.run + 1)
+
+    def pairs(self, n: int) -> tuple[IndexArray, IndexArray]:
+        """Return pairs of rows of n that share noise, but not with other pairs."""
+        if self.period:
+            first = np.arange(min(self.period, n - self.period))
+            return first, first + self.period
+        first = np.arange(0, n - 1, self.run + 2)
+        return first, first + 1
+
+
+def lag_test(outcomes: FloatArray, chances: FloatArray) -> LagTest:
+    """Test 0/1 outcomes in the order of their rows against independence.
+
+    Parameters
+    ----------
+    outcomes, chances : float64 arrays of shape (n,)
+        0 or 1, and the chance of 1.
+
+    Returns
+    -------
+    LagTest
+        The autocorrelations of all distances by FFT say where to look; the bets of the best are
+        Bonferroni's over all. At one distance pairs form chains: every other link is a bet of its
+        own, on disjoint pairs, and the two are averaged.
+    """
+    n = len(outcomes)
+    lags = n - _FEWEST_PAIRS
+    if lags < 1:
+        return LagTest(1.0)
+    strength = _strength(outcomes, chances)[1 : lags + 1]
+    best = np.argsort(-strength, kind="stable")[:_CANDIDATES] + 1
+    wealth = max(_bet_at(outcomes, chances, int(lag)) for lag in best)
+    smallest = min(1.0, lags * p_value(wealth))
+    return LagTest(smallest, *_shape(strength, n)) if smallest < 1 else LagTest(1.0)
+
+
+def _strength(outcomes: FloatArray, chances: FloatArray) -> FloatArray:
+    """Return the autocorrelation of each distance in standard errors, float64 of shape (n,)."""
+    n = len(outcomes)
+    spread = np.sqrt(np.maximum(chances * (1 - chances), 1e-12))
+    centred = np.where((chances > 0) & (chances < 1), (outcomes - chances) / spread, 0.0)
+    size = 1 << (2 * n - 1).bit_length()
+    spectrum = np.fft.rfft(centred, size)
+    sums = np.fft.irfft(spectrum * np.conj(spectrum), size)[:n]
+    return np.asarray(sums / np.sqrt(np.arange(n, 0, -1)))
+
+
+def _bet_at(outcomes: FloatArray, chances: FloatArray, lag: int) -> float:
+    first = np.arange(len(outcomes) - lag)
+    odd = (first // lag) % 2 == 1
+    chains = [chain for chain in (first[~odd], first[odd]) if len(chain)]
+    return average([bet_on_pairs(outcomes, chances, chain, chain + lag) for chain in chains])
+
+
+def _shape(strength: FloatArray, n: int) -> tuple[int, int]:
+    """Return the period and the run that autocorrelations (distances from 1) look like."""
+    clear = np.sqrt(2 * np.log(n)) + _MARGIN
+    share = np.where(strength > clear, strength / np.sqrt(n - 1 - np.arange(len(strength))), 0.0)
+    if not share.any():
+        return 0, 0
+    lag = int(np.flatnonzero(share >= _AS_STRONG * share.max())[0]) + 1
+    again = share[2 * lag - 1 :: lag]
+    if lag > 1 and (len(again) == 0 or np.mean(again >= share.max() / 2) > 0.5):
+        return lag, 0
+    faded = np.flatnonzero(strength[lag:] < _FADING)
+    return 0, lag + (int(faded[0]) if len(faded) else len(strength) - lag)
