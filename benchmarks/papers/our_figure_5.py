@@ -2,7 +2,7 @@
 
 Weeks worked, 1 to 52: the paper's are of the 1940 census, these of the women of the 1980 census
 extract who worked at least a week. Four fifths are released and train boosting on the labels as
-they are; the mean squared error on the other fifth. The prior is private with ε₁ = √(k/n), out of ε.
+they are; the mean squared error on the other fifth. The prior is private, ε₁ = √(k/n) out of ε.
 
 Usage: python benchmarks/papers/our_figure_5.py FOLDER [--seeds 3] [--svg FILE] [--mesh 52,416]
 """
