@@ -85,6 +85,7 @@ class ChecksSection(_Section):
     claimed_epsilon: Annotated[CheckSection | None, Field(alias="claimed-epsilon")] = None
     claimed_channel: Annotated[CheckSection | None, Field(alias="claimed-channel")] = None
     guessable_seed: Annotated[CheckSection | None, Field(alias="guessable-seed")] = None
+    shared_noise: Annotated[CheckSection | None, Field(alias="shared-noise")] = None
     instance_loss_exceedance: Annotated[
         ExceedanceSection | None, Field(alias="instance-loss-exceedance")
     ] = None
@@ -137,6 +138,7 @@ DEFAULT_CHECKS: dict[str, Any] = {
     "claimed-epsilon": {"level": "error"},
     "claimed-channel": {"level": "warn"},
     "guessable-seed": {"level": "error"},
+    "shared-noise": {"level": "warn"},
 }
 """``ldpaudit:default``: only that the claim is not refuted."""
 
@@ -185,6 +187,12 @@ EXPLANATIONS = {
     "guessable-seed": (
         "Tries the seeds that people choose with common random generators. It fails when one of "
         "them explains the noise; whoever tries it recomputes every true label."
+    ),
+    "shared-noise": (
+        "Tests, with true labels, whether what noise did to one row tells what it did to another: "
+        "at any distance in the file, in equal or nearly equal rows, in groups (--group). It fails "
+        "when the p-value is below one minus the confidence. Bounds of ε then count one row of "
+        "each group."
     ),
     "instance-loss-exceedance": (
         "Looks at J(τ), the share of people whose instance-based privacy loss is at least 'at' "

@@ -15,6 +15,7 @@ from ldpaudit.estimators.assumptions.shared_noise import NoiseTest, noise_test
 from ldpaudit.release import FeatureTable, IndexArray
 
 GROUPS: Final = "groups"
+EQUAL: Final = "equal rows"
 SHARED: Final = 0.05
 """The p-value from which rows count as sharing noise."""
 STILL_SHARED: Final = 0.001
@@ -119,7 +120,7 @@ def _kinds(context: AuditContext, features: FeatureTable) -> dict[str, IndexArra
     if context.release.groups is not None:
         kinds[GROUPS] = context.release.groups
     if not features.is_constant():
-        kinds["equal rows"] = equal_rows(features)
+        kinds[EQUAL] = equal_rows(features)
         kinds["nearly equal rows"] = alike_rows(features, context.rng("alike rows"))
     return kinds
 

@@ -10,6 +10,7 @@ from ldpaudit.judging.checks import (
     guessable_seed,
     min_rows,
     renyi,
+    shared_noise,
 )
 from ldpaudit.judging.checks.interface import Case, Draft
 
@@ -18,6 +19,7 @@ CHECKS: tuple[Callable[[Case], Draft | None], ...] = (
     claimed_epsilon.draft,
     claimed_channel.draft,
     guessable_seed.draft,
+    shared_noise.draft,
     exceedance.draft,
     attack_limits.draft_advantage,
     attack_limits.draft_accuracy,
