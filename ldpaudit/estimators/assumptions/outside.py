@@ -17,6 +17,7 @@ from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IntArray
 _CLEAR: Final = 3.5
 """Standard errors."""
 _MARGIN: Final = 1.25
+_SPEAKS: Final = 0.01
 _NOTHING: Final = 1e-9
 _MOST_DOUBT: Final = 3.0
 _SURE_SHARE: Final = 0.6
@@ -130,7 +131,9 @@ class Signals:
         return max(share, _NOTHING)
 
     def _goes_with(self, column: int, others: BoolArray) -> bool:
-        rest = self._against[:, others].sum(axis=1, keepdims=True)
+        # A column that the released label decides has nothing to say given that label.
+        speaking = others & (self._centred.std(axis=0) > _SPEAKS)
+        rest = self._against[:, speaking].sum(axis=1, keepdims=True)
         every = [self._doubts[:, [column]], _centred(_odds(rest), self._cells)]
         table = np.concatenate([*every, self._doubts[:, others]], axis=1)
         scores = _correlations(table)[0, 1:] * np.sqrt(len(table))
