@@ -59,7 +59,7 @@ class _Limits(NamedTuple):
 _KINDS: Final[dict[Kind, _Limits]] = {
     "logistic": _Limits("Logistic regression", 3e6, 20_000, 2.0, 10.0),
     "boosting": _Limits("Boosting", 6e6, 50_000, 2.5, 4.0),
-    "network": _Limits("Network", 3e7, 20_000, 3.5, 50.0),
+    "network": _Limits("Network", 3e7, 20_000, 4.0, 50.0),
 }
 
 

@@ -51,4 +51,4 @@ class UnknownChannelAttack(ModelAttack):
     def cost(self, size: Size) -> Parts:
         """Return the predicted seconds by part."""
         work = Size(min(size.rows, _MOST_ROWS), size.width, size.classes).work
-        return {self.name: 1.0 + 1.2 * min(work, 10.0)}
+        return {self.name: 1.5 + 3.0 * min(work, 5.0)}

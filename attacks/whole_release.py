@@ -77,5 +77,5 @@ class WholeReleaseAttack(BayesAttack):
             seconds = 2.0 + 40.0 * size.work
         else:
             refitted = size.rows < MOST_ROWS
-            seconds = 1.0 + (min(3.0 * size.work, _MOST_SECONDS) if refitted else 0.0)
+            seconds = 1.0 + (min(8.0 * size.work, _MOST_SECONDS) if refitted else 0.0)
         return {**super().cost(size), self.name: seconds}

@@ -27,7 +27,7 @@ from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
 warnings.simplefilter("ignore")
 
-ROWS, EPSILON, SEED, BUDGET = 6_000, 1.0, 20261122, 30.0
+ROWS, EPSILON, SEED, BUDGET = 6_000, 1.0, 20261122, 8.0
 SEES_TRUTH = ("oracle",)
 KEEP = np.exp(EPSILON) / (1 + np.exp(EPSILON))
 

@@ -35,9 +35,8 @@ def outcome(task: Task) -> Outcome | str:
 
 
 def tasks(options: argparse.Namespace, fault: Fault, size: int, truth: bool) -> Iterator[Task]:
-    skip = () if options.all_audits else SLOW
     for seed in range(options.first_seed, options.first_seed + options.seeds):
-        yield fault.id, size, seed, truth, skip, options.budget
+        yield fault.id, size, seed, truth, tuple(options.skip), options.budget
 
 
 def cell(fault: Fault, outcomes: list[Outcome | str], truth: bool) -> str:
@@ -71,7 +70,12 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--faults", nargs="+", default=list(FAULTS), choices=list(FAULTS))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--budget", type=float, default=1.0)
-    parser.add_argument("--all-audits", action="store_true", help="also those that judge no claim")
+    parser.add_argument(
+        "--skip",
+        nargs="*",
+        default=list(SLOW),
+        help="audits to leave out; default: those that judge no claim",
+    )
     parser.add_argument("--truth", choices=["with", "without", "both"], default="both")
     parser.add_argument("--verbose", action="store_true", help="what each result said, to stderr")
     return parser.parse_args()

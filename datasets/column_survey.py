@@ -1,7 +1,8 @@
 """A survey of feature columns: which number the rows, name a person, or hold texts or dates."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.columns import ColumnKind, ColumnSurvey, Concern
-from ldpaudit.datasets.features import is_categorical
+from ldpaudit.datasets.features import EncodedFeatures, is_categorical
 from ldpaudit.datasets.formats.columns import LISTS, decoded, is_any, stored, value_type
 
 GLANCE: Final = 10_000
@@ -40,6 +41,20 @@ def surveyed(
     for name, column in cells:
         found.append(survey_column(name, column))
         yield name, column
+
+
+def with_arrays(
+    columns: Sequence[ColumnSurvey], encoded: EncodedFeatures
+) -> tuple[ColumnSurvey, ...]:
+    """Return surveys with the places of each column's arrays in the encoded table."""
+    widths = [block.shape[1] for block in encoded.numeric]
+    numeric = [p for p, w in zip(encoded.numeric_places, widths, strict=True) for _ in range(w)]
+    arrays: dict[int, list[int]] = {}
+    for place, column in enumerate((*numeric, *encoded.categorical_places)):
+        arrays.setdefault(column, []).append(place)
+    return tuple(
+        replace(survey, arrays=tuple(arrays.get(i, ()))) for i, survey in enumerate(columns)
+    )
 
 
 def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:

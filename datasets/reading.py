@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ldpaudit.columns import ColumnSurvey
 from ldpaudit.datasets.beside.bags import bag_column, read_bags
 from ldpaudit.datasets.beside.companions import encode_together, open_beside
 from ldpaudit.datasets.beside.groups import read_groups
@@ -16,6 +17,7 @@ from ldpaudit.datasets.beside.leak_warnings import warnings_about
 from ldpaudit.datasets.beside.local_reports import read_reports
 from ldpaudit.datasets.beside.truth import Truth, read_truth, true_labels
 from ldpaudit.datasets.coding import Coding, LabelCoding, PlainCoding, Reports
+from ldpaudit.datasets.column_survey import surveyed, with_arrays
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.domains import (
     EncodedLabels,
@@ -142,7 +144,8 @@ def read_release(
     labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
     sources = {"original": original, "synthetic": synthetic, "test": test, "public": public}
     beside = open_beside({**sources, "held-out": held_out}, len(column), roles, special)
-    encoded, tables = encode_together(cells, len(column), beside)
+    columns: list[ColumnSurvey] = []
+    encoded, tables = encode_together(surveyed(cells, columns), len(column), beside)
     release = tables.beside(
         Release(
             features=encoded.table(),
@@ -157,6 +160,7 @@ def read_release(
             numeric=labels.numeric,
             reports=reports,
             bags=bags,
+            columns=with_arrays(columns, encoded),
             groups=read_groups(special, group, roles.identifier),
         )
     )

@@ -26,6 +26,8 @@ class ColumnSurvey:
         Whether the rows are sorted by it.
     unused : int
         Values of its dictionary that no row has.
+    arrays : tuple of int
+        Its places among the arrays of the feature table, numeric ones first.
     concern : {"index", "identifier", "text", "date"} or None
         Why it may lead back to a person.
     """
@@ -37,3 +39,4 @@ class ColumnSurvey:
     ordered: bool = False
     unused: int = 0
     concern: Concern | None = None
+    arrays: tuple[int, ...] = ()

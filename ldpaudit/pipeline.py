@@ -12,6 +12,7 @@ from typing import Any
 
 import ldpaudit
 from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import Audit, AuditContext, Plan
 from ldpaudit.audits.mechanism.evidence import label_counts
@@ -106,7 +107,9 @@ def run_audit(
     chosen = chosen_audits(only, skip)
     with _limited_threads(plan.threads):
         outcomes = [_run_one(name, path, context) for name, path in chosen.items()]
-    records, findings = zip(*outcomes, strict=True)
+        columns = columns_finding(context)
+    records = tuple(record for record, _ in outcomes)
+    findings = (*(finding for _, finding in outcomes), columns)
     evidence, today = Evidence.collect(findings), today or datetime.date.today()
     judgement = judge(
         policy,

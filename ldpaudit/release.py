@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.arrays import BoolArray, Float32Array, FloatArray, IndexArray, IntArray, Label
+from ldpaudit.columns import ColumnSurvey
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericLabels
 
@@ -219,6 +220,8 @@ class Release:
         Which rows were released as one sum, where that is what was released.
     groups : int64 array of shape (n,) or None
         Codes of rows that belong together, such as a household or a person; no feature.
+    columns : tuple of ColumnSurvey
+        What the reader saw of each feature column; empty for a release that was not read.
     places : int64 array of shape (n,) or None
         The row of the file that each row was, for what looks at the order of rows.
     """
@@ -242,6 +245,7 @@ class Release:
     canaries: FloatArray | None = None
     bags: Bags | None = None
     groups: IndexArray | None = None
+    columns: tuple[ColumnSurvey, ...] = ()
     places: IndexArray | None = None
 
     def __post_init__(self) -> None:

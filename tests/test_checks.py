@@ -21,6 +21,7 @@ CLAIM = RandomizedResponse.from_epsilon((0, 1), 1.0)
 SECTIONS: dict[str, dict[str, Any]] = {
     "claimed-epsilon": {},
     "claimed-channel": {},
+    "guessable-seed": {},
     "instance-loss-exceedance": {"at": 2.0, "max": 0.05},
     "label-inference-advantage": {"max": 0.05},
     "label-inference-accuracy": {"max": 0.8},
@@ -50,6 +51,21 @@ def channel(leaks: bool) -> Finding:
     return Finding(estimates=(Estimate.upper_bound(name, "", p_value, 0.95),))
 
 
+def seed(leaks: bool) -> Finding:
+    p_value = 1e-30 if leaks else 0.4
+    return Finding(estimates=(Estimate.upper_bound("seeds.p_value", "", p_value, 0.95),))
+
+
+def reveals(leaks: bool) -> Finding:
+    shares = {"attack.features-only.auc": 1.0 if leaks else 0.9, "columns.told": 0.7}
+    return Finding(estimates=tuple(Estimate.estimated(n, "", v) for n, v in shares.items()))
+
+
+def identifiers(leaks: bool) -> Finding:
+    counts = {"columns.indices": 0, "columns.texts": int(leaks)}
+    return Finding(estimates=tuple(Estimate.estimated(n, "", v) for n, v in counts.items()))
+
+
 def exceedance(leaks: bool) -> Finding:
     share = 0.9 if leaks else 0.01
     part = curve("instance_loss.exceedance", (0.0, 2.0), share - 0.01, share)
@@ -75,6 +91,9 @@ def renyi(leaks: bool) -> Finding:
 FOUND: dict[str, Callable[[bool], Finding]] = {
     "claimed-epsilon": epsilon,
     "claimed-channel": channel,
+    "features-reveal-label": reveals,
+    "identifiers": identifiers,
+    "guessable-seed": seed,
     "instance-loss-exceedance": exceedance,
     "label-inference-advantage": lambda leaks: attack("advantage", 0.2 if leaks else 0.0),
     "label-inference-accuracy": lambda leaks: attack("accuracy", 0.9 if leaks else 0.6),

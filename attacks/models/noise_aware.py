@@ -34,4 +34,4 @@ def noise_aware_model(knowledge: Knowledge, release: Release) -> SharedModel:
 def noise_aware_cost(size: Size) -> Parts:
     """Return the predicted seconds of fitting the model on both folds and scoring one attack."""
     fitted = Size(min(size.rows, 200_000), size.width, size.classes)
-    return {SHARED_KEY: 0.5 + 0.8 * min(fitted.work, 40.0)}
+    return {SHARED_KEY: 0.5 + min(fitted.work, 30.0)}

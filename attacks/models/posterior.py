@@ -250,9 +250,7 @@ def _all_refitted(
 ) -> tuple[Model, ...]:
     """Return the parts fitted on all rows, with the same penalties."""
     everyone = np.arange(len(table.codes))
-    encoder, encoded = None, table
-    if any(isinstance(part, LogisticPart | BoostingPart) for part in parts):
-        encoder, encoded = fit_encoder(table, everyone, rng)
+    encoder, encoded = fit_encoder(table, everyone, rng, _effects(parts))
     refitted: list[Model] = []
     for part in parts:
         if isinstance(part, LogisticPart):
@@ -267,6 +265,12 @@ def _all_refitted(
         else:
             refitted.append(_recounted(table, part, rng))
     return tuple(refitted)
+
+
+def _effects(parts: tuple[Model, ...]) -> list[tuple[int, ...]]:
+    """Return the columns and combinations that the parts encode."""
+    designs = (p.design for p in parts if isinstance(p, LogisticPart | BoostingPart))
+    return next((d.effects for d in designs if isinstance(d, EncodedDesign)), [])
 
 
 def _recounted(table: Labelled, part: Model, rng: np.random.Generator) -> Model:

@@ -5,13 +5,14 @@ the release code, not findings: the verdict rests on none of them.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST
+from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST, INSIDER, SUBGROUPS
 from ldpaudit.judging.checks.interface import Case
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.fits import Slip, agrees, fitted_epsilon, likely_slip, unlike_the_claim
@@ -22,7 +23,7 @@ from ldpaudit.result import SMALLEST_CELL, Check
 
 MARGINAL = "mechanism.marginal_consistency"
 SHARED_NOISE = "assumptions.shared_noise"
-_RARE = 0.01
+_RARE, _HALF = 0.01, 0.5
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,16 @@ class Signs:
         """Counts by true and released label and the claimed channel, where both are known."""
         counts, channel = self.known.counts, self.known.channel
         return None if counts is None or channel is None else (counts, channel)
+
+    @cached_property
+    def some_leak_more(self) -> bool:
+        """Whether a group of rows leaks more than the claim allows and than all rows do."""
+        estimates, claimed = self.case.evidence.estimates, self.case.claim.epsilon
+        group, everyone = estimates.get(SUBGROUPS), estimates.get(INSIDER)
+        if group is None or claimed is None or group.value <= claimed:
+            return self.follows
+        shared = max(0.0 if everyone is None else everyone.value, self.epsilon or 0.0)
+        return self.follows or group.value > shared
 
     @cached_property
     def follows(self) -> bool:
@@ -66,10 +77,29 @@ class Signs:
 
 Signature = Callable[[Signs], str | None]
 
+SHARED = (
+    "Look for noise that rows share: one draw for a household, an answer that is remembered, a "
+    "short random sequence used again. Draw it for every row anew; where a group shares one on "
+    "purpose, name its column (--group)."
+)
+BY_CHECK: Final[Mapping[str, str]] = {
+    "features-reveal-label": (
+        "Drop the columns that tell the label, or make them coarser (privatize names them): noise "
+        "on the label protects nothing that the features give away."
+    ),
+    "identifiers": (
+        "Drop the columns that number rows or may lead to a person, such as ids, exact dates and "
+        "free text (privatize names them; --drop)."
+    ),
+    "shared-noise": SHARED,
+}
+"""What to look at where a check failed that needs no further signature."""
+
 
 def causes(signs: Signs) -> Iterator[str]:
     """Yield what to look at in the release code, the likeliest cause first."""
     found = [sentence for signature in SIGNATURES if (sentence := signature(signs)) is not None]
+    found += [BY_CHECK[c.id] for c in signs.checks if c.id in BY_CHECK and signs.failed(c.id)]
     yield from found or [_unexplained(signs)]
 
 
@@ -92,18 +122,34 @@ def _wrong_formula(signs: Signs) -> str | None:
     if signs.slip is None:
         return None
     return (
-        f"Check how the probability is computed: the counts fit ε = {_rough(signs.slip.epsilon)}, "
-        f"which comes out where {signs.slip.words}."
+        f"Check how the probability is computed: where {signs.slip.words}, "
+        f"ε = {_rough(signs.slip.epsilon)} comes out, and the counts fit that."
     )
 
 
 def _another_epsilon(signs: Signs) -> str | None:
     if signs.epsilon is None or math.isinf(signs.epsilon):
         return None
+    if signs.slip is not None:
+        return "Or the release code was given another ε: a default, a test setting, an old file."
     return (
         f"Check which ε the release code was given: the counts fit ε = {_rough(signs.epsilon)} for "
-        "every label. Look for a default, a test setting or another configuration."
+        f"every label. Look for a default, a test setting or an old file{_clear_share(signs)}."
     )
+
+
+def _clear_share(signs: Signs) -> str:
+    """Return how many rows in the clear give the same counts, where some do."""
+    assert signs.table is not None
+    counts, channel = signs.table
+    if channel.outputs != channel.classes:
+        return ""
+    sizes = counts.sum(axis=1)
+    promised = float(sizes @ channel.matrix.diagonal() / sizes.sum())
+    share = (float(np.trace(counts) / sizes.sum()) - promised) / max(1 - promised, 1e-12)
+    if not _RARE < share < _HALF:
+        return ""
+    return f"; {100 * share:.0f} % of rows released as they are would look alike"
 
 
 def _rough(epsilon: float) -> str:
@@ -139,7 +185,9 @@ def _kept(which: int, counts: IndexArray, channel: Channel) -> str:
     if min(row[which], row.sum() - row[which]) < SMALLEST_CELL:
         return ""
     share, claimed = row[which] / row.sum(), channel.matrix[which, which]
-    return f" (kept in {share:.0%} of its rows, where the claim keeps {claimed:.0%})"
+    return (
+        f" (kept in {100 * share:.0f} % of its rows, where the claim keeps {100 * claimed:.0f} %)"
+    )
 
 
 def _changed_afterwards(signs: Signs) -> str | None:
@@ -152,13 +200,7 @@ def _changed_afterwards(signs: Signs) -> str | None:
 
 
 def _shared_noise(signs: Signs) -> str | None:
-    if not signs.small_p_value(SHARED_NOISE):
-        return None
-    return (
-        "Look for noise that rows share: one draw for a household, an answer that is remembered, "
-        "a short random sequence used again. Draw it for every row anew; where a group shares one "
-        "on purpose, name its column (--group)."
-    )
+    return SHARED if signs.small_p_value(SHARED_NOISE) else None
 
 
 def _by_feature(signs: Signs) -> str | None:
@@ -172,12 +214,12 @@ def _by_feature(signs: Signs) -> str | None:
 
 
 def _some_rows(signs: Signs) -> str | None:
-    if not signs.follows or not signs.failed("claimed-epsilon"):
+    if not signs.some_leak_more or not signs.failed("claimed-epsilon"):
         return None
     return (
-        "Look for rows that are treated differently: all rows together follow the claim, so some "
-        "leak more than it allows. A filter, a join or a fallback may release a group as it is, or "
-        "the noise may depend on a feature."
+        "Look for rows that are treated differently: some leak more than all do together. A "
+        "filter, a join or a fallback may release a group as it is, or the noise may depend on a "
+        "feature."
     )
 
 
@@ -202,13 +244,13 @@ def _unexplained(signs: Signs) -> str:
 SIGNATURES: tuple[Signature, ...] = (
     _guessable_seed,
     _in_the_clear,
+    _shared_noise,
+    _by_feature,
+    _some_rows,
     _wrong_formula,
     _another_epsilon,
     _one_class,
-    _shared_noise,
-    _by_feature,
     _changed_afterwards,
-    _some_rows,
     _derived_column,
 )
 """The likeliest first."""

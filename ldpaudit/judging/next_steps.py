@@ -1,10 +1,10 @@
 """What to do after a verdict: at most three sentences, the most important first."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from ldpaudit.judging.causes import Signs, causes
+from ldpaudit.judging.causes import BY_CHECK, Signs, causes
 from ldpaudit.judging.checks.interface import Case
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.remedies import Open
@@ -23,8 +23,6 @@ _PUBLISH: Final = (
     "Publish this very file, with its declaration; audit again if anything in it changes.",
     "Do not release these people's labels again with fresh noise: every release adds its ε.",
 )
-WARNED: Final[Mapping[str, str]] = {}
-"""By check, what to look at where it failed without deciding the verdict."""
 _READ_ON = "Read in the report what each audit that did not run would need."
 _ACCEPTED = "If that is accepted, waive the check for this file ([[waivers]] in the policy)."
 
@@ -65,10 +63,7 @@ def _to_decide(case: Case, known: Circumstances, checks: Sequence[Check]) -> Ite
             yield from Open(check, case, known).remedies()
     warned = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]
     for check in warned:
-        if check.id in WARNED:
-            yield WARNED[check.id]
-        else:
-            yield from list(causes(Signs(case, known, [check])))[:1]
+        yield BY_CHECK.get(check.id) or next(causes(Signs(case, known, [check])))
     if warned:
         yield _ACCEPTED
 

@@ -79,11 +79,27 @@ class RenyiSection(CheckSection):
     max: Annotated[float, Field(ge=0)]
 
 
+class RevealSection(CheckSection):
+    """The features alone must not tell more than ``max`` of the labels."""
+
+    max: Annotated[float, Field(ge=0, le=1)] = 0.98
+
+
+class CountSection(CheckSection):
+    """No more than ``max`` columns of a kind."""
+
+    max: Annotated[int, Field(ge=0)] = 0
+
+
 class ChecksSection(_Section):
     """The checks of a policy, each under its id."""
 
     claimed_epsilon: Annotated[CheckSection | None, Field(alias="claimed-epsilon")] = None
     claimed_channel: Annotated[CheckSection | None, Field(alias="claimed-channel")] = None
+    features_reveal_label: Annotated[RevealSection | None, Field(alias="features-reveal-label")] = (
+        None
+    )
+    identifiers: Annotated[CountSection | None, Field(alias="identifiers")] = None
     guessable_seed: Annotated[CheckSection | None, Field(alias="guessable-seed")] = None
     shared_noise: Annotated[CheckSection | None, Field(alias="shared-noise")] = None
     instance_loss_exceedance: Annotated[
@@ -137,10 +153,13 @@ def check_names() -> tuple[str, ...]:
 DEFAULT_CHECKS: dict[str, Any] = {
     "claimed-epsilon": {"level": "error"},
     "claimed-channel": {"level": "warn"},
+    "features-reveal-label": {"level": "warn"},
+    "identifiers": {"level": "warn"},
     "guessable-seed": {"level": "error"},
     "shared-noise": {"level": "warn"},
 }
-"""``ldpaudit:default``: only that the claim is not refuted."""
+"""``ldpaudit:default``: that the claim is not refuted, and a warning of columns that give labels or
+people away whatever the noise."""
 
 STARTER = """\
 # What this release may leak. Delete what does not apply.
@@ -183,6 +202,18 @@ EXPLANATIONS = {
     "claimed-channel": (
         "Tests whether the released labels are distributed as the claimed mechanism distributes "
         "them. It fails when the p-value is below one minus the confidence."
+    ),
+    "features-reveal-label": (
+        "Looks at what the features tell without the released label: the accuracy, balanced over "
+        "labels, and the AUC of an attacker who learns from other people's labels, and the "
+        "same for the best single column and for the order of the rows. It fails when one "
+        "measured value lies above 'max', or a column tells 98 % of the labels of its own row or "
+        "of one near by: noise on the label then protects nobody."
+    ),
+    "identifiers": (
+        "Counts columns that may lead back to a person: those that number the rows, are different "
+        "in (nearly) every row, or hold free text or exact dates. It fails when there are more "
+        "than 'max' (default 0)."
     ),
     "guessable-seed": (
         "Tries the seeds that people choose with common random generators. It fails when one of "

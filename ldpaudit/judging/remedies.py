@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST
+from ldpaudit.judging.causes import SHARED
 from ldpaudit.judging.checks.interface import POWER, Case
 from ldpaudit.judging.circumstances import BEHIND, Circumstances
 from ldpaudit.reports.text.numbers import number, rows
@@ -18,6 +19,7 @@ WITH_TRUTH = "power.with_truth.min_detectable_excess"
 ROWS_WITH_TRUTH = "power.with_truth.rows_needed"
 ROWS_NEEDED = "power.rows_needed"
 BUDGET_NEEDED = "attack.budget_needed"
+COUNTED_ROWS = "assumptions.counted_rows"
 _CLAIM = "claimed-epsilon"
 _REFUTED = "known only for labels that follow"
 _IN_DOUBT = "may depend on the features"
@@ -146,7 +148,15 @@ def _allowed(case: Case) -> float:
 
 def _more_rows(case: Case) -> Iterator[str]:
     more, allowed = case.evidence.estimates.get(ROWS_NEEDED), _allowed(case)
-    if more is not None and 0 < more.value < _MOST_ROWS:
+    finite = more is not None and 0 < more.value < _MOST_ROWS
+    if COUNTED_ROWS in case.evidence.estimates:
+        yield SHARED
+        if more is not None and finite:
+            yield (
+                f"Or release {rows(more.value)} more rows with noise of their own, to find an "
+                f"excess of {number(allowed)}."
+            )
+    elif more is not None and finite:
         yield (
             f"Release more rows: it needs {rows(case.rows + more.value)} in all, "
             f"{rows(more.value)} more, to find an excess of {number(allowed)}."

@@ -30,7 +30,9 @@ def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
 
 
 def _violation(check: Check) -> str:
-    confidence = percent(check.confidence or 0.0)
+    if check.confidence is None:
+        return check.reason
+    confidence = percent(check.confidence)
     if check.observed is None or check.limit is None:
         return f"{check.reason} (at {confidence} confidence{_chance(check)})"
     observed, limit = against(check.observed, check.limit, "down")
@@ -69,8 +71,8 @@ def _warned(verdict: Verdict, checks: Sequence[Check]) -> str:
     if verdict == "fail" or not failed:
         return ""
     first, others = failed[0], _more(len(failed) - 1)
-    sure = percent(first.confidence or 0.0)
-    return f" But a check that only warns failed: {first.reason} (at {sure} confidence){others}."
+    sure = "" if first.confidence is None else f" (at {percent(first.confidence)} confidence)"
+    return f" But a check that only warns failed: {first.reason}{sure}{others}."
 
 
 def _more(others: int) -> str:

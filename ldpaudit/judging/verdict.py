@@ -69,8 +69,9 @@ def judge(
     drafts = draft_checks(case)
     checks: list[Check] = []
     for level in ("error", "warn"):
-        family = [draft for draft in drafts if draft.level == level]
+        family = [draft for draft in drafts if draft.level == level and not draft.counted]
         checks += _decide(family, 1 - policy.audit.confidence, policy.audit.correction)
+    checks += [_check(draft, None, 1.0) for draft in drafts if draft.counted]
     order = {draft.id: position for position, draft in enumerate(drafts)}
     checks.sort(key=lambda check: order[check.id])
     checks = [_explained(check, case, known) for check in checks]
@@ -131,8 +132,9 @@ def corrected_levels(p_values: list[float], alpha: float, correction: str) -> li
     return levels
 
 
-def _check(draft: Draft, alpha: float, p_value: float = 1.0) -> Check:
-    answer = draft.test(alpha)
+def _check(draft: Draft, alpha: float | None, p_value: float = 1.0) -> Check:
+    """Return a check at an error probability; None for one that is no test."""
+    answer = draft.test(alpha or 0.0)
     return Check(
         id=draft.id,
         question=draft.question,
@@ -141,7 +143,7 @@ def _check(draft: Draft, alpha: float, p_value: float = 1.0) -> Check:
         side=answer.side,
         verdict=answer.verdict,
         level="warn" if draft.level == "warn" else "error",
-        confidence=1 - alpha,
+        confidence=None if alpha is None else 1 - alpha,
         p_value=p_value if p_value < 1 else None,
         reason=answer.reason,
         evidence=draft.evidence,

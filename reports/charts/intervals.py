@@ -18,6 +18,7 @@ _SHORT: Final = {
     "prior": "majority",
     "features-only": "features",
     "ceiling": "ceiling",
+    "ceiling-estimate": "ceiling",
     "optimum": "optimum",
 }
 MOST_MARKS: Final = 14
@@ -141,7 +142,8 @@ def _epsilon_row(quantity: Quantity, claimed: float | None, *, refuted: bool) ->
     return Row(
         label=brief(quantity.name, 30),
         text=f"{quantity.text}{remark}",
-        words=quantity.words,
+        # "≥" says that it is a lower bound; all of the words are in the table.
+        words=quantity.words.replace(", lower bound, before", ", before"),
         mark=quantity.mark,
         value=max(estimate.value, 0.0),
         low=None if estimate.low is None else max(estimate.low, 0.0),

@@ -11,8 +11,8 @@ from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.quantities import Quantity
 from ldpaudit.reports.text.wording import missing
 
-REFERENCES: Final = ("prior", "features-only", "ceiling", "optimum")
-"""What attacks are compared with."""
+REFERENCES: Final = ("prior", "features-only", "ceiling-estimate", "ceiling", "optimum")
+"""What attacks are compared with; stored results may have an accuracy of ``ceiling``."""
 _MEANINGS: Final = {
     "prior": "the most frequent class for everyone, without any data about the person",
     "features-only": "what the features alone reveal to someone who knows true labels of other "
@@ -21,6 +21,7 @@ _MEANINGS: Final = {
     "the most that can be learnt from this many rows",
     "optimum": "what the best attack would reach on a release made as claimed, by the model of how "
     "labels depend on features",
+    "ceiling-estimate": "what no attack can exceed if the claim holds and the model is right",
     "ceiling": "what no attack can exceed if the claim holds, by the same model",
 }
 """What each reference means, in the order in which it is read."""

@@ -33,6 +33,7 @@ _ORDER: Final = (
     "observational",
     "renyi",
     "synthetic",
+    "columns",
 )
 """Any other section comes after these, and the power last."""
 _ALWAYS: Final = ("mechanism", "instance-loss", "label-inference", "renyi", "power")
@@ -45,6 +46,10 @@ _INTROS: Final = {
     "aggregates": "Labels were released as sums over bags. An attacker who knows what the features "
     "reveal guesses every label of a bag from its sum. Bags are independent but rows are not, so "
     "every interval counts bags.",
+    "columns": "Noise on the label hides nothing that another column tells, and none of it hides "
+    "who somebody is. Counted here are columns that tell the label by themselves, or by a row near "
+    "by, and columns that may lead back to a person; and whether the order of the rows tells "
+    "labels.",
     "synthetic": "Features were replaced by synthetic ones. They should look like true rows, but "
     "be no nearer to the row that they replace, or to audited rows, than to any other: nearer ones "
     "reveal true rows.",

@@ -103,7 +103,7 @@ class Printer:
             alone
             or Estimate.lower_bound(
                 "policy.epsilon_lower",
-                "All bounds together, which decide",
+                "All together: this decides",
                 check.observed,
                 check.confidence,
                 axis="epsilon",

@@ -35,6 +35,7 @@ AUDITS: Final = {
     "numeric-inference": "Numeric labels",
     "observational": "True against re-drawn labels",
     "aggregates": "Aggregates of labels",
+    "columns": "Columns",
     "power": "Power",
     "policy": "Policy",
     "comparison": "Comparison",
@@ -64,7 +65,8 @@ GLOSSARY: Final = (
     ),
     (
         "ceiling",
-        "The best accuracy that any attacker could have if the claim holds, whatever the attack.",
+        "The most that a release can add to an attack if the claim holds, whatever the attack: "
+        "exact. The ceiling of accuracy is estimated: it depends on what the features reveal.",
     ),
     (
         "certified",

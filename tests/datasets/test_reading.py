@@ -173,6 +173,10 @@ def replaced(name: str, values: list[Any]) -> Change:
     return change
 
 
+def undeclared(content: pa.Table) -> pa.Table:
+    return content.replace_schema_metadata({})
+
+
 BAD_COLUMNS: dict[str, tuple[Change, dict[str, Any], str]] = {
     "no rows": (lambda t: t.slice(0, 0), {}, "has no rows"),
     "no label": (lambda t: t.rename_columns([*"abcd", "labell"]), {}, "did you mean 'labell'"),
@@ -187,7 +191,7 @@ BAD_COLUMNS: dict[str, tuple[Change, dict[str, Any], str]] = {
     "one text": (lambda t: t, {"drop": "town"}, "must be a list"),
     "label as id": (lambda t: t, {"id_column": "label"}, "must be different columns"),
     "missing": (replaced("label", [None, *["no", "yes"] * 44, "no"]), {}, "1 of 90 are missing"),
-    "one class": (replaced("label", ["no"] * ROWS), {}, "at least two values"),
+    "one class": (lambda t: undeclared(replaced("label", ["no"] * ROWS)(t)), {}, "two values"),
     "undeclared": (replaced("label", ["zz", *["no", "yes"] * 44, "no"]), {}, "1 of 90 rows"),
     "too many": (replaced("label", list(range(ROWS))), {}, "90 different values"),
     "nested": (replaced("x0", [{"a": 1}] * ROWS), {}, "column 'x0' holds nested"),

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from judging.cases import CLAIM, case, counted, evidence, judged, p_value, power
 
-from ldpaudit.judging.causes import Signs, causes
+from ldpaudit.judging.causes import BY_CHECK, Signs, causes
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.fits import fitted_epsilon, likely_slip, unlike_the_claim
+from ldpaudit.judging.next_steps import next_steps
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.result import Check
+from ldpaudit.result import Check, Estimate
 
 
 def rr(epsilon: float, k: int = 2) -> RandomizedResponse:
@@ -76,7 +77,7 @@ def test_one_class_treated_unfairly_is_named_by_its_number() -> None:
     matrix[1] = [0.03, 0.94, 0.03]
     sentence = first(counted(matrix, 30_000), k=3)
     assert "class 2 is treated differently" in sentence
-    assert "(kept in 94% of its rows, where the claim keeps 58%)" in sentence
+    assert "(kept in 94 % of its rows, where the claim keeps 58 %)" in sentence
 
 
 def test_small_counts_of_a_class_are_not_shown() -> None:
@@ -106,7 +107,22 @@ def test_a_seed_that_was_found_comes_first() -> None:
 
 
 def test_counts_that_follow_the_claim_point_to_some_of_the_rows() -> None:
-    assert "some leak more than it allows" in first(counted(rr(1.0).channel.matrix))
+    assert "some leak more than all do" in first(counted(rr(1.0).channel.matrix))
+
+
+@pytest.mark.parametrize(("group", "named"), [(2.5, True), (1.2, False), (0.9, False)])
+def test_a_group_that_leaks_more_than_all_rows_is_looked_for(group: float, named: bool) -> None:
+    bounds = {"mechanism.subgroup_epsilon_lower": group, "mechanism.epsilon_lower": 1.3}
+    estimates = (Estimate.lower_bound(name, "", low, 0.95) for name, low in bounds.items())
+    sentence = first(counted(rr(1.35).channel.matrix), evidence(*estimates))
+    assert ("some leak more than all do" in sentence) == named
+
+
+def test_rows_in_the_clear_at_random_are_an_alternative() -> None:
+    """A fifth in the clear: as many kept as where the noise is a fifth smaller."""
+    matrix = 0.8 * rr(1.0).channel.matrix + 0.2 * np.eye(2)
+    assert "20 % of rows released as they are would look alike" in first(counted(matrix))
+    assert "released as they are" not in first(counted(rr(0.8).channel.matrix))
 
 
 def test_without_truth_a_derived_column_is_thought_of() -> None:
@@ -155,3 +171,12 @@ def test_a_judgement_puts_causes_before_the_repair() -> None:
     assert "the counts fit ε = 3.00" in steps[0]
     assert steps[-1] == "Mend the release code, draw the noise anew and audit that release."
     assert len(steps) <= 3
+
+
+@pytest.mark.parametrize("check", BY_CHECK)
+def test_a_check_that_only_warns_says_what_to_look_at(check: str) -> None:
+    known = Circumstances(counts=counted(rr(3.0).channel.matrix), channel=CLAIM.channel)
+    steps = next_steps("not yet", case(evidence()), known, [failed(check, "warn")])
+    assert steps[0] == BY_CHECK[check]
+    assert "waive the check" in steps[1]
+    assert first(check=check) == BY_CHECK[check]

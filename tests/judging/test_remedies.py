@@ -201,3 +201,10 @@ def test_every_inconclusive_verdict_has_a_step() -> None:
 def test_an_outsider_learns_how_many_rows_would_do_alone() -> None:
     steps = outsider(rows("power.rows_needed", 36_000)).next_steps
     assert "From the release alone 41,000 rows in all would do, by estimate." in steps
+
+
+def test_where_rows_share_noise_that_is_looked_for_first() -> None:
+    found = (power(0.7), rows("power.rows_needed", 300), rows("assumptions.counted_rows", 400))
+    steps = judged(evidence(*found, epsilon=0.9)).next_steps
+    assert steps[0].startswith("Look for noise that rows share")
+    assert "300 more rows with noise of their own" in steps[1]

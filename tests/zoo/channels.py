@@ -18,7 +18,7 @@ from zoo.specimen import (
 )
 
 WRONG_CHANNEL = Trace(("fail:claimed-channel",))
-BY_SUBGROUP = Trace(("warning:.*(sub)?group.*",))
+BY_SUBGROUP = Trace(("warning:assumptions: The released labels depend on the features.*",))
 Chance = Callable[[People, np.random.Generator], np.ndarray | float]
 
 

@@ -10,9 +10,14 @@ from zoo.people import People
 from zoo.specimen import CLAIM, Fault, Specimen, Trace, honest_labels, of_people, release
 
 REVEALED = Trace(
-    ("fail:features-reveal-label", "warning:.*(reveal|decide|determine|give.* away).*")
+    (
+        "fail:features-reveal-label",
+        r"warning:columns: .* tells?,? .*",
+        "warning:reading: .*determine.*",
+    )
 )
-ORDERED = Trace(("fail:row-order", "fail:.*order.*", "warning:.*(order|sorted).*"))
+ORDERED = Trace(("fail:features-reveal-label", "warning:columns: The order of the rows tells .*"))
+IDENTIFIED = Trace(("fail:identifiers",))
 Columns = Callable[[People, np.random.Generator], dict[str, np.ndarray]]
 Order = Callable[[People, np.random.Generator], np.ndarray]
 
@@ -133,8 +138,8 @@ LEFT_BEHIND = (
         "A column is its hash with a salt for each row, and the salt is beside it.",
         of_people(2, lambda p, rng: release(p, honest_labels(p, rng), _salted_rows(p, rng))),
         math.inf,
-        Trace((), "needs the recipe: every value is new, so nothing can be learnt from other rows"),
-        Trace((), "needs the recipe: every value is new, so nothing can be learnt from other rows"),
+        IDENTIFIED,
+        IDENTIFIED,
     ),
     _column("finer", "A column is a finer category than the label.", _finer),
     _column("sum", "Two columns add up to a number that decides the label.", _sum),

@@ -22,9 +22,9 @@ from zoo.specimen import (
     replaced,
 )
 
-SHARED = Trace(("warning:.*(share|repeat|same noise|period).*",))
+SHARED = Trace(("warning:assumptions: .*share noise.*",))
 GUESSED = Trace(("fail:guessable-seed",))
-COMPOSED = Trace(("warning:.*(same person|equal features|several times|fresh noise).*",))
+COMPOSED = Trace(("warning:assumptions: .*fresh noise.*",))
 _KEEP = keep(CLAIM, 2)
 
 

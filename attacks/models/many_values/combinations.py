@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ldpaudit.modelling.encoding import column_codes
+from ldpaudit.modelling.values import column_codes
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 
 _MOST_ROWS = 6_000

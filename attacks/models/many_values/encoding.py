@@ -6,7 +6,7 @@ channel and drawn towards the class frequencies. A row that a model is fitted on
 its own number: such rows are numbered in parts, each from the labels of the others.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from ldpaudit.attacks.models.cells import Cells, shrunk_cell_posteriors
 from ldpaudit.attacks.models.many_values.combinations import chosen_combinations
 from ldpaudit.attacks.models.parts import Labelled
-from ldpaudit.modelling.encoding import many_valued, projected
+from ldpaudit.modelling.values import many_valued, projected
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray
 
 _PARTS = 5
@@ -82,15 +82,25 @@ class EncodedDesign:
     encoder: ValueEncoder
     design: Any
 
+    @property
+    def effects(self) -> list[Effect]:
+        """The columns and combinations that are encoded."""
+        return [effect.columns for effect in self.encoder.effects]
+
     def transform(self, features: FeatureTable) -> Any:
         """Return the matrix of the rows."""
         return self.design.transform(self.encoder.transform(features))
 
 
 def fit_encoder(
-    table: Labelled, training: IndexArray, rng: np.random.Generator
+    table: Labelled,
+    training: IndexArray,
+    rng: np.random.Generator,
+    effects: Sequence[Effect] | None = None,
 ) -> tuple[ValueEncoder | None, Labelled]:
     """Learn the numbers of columns of many values from the labels of the training rows.
+
+    ``effects`` are the columns and combinations; by default they are chosen.
 
     Returns
     -------
@@ -102,9 +112,10 @@ def fit_encoder(
     if k > _MOST_CLASSES:
         return None, table
     rows = table.take(training)
-    found = many_valued(rows.features)
-    effects = [(j,) for j in found] + chosen_combinations(rows.features, rows.codes, found, rng)
-    effects = effects[: max(_MOST_ADDED // (k - 1), 1)]
+    if effects is None:
+        found = many_valued(rows.features)
+        effects = [(j,) for j in found] + chosen_combinations(rows.features, rows.codes, found, rng)
+        effects = effects[: max(_MOST_ADDED // (k - 1), 1)]
     part = rng.permutation(len(training)) % _PARTS
     fitted = [(e, a) for e, a in (_fitted(rows, effect, part) for effect in effects) if e]
     if not fitted:

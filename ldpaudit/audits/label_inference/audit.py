@@ -20,6 +20,8 @@ from ldpaudit.audits.label_inference.runs import AttackRun, run_attacks
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.modelling.values import merged, unrepeated
+from ldpaudit.release import FeatureTable
 from ldpaudit.result import Curve, Estimate, Finding, Note
 
 MIN_ROWS = 40
@@ -55,12 +57,15 @@ def _insider(context: AuditContext, channel: Channel | None) -> Finding:
     estimates = [e for run in runs for e in score_estimates(run, confidence)]
     best, bounds = best_estimates(runs, confidence)
     closer, curves, remarks = _closer(context, runs)
-    ceilings = ceiling_estimates(context, channel, cross_fitted_posterior(context, "truth"))
+    reached = best[0].value if best else 0.0
+    model = cross_fitted_posterior(context, "truth")
+    ceilings = ceiling_estimates(context, channel, model, reached)
     utility, notes = utility_estimate(context, channel)
+    features = context.release.features
     return Finding(
         estimates=(*best, *closer, *estimates, *ceilings, *utility, *_budget_needed(missing)),
         curves=curves,
-        notes=(*notes, *remarks, *_not_run(missing, context.plan.budget)),
+        notes=(*notes, *remarks, *_not_learnt(features), *_not_run(missing, context.plan.budget)),
         bounds=bounds,
     )
 
@@ -93,8 +98,29 @@ def _outsider(context: AuditContext, channel: Channel) -> Finding:
     utility, notes = utility_estimate(context, channel)
     return Finding(
         estimates=(*estimates, *ceilings, *utility),
-        notes=(*notes, *_not_run(missing, context.plan.budget)),
+        notes=(
+            *notes,
+            *_not_learnt(context.release.features),
+            *_not_run(missing, context.plan.budget),
+        ),
     )
+
+
+def _not_learnt(features: FeatureTable) -> Iterator[Note]:
+    """Say which feature columns the attacks' models do not, or not wholly, learn from."""
+    alone, rare = unrepeated(features), merged(features)
+    if alone:
+        text = (
+            f"Feature columns with another value in nearly every row: {alone}. Models learn "
+            "nothing from a value that does not come again, so attacks leave such columns out."
+        )
+        yield Note.info(AUDIT_ID, text)
+    if rare:
+        text = (
+            f"Feature columns with values on fewer than 10 rows: {rare}. The attacks' models take "
+            "the rare values of a column as one."
+        )
+        yield Note.info(AUDIT_ID, text)
 
 
 def _budget_needed(missing: LeftOut) -> Iterator[Estimate]:

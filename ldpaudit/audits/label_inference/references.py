@@ -17,24 +17,26 @@ from ldpaudit.result import Estimate, Note
 
 AUDIT_ID = "label-inference"
 _CEILING = "Ceiling of the claim"
+_ESTIMATED_CEILING = "Ceiling of the claim, estimated"
 _UTILITY_BOUND = ("attack.utility_bound", "Bound on every attack’s accuracy")
 _MODEL = "P(label | features) is as the cross-fitted model has it"
 
 
 def ceiling_estimates(
-    context: AuditContext, channel: Channel | None, posterior: FloatArray | None
+    context: AuditContext, channel: Channel | None, posterior: FloatArray | None, best: float = 0.0
 ) -> list[Estimate]:
     """Return the ceilings of accuracy and advantage under the claim.
 
     The channel is the claimed one, aligned with the release; ``posterior``, float64 of shape
-    (n, k), is P(y | x) for each row, from the features alone.
+    (n, k), is P(y | x) for each row, from the features alone; ``best`` is the strongest attack's
+    accuracy.
     """
     epsilon = context.claim.epsilon
     if epsilon is None:
         return []
     estimates = [_advantage_ceiling(epsilon, len(context.release.classes))]
     if posterior is not None:
-        estimates.append(_accuracy_ceiling(epsilon, posterior))
+        estimates.append(_accuracy_ceiling(epsilon, posterior, best))
     if posterior is not None and channel is not None:
         estimates.append(_optimum(channel, posterior))
     return estimates
@@ -53,24 +55,25 @@ def _advantage_ceiling(epsilon: float, k: int) -> Estimate:
     )
 
 
-def _accuracy_ceiling(epsilon: float, posterior: FloatArray) -> Estimate:
+def _accuracy_ceiling(epsilon: float, posterior: FloatArray, best: float) -> Estimate:
     ceiling = accuracy_ceiling(posterior.max(axis=1), epsilon)
-    score = attack_score("ceiling", _CEILING, ACCURACY)
+    score = attack_score("ceiling-estimate", _ESTIMATED_CEILING, ACCURACY)
     return Estimate.estimated(
         score_id(score),
         score.title,
-        float(ceiling.mean()),
+        max(float(ceiling.mean()), best),
         score=score,
         unit="proportion",
         n=len(posterior),
-        method="p e^ε/(1 + p(e^ε − 1)) with p the largest P(label | features), averaged over rows",
+        method="p e^ε/(1 + p(e^ε − 1)) with p the largest P(label | features), averaged over rows; "
+        "the strongest attack's accuracy where that is higher",
         assumptions=(_MODEL, "the claim holds"),
         reference="Wu et al. (2023)",
     )
 
 
 def _optimum(channel: Channel, posterior: FloatArray) -> Estimate:
-    score = attack_score("optimum", "Optimum against the claim", ACCURACY)
+    score = attack_score("optimum", "Optimum against the claim, estimated", ACCURACY)
     return Estimate.estimated(
         score_id(score),
         score.title,

@@ -30,8 +30,8 @@ from ldpaudit.result import Estimate
 
 SMALLEST_HALF = 200
 """Rows that a half must have for groups to be worth looking for."""
-_MOST_ROWS = 400_000
-_MOST_FITTED = 50_000
+_MOST_ROWS = 240_000
+_MOST_FITTED = 40_000
 FITTED_SHARE = 2 / 3
 """The share of a half on which the model is fitted; groups are chosen on its other rows."""
 _ITERATIONS = 60
@@ -49,7 +49,7 @@ def subgroup_estimate(context: AuditContext, evidence: SubgroupEvidence) -> Esti
     kind, assumptions = standing(context, FEATURE_BLIND, NOT_DERIVED, INDEPENDENT)
     return Estimate.lower_bound(
         SUBGROUPS,
-        "True labels, groups of rows treated otherwise",
+        "True labels, groups of rows",
         bound.epsilon,
         context.plan.confidence,
         axis="epsilon",

@@ -30,6 +30,9 @@ _DERIVED_SHARE: Final = 0.1
 """A derived column says less of y than this share of what it says of z, or than chance does."""
 _BY_CHANCE: Final = 2.5
 """Standard errors."""
+_MOST_BY_CHANCE: Final = 0.25
+"""A column that says more of y than this share of what it says of z is no derived one, however
+few rows say so: a group in the clear must not be taken for one."""
 _EXACT_STRATA: Final = 8
 Counts = npt.NDArray[np.signedinteger[Any]]
 
@@ -148,7 +151,8 @@ def derived_columns(rows: LabelledRows, suspects: list[int]) -> tuple[int, ...]:
         if of_released < _BY_CHANCE * noise:
             continue
         of_truth, noise = models.gain(0, kept, j)
-        if of_truth < max(_DERIVED_SHARE * of_released, _BY_CHANCE * noise):
+        by_chance = min(_BY_CHANCE * noise, _MOST_BY_CHANCE * of_released)
+        if of_truth < max(_DERIVED_SHARE * of_released, by_chance):
             derived.append(j)
         else:
             kept.append(j)

@@ -21,12 +21,14 @@ LIMIT: Final = 0.98
 """A column that tells this share of the labels is said to decide them."""
 LAGS: Final = (-3, -2, -1, 1, 2, 3)
 """Distances to the rows of which a column's value is looked at."""
+_LEAST: Final = 0.95
 MOST_ERROR: Final = 0.02
 """With a larger standard error, a share says too little."""
 _GLANCE: Final = 2_000
-_WORTH: Final = 0.85
-"""A column that tells less of the first rows is not looked at further."""
-_FEW_VALUES: Final = 200
+_NOISY_GLANCE: Final = 10_000
+_WORTH: Final = 0.9
+_SURELY: Final = 5.0
+"""A column that surely tells less of the first rows is not looked at further."""
 _MOST_CELLS: Final = 10_000_000
 _FEWEST: Final = 2_000
 _MOST_ROWS: Final = 50_000
@@ -62,7 +64,8 @@ class Scan:
 
 def rows_to_scan(rows: int, columns: int, classes: int, rng: np.random.Generator) -> IndexArray:
     """Return rows in random order, so many that a scan takes about a second."""
-    most = min(_MOST_ROWS, max(_FEWEST, _MOST_CELLS // (max(columns, 1) * max(classes, 4) // 4)))
+    cells = max(columns, 1) * max(classes, 4) // 4
+    most = min(_MOST_ROWS, max(_FEWEST, _MOST_CELLS // cells))
     return rng.permutation(rows)[:most]
 
 
@@ -117,8 +120,8 @@ def _is_flag(values: Values, labels: IntArray, classes: int) -> bool:
 
 
 def decides(one: Told) -> bool:
-    """Return whether a share is at least 98 %, and known well enough to say so."""
-    return one.share >= LIMIT and one.error <= MOST_ERROR
+    """Return whether a share is at least 98 %, and surely, by three standard errors, 95 %."""
+    return one.share >= max(LIMIT, _LEAST + 3 * one.error) and one.error <= MOST_ERROR
 
 
 class _Look:
@@ -126,12 +129,11 @@ class _Look:
 
     def __init__(self, weights: FloatArray) -> None:
         self._weights = weights
-        enough = [part.sum(axis=0) >= LEAST_ROWS for part in (weights[:_GLANCE], weights)]
         known = bool(np.isin(weights[:_GLANCE], (0.0, 1.0)).all())
         self._cells = MOST_CELLS if known else MOST_NOISY_CELLS
-        self._glances = (
-            known and len(weights) > 2 * _GLANCE and bool((enough[0] == enough[1]).all())
-        )
+        self._few = _GLANCE if known else _NOISY_GLANCE
+        first, every = (part.sum(axis=0) >= LEAST_ROWS for part in (weights[: self._few], weights))
+        self._glances = len(weights) > 2 * self._few and bool((first == every).all())
 
     def at(self, column: Values, rows: IndexArray, lag: int = 0) -> Told:
         """Return what a column's values, ``lag`` rows away, tell of the rows' labels."""
@@ -148,8 +150,9 @@ class _Look:
         return self._of(column[rows].astype(np.float64) - rows, self._weights)
 
     def _of(self, values: Values, weights: FloatArray) -> Told:
-        if self._glances and len(np.unique(values[:_GLANCE])) <= _FEW_VALUES:
-            first = told(values[:_GLANCE], weights[:_GLANCE], self._cells)
-            if first.share < _WORTH:
+        glance = values[: self._few]
+        if self._glances and len(np.unique(glance)) <= self._few // 10:
+            first = told(glance, weights[: self._few], self._cells)
+            if first.share + _SURELY * first.error < _WORTH:
                 return first
         return told(values, weights, self._cells)

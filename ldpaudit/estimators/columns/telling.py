@@ -31,9 +31,12 @@ class Told:
         In [0, 1]: balanced accuracy, or accuracy where that is larger and no merit of the most
         frequent label.
     error : float
-        Its standard error where labels are weighted by the inverse of a channel.
+        Its standard error.
     wrong : int
         How many of the counted rows it tells wrongly.
+
+    Through the inverse of a channel a column that was computed from the released label seems to
+    tell more than all labels; it tells none that the released label does not, and counts as 0.
     """
 
     share: float
@@ -91,15 +94,13 @@ def told(values: Values, weights: FloatArray, most: int = MOST_CELLS) -> Told:
     between = np.issubdtype(values.dtype, np.floating)
     k = weights.shape[1]
     even = np.arange(len(cells)) % 2 == 0
-    right, squares = np.zeros(k), np.zeros(k)
-    correct = 0.0
+    balanced, plain = np.zeros((2, k)), np.zeros((2, k))
     for learning in (even, ~even):
-        balanced, plain = _guesses(cells[learning], amount, weights[learning], between=between)
+        both = _guesses(cells[learning], amount, weights[learning], between=between)
         asked, known = cells[~learning], weights[~learning]
-        ours, found = _right(balanced[asked], known)
-        right, squares = right + ours, squares + found
-        correct += _right(plain[asked], known)[0].sum()
-    return _judged(right, squares, correct, weights.sum(axis=0))
+        balanced += _right(both[0][asked], known)
+        plain += _right(both[1][asked], known)
+    return _judged(balanced, plain, weights)
 
 
 def _guesses(
@@ -121,24 +122,30 @@ def _guesses(
     return np.where(seen, balanced, -1), np.where(seen, plain, -1)
 
 
-def _right(guess: npt.NDArray[np.int64], weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the weight of right guesses by label, and the sum of its squares."""
+def _right(guess: npt.NDArray[np.int64], weights: FloatArray) -> FloatArray:
+    """Return, by label, the weight of right guesses and the sum of its squares; shape (2, k)."""
     k = weights.shape[1]
     given = np.flatnonzero(guess >= 0)
     own = weights[given, guess[given]]
-    sums = np.bincount(guess[given], own, minlength=k).astype(np.float64)
-    return sums, np.bincount(guess[given], own**2, minlength=k).astype(np.float64)
+    powers = [np.bincount(guess[given], own**power, minlength=k) for power in (1, 2)]
+    return np.array(powers, dtype=np.float64)
 
 
-def _judged(right: FloatArray, squares: FloatArray, correct: float, totals: FloatArray) -> Told:
+def _judged(balanced: FloatArray, plain: FloatArray, weights: FloatArray) -> Told:
+    n, totals = float(len(weights)), weights.sum(axis=0)
     counted = totals >= LEAST_ROWS
-    n = float(totals.sum())
     if counted.sum() < 2:
         return Told(0.0, 0.0, int(n))
-    share = float((right[counted] / totals[counted]).mean())
-    error = float(np.sqrt((squares[counted] / totals[counted] ** 2).sum()) / counted.sum())
-    accuracy, majority = correct / n, float(totals.max()) / n
-    wrong = n - right.sum()
+    right, squares = balanced[:, counted]
+    shares = right / totals[counted]
+    others = (weights[:, counted] ** 2).sum(axis=0) - squares
+    variances = (squares * (1 - shares) ** 2 + others * shares**2) / totals[counted] ** 2
+    share, error = float(shares.mean()), float(np.sqrt(variances.sum()) / counted.sum())
+    correct, majority = float(plain[0].sum()), float(totals.max()) / n
+    accuracy, wrong = correct / n, n - float(balanced[0].sum())
     if accuracy - majority >= _LEAST_LIFT * (1 - majority) and accuracy > share:
-        share, error, wrong = accuracy, float(np.sqrt(squares.sum())) / n, n - correct
+        error = float(np.sqrt(max(plain[1].sum() - n * accuracy**2, 0.0))) / n
+        share, wrong = accuracy, n - correct
+    if share > 1 + 2.5 * error + 1e-9:  # More than all: its noise is that of the released label.
+        return Told(0.0, 0.0, int(n))
     return Told(min(max(share, 0.0), 1.0), error, max(round(wrong), 0))

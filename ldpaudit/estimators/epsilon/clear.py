@@ -13,7 +13,10 @@ from ldpaudit.release import FloatArray, IndexArray
 
 _SEEN = 5.5
 """Standard errors by which a group must stand out for a model to rank its rows first."""
+_FEWEST_SEEN = 40
+"""Rows of a group that a model must have seen: twice its smallest leaf."""
 _PRECISION = 1.02
+_FEW_LABELS = 12
 
 
 def clear_channel(channel: FloatArray, sizes: IndexArray) -> FloatArray:
@@ -85,7 +88,7 @@ def smallest_clear_group(claimed: Claimed, alpha: float, wanted: float, fitted: 
     """Return the smallest share of rows that, told apart by features, would be found in the clear.
 
     The group is one of those of :mod:`ldpaudit.estimators.epsilon.subgroups`, filled up with rows
-    released as claimed. More than two labels count as two, the commonest and the others, which
+    released as claimed. More than a dozen labels count as two, the commonest and the others, which
     understates the power.
 
     Parameters
@@ -97,18 +100,18 @@ def smallest_clear_group(claimed: Claimed, alpha: float, wanted: float, fitted: 
     fitted : float
         The share of rows that a model is fitted on; half of the rows are counted.
     """
-    rows, one = _collapsed(claimed)
-    betrayed = float(rows @ one.diagonal()) / rows.sum()
+    rows, one, clear_one = _simplified(claimed)
+    betrayed = float(rows @ (one * (clear_one > 0)).sum(axis=1)) / rows.sum()
     spread = math.sqrt(betrayed * (1 - betrayed))
 
     def found(share: float) -> bool:
-        stands_out = (1 - betrayed) * math.sqrt(share * fitted * rows.sum())
-        if stands_out < _SEEN * spread:
+        seen = share * fitted * rows.sum()
+        if seen < _FEWEST_SEEN or (1 - betrayed) * math.sqrt(seen) < _SEEN * spread:
             return False
         top = next((t for t in sorted(CANDIDATES) if t >= share), 0.5)
         clear = min(share / top, 1.0)
         inside = np.floor(rows * top / 2).astype(np.int64)
-        mixed = (1 - clear) * one + clear * np.eye(2)
+        mixed = (1 - clear) * one + clear * clear_one
         design = design_bounds(inside, mixed)
         level = alpha / 2 * CHOSEN_SHARE
         if design is None:
@@ -118,16 +121,21 @@ def smallest_clear_group(claimed: Claimed, alpha: float, wanted: float, fitted: 
     return _smallest(found)
 
 
-def _collapsed(claimed: Claimed) -> tuple[IndexArray, FloatArray]:
-    """Return a table of two labels, the commonest and the others, with outputs of two kinds."""
+def _simplified(claimed: Claimed) -> tuple[IndexArray, FloatArray, FloatArray]:
+    """Return rows by label, the claimed channel and that in the clear, for a dozen labels at most.
+
+    Of more labels two are made, the commonest and the others, with outputs of two kinds.
+    """
     sizes, channel = claimed.sizes, claimed.channel
+    if len(sizes) <= _FEW_LABELS:
+        return sizes, channel, clear_channel(claimed.presumed, sizes)
     first = int(sizes.argmax())
     kind = betraying(claimed.presumed, sizes)[first]
     others = np.arange(len(sizes)) != first
     rest = sizes[others] @ channel[others] / max(int(sizes[others].sum()), 1)
     hits = np.array([channel[first, kind].sum(), rest[kind].sum()])
     rows = np.array([sizes[first], sizes[others].sum()], dtype=np.int64)
-    return rows, np.array([[hits[0], 1 - hits[0]], [hits[1], 1 - hits[1]]])
+    return rows, np.array([[hits[0], 1 - hits[0]], [hits[1], 1 - hits[1]]]), np.eye(2)
 
 
 def _smallest(found: Callable[[float], bool]) -> float:

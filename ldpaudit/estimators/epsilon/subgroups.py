@@ -30,6 +30,8 @@ FIXED = (0.03, 0.1, 0.3)
 CHOSEN_SHARE = 0.7
 """The share of the error probability of the chosen group; the fixed ones have the rest."""
 _MANY_LABELS = 12
+_DEAR_LABELS = 64
+"""With more labels than these, the chosen group alone is tested: each takes long to plan."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +144,9 @@ def subgroup_tests(
         _edges(choosing.scores, CANDIDATES),
         key=lambda edge: _promise(choosing.counts(edge.inside(choosing.scores), *labels), factor),
     )
-    fixed = list(_edges(choosing.scores, FIXED))
-    parts = [CHOSEN_SHARE, *[(1 - CHOSEN_SHARE) / len(fixed)] * len(fixed)]
+    few = labels[0] <= _DEAR_LABELS
+    fixed = list(_edges(choosing.scores, FIXED)) if few else []
+    parts = [CHOSEN_SHARE, *[(1 - CHOSEN_SHARE) / max(len(fixed), 1)] * len(fixed)]
     tests = []
     for part, edge in zip(parts, (best, *fixed), strict=True):
         presumed = presumed_channel(choosing.counts(edge.inside(choosing.scores), *labels))

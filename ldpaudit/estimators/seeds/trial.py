@@ -87,6 +87,7 @@ def try_seeds(
         Its p-value is valid: for outcomes that are independent, and alike within strata, it is at
         most α with probability at most α.
     """
+    targets = [target.first(_TESTED[0]) for target in targets]
     n, variance = len(targets[0].values), max(target.variance for target in targets)
     screened = min(n, _enough(variance, least[0], *_SCREENED))
     rows = min(n, _enough(variance, least[1], *_TESTED))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST, shares
+from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST, SUBGROUPS, shares
 from ldpaudit.judging.checks.claimed_channel import CONSISTENCY
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence
 from ldpaudit.reports.text.numbers import number
@@ -39,7 +39,7 @@ def draft(case: Case) -> Draft | None:
             return Answer("inconclusive", None, "no audit could bound ε from below")
         bound = _best_bound(proofs, evidence, alpha)
         if _is_refuted(proofs, evidence, alpha, bound is not None and bound > limit):
-            return Answer("fail", None, _REFUTED)
+            return Answer("fail", None, _REFUTED + _in_a_group(proofs, evidence, alpha, limit))
         if bound is None:
             return Answer("inconclusive", None, _IN_DOUBT)
         if bound > limit:
@@ -76,6 +76,15 @@ def _is_refuted(
         return False
     share = 1.0 if exceeded else proofs[FEATURE_BLIND_TEST]
     return evidence.estimates[FEATURE_BLIND_TEST].value <= alpha * share
+
+
+def _in_a_group(proofs: Mapping[str, float], evidence: Evidence, alpha: float, limit: float) -> str:
+    """Return how much more a group of rows gives away than was claimed, where one was found."""
+    bound = evidence.bounds.get(SUBGROUPS)
+    found = 0.0 if bound is None else bound(alpha * proofs[SUBGROUPS])
+    if found <= limit:
+        return ""
+    return f"; one group of rows gives true labels away as at ε = {number(found, 'down')} or more"
 
 
 def _weakness(evidence: Evidence, allowed: float, alpha: float) -> str | None:

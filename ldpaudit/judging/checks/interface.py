@@ -93,3 +93,6 @@ class Draft:
     """The answer at a one-sided error probability; a failure at one stays one at a larger."""
     own_error: float | None = None
     """The error probability of a check that takes no part in the correction for several."""
+    counted: bool = False
+    """Whether it says what is there, as counted or measured: it takes no share of the error
+    probability and has no confidence."""

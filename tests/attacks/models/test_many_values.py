@@ -10,7 +10,7 @@ from ldpaudit.attacks.models.near_rows import counts_by_size, fit_neighbors
 from ldpaudit.attacks.models.parts import Labelled
 from ldpaudit.attacks.models.posterior import fit_posterior
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.modelling.encoding import many_valued, unrepeated
+from ldpaudit.modelling.values import many_valued, unrepeated
 from ldpaudit.release import FeatureTable
 
 

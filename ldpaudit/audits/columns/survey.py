@@ -1,0 +1,55 @@
+"""The finding about columns: those that may lead back to a person, and those that tell labels."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ldpaudit.audits.columns.telling import telling
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.columns import ColumnSurvey, Concern
+from ldpaudit.result import Estimate, Finding, Note
+
+_CONCERNS: Final[dict[Concern, tuple[str, str]]] = {
+    "index": ("columns.indices", "Columns that number the rows"),
+    "identifier": ("columns.identifiers", "Columns that are different in (nearly) every row"),
+    "text": ("columns.texts", "Columns of free text"),
+    "date": ("columns.dates", "Columns of exact dates"),
+}
+
+
+def columns_finding(context: AuditContext) -> Finding:
+    """Return what the columns of a release may give away besides what the noise lets through."""
+    told = telling(context)
+    finding = Finding(
+        estimates=(*told.estimates, *_estimates(context.release.columns)),
+        notes=(*told.notes, *_notes(context)),
+    )
+    return finding.in_section("columns")
+
+
+def _estimates(columns: tuple[ColumnSurvey, ...]) -> Iterator[Estimate]:
+    if not columns:
+        return
+    for concern, (name, title) in _CONCERNS.items():
+        amount = sum(column.concern == concern for column in columns)
+        yield Estimate.estimated(
+            name,
+            title,
+            amount,
+            method="by the columns' values and names",
+            assumptions=("a column is what it looks like",),
+        )
+
+
+def _notes(context: AuditContext) -> Iterator[Note]:
+    columns = context.release.columns
+    for concern, (_, title) in _CONCERNS.items():
+        named = [column.name for column in columns if column.concern == concern]
+        if named and context.plan.show_class_names:
+            yield Note.warning("columns", f"{title}: {', '.join(named)}.")
+    unused = sum(column.unused for column in columns)
+    if unused:
+        yield Note.warning(
+            "columns",
+            "Categories that no row has are in the file, perhaps of people who were left out "
+            f"({sum(column.unused > 0 for column in columns)} columns). Write it without them.",
+        )

@@ -1,0 +1,164 @@
+"""What single columns, rows near by and the order of the rows tell about labels."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import numpy.typing as npt
+
+from ldpaudit.audits.assumptions.columns import derived_columns
+from ldpaudit.audits.columns.labels import Labels, labels_of
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.estimators.columns.row_order import Agreement, strongest_agreement
+from ldpaudit.estimators.columns.scan import Scan, rows_to_scan, scan
+from ldpaudit.result import Estimate, Finding, Note
+
+_LEAST_Z: Final = 6.0
+_LEAST_EXCESS: Final = {True: 0.05, False: 0.02}
+"""The smallest excess of a word, of true labels and of released ones, which noise makes smaller."""
+_LEAST_KNOWN: Final = 10.0
+_HALF: Final = 0.5
+_ALL: Final = 1.1
+_FEWEST: Final = 40
+_HOW: Final = {
+    True: "guessed from the column's value as learnt on other rows, labels counted alike",
+    False: "as with true labels, which the inverse of the claimed channel stands for",
+}
+_ASSUMED: Final = {True: "the rows looked at are like the others", False: "the claim holds"}
+
+
+def telling(context: AuditContext) -> Finding:
+    """Return what columns and the order of the rows tell; nothing where no label is known."""
+    labels = labels_of(context)
+    if labels is None or len(context.release) < _FEWEST or labels.classes < 2:
+        return Finding()
+    arrays = dict(_arrays(context))
+    rng = context.rng("columns")
+    rows = rows_to_scan(len(context.release), len(arrays), labels.classes, rng)
+    known = labels.codes[rows] if labels.known else None
+    found = scan(arrays.values(), rows, labels.of(rows), len(context.release), known)
+    order = strongest_agreement(labels.codes, int(labels.codes.max()) + 1)
+    names = _Names(context, list(arrays))
+    return Finding(
+        estimates=(*_estimates(found, labels, names), *_order_estimates(order, labels)),
+        notes=(*_notes(found, labels, names), *_order_notes(order, labels)),
+    )
+
+
+def _arrays(context: AuditContext) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """Yield the features by number, those computed from the released label left out."""
+    features, left_out = context.release.features, set(derived_columns(context))
+    width = features.numeric.shape[1]
+    for place in range(features.width):
+        if place not in left_out:
+            block = features.numeric if place < width else features.categorical
+            yield place, block[:, place if place < width else place - width]
+
+
+class _Names:
+    """Which columns of the file the arrays come from."""
+
+    def __init__(self, context: AuditContext, places: list[int]) -> None:
+        columns = context.release.columns
+        self._of = {place: i for i, column in enumerate(columns) for place in column.arrays}
+        self._places = places
+        self._names = [c.name for c in columns] if context.plan.show_class_names else []
+
+    def columns(self, arrays: Iterable[int]) -> list[int]:
+        """Return the columns of the file, each once, by the positions of their arrays."""
+        places = [self._places[i] for i in arrays]
+        return list(dict.fromkeys(self._of.get(place, place) for place in places))
+
+    def counted(self, arrays: Iterable[int]) -> str:
+        """Return how many columns there are, named if that was asked for."""
+        columns = self.columns(arrays)
+        names = f" ({', '.join(self._names[i] for i in columns)})" if self._names else ""
+        return f"{len(columns)} column{'s' if len(columns) > 1 else ''}{names}"
+
+
+def _estimates(found: Scan, labels: Labels, names: _Names) -> Iterator[Estimate]:
+    method, assumptions = _HOW[labels.known], (_ASSUMED[labels.known],)
+    deciding = names.columns((*found.deciding, *found.flags))
+    lagged = names.columns(i for i, _ in found.lagged)
+    for name, title, count in (
+        ("columns.deciding", "Columns that tell, or follow from, 98 % of the labels", deciding),
+        ("columns.lagged", "Columns that tell 98 % of the labels of rows near by", lagged),
+    ):
+        yield Estimate.estimated(name, title, len(count), method=method, assumptions=assumptions)
+    for name, title, one in (
+        ("columns.told", "Labels that the best single column tells", found.best),
+        ("columns.position", "Labels that the number of the row tells", found.position),
+    ):
+        yield Estimate.estimated(
+            name,
+            title,
+            one.share,
+            unit="proportion",
+            n=found.rows,
+            smallest_cell=one.wrong if labels.known else None,
+            method=method,
+            assumptions=assumptions,
+        )
+
+
+def _order_estimates(order: Agreement | None, labels: Labels) -> Iterator[Estimate]:
+    if order is None or not _is_known(order, labels):
+        return
+    yield Estimate.estimated(
+        "columns.row_order",
+        "Rows near each other with the same label, beyond chance",
+        _excess(order, labels),
+        unit="proportion",
+        n=order.pairs,
+        smallest_cell=min(order.same, order.pairs - order.same),
+        method="pairs of rows up to three apart, against all orders of the rows; 0 is chance, 1 "
+        "always the same true label",
+        assumptions=("each row has noise of its own",),
+    )
+    most = _tells_most(order, labels)
+    title = "Whether the order of the rows tells most labels (1: yes)"
+    method = "at least half of the pairs agree beyond chance, by six standard deviations or more"
+    yield Estimate.estimated("columns.ordered", title, float(most), method=method)
+
+
+def _is_known(order: Agreement, labels: Labels) -> bool:
+    """Return whether the excess of true labels is known to about 0.1."""
+    return labels.most_equal is None or labels.most_equal * order.pairs**0.5 >= _LEAST_KNOWN
+
+
+def _excess(order: Agreement, labels: Labels) -> float:
+    """Return the excess of equal true labels; noise makes that of released ones smaller."""
+    return order.excess if labels.most_equal is None else order.excess / labels.most_equal
+
+
+def _tells_most(order: Agreement, labels: Labels) -> bool:
+    """Return whether order tells labels: more agreement than that is noise in common."""
+    return abs(order.z) >= _LEAST_Z and _HALF <= abs(_excess(order, labels)) <= _ALL
+
+
+def _notes(found: Scan, labels: Labels, names: _Names) -> Iterator[Note]:
+    by = "" if labels.known else ", by estimate from the released ones"
+    for arrays, words in (
+        (found.deciding, "at least 98 % of the true labels"),
+        (found.flags, "which group of true labels a person is in, in at least 98 % of the rows"),
+        ([i for i, _ in found.lagged], "at least 98 % of the true labels of rows near by"),
+    ):
+        if arrays:
+            which = names.counted(arrays)
+            tell = "tells" if len(names.columns(arrays)) == 1 else "tell, each by itself,"
+            yield Note.warning("columns", f"{which} {tell} {words}{by}.")
+
+
+def _order_notes(order: Agreement | None, labels: Labels) -> Iterator[Note]:
+    if order is None or abs(order.z) < _LEAST_Z or abs(order.excess) < _LEAST_EXCESS[labels.known]:
+        return
+    how = "more" if order.excess > 0 else "less"
+    cause = "" if labels.known else " (or rows share their noise)"
+    yield Note.warning(
+        "columns",
+        f"The order of the rows tells labels: rows near each other have the same {_which(labels)} "
+        f"label far {how} often than by chance{cause}. Shuffle the rows before a release.",
+    )
+
+
+def _which(labels: Labels) -> str:
+    return "true" if labels.known else "released"

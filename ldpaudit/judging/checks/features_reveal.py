@@ -1,0 +1,71 @@
+"""Do the features alone tell the labels, whatever noise is on them?"""
+
+from collections.abc import Iterator, Mapping
+
+from ldpaudit.judging.checks.interface import Answer, Case, Draft
+from ldpaudit.reports.text.numbers import percent
+from ldpaudit.result import Estimate
+
+_OUTSIDER = "attack.classifier.accuracy"
+"""Learnt from the released labels; it stands for the attack on features where no truth is known."""
+_SHARES = {
+    "attack.features-only.balanced_accuracy": "the features alone tell {} of the labels",
+    _OUTSIDER: "the features alone tell, by estimate, {} of the labels",
+    "attack.features-only.auc": "the features alone rank people by label (AUC {})",
+    "columns.told": "one column tells {} of the labels by itself",
+    "columns.position": "the order of the rows tells {} of the labels",
+}
+"""Shares of labels, and what it means if one is above the limit."""
+_ORDERED = "columns.ordered"
+_COUNTS: dict[str, tuple[str, ...]] = {
+    "columns.deciding": ("one column decides", "{} columns decide, each by itself,"),
+    "columns.lagged": (
+        "one column of a row near by decides",
+        "{} columns of a row near by decide, each by itself,",
+    ),
+    _ORDERED: (),
+}
+
+
+def _says_enough(estimates: Mapping[str, Estimate]) -> bool:
+    """Return whether the classifier stands for the features, and beats the commonest label."""
+    ours, prior = estimates[_OUTSIDER], estimates.get("attack.prior.accuracy")
+    if "attack.features-only.auc" in estimates or prior is None or ours.low is None:
+        return False
+    return ours.low > prior.value + 0.5 * (1 - prior.value)
+
+
+def draft(case: Case) -> Draft | None:
+    """Return the check, None where it is not asked for."""
+    section, estimates = case.policy.checks.features_reveal_label, case.evidence.estimates
+    if section is None:
+        return None
+    known = (name for name in (*_SHARES, *_COUNTS) if name in estimates)
+    ids = tuple(name for name in known if name != _OUTSIDER or _says_enough(estimates))
+    shares = {name: estimates[name].value for name in ids if name in _SHARES}
+    counts = {name: round(estimates[name].value) for name in ids if name in _COUNTS}
+    most = section.max
+
+    def reasons() -> Iterator[str]:
+        beyond = {name: share for name, share in shares.items() if share > most}
+        if counts.get("columns.deciding"):
+            beyond.pop("columns.told", None)
+        if beyond:
+            name = next(iter(beyond))
+            yield _SHARES[name].format(percent(beyond[name]))
+        for name, count in counts.items():
+            if count and name == _ORDERED and "columns.position" not in beyond:
+                yield "the order of the rows tells most labels"
+            elif count and name != _ORDERED:
+                yield f"{_COUNTS[name][count > 1].format(count)} at least 98 % of the labels"
+
+    def test(_: float) -> Answer:
+        if not ids:
+            return Answer("inconclusive", None, "no label is known that features could tell")
+        observed, found = max(shares.values(), default=0.0), ", and ".join(reasons())
+        if found:
+            return Answer("fail", observed, f"{found}: noise on the label protects little")
+        return Answer("pass", observed, "the features alone leave labels open")
+
+    question = "Do the features alone tell the labels, whatever the noise?"
+    return Draft("features-reveal-label", section.level, question, most, ids, test, counted=True)

@@ -1,0 +1,185 @@
+"""What a release's columns give away: each fault is warned of, and honest releases are not."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from ldpaudit import audit
+from ldpaudit.datasets import declare
+from ldpaudit.judging.policy import parse_policy
+from ldpaudit.release import Declaration
+from ldpaudit.result import AuditResult, Check
+
+N = 6000
+RNG = np.random.default_rng(3)
+TRUTH = RNG.integers(0, 3, N)
+ROW = np.arange(N)
+
+
+def released(truth: Any, epsilon: float, seed: int, **columns: Any) -> pa.Table:
+    """Return an honest release by randomized response, with further columns."""
+    rng = np.random.default_rng(seed)
+    n, k = len(truth), int(truth.max()) + 1
+    kept = np.exp(epsilon) / (np.exp(epsilon) + k - 1)
+    other = (truth + rng.integers(1, k, n)) % k
+    label = np.where(rng.random(n) < kept, truth, other)
+    plain = {"x": rng.normal(size=n) + truth, "town": rng.choice(["oslo", "rome"], n)}
+    table = pa.table({**plain, **columns, "label": label})
+    claim = {"epsilon": epsilon, "classes": list(range(k))}
+    return declare(table, Declaration("randomized-response", claim), "label")
+
+
+def audited(table: pa.Table, truth: Any = None, **options: Any) -> AuditResult:
+    """Run one cheap audit: what columns tell is looked at whatever is chosen."""
+    given = None if truth is None else pa.table({"label": truth})
+    return audit(table, truth=given, rng=1, **({"only": ("power",)} | options))
+
+
+def check(result: AuditResult, name: str) -> Check:
+    """Return one check of a result."""
+    return next(check for check in result.checks if check.id == name)
+
+
+REVEALING = {
+    "code": TRUTH * 7.0,
+    "hash": [hash((int(c), "salt")) % 1000 for c in TRUTH],
+    "finer code": TRUTH * 40 + RNG.integers(0, 40, N),
+    "near copy": np.where(RNG.random(N) < 0.99, TRUTH, 0),
+    "text": np.array(["a", "b", "c"])[TRUTH],
+    "sum with an offset": TRUTH + RNG.random(N) * 0.9,
+    "plus the row's number": TRUTH + ROW,
+    "row before": np.roll(TRUTH, 1),
+    "two rows on": np.roll(TRUTH, -2),
+}
+
+
+@pytest.mark.parametrize("case", REVEALING)
+@pytest.mark.parametrize("insider", [True, False])
+def test_columns_that_tell_the_label_are_warned_of(case: str, insider: bool) -> None:
+    epsilon = 1.0 if insider else 3.0  # Without the truth, through the channel.
+    table = released(TRUTH, epsilon, 1, secret=REVEALING[case])
+    result = audited(table, TRUTH if insider else None)
+    found = check(result, "features-reveal-label")
+    assert found.verdict == "fail"
+    assert found.confidence is None
+    assert found.reason in result.sentence or "more check" in result.sentence
+    assert result.decision != "publish"
+    assert "secret" not in result.to_json()
+    assert any(note.audit == "columns" and "1 column" in note.text for note in result.notes)
+
+
+def test_a_flag_is_found_with_the_truth() -> None:
+    found = check(
+        audited(released(TRUTH, 1.0, 1, secret=TRUTH == 0), TRUTH), "features-reveal-label"
+    )
+    assert found.verdict == "fail"
+
+
+def test_a_rare_label_that_a_count_decides_is_warned_of() -> None:
+    claims = RNG.choice(6, N, p=[0.8, 0.15, 0.04, 0.005, 0.003, 0.002])
+    rare = (claims >= 3).astype(int)
+    result = audited(released(rare, 1.0, 1, nclaims=claims), rare)
+    assert "one column decides" in check(result, "features-reveal-label").reason
+
+
+@pytest.mark.parametrize("insider", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_honest_release_is_not_warned_of(insider: bool, seed: int) -> None:
+    truth = np.random.default_rng(100 + seed).integers(0, 3, N)
+    result = audited(released(truth, 1.0, seed), truth if insider else None)
+    assert check(result, "features-reveal-label").verdict == "pass"
+    assert check(result, "identifiers").verdict == "pass"
+    assert not [note for note in result.notes if note.audit == "columns"]
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+def test_a_column_made_from_the_released_label_tells_no_true_one(epsilon: float) -> None:
+    table = released(TRUTH, epsilon, 2)
+    label = np.array(table["label"])
+    result = audited(table.add_column(0, "code", pa.array(label * 2.0)))
+    assert check(result, "features-reveal-label").verdict == "pass"
+
+
+ORDERS = {
+    "sorted": np.sort(TRUTH),
+    "blocks": np.repeat(RNG.integers(0, 3, N // 20), 20),
+    "in turn": ROW % 3,
+}
+
+
+@pytest.mark.parametrize("case", ORDERS)
+@pytest.mark.parametrize("insider", [True, False])
+def test_an_order_of_rows_that_tells_labels_is_warned_of(case: str, insider: bool) -> None:
+    truth = ORDERS[case]
+    result = audited(released(truth, 2.0, 1), truth if insider else None)
+    assert "order of the rows" in check(result, "features-reveal-label").reason
+    assert any("Shuffle the rows" in note.text for note in result.notes)
+
+
+IDENTIFYING = {
+    "index": (ROW, "1 that number the rows"),
+    "identifier": (RNG.permutation(N) + 10**6, "1 that differ"),
+    "text": ([f"seen on ward {i} and sent home" for i in ROW], "1 of free text"),
+    "dates": (pd.date_range("2010-01-01", periods=N).date, "1 of exact dates"),
+}
+
+
+@pytest.mark.parametrize("case", IDENTIFYING)
+def test_identifiers_are_counted(case: str) -> None:
+    values, words = IDENTIFYING[case]
+    result = audited(released(TRUTH, 1.0, 1, secret=values))
+    found = check(result, "identifiers")
+    assert (found.verdict, found.level, found.observed) == ("fail", "warn", 1)
+    assert words in found.reason
+    assert "secret" not in result.to_json()
+    assert (
+        "secret" in audited(released(TRUTH, 1.0, 1, secret=values), show_class_names=True).to_json()
+    )
+
+
+def test_unused_categories_are_counted() -> None:
+    values = pd.Categorical.from_codes(TRUTH, ["u", "v", "w", "UNUSED"])
+    result = audited(released(TRUTH, 1.0, 1, kind=pa.array(values)), TRUTH)
+    assert any("Categories that no row has" in note.text for note in result.notes)
+
+
+def test_features_that_only_together_tell_the_label_are_found_by_the_attack() -> None:
+    left = RNG.integers(0, 2, N)
+    truth = left ^ RNG.integers(0, 2, N)
+    table = released(truth, 1.0, 1, left=left, right=left ^ truth)
+    assert check(audited(table, truth), "features-reveal-label").verdict == "pass"
+    result = audited(table, truth, only=("mechanism", "label-inference"), budget=5)
+    auc = result.estimate("attack.features-only.auc")
+    assert auc is not None
+    assert auc.value > 0.99
+    assert check(result, "features-reveal-label").verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("section", "verdict"),
+    [
+        ('level = "error"', "fail"),
+        ('level = "warn"\nmax = 1', "inconclusive"),
+        ('level = "off"', "inconclusive"),
+    ],
+)
+def test_a_policy_decides_how_grave_an_identifier_is(section: str, verdict: str) -> None:
+    policy = parse_policy(
+        f'schema = 1\nextends = "ldpaudit:default"\n[checks.identifiers]\n{section}\n'
+    )
+    result = audited(released(TRUTH, 1.0, 1, secret=ROW), TRUTH, policy=policy)
+    assert result.verdict == verdict  # Without the audit of the mechanism nothing passes.
+
+
+def test_the_page_counts_columns() -> None:
+    page = audited(released(TRUTH, 1.0, 1, secret=TRUTH), TRUTH).to_html()
+    assert "Columns that tell, or follow from, 98 % of the labels" in page
+    assert "noise on the label protects little" in page
+
+
+def test_few_rows_are_no_fault() -> None:
+    table = released(TRUTH, 1.0, 1).slice(0, 39)
+    assert check(audited(table, TRUTH[:39]), "features-reveal-label").verdict == "inconclusive"
