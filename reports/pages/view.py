@@ -161,7 +161,7 @@ def _number_row(quantity: Quantity, methods: dict[str, int]) -> tuple[Cell, ...]
 
 def _sentence(result: AuditResult) -> str:
     """Return the verdict's sentence without the words of the banner."""
-    text = shown(result.sentence, 2 * PHRASE)
+    text = shown(result.sentence, 3 * PHRASE)
     rest = text.removeprefix(f"{wording.VERDICTS[result.verdict]}: ")
     return rest[:1].upper() + rest[1:]
 
@@ -222,7 +222,7 @@ def _check(
         wording.VERDICTS[check.verdict],
         shown(check.reason),
         "" if check.confidence is None else _confidence(check.confidence),
-        "" if check.p_value is None else number(check.p_value, "up"),
+        "" if check.p_value is None else number(check.p_value),
         evidence,
     )
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from compared_releases import Files, make
 
+from ldpaudit.reports.text.numbers import number
 from ldpaudit.result.comparison import Comparison
 
 Ran = tuple[int, str, str]
@@ -188,6 +189,10 @@ def test_three_releases(command: Command, files: Files, tmp_path: Path) -> None:
     assert weak.low > 0
     assert "raises the best attack" in comparison.sentence
     assert "C · weak.parquet" in page
+    # The table shows the bound behind each verdict, as the release's own page does.
+    for result in comparison.releases:
+        decides = next(c.observed for c in result.checks if c.id == "claimed-epsilon")
+        assert decides is None or f"≥ {number(decides, 'down')}</span>" in page
 
 
 def test_the_same_release_shows_no_change(command: Command, files: Files, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import ldpaudit
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.reports import render
 from ldpaudit.reports.text.numbers import number
+from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.result import AuditResult
 
 
@@ -89,6 +90,9 @@ def test_sentence_tile_chart_check_and_json_show_one_number(made: float, truth: 
     check = next(c for c in result.checks if c.id == "claimed-epsilon")
     assert check.observed is not None
     printed = number(check.observed, "down")
+    decisive = Printer(result).decisive
+    assert decisive is not None
+    assert decisive.text == f"≥ {printed}"
     text = words(render(result, "html"))
     assert f"Measured ε ≥ {printed} nats" in text
     assert f"Observed {printed} " in text
