@@ -1,6 +1,7 @@
 """Each fault of the zoo is found once, and no honest release is accused."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def needed(fault: Fault) -> tuple[str, ...]:
     return ("assumptions", "mechanism", "power", *seeds, *fault.needs)
 
 
-def chosen(honest: bool, without: set[str]) -> list[ParameterSet]:
+def chosen(honest: bool, without: set[str]) -> list[Any]:
     faults = [f for f in FAULTS.values() if f.honest == honest and f.id not in without]
     long = [() if f.id in QUICK else pytest.mark.validate for f in faults]
     return [pytest.param(f, id=f.id, marks=m) for f, m in zip(faults, long, strict=True)]
