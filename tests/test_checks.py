@@ -56,6 +56,16 @@ def seed(leaks: bool) -> Finding:
     return Finding(estimates=(Estimate.upper_bound("seeds.p_value", "", p_value, 0.95),))
 
 
+def reveals(leaks: bool) -> Finding:
+    shares = {"attack.features-only.auc": 1.0 if leaks else 0.9, "columns.told": 0.7}
+    return Finding(estimates=tuple(Estimate.estimated(n, "", v) for n, v in shares.items()))
+
+
+def identifiers(leaks: bool) -> Finding:
+    counts = {"columns.indices": 0, "columns.texts": int(leaks)}
+    return Finding(estimates=tuple(Estimate.estimated(n, "", v) for n, v in counts.items()))
+
+
 def exceedance(leaks: bool) -> Finding:
     share = 0.9 if leaks else 0.01
     part = curve("instance_loss.exceedance", (0.0, 2.0), share - 0.01, share)
@@ -81,6 +91,8 @@ def renyi(leaks: bool) -> Finding:
 FOUND: dict[str, Callable[[bool], Finding]] = {
     "claimed-epsilon": epsilon,
     "claimed-channel": channel,
+    "features-reveal-label": reveals,
+    "identifiers": identifiers,
     "guessable-seed": seed,
     "instance-loss-exceedance": exceedance,
     "label-inference-advantage": lambda leaks: attack("advantage", 0.2 if leaks else 0.0),

@@ -99,7 +99,7 @@ class ChecksSection(_Section):
     features_reveal_label: Annotated[RevealSection | None, Field(alias="features-reveal-label")] = (
         None
     )
-    identifiers: CountSection | None = None
+    identifiers: Annotated[CountSection | None, Field(alias="identifiers")] = None
     guessable_seed: Annotated[CheckSection | None, Field(alias="guessable-seed")] = None
     instance_loss_exceedance: Annotated[
         ExceedanceSection | None, Field(alias="instance-loss-exceedance")

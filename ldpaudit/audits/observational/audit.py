@@ -20,8 +20,8 @@ from functools import partial
 
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import INDEPENDENT, feature_dependence
-from ldpaudit.audits.observational.canaries import CanaryEvidence, canary_evidence
-from ldpaudit.audits.observational.evidence import Certificate, MatchedEvidence, matched_evidence
+from ldpaudit.audits.observational.at_hand import Proof, evidence_at_hand
+from ldpaudit.audits.observational.evidence import Certificate
 from ldpaudit.audits.observational.game import proxy_findings
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.result import Estimate, Finding, Note
@@ -30,14 +30,10 @@ AUDIT_ID = "observational"
 LOWER = "observational.epsilon_lower"
 MIN_ROWS = 40
 _TITLE = "Re-drawn labels"
-_SAME_CHANNEL = (
-    "rows with the same features went through the same channel: the mechanism used no feature "
-    "besides those audited"
-)
-_DRAWN = "the canaries' labels were drawn independently, with the probabilities stated"
 _UNCERTIFIED = (
     "No bound of ε is certified for a mechanism that uses the features: too few rows have the same "
-    "features as a row with another true label, and no canaries are given."
+    "features as a row with another true label, no canaries are given, and no public model that "
+    "agrees with the released labels."
 )
 _REFERENCE = "Kalemaj et al. (2025); Hoeffding (1956), Theorem 5"
 
@@ -62,7 +58,7 @@ class ObservationalAudit:
         if len(context.release) < MIN_ROWS:
             raise InsufficientDataError(f"The observational audit needs at least {MIN_ROWS} rows.")
         context.progress.step("true labels against re-drawn ones")
-        evidence = [e for e in (matched_evidence(context), canary_evidence(context)) if e]
+        evidence = evidence_at_hand(context)
         estimates = list(_certified(context, evidence))
         game, curve = proxy_findings(context)
         # Where no feature is used, the counts of the mechanism audit bound ε better, and a second
@@ -76,13 +72,11 @@ class ObservationalAudit:
         )
 
 
-def _strongest(evidence: list[MatchedEvidence | CanaryEvidence], alpha: float) -> float:
+def _strongest(evidence: list[Proof], alpha: float) -> float:
     return max(part.bound(alpha / len(evidence)).epsilon for part in evidence)
 
 
-def _certified(
-    context: AuditContext, evidence: list[MatchedEvidence | CanaryEvidence]
-) -> Iterator[Estimate]:
+def _certified(context: AuditContext, evidence: list[Proof]) -> Iterator[Estimate]:
     alpha = 1 - context.plan.confidence
     if not evidence:
         return
@@ -111,6 +105,6 @@ def _estimate(
         n=bound.n,
         smallest_cell=bound.smallest_cell,
         method=method,
-        assumptions=(_DRAWN if bound.by_construction else _SAME_CHANNEL, INDEPENDENT),
+        assumptions=(bound.assumption, INDEPENDENT),
         reference=_REFERENCE,
     )

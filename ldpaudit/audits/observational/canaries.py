@@ -24,6 +24,9 @@ _INCREDIBLE: Final = 1e-9
 """Canary labels less probable than this do not have the stated probabilities."""
 
 
+DRAWN: Final = "the canaries' labels were drawn independently, with the probabilities stated"
+
+
 @dataclass(frozen=True)
 class CanaryGuesses:
     """Guesses of labels that the auditor drew.
@@ -86,7 +89,7 @@ class CanaryEvidence:
             words += f"; corrected for {len(bounds)} bounds"
         n = len(best.priors)
         cell = smallest_positive(best.correct, n - best.correct)
-        return Certificate(epsilon, n, cell, words, True)
+        return Certificate(epsilon, n, cell, words, DRAWN)
 
 
 def canary_evidence(context: AuditContext) -> CanaryEvidence | None:

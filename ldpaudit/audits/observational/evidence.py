@@ -19,18 +19,24 @@ _FEWEST_MATCHES: Final = 20
 _SAME_DIGITS: Final = 6
 
 
+SAME_CHANNEL: Final = (
+    "rows with the same features went through the same channel: the mechanism used no feature "
+    "besides those audited"
+)
+
+
 @dataclass(frozen=True)
 class Certificate:
     """A certified lower bound of ε, in nats, at level 1 − alpha, from n rows; ``words`` say how.
 
-    ``by_construction``: the auditor set the distribution of the re-drawn label.
+    ``assumption``: what it rests on besides independent rows.
     """
 
     epsilon: float
     n: int
     smallest_cell: int
     words: str
-    by_construction: bool
+    assumption: str
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class MatchedEvidence:
             f"rows with equal features and other true labels, {bound.method} bound; corrected for "
             f"{len(self.tests())} bounds"
         )
-        return Certificate(bound.epsilon, bound.n, bound.smallest_cell, words, False)
+        return Certificate(bound.epsilon, bound.n, bound.smallest_cell, words, SAME_CHANNEL)
 
     def tests(self) -> list[MatchedTest]:
         """Return the tests; the bound is that of the strongest."""

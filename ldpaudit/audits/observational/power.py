@@ -14,8 +14,10 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.observational.canaries import CanaryEvidence, CanaryGuesses, canary_evidence
-from ldpaudit.audits.observational.evidence import MatchedEvidence, matched_evidence
+from ldpaudit.audits.observational.at_hand import Proof, evidence_at_hand
+from ldpaudit.audits.observational.canaries import CanaryEvidence, CanaryGuesses
+from ldpaudit.audits.observational.evidence import MatchedEvidence
+from ldpaudit.audits.observational.public_model import ModelEvidence
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.matched.bound import MatchedTest
 from ldpaudit.estimators.epsilon.matched.power import (
@@ -65,11 +67,11 @@ def observational_power(context: AuditContext) -> Finding:
     assert isinstance(claim, PublicModelLabel)
     if release.outputs != release.classes:
         raise InsufficientDataError("the released values are not the classes")
-    evidence = [e for e in (matched_evidence(context), canary_evidence(context)) if e]
+    evidence = evidence_at_hand(context)
     if not evidence:
         raise InsufficientDataError(
-            "too few rows have the same features as a row with another true label, and no "
-            "canaries are given"
+            "too few rows have the same features as a row with another true label, and neither "
+            "canaries nor the public model are given"
         )
     family, limit = ModelBasedFamily(claim.floor), claim.epsilon
     alpha = 1 - context.plan.confidence
@@ -89,15 +91,21 @@ def observational_power(context: AuditContext) -> Finding:
     return Finding(estimates=(estimate,), notes=notes, bounds={EXCESS: excess})
 
 
-def _rows(part: MatchedEvidence | CanaryEvidence) -> int:
+def _rows(part: Proof) -> int:
+    if isinstance(part, ModelEvidence):
+        return part.rows
     if isinstance(part, MatchedEvidence):
         return max(test.counts.cases + test.counts.controls for test in part.tests())
     return len(part.every.priors)
 
 
 def _detectors(
-    part: MatchedEvidence | CanaryEvidence, family: ModelBasedFamily, limit: float, alpha: float
+    part: Proof, family: ModelBasedFamily, limit: float, alpha: float
 ) -> Iterator[Detector]:
+    if isinstance(part, ModelEvidence):
+        model = part
+        yield Detector(lambda epsilon, error: model.power(epsilon, limit, error), family.floor)
+        return
     if isinstance(part, CanaryEvidence):
         for guesses, share in part.tests():
             chance = _guessed(part, guesses, family, alpha)
@@ -167,9 +175,9 @@ def _estimate(context: AuditContext, value: float, n: int) -> Estimate:
         value,
         unit="nats",
         n=n,
-        method="the smallest excess at which the certified bound from rows with equal features or "
-        f"from canaries exceeds the claim with probability {WANTED_POWER:.0%}; how improbable the "
-        "released labels there are to the model "
+        method="the smallest excess at which the certified bound from rows with equal features, "
+        f"canaries or the public model exceeds the claim with probability {WANTED_POWER:.0%}; how "
+        "improbable the released labels there are to the model "
         + ("is as stated" if known else "is counted, at the less informative end of an interval"),
         assumptions=(
             _FAMILY,

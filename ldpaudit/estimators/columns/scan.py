@@ -21,6 +21,7 @@ LIMIT: Final = 0.98
 """A column that tells this share of the labels is said to decide them."""
 LAGS: Final = (-3, -2, -1, 1, 2, 3)
 """Distances to the rows of which a column's value is looked at."""
+_LEAST: Final = 0.95
 MOST_ERROR: Final = 0.02
 """With a larger standard error, a share says too little."""
 _GLANCE: Final = 2_000
@@ -119,8 +120,8 @@ def _is_flag(values: Values, labels: IntArray, classes: int) -> bool:
 
 
 def decides(one: Told) -> bool:
-    """Return whether a share is at least 98 %, and known well enough to say so."""
-    return one.share >= LIMIT and one.error <= MOST_ERROR
+    """Return whether a share is at least 98 %, and surely, by three standard errors, 95 %."""
+    return one.share >= max(LIMIT, _LEAST + 3 * one.error) and one.error <= MOST_ERROR
 
 
 class _Look:

@@ -146,6 +146,6 @@ def _judged(balanced: FloatArray, plain: FloatArray, weights: FloatArray) -> Tol
     if accuracy - majority >= _LEAST_LIFT * (1 - majority) and accuracy > share:
         error = float(np.sqrt(max(plain[1].sum() - n * accuracy**2, 0.0))) / n
         share, wrong = accuracy, n - correct
-    if share > 1 + 4 * error + 1e-9:  # More than all: its noise is that of the released label.
+    if share > 1 + 2.5 * error + 1e-9:  # More than all: its noise is that of the released label.
         return Told(0.0, 0.0, int(n))
     return Told(min(max(share, 0.0), 1.0), error, max(round(wrong), 0))

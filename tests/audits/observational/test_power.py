@@ -20,6 +20,12 @@ FLOOR = 0.2
 CLAIM = ModelBasedRR((0, 1), 0.5, FLOOR)
 
 
+@pytest.fixture(autouse=True)
+def _other_evidence_alone(monkeypatch):
+    """Leave out the evidence of the public model, which would find more: test_public_model.py."""
+    monkeypatch.setattr("ldpaudit.audits.observational.at_hand.model_evidence", lambda _: None)
+
+
 def people(n, rng, *, cells=True, steep=4.0):
     grid = rng.integers(0, 5, (n, 2)) if cells else 5 * rng.random((n, 2))
     x = grid.astype(np.float32)
@@ -169,7 +175,8 @@ def test_a_strong_audit_of_an_honest_release_passes_and_a_weak_one_says_what_is_
     assert any("Too few rows" in note.text for note in few.notes)
     even = audited(context(16_000, steep=0.1))
     assert even.verdict == "inconclusive"
-    assert any("However many rows like these" in note.text for note in even.notes)
+    # Rows with even chances show an excess of 0.8 at most, less than the 0.9 that may be missed.
+    assert any("Too few rows can be compared" in note.text for note in even.notes)
 
 
 def test_a_planted_excess_fails():
@@ -177,7 +184,7 @@ def test_a_planted_excess_fails():
 
 
 def test_without_rows_that_can_be_compared_there_is_no_power():
-    with pytest.raises(InsufficientDataError, match="no canaries are given"):
+    with pytest.raises(InsufficientDataError, match="neither canaries"):
         PowerAudit().run(context(cells=False))
 
 
