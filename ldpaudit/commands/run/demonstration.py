@@ -35,6 +35,9 @@ def demo_tables(seed: int) -> "tuple[pa.Table, pa.Table, pa.Table]":
     from ldpaudit.datasets.sample import CLASSES, LABEL, affairs
 
     features, labels = affairs()
+    # The survey is sorted by its answers: that order would tell them.
+    order = child_generator(seed, "demo", "order").permutation(len(labels))
+    features, labels = features.iloc[order], labels[order]
     codes = np.array([CLASSES.index(label) for label in labels], dtype=np.int32)
     honest, dishonest = (
         _release(features, codes, epsilon, child_generator(seed, "demo", name))
