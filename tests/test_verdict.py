@@ -272,3 +272,42 @@ def test_power_is_asked_at_the_corrected_level() -> None:
     result = judged(corrected, policy)
     assert result.verdict == "inconclusive"
     assert "0.9" in result.sentence
+
+
+def test_labels_that_depend_on_features_refute_the_claim_without_a_number() -> None:
+    """Bounds that need a feature-blind channel are not called certified then."""
+    test = Estimate.upper_bound("assumptions.feature_blind", "", 1e-9, 0.95)
+    result = judged(evidence((3.0, 0.02), 0.1, (test,)))
+    assert result.verdict == "fail"
+    assert "the claim is refuted: the released label depends on the features" in result.sentence
+    assert "certified" not in result.sentence
+    withheld = judged(Evidence({test.id: test}, {}, {}))
+    assert withheld.verdict == "fail"
+
+
+def test_a_doubt_about_the_features_is_no_violation() -> None:
+    test = Estimate.upper_bound("assumptions.feature_blind", "", 0.03, 0.95)
+    assert judged(evidence((1.0, 0.02), 0.1, (p_value(0.4), test))).verdict == "pass"
+    assert judged(Evidence({test.id: test}, {}, {})).verdict == "inconclusive"
+
+
+def test_with_true_labels_the_release_alone_decides_nothing() -> None:
+    bounds = {
+        "mechanism.epsilon_lower": normal_bound(1.0, 0.02),
+        "release_only.epsilon_lower": normal_bound(5.0, 0.02),
+    }
+    found = evidence(None, 0.1, (p_value(0.4),))
+    assert judged(Evidence(found.estimates, {}, bounds)).verdict == "pass"
+    alone = {"release_only.epsilon_lower": bounds["release_only.epsilon_lower"]}
+    assert judged(Evidence(found.estimates, {}, alone)).verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    "name", ["mechanism.subgroup_epsilon_lower", "mechanism.shared_noise_epsilon_lower"]
+)
+def test_every_bound_from_true_labels_can_refute_the_claim(name: str) -> None:
+    bounds = {"mechanism.epsilon_lower": normal_bound(0.9, 0.02), name: normal_bound(3.0, 0.02)}
+    found = evidence(None, 0.1, (p_value(0.4),))
+    result = judged(Evidence(found.estimates, {}, bounds))
+    assert result.verdict == "fail"
+    assert name in result.checks[0].evidence

@@ -35,7 +35,7 @@ def demo_tables(seed: int) -> "tuple[pa.Table, pa.Table, pa.Table]":
     from ldpaudit.datasets.sample import CLASSES, LABEL, affairs
 
     features, labels = affairs()
-    # The survey is sorted by its answers: that order would tell them.
+    # The survey is sorted by the answer, so the order of its rows would tell every one.
     order = child_generator(seed, "demo", "order").permutation(len(labels))
     features, labels = features.iloc[order], labels[order]
     codes = np.array([CLASSES.index(label) for label in labels], dtype=np.int32)

@@ -48,6 +48,8 @@ def draft(case: Case) -> Draft | None:
 
     def reasons() -> Iterator[str]:
         beyond = {name: share for name, share in shares.items() if share > most}
+        if counts.get("columns.deciding"):
+            beyond.pop("columns.told", None)
         if beyond:
             name = next(iter(beyond))
             yield _SHARES[name].format(percent(beyond[name]))

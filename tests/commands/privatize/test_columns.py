@@ -168,6 +168,18 @@ def test_an_unused_category_does_not_stay_in_the_file(ordered: bool, tmp_path: P
         assert after[name].type.ordered == ordered
 
 
+def test_an_unused_category_inside_a_list_or_a_structure_does_not_stay(tmp_path: Path) -> None:
+    codes = pa.array(RNG.integers(0, 2, N), pa.int8())
+    values = pa.DictionaryArray.from_arrays(codes, pa.array(["u", "v", "UNUSED_SECRET"]))
+    lists = pa.ListArray.from_arrays(pa.array(np.arange(N + 1), pa.int32()), values)
+    data = table(lists=lists, structure=pa.StructArray.from_arrays([values], ["a"])).slice(0, 900)
+    released(data, tmp_path)
+    assert b"UNUSED_SECRET" not in (tmp_path / "out.parquet").read_bytes()
+    after = pq.read_table(tmp_path / "out.parquet")
+    assert after["lists"].to_pylist() == data["lists"].to_pylist()
+    assert after["structure"].to_pylist() == data["structure"].to_pylist()
+
+
 def test_a_rare_label_beside_a_column_of_many_values_is_not_refused() -> None:
     rng = np.random.default_rng(1)
     label = pa.array((np.arange(N) < 5).astype(int)[rng.permutation(N)])

@@ -61,6 +61,8 @@ def without_unused(column: pa.Array) -> pa.Array:
     the file's bytes.
     """
     kind = column.type
+    if pa.types.is_nested(kind) and _holds_dictionary(kind):
+        return pa.array(column.to_pylist(), kind)  # Slow, and rare.
     if not pa.types.is_dictionary(kind):
         return column
     indices = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
@@ -73,3 +75,9 @@ def without_unused(column: pa.Array) -> pa.Array:
     new = pa.compute.if_else(column.indices.is_valid(), new, None).cast(kind.index_type)
     dictionary = column.dictionary.filter(pa.array(used))
     return pa.DictionaryArray.from_arrays(new, dictionary, ordered=kind.ordered)
+
+
+def _holds_dictionary(kind: pa.DataType) -> bool:
+    """Return whether a type is that of a dictionary, or has one inside."""
+    fields = (kind.field(i) for i in range(kind.num_fields))
+    return pa.types.is_dictionary(kind) or any(_holds_dictionary(field.type) for field in fields)
