@@ -81,7 +81,9 @@ def test_the_audit_has_it_as_a_function_of_the_level() -> None:
     finding = MechanismAudit().run(audited(compensated(ages > 90, 1.0), ages, 1))
     estimate = next(e for e in finding.estimates if e.id == SUBGROUPS)
     assert estimate.kind == "certified"
-    assert estimate.value == pytest.approx(finding.bounds[SUBGROUPS](0.05))
+    assert estimate.value == pytest.approx(
+        finding.bounds[SUBGROUPS](0.05 * INSIDER_SHARES[SUBGROUPS])
+    )
     assert finding.bounds[SUBGROUPS](0.001) < finding.bounds[SUBGROUPS](0.05)
 
 
