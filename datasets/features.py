@@ -18,6 +18,7 @@ from ldpaudit.datasets.formats.columns import (
     stored,
 )
 from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.texts import read_out
 from ldpaudit.errors import InputError
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray
 
@@ -43,6 +44,8 @@ class EncodedFeatures:
         The number of the feature column (from 0) behind each entry of the two lists.
     columns : int
         How many feature columns there are.
+    extra : list of float32 arrays of shape (n, e)
+        What is read out of free texts and dates.
     """
 
     rows: int
@@ -52,10 +55,12 @@ class EncodedFeatures:
     numeric_places: list[int] = field(default_factory=list)
     categorical_places: list[int] = field(default_factory=list)
     columns: int = 0
+    extra: list[Float32Array] = field(default_factory=list)
 
     def add(self, column: pa.ChunkedArray, name: str) -> None:
         """Encode one more column; its name is used in an error only."""
         column = stored(column)
+        self.extra += read_out(column)
         if is_categorical(column.type):
             codes, cardinality = encode_categories(_sortable(column, name))
             self.categorical.append(codes)
@@ -75,6 +80,7 @@ class EncodedFeatures:
             ),
             cardinalities=tuple(self.cardinalities),
             columns=self.columns,
+            extra=_side_by_side(self.extra, self.rows, np.float32) if self.extra else None,
         )
 
 

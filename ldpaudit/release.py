@@ -71,12 +71,15 @@ class FeatureTable:
         The number of distinct values of each categorical column.
     columns : int
         The number of feature columns of the file (a list-of-float column counts as one).
+    extra : float32 array of shape (n, e) or None
+        What is read out of free texts and dates; only models that learn labels look at it.
     """
 
     numeric: Float32Array
     categorical: IntArray
     cardinalities: tuple[int, ...]
     columns: int
+    extra: Float32Array | None = None
 
     def __post_init__(self) -> None:
         if len(self.numeric) != len(self.categorical):
@@ -93,10 +96,24 @@ class FeatureTable:
 
     def take(self, rows: npt.NDArray[Any]) -> "FeatureTable":
         """Return the table of the given rows (indices or a boolean mask)."""
-        return replace(self, numeric=self.numeric[rows], categorical=self.categorical[rows])
+        return replace(
+            self,
+            numeric=self.numeric[rows],
+            categorical=self.categorical[rows],
+            extra=None if self.extra is None else self.extra[rows],
+        )
+
+    def expanded(self) -> "FeatureTable":
+        """Return the table with what is read out of texts and dates as numeric columns."""
+        if self.extra is None:
+            return self
+        return replace(self, numeric=np.hstack([self.numeric, self.extra]), extra=None)
 
     def without(self, columns: Collection[int]) -> "FeatureTable":
-        """Return the table without some array columns, counted from 0, the numeric ones first."""
+        """Return the table without some array columns, counted from 0, the numeric ones first.
+
+        What is read out of texts and dates is then left out, too.
+        """
         if not columns:
             return self
         d, c = self.numeric.shape[1], self.categorical.shape[1]
@@ -124,6 +141,11 @@ def joined(first: FeatureTable, second: FeatureTable) -> FeatureTable:
         first,
         numeric=np.concatenate([first.numeric, second.numeric]),
         categorical=np.concatenate([first.categorical, second.categorical]),
+        extra=(
+            None
+            if first.extra is None or second.extra is None
+            else np.concatenate([first.extra, second.extra])
+        ),
     )
 
 

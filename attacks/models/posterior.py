@@ -1,11 +1,12 @@
 """Class probabilities given the features, learnt from true or from released labels.
 
-Up to six parts are fitted on most of the rows and judged on the rest: the class frequencies, a
+Up to seven parts are fitted on most of the rows and judged on the rest: the class frequencies, a
 ridge-penalised multinomial logistic regression, histogram gradient boosting, Gaussian classes, the
 nearest rows and, where rows repeat, the counts of identical rows. Where rows repeat, the regression
 has a coefficient for every pair of values of two columns; columns of many values are replaced by
-what the labels of other rows say about each. The model is their log-linear blend with the weights
-of least validation log-loss; a single part with a temperature is a special case.
+what the labels of other rows say about each, and the strongest of them is a part of its own. The
+model is their log-linear blend with the weights of least validation log-loss; a single part with a
+temperature is a special case.
 """
 
 from contextlib import AbstractContextManager
@@ -20,7 +21,12 @@ from ldpaudit.attacks.models.cell_table import CellTable, cell_table, cell_weigh
 from ldpaudit.attacks.models.counts import clean_prior
 from ldpaudit.attacks.models.gaussian import GaussianPart, fit_gaussian
 from ldpaudit.attacks.models.interactions import CrossesPart, fit_crosses
-from ldpaudit.attacks.models.many_values.encoding import EncodedDesign, ValueEncoder, fit_encoder
+from ldpaudit.attacks.models.many_values.encoding import (
+    EncodedDesign,
+    ValueEncoder,
+    ValueLabels,
+    fit_encoder,
+)
 from ldpaudit.attacks.models.near_rows import NeighborPart, fit_neighbors
 from ldpaudit.attacks.models.parts import (
     BoostingPart,
@@ -67,6 +73,7 @@ class PosteriorModel:
 
         Rows sum to 1 up to rounding; every entry is at least :data:`PROBABILITY_FLOOR`.
         """
+        features = features.expanded()
         result = np.empty((len(features), len(self.prior)))
         for start in range(0, len(features), _BATCH):
             rows = np.arange(start, min(start + _BATCH, len(features)))
@@ -125,7 +132,7 @@ def fit_posterior(
         raise InsufficientDataError("A model of the labels needs at least one row.")
     everything = _labelled(features, codes, n_classes, channel)
     rows = _sampled(len(codes), MOST_ROWS, rng)
-    with _threads(len(rows) * features.width, threads):
+    with _threads(len(rows) * everything.features.width, threads):
         return _fit(everything, rows, rng)
 
 
@@ -169,7 +176,7 @@ def refit_posterior(
 
 def _labelled(features: FeatureTable, codes: IntArray, k: int, channel: Channel | None) -> Labelled:
     transition = np.eye(k) if channel is None else channel.matrix
-    return Labelled(features, codes, transition, channel, clean_prior(codes, transition))
+    return Labelled(features.expanded(), codes, transition, channel, clean_prior(codes, transition))
 
 
 def _sampled(n: int, most: int, rng: np.random.Generator) -> IndexArray:
@@ -232,7 +239,8 @@ def _parts(
     encoder, encoded = fit_encoder(table, training, rng)
     linear = crosses or _behind(encoder, fit_logistic(encoded, training, validation, rng))
     boosting = _behind(encoder, fit_boosting(encoded, training, rng))
-    trained = (linear, boosting, fit_gaussian(table, training))
+    value = None if encoder is None else encoder.strongest
+    trained = (linear, boosting, fit_gaussian(table, training), value)
     learnt: tuple[Model, ...] = tuple(part for part in trained if part is not None)
     near = fit_neighbors(table, training, validation, learnt, rng)
     return learnt if near is None else (*learnt, near)
@@ -258,6 +266,8 @@ def _all_refitted(
             refitted.append(_behind(encoder, linear) or part)
         elif isinstance(part, BoostingPart):
             refitted.append(_behind(encoder, fit_boosting(encoded, everyone, rng)) or part)
+        elif isinstance(part, ValueLabels):
+            refitted.append(part if encoder is None else encoder.strongest)
         elif isinstance(part, GaussianPart):
             refitted.append(fit_gaussian(table, everyone) or part)
         elif isinstance(part, NeighborPart):
@@ -270,7 +280,8 @@ def _all_refitted(
 def _effects(parts: tuple[Model, ...]) -> list[tuple[int, ...]]:
     """Return the columns and combinations that the parts encode."""
     designs = (p.design for p in parts if isinstance(p, LogisticPart | BoostingPart))
-    return next((d.effects for d in designs if isinstance(d, EncodedDesign)), [])
+    alone = [part.columns for part in parts if isinstance(part, ValueLabels)]
+    return next((d.effects for d in designs if isinstance(d, EncodedDesign)), alone)
 
 
 def _recounted(table: Labelled, part: Model, rng: np.random.Generator) -> Model:

@@ -73,6 +73,7 @@ def fit_row_channels(
     ----------
     Patrini et al. (2017), Theorem 2, with a channel for each row.
     """
+    features = features.expanded()
     rows = rng.permutation(len(features))[:_MOST_ROWS]
     prior = floored(_frequencies(likelihood[rows])[None, :], _FLOOR).ravel()
     if len(rows) < _FEWEST or features.is_constant():

@@ -211,4 +211,5 @@ def _part(encoded: EncodedFeatures, start: int, stop: int) -> EncodedFeatures:
         rows=stop - start,
         numeric=[block[start:stop] for block in encoded.numeric],
         categorical=[codes[start:stop] for codes in encoded.categorical],
+        extra=[block[start:stop] for block in encoded.extra],
     )

@@ -101,6 +101,7 @@ class ChecksSection(_Section):
     )
     identifiers: Annotated[CountSection | None, Field(alias="identifiers")] = None
     guessable_seed: Annotated[CheckSection | None, Field(alias="guessable-seed")] = None
+    shared_noise: Annotated[CheckSection | None, Field(alias="shared-noise")] = None
     instance_loss_exceedance: Annotated[
         ExceedanceSection | None, Field(alias="instance-loss-exceedance")
     ] = None
@@ -155,6 +156,7 @@ DEFAULT_CHECKS: dict[str, Any] = {
     "features-reveal-label": {"level": "warn"},
     "identifiers": {"level": "warn"},
     "guessable-seed": {"level": "error"},
+    "shared-noise": {"level": "warn"},
 }
 """``ldpaudit:default``: that the claim is not refuted, and a warning of columns that give labels or
 people away whatever the noise."""
@@ -216,6 +218,12 @@ EXPLANATIONS = {
     "guessable-seed": (
         "Tries the seeds that people choose with common random generators. It fails when one of "
         "them explains the noise; whoever tries it recomputes every true label."
+    ),
+    "shared-noise": (
+        "Tests, with true labels, whether what noise did to one row tells what it did to another: "
+        "at any distance in the file, in equal or nearly equal rows, in groups (--group). It fails "
+        "when the p-value is below one minus the confidence. Bounds of ε then count one row of "
+        "each group."
     ),
     "instance-loss-exceedance": (
         "Looks at J(τ), the share of people whose instance-based privacy loss is at least 'at' "

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from ldpaudit.attacks.models.cells import Cells, shrunk_cell_posteriors
 from ldpaudit.attacks.models.many_values.combinations import chosen_combinations
-from ldpaudit.attacks.models.parts import Labelled
+from ldpaudit.attacks.models.parts import Labelled, floored
+from ldpaudit.learners.corrections import forward_loss
 from ldpaudit.modelling.values import many_valued, projected
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray
 
@@ -24,6 +26,7 @@ _JUDGED_CELLS = 2_000
 _MOST_ADDED = 24
 _MOST_CLASSES = 12
 _LEAST_GAIN = 1e-4
+_FLOOR = 1e-6
 
 Effect = tuple[int, ...]
 
@@ -41,11 +44,24 @@ class ValueLabels:
     logits : float32 array of shape (values + 1, k − 1)
         Log-odds against the last class beyond those of the class frequencies; the last row, for
         values that were not seen, is 0.
+    prior : float64 array of shape (k,)
+        The class frequencies, above 0.
     """
 
     columns: Effect
     cells: Cells
     logits: Float32Array
+    prior: FloatArray
+
+    def predict(self, features: FeatureTable) -> FloatArray:
+        """Return P(y | value), float64 of shape (n, k), every entry above 0."""
+        return self.posterior(self.transform(features))
+
+    def posterior(self, numbers: Float32Array) -> FloatArray:
+        """Return P(y | value) from the numbers of rows, float64 of shape (n, k)."""
+        last = np.zeros((len(numbers), 1))
+        logits = np.append(numbers.astype(np.float64), last, axis=1) + np.log(self.prior)
+        return floored(softmax(logits, axis=1), _FLOOR)
 
     def transform(self, features: FeatureTable) -> Float32Array:
         """Return the numbers of each row, float32 of shape (n, k − 1)."""
@@ -54,9 +70,13 @@ class ValueLabels:
 
 @dataclass(frozen=True)
 class ValueEncoder:
-    """Adds the numbers of columns of many values; categorical ones among them are left out."""
+    """Adds the numbers of columns of many values; categorical ones among them are left out.
+
+    ``strongest`` predicts the labels of the training rows best, each by the labels of others.
+    """
 
     effects: tuple[ValueLabels, ...]
+    strongest: ValueLabels
 
     def transform(self, features: FeatureTable) -> FeatureTable:
         """Return the table with the added columns."""
@@ -120,7 +140,9 @@ def fit_encoder(
     fitted = [(e, a) for e, a in (_fitted(rows, effect, part) for effect in effects) if e]
     if not fitted:
         return None, table
-    encoder = ValueEncoder(tuple(effect for effect, _ in fitted))
+    likelihood = rows.transition.T[rows.codes]
+    strongest, _ = min(fitted, key=lambda f: forward_loss(f[0].posterior(f[1]), likelihood))
+    encoder = ValueEncoder(tuple(effect for effect, _ in fitted), strongest)
     added = []
     for effect, crossed in fitted:
         numbers = effect.transform(table.features)
@@ -148,7 +170,8 @@ def _fitted(
         mine = np.flatnonzero(part == p)
         crossed[mine] = _logits(rows, counts, weight)[cells.members[mine]]
     unseen = np.zeros((1, crossed.shape[1]), dtype=np.float32)
-    return ValueLabels(columns, cells, np.append(_logits(rows, total, weight), unseen, 0)), crossed
+    logits = np.append(_logits(rows, total, weight), unseen, axis=0)
+    return ValueLabels(columns, cells, logits, rows.prior), crossed
 
 
 def _weight(rows: Labelled, total: FloatArray, others: list[FloatArray]) -> float | None:

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-import numpy as np
-
 from ldpaudit.audits.assumptions.columns import column_evidence, uses_features
 from ldpaudit.audits.assumptions.neighbours import BOUND, neighbour_bound, neighbour_counts
+from ldpaudit.audits.assumptions.persons import equal_share, rows_of_one
 from ldpaudit.audits.assumptions.rows import GROUPS, counted, noise_clusters, tested
 from ldpaudit.audits.assumptions.stated import INDEPENDENT, NOT_DERIVED
 from ldpaudit.audits.interface import AuditContext
@@ -15,8 +14,6 @@ from ldpaudit.result import Estimate, Finding, Note
 
 FEATURE_BLIND_TEST: Final = "assumptions.feature_blind"
 SHARED_NOISE_TEST: Final = "assumptions.shared_noise"
-_ONE_ANSWER: Final = 0.9
-"""The share of groups with one true label from which a group is one person."""
 _BETS: Final = "Shafer & Vovk (2019); Ville (1939)"
 
 
@@ -172,7 +169,7 @@ def _neighbours(context: AuditContext) -> Iterator[Estimate]:
 
 
 def _sums(context: AuditContext) -> Iterator[Estimate]:
-    rows = _answers_of_one(context)
+    rows = rows_of_one(context)
     if rows and context.claim.epsilon is not None:
         yield Estimate.exact(
             "assumptions.composed_epsilon",
@@ -186,26 +183,19 @@ def _sums(context: AuditContext) -> Iterator[Estimate]:
 
 
 def _sum_notes(context: AuditContext) -> Iterator[Note]:
-    rows, epsilon = _answers_of_one(context), context.claim.epsilon
-    if rows and epsilon is not None:
+    rows, epsilon = rows_of_one(context), context.claim.epsilon
+    if epsilon is None:
+        return
+    if rows:
         text = (
             f"The same label was released up to {rows:,} times with fresh noise (--group). For a "
-            f"person with that many rows the claim is ε = {rows * epsilon:.4g}, not "
-            f"{epsilon:.4g}."
+            f"person with that many rows the claim is ε = {rows * epsilon:.4g}, not {epsilon:.4g}."
         )
         yield Note.warning("assumptions", text)
-
-
-def _answers_of_one(context: AuditContext) -> int:
-    """Return the rows of the largest group where groups are persons with fresh noise; else 0."""
-    groups, found = context.release.groups, noise_clusters(context)
-    if groups is None or found.test is None or found.codes is not None:
-        return 0
-    sizes = np.bincount(groups)
-    lowest = np.full(len(sizes), np.iinfo(np.int32).max, dtype=np.int64)
-    highest = np.full(len(sizes), -1, dtype=np.int64)
-    np.minimum.at(lowest, groups, context.truth)
-    np.maximum.at(highest, groups, context.truth)
-    several = sizes > 1
-    one_label = float(np.mean((lowest == highest)[several])) if several.any() else 0.0
-    return int(sizes.max()) if one_label >= _ONE_ANSWER else 0
+    elif share := equal_share(context):
+        text = (
+            f"{share:.0%} of the rows have equal features. Where they are one person's, with fresh "
+            f"noise for each, the claim adds up: two rows are ε = {2 * epsilon:.4g}. Name the "
+            "column of persons (--group)."
+        )
+        yield Note.warning("assumptions", text)

@@ -19,7 +19,6 @@ from ldpaudit.estimators.assumptions.derived import (
 from ldpaudit.estimators.assumptions.derived import derived_columns as find_derived
 from ldpaudit.estimators.assumptions.outside import Signals, bin_frequencies
 from ldpaudit.estimators.epsilon.release_only.bound import (
-    ReleaseOnlyEvidence,
     release_only_evidence,
 )
 from ldpaudit.release import FeatureTable, IndexArray, IntArray
@@ -28,6 +27,8 @@ DETERMINED: Final = 4.0
 """Nats: a column that tells more than this of the released label alone is no natural feature."""
 _MOSTLY: Final = 0.5
 _FEWEST: Final = 200
+_SUSPICIOUS_SHARES: Final = (1.0, 0.5)
+"""Shares of the claim; the second where the first leaves a violation."""
 _MOST_COLUMNS: Final = 64
 
 
@@ -49,6 +50,14 @@ class ColumnEvidence:
     derived: tuple[int, ...] = ()
     p_value: float | None = None
     bound_with: float | None = None
+
+
+@dataclass(frozen=True)
+class EpsilonRange:
+    """The bound of ε at the audit's confidence, and at one half; in nats."""
+
+    certified: float
+    likely: float
 
 
 def sound_features(context: AuditContext) -> FeatureTable:
@@ -103,7 +112,7 @@ def first_look(context: AuditContext, together: IndexArray) -> tuple[int, ...]:
     if not suspects:
         return ()
     signals, most = _signals(context, rows, halves), max(DETERMINED, limit)
-    return tuple(j for j in suspects if alone[j] > most or not _natural(signals, j))
+    return tuple(j for j in suspects if alone[j].certified > most or not _natural(signals, j))
 
 
 def _split(context: AuditContext, rows: IndexArray, halves: IntArray) -> tuple[IndexArray, Halves]:
@@ -143,28 +152,33 @@ def _with_truth(context: AuditContext, every: IndexArray, sides: IntArray) -> Co
 
 
 def _without_truth(context: AuditContext) -> ColumnEvidence:
-    from ldpaudit.audits.mechanism.release_alone import evidence_of
-
-    release, alpha = context.release, 1 - context.plan.confidence
     limit = _limit(context)
-    evidence = evidence_of(context, release.features)
-    if isinstance(evidence, str) or evidence.bound(alpha).epsilon <= limit:
+    bound = _bound_without(context, ())
+    if bound <= limit:
         return ColumnEvidence()
     rows, halves = _every(context), context.halves()
-    alone = _alone(context, rows, halves)
-    suspects = _suspects(alone, limit)
-    if not suspects:
-        return ColumnEvidence()
-    signals, most, derived = _signals(context, rows, halves), max(DETERMINED, limit), []
-    for j in suspects:
-        natural = alone[j] <= most and _natural(signals, j)
-        # A score that a model gave its own training rows is nearly a function of the others.
-        if natural and not signals.levels_off(j) and signals.explained(j) > _MOSTLY:
-            natural = _found_without(context, j, limit)
-        if not natural:
-            derived.append(j)
-    bound = evidence.bound(alpha).epsilon if derived else None
-    return ColumnEvidence(tuple(derived), None, bound)
+    alone, derived = _alone(context, rows, halves), list[int]()
+    signals: Signals | None = None
+    for least in _SUSPICIOUS_SHARES:
+        suspects = [j for j in _suspects(alone, least * limit) if j not in derived]
+        if suspects and signals is None:
+            signals = _signals(context, rows, halves)
+        found = [j for j in suspects if signals and not _is_natural(context, signals, alone, j)]
+        derived += found
+        if found and _bound_without(context, tuple(derived)) <= limit:
+            break
+    return ColumnEvidence(tuple(derived), None, bound) if derived else ColumnEvidence()
+
+
+def _is_natural(
+    context: AuditContext, signals: Signals, alone: dict[int, EpsilonRange], column: int
+) -> bool:
+    limit = _limit(context)
+    if alone[column].certified > max(DETERMINED, limit) or not _natural(signals, column):
+        return False
+    # A score that a model gave its own training rows is nearly a function of the others.
+    mostly = not signals.levels_off(column) and signals.explained(column) > _MOSTLY
+    return not mostly or _bound_without(context, (column,)) > limit
 
 
 def _limit(context: AuditContext) -> float:
@@ -176,8 +190,8 @@ def _limit(context: AuditContext) -> float:
     return DETERMINED if limit is None or math.isinf(limit) else limit
 
 
-def _alone(context: AuditContext, rows: IndexArray, halves: IntArray) -> dict[int, float]:
-    """Return the bound of ε that each array column gives alone, in nats."""
+def _alone(context: AuditContext, rows: IndexArray, halves: IntArray) -> dict[int, EpsilonRange]:
+    """Return the bounds of ε that each array column gives alone."""
     release, alpha = context.release, 1 - context.plan.confidence
     rng, m = context.rng("assumptions", "alone"), len(release.outputs)
     bounds = {}
@@ -186,13 +200,14 @@ def _alone(context: AuditContext, rows: IndexArray, halves: IntArray) -> dict[in
         evidence = release_only_evidence(
             None, release.released[rows], m, halves[rows], rng=rng, scores=scores[rows]
         )
-        bounds[j] = evidence.bound(alpha).epsilon
+        bounds[j] = EpsilonRange(evidence.bound(alpha).epsilon, evidence.bound(0.5).epsilon)
     return bounds
 
 
-def _suspects(alone: dict[int, float], limit: float) -> list[int]:
-    """Return the columns that alone show more than the claim allows, the clearest first."""
-    return sorted((j for j in alone if alone[j] > limit), key=lambda j: -alone[j])
+def _suspects(alone: dict[int, EpsilonRange], limit: float) -> list[int]:
+    """Return the columns that alone seem to show more than a limit, the clearest first."""
+    found = [j for j in alone if alone[j].likely > limit]
+    return sorted(found, key=lambda j: -alone[j].likely)
 
 
 def _signals(context: AuditContext, rows: IndexArray, halves: IntArray) -> Signals:
@@ -212,10 +227,11 @@ def _natural(signals: Signals, column: int) -> bool:
     return signals.levels_off(column) or signals.explained(column) > 0
 
 
-def _found_without(context: AuditContext, column: int, limit: float) -> bool:
-    """Return whether the other columns show the violation, too."""
+def _bound_without(context: AuditContext, columns: tuple[int, ...]) -> float:
+    """Return the bound of ε from the release alone without some columns, in nats; 0 for none."""
     from ldpaudit.audits.mechanism.release_alone import evidence_of
 
-    evidence = evidence_of(context, context.release.features.without((column,)))
-    alpha = 1 - context.plan.confidence
-    return isinstance(evidence, ReleaseOnlyEvidence) and evidence.bound(alpha).epsilon > limit
+    evidence = evidence_of(context, context.release.features.without(columns))
+    if isinstance(evidence, str):
+        return 0.0
+    return evidence.bound(1 - context.plan.confidence).epsilon

@@ -15,6 +15,7 @@ from ldpaudit.estimators.assumptions.shared_noise import NoiseTest, noise_test
 from ldpaudit.release import FeatureTable, IndexArray
 
 GROUPS: Final = "groups"
+EQUAL: Final = "equal rows"
 SHARED: Final = 0.05
 """The p-value from which rows count as sharing noise."""
 STILL_SHARED: Final = 0.001
@@ -90,7 +91,7 @@ def _find_clusters(context: AuditContext) -> Clusters:
         return Clusters({}, (), None)
     features = context.release.features
     found = _look(context, features)
-    if not set(found.shared) - {GROUPS}:
+    if not _suspicious(context, found):
         return found
     # A column computed from the released label makes rows alike whose released labels agree.
     from ldpaudit.audits.assumptions.columns import first_look
@@ -99,6 +100,14 @@ def _find_clusters(context: AuditContext) -> Clusters:
     assert together is not None
     derived = first_look(context, together)
     return _look(context, features.without(derived)) if derived else found
+
+
+def _suspicious(context: AuditContext, found: Clusters) -> bool:
+    """Return whether equal or nearly equal rows agree too often, for whatever reason."""
+    if found.test is not None:
+        return bool(set(found.shared) - {GROUPS})
+    alike = {name: codes for name, codes in found.kinds.items() if name != GROUPS}
+    return bool(clusters_that_agree(context, alike, None))
 
 
 def _look(context: AuditContext, features: FeatureTable) -> Clusters:
@@ -119,7 +128,7 @@ def _kinds(context: AuditContext, features: FeatureTable) -> dict[str, IndexArra
     if context.release.groups is not None:
         kinds[GROUPS] = context.release.groups
     if not features.is_constant():
-        kinds["equal rows"] = equal_rows(features)
+        kinds[EQUAL] = equal_rows(features)
         kinds["nearly equal rows"] = alike_rows(features, context.rng("alike rows"))
     return kinds
 

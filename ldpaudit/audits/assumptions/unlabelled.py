@@ -25,13 +25,13 @@ _FURTHER: Final = 4.0
 
 
 def clusters_that_agree(
-    context: AuditContext, kinds: Mapping[str, IndexArray], features: FeatureTable
+    context: AuditContext, kinds: Mapping[str, IndexArray], features: FeatureTable | None
 ) -> list[str]:
     """Return the kinds of clusters whose released labels agree too often for noise of their own.
 
     Too often: more than two labels released independently agree at most, whatever the true ones
     are. A release with less noise than claimed has that too; there, rows a little further apart
-    agree about as often, and clusters are not the cause.
+    agree about as often, and clusters are not the cause; without ``features`` that is not asked.
     """
     channel = aligned_channel(context)
     if channel is None:
@@ -41,6 +41,9 @@ def clusters_that_agree(
     for name, codes in kinds.items():
         first, second = disjoint_pairs(codes, context.rng("agreement", name))
         if len(first) < FEWEST_PAIRS or agreement_p_value(labels, first, second, most) > _AGREE:
+            continue
+        if features is None:
+            shared.append(name)
             continue
         near = float(np.mean(labels[first] == labels[second]))
         one, other = _further_pairs(context, features, codes, first)

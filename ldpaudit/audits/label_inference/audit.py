@@ -112,7 +112,8 @@ def _not_learnt(features: FeatureTable) -> Iterator[Note]:
     if alone:
         text = (
             f"Feature columns with another value in nearly every row: {alone}. Models learn "
-            "nothing from a value that does not come again, so attacks leave such columns out."
+            "nothing from a value that does not come again, so attacks leave such columns out, "
+            "but for the words of free texts."
         )
         yield Note.info(AUDIT_ID, text)
     if rare:

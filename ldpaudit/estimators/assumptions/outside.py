@@ -14,8 +14,10 @@ import numpy as np
 from ldpaudit.estimators.assumptions.columns import Columns, Halves, column_bins, logit, tilts
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IntArray
 
-_CLEAR: Final = 3.0
+_CLEAR: Final = 3.5
 """Standard errors."""
+_MARGIN: Final = 1.25
+_SPEAKS: Final = 0.01
 _NOTHING: Final = 1e-9
 _MOST_DOUBT: Final = 3.0
 _SURE_SHARE: Final = 0.6
@@ -90,8 +92,15 @@ class Signals:
         return cls(features, released, side, halves, made, seed)
 
     @cached_property
+    def _cells(self) -> IntArray:
+        """The released label and the half: what was learnt of either half differs a little."""
+        halves = np.zeros(len(self.side), dtype=np.int32)
+        halves[self.halves.test] = 1
+        return 2 * self.released + halves
+
+    @cached_property
     def _centred(self) -> FloatArray:
-        return _centred(self.made, self.released)
+        return _centred(self.made, self._cells)
 
     @cached_property
     def _against(self) -> FloatArray:
@@ -99,7 +108,7 @@ class Signals:
 
     @cached_property
     def _doubts(self) -> FloatArray:
-        return _centred(_odds(self._against), self.released)
+        return _centred(_odds(self._against), self._cells)
 
     def explained(self, column: int) -> float:
         """Return the share of a column's signal, given the released label, that others explain.
@@ -122,11 +131,13 @@ class Signals:
         return max(share, _NOTHING)
 
     def _goes_with(self, column: int, others: BoolArray) -> bool:
-        rest = self._against[:, others].sum(axis=1, keepdims=True)
-        every = [self._doubts[:, [column]], _centred(_odds(rest), self.released)]
+        # A column that the released label decides has nothing to say given that label.
+        speaking = others & (self._centred.std(axis=0) > _SPEAKS)
+        rest = self._against[:, speaking].sum(axis=1, keepdims=True)
+        every = [self._doubts[:, [column]], _centred(_odds(rest), self._cells)]
         table = np.concatenate([*every, self._doubts[:, others]], axis=1)
         scores = _correlations(table)[0, 1:] * np.sqrt(len(table))
-        clear = np.sqrt(2 * np.log(2 * self.features.width)) + 1.0
+        clear = np.sqrt(2 * np.log(2 * self.features.width)) + _MARGIN
         return bool(scores[0] > _CLEAR or scores[1:].max() > clear)
 
     def levels_off(self, column: int) -> bool:

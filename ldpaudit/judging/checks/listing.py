@@ -12,6 +12,7 @@ from ldpaudit.judging.checks import (
     identifiers,
     min_rows,
     renyi,
+    shared_noise,
 )
 from ldpaudit.judging.checks.interface import Case, Draft
 
@@ -22,6 +23,7 @@ CHECKS: tuple[Callable[[Case], Draft | None], ...] = (
     features_reveal.draft,
     identifiers.draft,
     guessable_seed.draft,
+    shared_noise.draft,
     exceedance.draft,
     attack_limits.draft_advantage,
     attack_limits.draft_accuracy,
