@@ -74,7 +74,7 @@ def audit(
         specimen.table,
         truth=specimen.truth if truth else None,
         only=only,
-        skip=() if only else skip,
+        skip=() if only else [name for name in skip if name not in fault.needs],
         budget=budget,
         policy=Policy.model_validate(
             {"schema": 1, "checks": DEFAULT_CHECKS, "audit": {"confidence": confidence}}

@@ -22,11 +22,11 @@ Columns = Callable[[People, np.random.Generator], dict[str, np.ndarray]]
 Order = Callable[[People, np.random.Generator], np.ndarray]
 
 
-def _column(name: str, what: str, columns: Columns, outsider: Trace = REVEALED) -> Fault:
+def _column(name: str, what: str, columns: Columns, needs: tuple[str, ...] = ()) -> Fault:
     def work(persons: People, rng: np.random.Generator) -> Specimen:
         return release(persons, honest_labels(persons, rng), columns(persons, rng))
 
-    return Fault(name, what, of_people(2, work), math.inf, REVEALED, outsider)
+    return Fault(name, what, of_people(2, work), math.inf, REVEALED, REVEALED, needs=needs)
 
 
 def _ordered(name: str, what: str, order: Order) -> Fault:
@@ -61,8 +61,9 @@ def _finer(persons: People, rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def _sum(persons: People, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    first = rng.integers(0, 4, len(persons))
-    return {"part1": first, "part2": 4 * persons.codes + 3 - first + rng.integers(0, 2)}
+    total = rng.integers(0, 10, len(persons)) + 10 * persons.codes
+    first = rng.integers(0, total + 1)
+    return {"part1": first, "part2": total - first}
 
 
 def _mostly(persons: People, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -142,7 +143,9 @@ LEFT_BEHIND = (
         IDENTIFIED,
     ),
     _column("finer", "A column is a finer category than the label.", _finer),
-    _column("sum", "Two columns add up to a number that decides the label.", _sum),
+    _column(
+        "sum", "Two columns add up to a number that decides the label.", _sum, ("label-inference",)
+    ),
     _column("decides-98", "A column decides the label in 98 % of rows.", _mostly),
     _column("weights", "Weights are one over the true label's share.", _weights),
     Fault(

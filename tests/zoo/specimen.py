@@ -60,6 +60,8 @@ class Fault:
         With true labels, and from the release alone.
     honest : bool
         Whether nothing is wrong, so that exit status 1 is a false alarm.
+    needs : tuple of str
+        Audits that find it and are else left out, since they judge no claim and take long.
     """
 
     id: str
@@ -69,6 +71,7 @@ class Fault:
     insider: Trace = Trace()
     outsider: Trace = Trace()
     honest: bool = False
+    needs: tuple[str, ...] = ()
 
     @property
     def grave(self) -> bool:
