@@ -84,8 +84,9 @@ SHARED = (
 )
 BY_CHECK: Final[Mapping[str, str]] = {
     "features-reveal-label": (
-        "Drop the columns that tell the label, or make them coarser (privatize names them): noise "
-        "on the label protects nothing that the features give away."
+        "Drop the columns that tell the label, or make them coarser (privatize names them), and "
+        "shuffle rows whose order tells it: noise on the label protects nothing that the rest "
+        "gives away."
     ),
     "identifiers": (
         "Drop the columns that number rows or may lead to a person, such as ids, exact dates and "

@@ -23,6 +23,10 @@ _PUBLISH: Final = (
     "Publish this very file, with its declaration; audit again if anything in it changes.",
     "Do not release these people's labels again with fresh noise: every release adds its ε.",
 )
+_LOOK_CLOSER = (
+    "Who holds the true labels should audit with them too (--truth): a group of rows released as "
+    "it is can hardly be seen from the release alone."
+)
 _READ_ON = "Read in the report what each audit that did not run would need."
 _ACCEPTED = "If that is accepted, waive the check for this file ([[waivers]] in the policy)."
 
@@ -40,7 +44,7 @@ def next_steps(
         As answered and waived.
     """
     if decision == "publish":
-        return _PUBLISH
+        return _PUBLISH if known.truth else (*_PUBLISH, _LOOK_CLOSER)
     steps = _after_failure if decision == "do not publish" else _to_decide
     return _first(steps(case, known, checks)) or (_READ_ON,)
 

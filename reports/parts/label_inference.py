@@ -27,7 +27,7 @@ _MEANINGS: Final = {
 """What each reference means, in the order in which it is read."""
 _WHOLE: Final = (
     " Attacks learn from one half of the people and guess the other half; the attack on the whole "
-    "release learns from all but the eighth that it guesses."
+    "release learns from all but the part that it guesses."
 )
 
 

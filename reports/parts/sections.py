@@ -39,6 +39,9 @@ _ORDER: Final = (
 _ALWAYS: Final = ("mechanism", "instance-loss", "label-inference", "renyi", "power")
 """Shown even without a number, to say why there is none."""
 _INTROS: Final = {
+    "assumptions": "Bounds of ε need noise of its own for each row, labels that depend on nothing "
+    "but the true label, and features that were not computed from the released label. Each is "
+    "tested; bounds leave out the columns, and all but one of the rows, for which it fails.",
     "observational": "An attacker sees features and released label, is shown either the true label "
     "or one redrawn from the features, and guesses which it is. ε limits how often the guess is "
     "right, even if the mechanism uses the features. Bounds are certified among rows with equal "

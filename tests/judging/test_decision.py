@@ -40,6 +40,9 @@ def test_a_release_to_publish_has_its_steps_too() -> None:
     result = judged(evidence(power(0.1), p_value(CHANNEL, 0.4), epsilon=1.0))
     assert "Publish this very file" in result.next_steps[0]
     assert "fresh noise" in result.next_steps[1]
+    assert len(result.next_steps) == 2
+    found = evidence(power(0.1), p_value(CHANNEL, 0.4), epsilon=1.0)
+    assert "--truth" in judged(found, truth=False).next_steps[2]
 
 
 @pytest.mark.parametrize("word", ["private", "safe", "anonymous", "guarantee"])

@@ -10,7 +10,7 @@ from ldpaudit.audits.assumptions.rows import counted_rows
 from ldpaudit.audits.assumptions.standing import standing
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED
 from ldpaudit.audits.claimed_channel import aligned_channel
-from ldpaudit.audits.epsilon_proofs import SUBGROUPS
+from ldpaudit.audits.epsilon_proofs import INSIDER_SHARES, SUBGROUPS
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import feature_dependence
 from ldpaudit.estimators.epsilon.bounds import class_counts
@@ -45,13 +45,15 @@ def subgroup_evidence(context: AuditContext) -> SubgroupEvidence | str:
 
 def subgroup_estimate(context: AuditContext, evidence: SubgroupEvidence) -> Estimate:
     """Return the bound as a number of the result."""
-    bound = evidence.bound(1 - context.plan.confidence)
+    # At the level at which it counts against a claim: other bounds have the rest.
+    alpha = (1 - context.plan.confidence) * INSIDER_SHARES[SUBGROUPS]
+    bound = evidence.bound(alpha)
     kind, assumptions = standing(context, FEATURE_BLIND, NOT_DERIVED, INDEPENDENT)
     return Estimate.lower_bound(
         SUBGROUPS,
         "True labels, groups of rows",
         bound.epsilon,
-        context.plan.confidence,
+        1 - alpha,
         axis="epsilon",
         unit="nats",
         n=bound.n,

@@ -363,5 +363,5 @@ def test_the_page_says_what_an_attack_learns_from(build: Build) -> None:
     whole = known.model_copy(update={"id": "attack.bayes-whole-release.accuracy", "score": score})
     more = result.model_copy(update={"estimates": (*result.estimates, whole)})
     text = words(render(more, "html"))
-    assert "learns from all but the eighth that it guesses" in text
+    assert "learns from all but the part that it guesses" in text
     assert "Whole release, channel (Bayes)" in text
