@@ -32,7 +32,7 @@ FOUND: Final = 1e-9
 SECONDS_PER_SEED: Final = 1.5e-5
 """Of one core, for all generators together."""
 _BESIDE: Final = (128, 512)
-_ALONE: Final = (224, 4096)
+_ALONE: Final = (312, 4096)
 """Rows on which seeds are screened, and the best tested: with true labels, and without."""
 
 
