@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ldpaudit.columns import ColumnKind, ColumnSurvey, Concern
 from ldpaudit.datasets.features import EncodedFeatures, is_categorical
 from ldpaudit.datasets.formats.columns import LISTS, decoded, is_any, stored, value_type
+from ldpaudit.errors import InputError
 
 GLANCE: Final = 10_000
 """Rows that are looked at first: most questions are answered by them."""
@@ -107,7 +108,10 @@ def _kind(glance: pa.ChunkedArray, share: float) -> ColumnKind:
         return "number"
     if not is_any(glance.type, "string", "large_string", "string_view"):
         return "category"
-    texts = [text for text in glance.slice(0, 1000).to_pylist() if text]
+    try:
+        texts = [text for text in glance.slice(0, 1000).to_pylist() if text]
+    except UnicodeDecodeError:  # Parquet files are not checked for it when they are read
+        raise InputError("A text column must be in UTF-8.") from None
     dated = [_DATE.fullmatch(text) is not None for text in texts]
     if texts and np.mean(dated) > 0.95:
         return "date" if share * len(glance) > _MOST_DATES else "category"

@@ -328,9 +328,9 @@ class AuditOptions(PlanOptions, ReleaseOptions):
             "The probabilities that some rows' true labels were drawn with.", type=str, file=True
         ),
     ] = None
-    show_class_names: Annotated[bool, Option("Name the classes and the label in the report.")] = (
-        False
-    )
+    show_class_names: Annotated[
+        bool, Option("Name classes, the label and columns that warnings are about in the report.")
+    ] = False
     progress: Progress | None = None
     command: str = "ldpaudit.audit(…)"
 

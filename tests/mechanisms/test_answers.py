@@ -142,6 +142,8 @@ OTHER_MEANINGS = {
     ("ldpaudit/commands/mechanism/describe/result.py", "channel"): "a key of the JSON result",
     ("ldpaudit/commands/privatize/mechanism.py", "channel"): "the option --channel",
     ("ldpaudit/learners/iwp/classifier.py", "exponential"): "a loss",
+    ("ldpaudit/commands/utility/iwp.py", "exponential"): "a loss",
+    ("ldpaudit/commands/learn/request.py", "exponential"): "a loss",
 }
 
 
