@@ -56,6 +56,11 @@ def seed(leaks: bool) -> Finding:
     return Finding(estimates=(Estimate.upper_bound("seeds.p_value", "", p_value, 0.95),))
 
 
+def shared(leaks: bool) -> Finding:
+    p_value = 1e-12 if leaks else 0.4
+    return Finding(estimates=(Estimate.upper_bound("assumptions.shared_noise", "", p_value, 0.95),))
+
+
 def reveals(leaks: bool) -> Finding:
     shares = {"attack.features-only.auc": 1.0 if leaks else 0.9, "columns.told": 0.7}
     return Finding(estimates=tuple(Estimate.estimated(n, "", v) for n, v in shares.items()))
@@ -94,6 +99,7 @@ FOUND: dict[str, Callable[[bool], Finding]] = {
     "features-reveal-label": reveals,
     "identifiers": identifiers,
     "guessable-seed": seed,
+    "shared-noise": shared,
     "instance-loss-exceedance": exceedance,
     "label-inference-advantage": lambda leaks: attack("advantage", 0.2 if leaks else 0.0),
     "label-inference-accuracy": lambda leaks: attack("accuracy", 0.9 if leaks else 0.6),

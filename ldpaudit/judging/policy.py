@@ -217,7 +217,8 @@ EXPLANATIONS = {
     ),
     "guessable-seed": (
         "Tries the seeds that people choose with common random generators. It fails when one of "
-        "them explains the noise; whoever tries it recomputes every true label."
+        "them explains the noise; whoever tries it recomputes every true label. Without "
+        "true labels it is then inconclusive: true labels simulated with that seed look the same."
     ),
     "shared-noise": (
         "Tests, with true labels, whether what noise did to one row tells what it did to another: "

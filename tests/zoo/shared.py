@@ -24,6 +24,7 @@ from zoo.specimen import (
 
 SHARED = Trace(("warning:assumptions: .*share noise.*",))
 GUESSED = Trace(("fail:guessable-seed",))
+SEEDED = Trace(("warning:seeds: .*",))
 COMPOSED = Trace(("warning:assumptions: .*fresh noise.*",))
 _KEEP = keep(CLAIM, 2)
 
@@ -147,7 +148,7 @@ def _seeded(
     name: str, what: str, draw: Callable[[int, np.random.Generator], np.ndarray], **options: Any
 ) -> Fault:
     make = _with_uniforms(draw, **options)
-    return Fault(f"seed-{name}", what, make, math.inf, GUESSED, GUESSED)
+    return Fault(f"seed-{name}", what, make, math.inf, GUESSED, SEEDED)
 
 
 SHARED_NOISE = (

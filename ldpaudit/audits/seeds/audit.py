@@ -2,7 +2,8 @@
 
 Who knows the seed can redo the noise and recompute every true label: the claimed ε is then void.
 With true labels the seed must explain which labels were changed; without them, which labels agree
-with what the features say.
+with what the features say. True labels that were themselves simulated with such a seed look the
+same to who does not have them, so without them nothing is certified.
 """
 
 import math
@@ -27,12 +28,13 @@ P_VALUE: Final = "seeds.p_value"
 MIN_ROWS: Final = 100
 ALIKE: Final = "rows with the same true label are independent and alike"
 IN_NO_ORDER: Final = "rows are independent, and their order says nothing about their labels"
+NOT_SIMULATED: Final = "the true labels were not drawn with such a seed, as in simulated data"
 FOUND: Final = 1e-9
 """A seed counts as found up to this p-value, however many checks a policy has."""
 SECONDS_PER_SEED: Final = 1.5e-5
 """Of one core, for all generators together."""
 _BESIDE: Final = (128, 512)
-_ALONE: Final = (224, 4096)
+_ALONE: Final = (312, 4096)
 """Rows on which seeds are screened, and the best tested: with true labels, and without."""
 
 
@@ -64,7 +66,7 @@ class SeedsAudit:
         alone = context.release.truth is None
         targets = _outsider_targets(context) if alone else _insider_targets(context)
         evidence = try_seeds(targets, counted, others, _ALONE if alone else _BESIDE, progress)
-        notes = (_warning(evidence),) if evidence.p_value <= FOUND else ()
+        notes = (_warning(evidence, alone),) if evidence.p_value <= FOUND else ()
         return Finding(estimates=(_estimate(context, evidence),), notes=notes)
 
 
@@ -116,6 +118,7 @@ def _estimate(context: AuditContext, evidence: SeedEvidence) -> Estimate:
         f"{evidence.tried:,} seeds of {len(GENERATORS)} generators, one for the table or one for "
         f"each row; the best on the first rows were tested on {evidence.rows:,}; corrected for all"
     )
+    alone = context.release.truth is None
     return Estimate.upper_bound(
         P_VALUE,
         "Noise of a seed that can be guessed (p-value)",
@@ -123,17 +126,21 @@ def _estimate(context: AuditContext, evidence: SeedEvidence) -> Estimate:
         context.plan.confidence,
         n=len(context.release),
         method=f"p-value: {words}",
-        assumptions=(IN_NO_ORDER if context.release.truth is None else ALIKE,),
+        assumptions=(IN_NO_ORDER, NOT_SIMULATED) if alone else (ALIKE,),
+        kind="estimated" if alone else "certified",
         reference="Hoeffding (1963), Theorem 2",
     )
 
 
-def _warning(evidence: SeedEvidence) -> Note:
+def _warning(evidence: SeedEvidence, alone: bool) -> Note:
     which = "a seed for each row that counts up" if evidence.each_row else "a seed that was guessed"
     chance = max(math.ceil(evidence.log_p_value / math.log(10)), -300)
+    what = "The released labels follow" if alone else "The noise is that of"
     text = (
-        f"The noise is that of {evidence.generator} with {which} (chance without it: 1e{chance}). "
-        "Whoever tries the same seeds recomputes every true label. Draw the noise again from the "
-        "operating system's randomness, and do not publish this release."
+        f"{what} {evidence.generator} with {which} (chance without it: 1e{chance}). Whoever tries "
+        "the same seeds recomputes every true label. Draw the noise again from the operating "
+        "system's randomness, and do not publish this release."
     )
+    if alone:
+        text += " Only if the true labels were simulated with that seed does it mean nothing."
     return Note.warning("seeds", text)

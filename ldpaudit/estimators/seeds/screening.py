@@ -13,8 +13,8 @@ from ldpaudit.arrays import FloatArray, SeedArray
 from ldpaudit.estimators.seeds.generators import GENERATORS, IN_A_ROW
 from ldpaudit.estimators.seeds.target import Target
 
-KEPT: Final = 8
-"""How many candidates of each generator are kept."""
+_KEPT: Final = {False: 32, True: 8}
+"""How many candidates of each generator are kept: one for the table, or one for each row."""
 FIRST_SEEDS: Final = 1 << 20
 """Rows with a generator of their own are tried for a first row's seed below this."""
 _CHUNK: Final = 8192
@@ -113,6 +113,7 @@ def _keep(
     scores: FloatArray,
     seeds: SeedArray,
 ) -> None:
-    top = np.argsort(scores)[-KEPT:]
+    kept = _KEPT[each_row]
+    top = np.argsort(scores)[-kept:]
     new = [Candidate(float(scores[i]), name, int(seeds[i]), each_row) for i in top]
-    best[name, each_row] = heapq.nlargest(KEPT, best.get((name, each_row), []) + new)
+    best[name, each_row] = heapq.nlargest(kept, best.get((name, each_row), []) + new)

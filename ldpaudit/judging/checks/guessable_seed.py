@@ -15,9 +15,15 @@ def draft(case: Case) -> Draft | None:
     section, estimate = case.policy.checks.guessable_seed, case.evidence.estimates.get(P_VALUE)
     if section is None or estimate is None:
         return None
-    if estimate.value <= ERROR:
+    if estimate.value <= ERROR and estimate.kind == "certified":
         reason = "the noise is that of a seed that can be guessed: every true label can be redone"
         answer = Answer("fail", estimate.value, reason)
+    elif estimate.value <= ERROR:
+        reason = (
+            "the released labels follow a random generator with a seed that can be guessed: it "
+            "drew the noise, or, in simulated data, the true labels"
+        )
+        answer = Answer("inconclusive", estimate.value, reason)
     else:
         answer = Answer("pass", estimate.value, "none of the seeds that were tried gives the noise")
     question = "Is the noise that of a seed that can be guessed (p-value)?"
