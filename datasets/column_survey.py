@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 from ldpaudit.columns import ColumnKind, ColumnSurvey, Concern
 from ldpaudit.datasets.features import EncodedFeatures, is_categorical
 from ldpaudit.datasets.formats.columns import LISTS, decoded, is_any, stored, value_type
+from ldpaudit.datasets.names import text_of
 from ldpaudit.errors import InputError
 
 GLANCE: Final = 10_000
@@ -40,7 +42,9 @@ def surveyed(
 ) -> Iterator[tuple[str, pa.ChunkedArray]]:
     """Yield the columns as they come, and add the survey of each to ``found``."""
     for name, column in cells:
-        found.append(survey_column(name, column))
+        with text_of(name):
+            survey = survey_column(name, column)
+        found.append(survey)
         yield name, column
 
 
@@ -56,6 +60,15 @@ def with_arrays(
     return tuple(
         replace(survey, arrays=tuple(arrays.get(i, ()))) for i, survey in enumerate(columns)
     )
+
+
+def survey_left_out(cells: Iterable[tuple[str, pa.ChunkedArray]]) -> tuple[ColumnSurvey, ...]:
+    """Return surveys of columns that are in the file though no features; none if unreadable."""
+    found: list[ColumnSurvey] = []
+    with suppress(InputError):
+        for _ in surveyed(cells, found):
+            pass
+    return tuple(found)
 
 
 def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:
@@ -108,10 +121,7 @@ def _kind(glance: pa.ChunkedArray, share: float) -> ColumnKind:
         return "number"
     if not is_any(glance.type, "string", "large_string", "string_view"):
         return "category"
-    try:
-        texts = [text for text in glance.slice(0, 1000).to_pylist() if text]
-    except UnicodeDecodeError:  # Parquet files are not checked for it when they are read
-        raise InputError("A text column must be in UTF-8.") from None
+    texts = [text for text in glance.slice(0, 1000).to_pylist() if text]
     dated = [_DATE.fullmatch(text) is not None for text in texts]
     if texts and np.mean(dated) > 0.95:
         return "date" if share * len(glance) > _MOST_DATES else "category"

@@ -17,7 +17,7 @@ from ldpaudit.datasets.formats.columns import (
     is_any,
     stored,
 )
-from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.names import quoted, text_of
 from ldpaudit.datasets.texts import read_out
 from ldpaudit.errors import InputError
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray
@@ -101,7 +101,8 @@ def encode_features(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -
     """
     encoded = EncodedFeatures(rows)
     for name, column in columns:
-        encoded.add(column, name)
+        with text_of(name):
+            encoded.add(column, name)
     return encoded
 
 

@@ -1,12 +1,20 @@
 """Column names in messages: shortened, harmless, and the nearest one to a misspelt name."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from ldpaudit.errors import InputError, nearest, quoted
 
-__all__ = ["check_unique", "missing_column", "quoted"]
+__all__ = ["check_unique", "missing_column", "quoted", "text_of"]
 _OTHER_SEPARATORS = (";", "\t", "|")
+
+NOT_COMMAS = "Is it a CSV file whose fields are not separated by commas? Write it with commas."
+
+
+def other_separator(names: Sequence[str]) -> bool:
+    """Return whether the only column's name looks like a header separated by other marks."""
+    return len(names) == 1 and any(mark in names[0] for mark in _OTHER_SEPARATORS)
 
 
 def missing_column(name: str, role: str, candidates: Sequence[str], advice: str = "") -> InputError:
@@ -24,8 +32,8 @@ def missing_column(name: str, role: str, candidates: Sequence[str], advice: str 
         What to do, where no column is alike.
     """
     close = nearest(name, candidates)
-    if len(candidates) == 1 and any(mark in candidates[0] for mark in _OTHER_SEPARATORS):
-        end = "is it a CSV file whose fields are not separated by commas? Write it with commas."
+    if other_separator(candidates):
+        end = NOT_COMMAS[0].lower() + NOT_COMMAS[1:]
     else:
         end = f"did you mean {quoted(close)}?" if close is not None else advice
     text = f"There is no {role} column {quoted(name)} among the {len(candidates)} columns"
@@ -47,3 +55,12 @@ def check_unique(names: Sequence[str]) -> None:
         raise InputError(
             f"Column names must be distinct; {repeated} of {len(names)} occur(s) more than once."
         )
+
+
+@contextmanager
+def text_of(name: str) -> Iterator[None]:
+    """Name the column whose text cannot be decoded (InputError)."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise InputError(f"The column {quoted(name)} must be text in UTF-8.") from None

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ldpaudit.datasets.beside.leak_warnings import warnings_about
 from ldpaudit.datasets.beside.local_reports import read_reports
 from ldpaudit.datasets.beside.truth import Truth, read_truth, true_labels
 from ldpaudit.datasets.coding import Coding, LabelCoding, PlainCoding, Reports
-from ldpaudit.datasets.column_survey import surveyed, with_arrays
+from ldpaudit.datasets.column_survey import survey_left_out, surveyed, with_arrays
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.domains import (
     EncodedLabels,
@@ -133,7 +134,8 @@ def read_release(
         drop=drop if bag is None else (*drop, bag),
         features=features,
     )
-    cells = table.columns(roles.special + roles.features, as_text=roles.special)
+    rest = tuple(n for n in table.names if n not in (*roles.special, *roles.features, bag))
+    cells = table.columns(roles.special + roles.features + rest, as_text=roles.special)
     special = {name: next(cells)[1] for name in roles.special}
     column = special[roles.label]
     if not len(column):
@@ -145,7 +147,8 @@ def read_release(
     sources = {"original": original, "synthetic": synthetic, "test": test, "public": public}
     beside = open_beside({**sources, "held-out": held_out}, len(column), roles, special)
     columns: list[ColumnSurvey] = []
-    encoded, tables = encode_together(surveyed(cells, columns), len(column), beside)
+    features_alone = surveyed(islice(cells, len(roles.features)), columns)
+    encoded, tables = encode_together(features_alone, len(column), beside)
     release = tables.beside(
         Release(
             features=encoded.table(),
@@ -160,7 +163,9 @@ def read_release(
             numeric=labels.numeric,
             reports=reports,
             bags=bags,
-            columns=with_arrays(columns, encoded),
+            columns=with_arrays(columns, encoded) + survey_left_out(cells),
+            holds_truth=roles.truth is not None,
+            left_out=len(rest),
             groups=read_groups(special, group, roles.identifier),
         )
     )

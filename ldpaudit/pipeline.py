@@ -154,6 +154,8 @@ def _circumstances(
         channel=aligned_channel(context) if counted else None,
         records=records,
         left_out=dict.fromkeys(available_audits().keys() - {r.id for r in records}, option),
+        holds_truth=release.holds_truth,
+        columns_left_out=release.left_out,
     )
 
 

@@ -243,7 +243,12 @@ class Release:
     groups : int64 array of shape (n,) or None
         Codes of rows that belong together, such as a household or a person; no feature.
     columns : tuple of ColumnSurvey
-        What the reader saw of each feature column; empty for a release that was not read.
+        What the reader saw of each feature column, then of those that were left out; empty for a
+        release that was not read.
+    holds_truth : bool
+        Whether the table that was read holds the true labels, too.
+    left_out : int
+        Its columns that are no features because the user left them out.
     places : int64 array of shape (n,) or None
         The row of the file that each row was, for what looks at the order of rows.
     """
@@ -268,6 +273,8 @@ class Release:
     bags: Bags | None = None
     groups: IndexArray | None = None
     columns: tuple[ColumnSurvey, ...] = ()
+    holds_truth: bool = False
+    left_out: int = 0
     places: IndexArray | None = None
 
     def __post_init__(self) -> None:

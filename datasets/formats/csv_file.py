@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ldpaudit.datasets.formats.locations import Location, locate, unreadable
-from ldpaudit.datasets.names import check_unique, quoted
+from ldpaudit.datasets.names import NOT_COMMAS, check_unique, other_separator, quoted
 from ldpaudit.errors import InputError
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -82,9 +82,10 @@ class CsvFile:
         if lengths is None:
             unexplained: Exception = error
             return unexplained
-        return InputError(
+        text = (
             f"Every row of {quoted(self.name)} must have {lengths[1]} fields; one has {lengths[2]}."
         )
+        return InputError(f"{text} {NOT_COMMAS}" if other_separator(self.names) else text)
 
     def _open(self) -> Any:
         path = self._location.paths[0]

@@ -11,6 +11,8 @@ SUBGROUPS = "mechanism.subgroup_epsilon_lower"
 SHARED_NOISE = "mechanism.shared_noise_epsilon_lower"
 OUTSIDER = "release_only.epsilon_lower"
 FEATURE_BLIND_TEST = "assumptions.feature_blind"
+SHARED_WITH_OTHERS = "assumptions.shared_with_others"
+"""A p-value; it may err in half of the share of SHARED_NOISE, whose bound has the other half."""
 OTHERS = ("observational.epsilon_lower", "aggregates.epsilon_lower")
 """Bounds where one released label depends on more than one true label; one in an audit."""
 
@@ -34,7 +36,7 @@ def shares(found: Collection[str]) -> dict[str, float]:
     found : collection of str
         Ids of the audit's bounds and tests.
     """
-    if INSIDER in found or FEATURE_BLIND_TEST in found:
+    if not INSIDER_SHARES.keys().isdisjoint(found):
         return {name: part for name, part in INSIDER_SHARES.items() if name in found}
     alone = [name for name in (OUTSIDER, *OTHERS) if name in found]
     return dict.fromkeys(alone[:1], 1.0)

@@ -36,6 +36,10 @@ class Circumstances:
         The audits that were asked for.
     left_out : mapping from audit id to option
         The audits that were not, and the option that left each out.
+    holds_truth : bool
+        Whether the true labels are in the release itself.
+    columns_left_out : int
+        The release's columns that no audit looked at.
     """
 
     truth: bool = True
@@ -43,6 +47,8 @@ class Circumstances:
     channel: Channel | None = None
     records: tuple[AuditRecord, ...] = ()
     left_out: Mapping[str, LeavingOut] = field(default_factory=dict)
+    holds_truth: bool = False
+    columns_left_out: int = 0
 
     def absence(self, audit: str) -> str | None:
         """Return why an audit has no numbers, None if it ran."""

@@ -19,9 +19,17 @@ _CHANCE = (
     "0.99 (in the policy, before the draw), and keep that verdict. Drawing until one passes proves "
     "nothing."
 )
-_PUBLISH: Final = (
-    "Publish this very file, with its declaration; audit again if anything in it changes.",
-    "Do not release these people's labels again with fresh noise: every release adds its ε.",
+_PUBLISH = "Publish this very file, with its declaration; audit again if anything in it changes."
+_PUBLISH_THE_REST = (
+    "Take the columns out of the file that this audit left out (--drop, --features), audit that "
+    "file, and publish it with its declaration."
+)
+_WITHOUT_TRUTH = (
+    "Take the column of true labels out of the release, keep it in a file of its own and audit "
+    "with that (--truth)."
+)
+_NOT_AGAIN = (
+    "Do not release these people's labels again with fresh noise: every release adds its ε."
 )
 _LOOK_CLOSER = (
     "Who holds the true labels should audit with them too (--truth): a group of rows released as "
@@ -44,7 +52,8 @@ def next_steps(
         As answered and waived.
     """
     if decision == "publish":
-        return _PUBLISH if known.truth else (*_PUBLISH, _LOOK_CLOSER)
+        first = _PUBLISH_THE_REST if known.columns_left_out else _PUBLISH
+        return (first, _NOT_AGAIN) if known.truth else (first, _NOT_AGAIN, _LOOK_CLOSER)
     steps = _after_failure if decision == "do not publish" else _to_decide
     return _first(steps(case, known, checks)) or (_READ_ON,)
 
@@ -65,6 +74,8 @@ def _to_decide(case: Case, known: Circumstances, checks: Sequence[Check]) -> Ite
     for check in checks:
         if check.level == "error" and check.verdict == "inconclusive":
             yield from Open(check, case, known).remedies()
+    if known.holds_truth:
+        yield _WITHOUT_TRUTH
     warned = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]
     for check in warned:
         yield BY_CHECK.get(check.id) or next(causes(Signs(case, known, [check])))

@@ -486,3 +486,16 @@ def test_json_booleans_match_csv_text(tmp_path: Path) -> None:
     ).release
     assert release.released[:2].tolist() == [0, 1]
     assert release.classes == (True, False)
+
+
+def test_semicolons_and_decimal_commas_are_named_as_the_cause(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("age;bmi;label\n41;23,5;yes\n52;30,1;no\n")
+    with pytest.raises(InputError, match="not separated by commas"):
+        read_release(tmp_path / "r.csv", label="age;bmi;label")
+
+
+def test_text_that_is_not_utf8_is_one_line() -> None:
+    towns = pa.array([b"oslo", b"\xfe\xff"] * 50).cast(pa.binary()).view(pa.string())
+    table = pa.table({"town": towns, "label": ["a", "b"] * 50})
+    with pytest.raises(InputError, match="The column 'town' must be text in UTF-8"):
+        read_release(table)

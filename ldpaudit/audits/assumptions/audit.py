@@ -4,16 +4,23 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from ldpaudit.audits.assumptions.columns import column_evidence, uses_features
-from ldpaudit.audits.assumptions.neighbours import BOUND, neighbour_bound, neighbour_counts
+from ldpaudit.audits.assumptions.neighbours import (
+    BOUND,
+    neighbour_bound,
+    neighbour_counts,
+    shared_with_others,
+)
 from ldpaudit.audits.assumptions.persons import equal_share, rows_of_one
 from ldpaudit.audits.assumptions.rows import GROUPS, counted, noise_clusters, tested
 from ldpaudit.audits.assumptions.stated import INDEPENDENT, NOT_DERIVED
+from ldpaudit.audits.epsilon_proofs import SHARED_WITH_OTHERS
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.result import Estimate, Finding, Note
 
 FEATURE_BLIND_TEST: Final = "assumptions.feature_blind"
 SHARED_NOISE_TEST: Final = "assumptions.shared_noise"
+DOUBTFUL: Final = "assumptions.doubtful_columns"
 _BETS: Final = "Shafer & Vovk (2019); Ville (1939)"
 
 
@@ -62,6 +69,15 @@ def _columns(context: AuditContext) -> Iterator[Estimate]:
             if context.release.truth is not None
             else "columns that alone tell the released label better than any channel of the "
             "claimed ε lets a feature, and go with no other column given the released label",
+            assumptions=("no natural feature looks like that",),
+        )
+    if evidence.doubtful:
+        yield Estimate.estimated(
+            DOUBTFUL,
+            "Columns that were computed from the released label, or used by the mechanism",
+            len(evidence.derived),
+            method="derived columns that say nothing of the true label beyond the released one "
+            "only as far as so few rows show",
             assumptions=("no natural feature looks like that",),
         )
     if evidence.bound_with is not None:
@@ -148,6 +164,17 @@ def _row_notes(context: AuditContext) -> Iterator[Note]:
 
 
 def _neighbours(context: AuditContext) -> Iterator[Estimate]:
+    others = shared_with_others(context)
+    if others is not None:
+        yield Estimate.upper_bound(
+            SHARED_WITH_OTHERS,
+            "No row shares noise with one that has another true label (p-value)",
+            max(others, SMALLEST_P_VALUE),
+            context.plan.confidence,
+            n=len(context.release),
+            method="p-value: the bets on shared noise, on rows with different true labels only",
+            reference=_BETS,
+        )
     counts = neighbour_counts(context)
     if counts is None:
         return

@@ -4,9 +4,11 @@ from typing import Final
 
 import numpy as np
 
+from ldpaudit.audits.assumptions.noise import label_noise
 from ldpaudit.audits.assumptions.rows import Clusters, counted, noise_clusters
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.estimators.assumptions.bets import disjoint_pairs
+from ldpaudit.estimators.assumptions.bets import bet_on_pairs, disjoint_pairs, p_value
+from ldpaudit.estimators.assumptions.lags import bet_at
 from ldpaudit.estimators.assumptions.shared_noise import neighbour_guesses
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
@@ -29,12 +31,17 @@ def _count(context: AuditContext) -> GuessCounts | None:
     whole = release.outputs == release.classes and release.numeric is None
     if release.truth is None or not whole or found.test is None:
         return None
-    pairs = _pairs(context, found)
+    pairs = _noise_pairs(context)
     if pairs is None:
         return None
     rng = context.rng("neighbours", "guesses")
     counts = neighbour_guesses(context.truth, release.released, *pairs, rng)
     return counts if counts.guesses else None
+
+
+def _noise_pairs(context: AuditContext) -> tuple[IndexArray, IndexArray] | None:
+    found = noise_clusters(context)
+    return context.once("assumptions.neighbour pairs", lambda: _pairs(context, found))
 
 
 def _pairs(context: AuditContext, found: Clusters) -> tuple[IndexArray, IndexArray] | None:
@@ -48,7 +55,38 @@ def _pairs(context: AuditContext, found: Clusters) -> tuple[IndexArray, IndexArr
 
 
 def neighbour_bound(context: AuditContext, counts: GuessCounts, alpha: float) -> EpsilonBound:
-    """Return the bound of ε at level 1 − alpha: half of alpha for seeing that noise is shared."""
-    test = noise_clusters(context).test
-    seen = test is not None and test.p_value <= alpha / 2
+    """Return the bound of ε at level 1 − alpha: half of alpha for seeing that noise is shared.
+
+    It must be seen among rows that differ in their true labels: those that do not may be one
+    person's, whose labels cannot differ, so that shared noise gives nothing away.
+    """
+    seen = (shared_with_others(context) or 0.0) <= alpha / 2
     return epsilon_lower(counts if seen else GuessCounts(counts.candidates, 0, 0), alpha / 2)
+
+
+def shared_with_others(context: AuditContext) -> float | None:
+    """Return the p-value of "no row shares noise with one that has another true label".
+
+    Valid; None without true labels. Where it is small the claim is refuted: who knows one of the
+    two labels sees the noise, and with it the other label. Noise that only rows with one true label
+    share may be one person's, and gives nothing away.
+    """
+    return context.once("assumptions.others", lambda: _others(context))
+
+
+def _others(context: AuditContext) -> float | None:
+    found = noise_clusters(context)
+    if found.test is None:
+        return None
+    truth, noise, rng = context.truth, label_noise(context), context.rng("neighbours", "others")
+    p_values = [1.0]
+    for name in found.shared:
+        first, second = disjoint_pairs(found.kinds[name], rng)
+        differ = truth[first] != truth[second]
+        wealth = bet_on_pairs(noise.outcomes, noise.chances, first[differ], second[differ])
+        p_values.append(p_value(wealth))
+    lag = found.test.lags.distance
+    if lag < len(truth):
+        wealth = bet_at(noise.outcomes, noise.chances, lag, truth[:-lag] != truth[lag:])
+        p_values.append(len(truth) * p_value(wealth))
+    return max(found.test.p_value, min(1.0, (len(found.kinds) + 1) * min(p_values)))

@@ -8,6 +8,7 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.columns import ColumnSurvey, Concern
 from ldpaudit.result import Estimate, Finding, Note
 
+TRUTH_INSIDE: Final = "columns.truth"
 _CONCERNS: Final[dict[Concern, tuple[str, str]]] = {
     "index": ("columns.indices", "Columns that number the rows"),
     "identifier": ("columns.identifiers", "Columns that are different in (nearly) every row"),
@@ -20,7 +21,11 @@ def columns_finding(context: AuditContext) -> Finding:
     """Return what the columns of a release may give away besides what the noise lets through."""
     told = telling(context)
     finding = Finding(
-        estimates=(*told.estimates, *_estimates(context.release.columns)),
+        estimates=(
+            *told.estimates,
+            *_estimates(context.release.columns),
+            *_true_labels(context),
+        ),
         notes=(*told.notes, *_notes(context)),
     )
     return finding.in_section("columns")
@@ -40,12 +45,29 @@ def _estimates(columns: tuple[ColumnSurvey, ...]) -> Iterator[Estimate]:
         )
 
 
+def _true_labels(context: AuditContext) -> Iterator[Estimate]:
+    if context.release.holds_truth:
+        yield Estimate.exact(
+            TRUTH_INSIDE,
+            "Columns of true labels in the release",
+            1,
+            method="the true labels were read from the release itself (--truth-column)",
+        )
+
+
 def _notes(context: AuditContext) -> Iterator[Note]:
     columns = context.release.columns
     for concern, (_, title) in _CONCERNS.items():
         named = [column.name for column in columns if column.concern == concern]
         if named and context.plan.show_class_names:
             yield Note.warning("columns", f"{title}: {', '.join(named)}.")
+    if left_out := context.release.left_out:
+        yield Note.warning(
+            "columns",
+            f"{left_out} column{'s' if left_out > 1 else ''} of the release took no part in this "
+            "audit (--drop, --features): what such a column tells of labels is not known, so "
+            "publish the file without it.",
+        )
     unused = sum(column.unused for column in columns)
     if unused:
         yield Note.warning(

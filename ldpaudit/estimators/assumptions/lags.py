@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.estimators.assumptions.bets import average, bet_on_pairs, p_value
-from ldpaudit.release import FloatArray, IndexArray
+from ldpaudit.release import BoolArray, FloatArray, IndexArray
 
 _CANDIDATES: Final = 16
 _FEWEST_PAIRS: Final = 50
@@ -33,6 +33,11 @@ class LagTest:
     p_value: float
     period: int = 0
     run: int = 0
+
+    @property
+    def distance(self) -> int:
+        """The distance at which noise is shared the most."""
+        return self.period or 1
 
     def apart(self, n: int) -> IndexArray:
         """Return rows of n of which no two share noise by their distance, int64, in order."""
@@ -68,7 +73,7 @@ def lag_test(outcomes: FloatArray, chances: FloatArray) -> LagTest:
         return LagTest(1.0)
     strength = _strength(outcomes, chances)[1 : lags + 1]
     best = np.argsort(-strength, kind="stable")[:_CANDIDATES] + 1
-    wealth = max(_bet_at(outcomes, chances, int(lag)) for lag in best)
+    wealth = max(bet_at(outcomes, chances, int(lag)) for lag in best)
     smallest = min(1.0, lags * p_value(wealth))
     return LagTest(smallest, *_shape(strength, n)) if smallest < 1 else LagTest(1.0)
 
@@ -84,10 +89,17 @@ def _strength(outcomes: FloatArray, chances: FloatArray) -> FloatArray:
     return np.asarray(sums / np.sqrt(np.arange(n, 0, -1)))
 
 
-def _bet_at(outcomes: FloatArray, chances: FloatArray, lag: int) -> float:
+def bet_at(
+    outcomes: FloatArray, chances: FloatArray, lag: int, taking_part: BoolArray | None = None
+) -> float:
+    """Bet on the pairs of rows at one distance; the logarithm of the wealth at the end.
+
+    ``taking_part``: bool of shape (n − lag,), which first rows of a pair do; default: all.
+    """
     first = np.arange(len(outcomes) - lag)
     odd = (first // lag) % 2 == 1
-    chains = [chain for chain in (first[~odd], first[odd]) if len(chain)]
+    used = np.ones(len(first), dtype=bool) if taking_part is None else taking_part
+    chains = [chain for chain in (first[~odd & used], first[odd & used]) if len(chain)]
     return average([bet_on_pairs(outcomes, chances, chain, chain + lag) for chain in chains])
 
 

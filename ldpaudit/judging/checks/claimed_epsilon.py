@@ -3,7 +3,14 @@
 import math
 from collections.abc import Mapping
 
-from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST, SUBGROUPS, shares
+from ldpaudit.audits.epsilon_proofs import (
+    FEATURE_BLIND_TEST,
+    INSIDER_SHARES,
+    SHARED_NOISE,
+    SHARED_WITH_OTHERS,
+    SUBGROUPS,
+    shares,
+)
 from ldpaudit.judging.checks.claimed_channel import CONSISTENCY
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence
 from ldpaudit.reports.text.numbers import number
@@ -15,6 +22,15 @@ _REFUTED = (
 _IN_DOUBT = (
     "the released label may depend on the features, and where it does none of this audit's bounds "
     "of ε holds"
+)
+_DOUBTFUL = (
+    "a column says more of the released label than the true one explains, and these rows do not "
+    "show whether it was computed from the released label, which gives nothing away, or used by "
+    "the mechanism, which refutes the claim"
+)
+_SHARES_NOISE = (
+    "the claim is refuted: rows with different true labels share noise, so whoever knows one of "
+    "the labels reads the noise of the others"
 )
 _POWER_UNKNOWN = (
     "how much this audit could miss is known only for labels that follow the claimed channel, and "
@@ -40,10 +56,12 @@ def draft(case: Case) -> Draft | None:
         bound = _best_bound(proofs, evidence, alpha)
         if _is_refuted(proofs, evidence, alpha, bound is not None and bound > limit):
             return Answer("fail", None, _REFUTED + _in_a_group(proofs, evidence, alpha, limit))
+        if bound is not None and bound > limit:
+            return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
+        if _shares_noise(evidence, alpha):
+            return Answer("fail", None, _SHARES_NOISE)
         if bound is None:
             return Answer("inconclusive", None, _IN_DOUBT)
-        if bound > limit:
-            return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
         weakness = _weakness(evidence, allowed.at(limit), alpha)
         if weakness is not None:
             return Answer("inconclusive", bound, weakness, "lower")
@@ -78,17 +96,31 @@ def _is_refuted(
     return evidence.estimates[FEATURE_BLIND_TEST].value <= alpha * share
 
 
+def _shares_noise(evidence: Evidence, alpha: float) -> bool:
+    """Return whether rows with different true labels are shown to share noise."""
+    test = evidence.estimates.get(SHARED_WITH_OTHERS)
+    return test is not None and test.value <= alpha * INSIDER_SHARES[SHARED_NOISE] / 2
+
+
 def _in_a_group(proofs: Mapping[str, float], evidence: Evidence, alpha: float, limit: float) -> str:
-    """Return how much more a group of rows gives away than was claimed, where one was found."""
+    """Return how much more a group of rows seems to give away than claimed, if one was found.
+
+    What it gives away for certain is not known: the channel may use features within the group.
+    """
     bound = evidence.bounds.get(SUBGROUPS)
     found = 0.0 if bound is None else bound(alpha * proofs[SUBGROUPS])
     if found <= limit:
         return ""
-    return f"; one group of rows gives true labels away as at ε = {number(found, 'down')} or more"
+    return (
+        "; in one group of rows labels come through as at "
+        f"ε = {number(found, 'down')} or more, if one channel served the whole group"
+    )
 
 
 def _weakness(evidence: Evidence, allowed: float, alpha: float) -> str | None:
     """Return why not having found a violation says too little, None where it says enough."""
+    if "assumptions.doubtful_columns" in evidence.estimates:
+        return _DOUBTFUL
     power = evidence.estimates.get(POWER)
     if power is None:
         return "how much this audit could miss is not known"

@@ -16,6 +16,7 @@ _SHARES = {
     "columns.position": "the order of the rows tells {} of the labels",
 }
 """Shares of labels, and what it means if one is above the limit."""
+_TRUTH = "columns.truth"
 _ORDERED = "columns.ordered"
 _COUNTS: dict[str, tuple[str, ...]] = {
     "columns.deciding": ("one column decides", "{} columns decide, each by itself,"),
@@ -40,7 +41,7 @@ def draft(case: Case) -> Draft | None:
     section, estimates = case.policy.checks.features_reveal_label, case.evidence.estimates
     if section is None:
         return None
-    known = (name for name in (*_SHARES, *_COUNTS) if name in estimates)
+    known = (name for name in (_TRUTH, *_SHARES, *_COUNTS) if name in estimates)
     ids = tuple(name for name in known if name != _OUTSIDER or _says_enough(estimates))
     shares = {name: estimates[name].value for name in ids if name in _SHARES}
     counts = {name: round(estimates[name].value) for name in ids if name in _COUNTS}
@@ -50,6 +51,8 @@ def draft(case: Case) -> Draft | None:
         beyond = {name: share for name, share in shares.items() if share > most}
         if counts.get("columns.deciding"):
             beyond.pop("columns.told", None)
+        if _TRUTH in ids:
+            yield "the release holds the true labels themselves (--truth-column)"
         if beyond:
             name = next(iter(beyond))
             yield _SHARES[name].format(percent(beyond[name]))

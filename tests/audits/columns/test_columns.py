@@ -183,3 +183,24 @@ def test_the_page_counts_columns() -> None:
 def test_few_rows_are_no_fault() -> None:
     table = released(TRUTH, 1.0, 1).slice(0, 39)
     assert check(audited(table, TRUTH[:39]), "features-reveal-label").verdict == "inconclusive"
+
+
+def test_columns_left_out_of_the_audit_are_still_in_the_file() -> None:
+    person = np.array([f"P{i:06d}" for i in np.random.default_rng(8).permutation(N)])
+    table = released(TRUTH, 1.0, 4, person=person, ward=RNG.choice(["a", "b"], N))
+    dropped = audited(table, TRUTH, only=("mechanism", "power"), drop=("person",))
+    assert check(dropped, "identifiers").verdict == "fail"
+    assert dropped.decision == "not yet"
+    harmless = audited(table.drop(["person"]), TRUTH, only=("mechanism", "power"), drop=("ward",))
+    assert harmless.decision == "publish"
+    assert "Take the columns out of the file" in harmless.next_steps[0]
+    assert any("1 column of the release took no part" in note.text for note in harmless.notes)
+
+
+def test_a_table_that_holds_its_true_labels_is_not_to_be_published() -> None:
+    table = released(TRUTH, 1.0, 4, really=TRUTH)
+    result = audited(table, only=("mechanism", "power"), truth_column="really")
+    assert result.verdict == "pass"
+    assert result.decision == "not yet"
+    assert "holds the true labels" in check(result, "features-reveal-label").reason
+    assert "column of true labels out" in result.next_steps[0]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ldpaudit.columns import ColumnSurvey
 from ldpaudit.commands.privatize.columns.leaves import Path, leaves
 from ldpaudit.commands.privatize.labels.domains import bare_labels
-from ldpaudit.datasets.column_survey import survey_column
+from ldpaudit.datasets.column_survey import surveyed
 from ldpaudit.datasets.features import encode_categories, is_categorical
 from ldpaudit.datasets.formats.columns import TEXTS, is_any
 from ldpaudit.estimators.columns.scan import Scan, scan
@@ -58,7 +58,10 @@ class ColumnSample:
         if not self._kept:
             return []
         table = pa.Table.from_batches(self._kept)
-        return [survey_column(name, table.column(name)) for name in self._columns]
+        found: list[ColumnSurvey] = []
+        for _ in surveyed(((name, table.column(name)) for name in self._columns), found):
+            pass
+        return found
 
     def scan(self) -> tuple[list[Path], Scan] | None:
         """Return the plain arrays that columns consist of, by path, and what each of them tells.
