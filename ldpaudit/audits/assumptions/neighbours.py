@@ -12,7 +12,7 @@ from ldpaudit.estimators.assumptions.lags import bet_at
 from ldpaudit.estimators.assumptions.shared_noise import neighbour_guesses
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
-from ldpaudit.release import IndexArray
+from ldpaudit.release import BoolArray, IndexArray, IntArray
 
 BOUND: Final = "mechanism.shared_noise_epsilon_lower"
 
@@ -87,6 +87,18 @@ def _others(context: AuditContext) -> float | None:
         p_values.append(p_value(wealth))
     lag = found.test.lags.distance
     if lag < len(truth):
-        wealth = bet_at(noise.outcomes, noise.chances, lag, truth[:-lag] != truth[lag:])
+        wealth = bet_at(noise.outcomes, noise.chances, lag, _of_others(truth, lag))
         p_values.append(len(truth) * p_value(wealth))
     return max(found.test.p_value, min(1.0, (len(found.kinds) + 1) * min(p_values)))
+
+
+def _of_others(truth: IntArray, lag: int) -> BoolArray:
+    """Return which pairs of rows at a distance are certainly not one person's, bool (n − lag,).
+
+    Those with different labels; all, where labels at that distance agree no more than any two.
+    """
+    differ: BoolArray = truth[:-lag] != truth[lag:]
+    shares = np.bincount(truth) / len(truth)
+    chance = float(shares @ shares)
+    spread = np.sqrt(chance * (1 - chance) / len(differ))
+    return differ if 1 - differ.mean() > chance + 2 * spread else np.ones_like(differ)
