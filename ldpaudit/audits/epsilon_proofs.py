@@ -34,7 +34,7 @@ def shares(found: Collection[str]) -> dict[str, float]:
     found : collection of str
         Ids of the audit's bounds and tests.
     """
-    if INSIDER in found or FEATURE_BLIND_TEST in found:
+    if not INSIDER_SHARES.keys().isdisjoint(found):
         return {name: part for name, part in INSIDER_SHARES.items() if name in found}
     alone = [name for name in (OUTSIDER, *OTHERS) if name in found]
     return dict.fromkeys(alone[:1], 1.0)

@@ -14,6 +14,7 @@ from ldpaudit.result import Estimate, Finding, Note
 
 FEATURE_BLIND_TEST: Final = "assumptions.feature_blind"
 SHARED_NOISE_TEST: Final = "assumptions.shared_noise"
+DOUBTFUL: Final = "assumptions.doubtful_columns"
 _BETS: Final = "Shafer & Vovk (2019); Ville (1939)"
 
 
@@ -62,6 +63,15 @@ def _columns(context: AuditContext) -> Iterator[Estimate]:
             if context.release.truth is not None
             else "columns that alone tell the released label better than any channel of the "
             "claimed ε lets a feature, and go with no other column given the released label",
+            assumptions=("no natural feature looks like that",),
+        )
+    if evidence.doubtful:
+        yield Estimate.estimated(
+            DOUBTFUL,
+            "Columns that were computed from the released label, or used by the mechanism",
+            len(evidence.derived),
+            method="derived columns that say nothing of the true label beyond the released one "
+            "only as far as so few rows show",
             assumptions=("no natural feature looks like that",),
         )
     if evidence.bound_with is not None:

@@ -1,12 +1,12 @@
 """Columns that were computed from the released label: found, and left out of what bounds learn."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.rows import counted_rows, tested
+from ldpaudit.audits.assumptions.rows import counted, counted_rows, tested
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.assumptions.columns import Halves, sampled
@@ -26,6 +26,8 @@ from ldpaudit.release import FeatureTable, IndexArray, IntArray
 DETERMINED: Final = 4.0
 """Nats: a column that tells more than this of the released label alone is no natural feature."""
 _MOSTLY: Final = 0.5
+_PARTLY: Final = 0.05
+"""Shares of a column that the others explain; the second for one that alone refutes the claim."""
 _FEWEST: Final = 200
 _SUSPICIOUS_SHARES: Final = (1.0, 0.5)
 """Shares of the claim; the second where the first leaves a violation."""
@@ -43,12 +45,15 @@ class ColumnEvidence:
     p_value : float or None
         With true labels: valid, of "given the true label, the other columns say nothing of the
         released one".
+    doubtful : bool
+        With true labels: whether the mechanism may have used some of the derived columns instead.
     bound_with : float or None
         Without true labels: the bound of ε, in nats, that the derived columns would give.
     """
 
     derived: tuple[int, ...] = ()
     p_value: float | None = None
+    doubtful: bool = False
     bound_with: float | None = None
 
 
@@ -94,7 +99,9 @@ def _examine(context: AuditContext) -> ColumnEvidence:
         return ColumnEvidence()
     if context.release.truth is None:
         return _without_truth(context)
-    return _with_truth(context, _every(context), context.halves())
+    found = _with_truth(context, _every(context), context.halves())
+    # Rows of one person on both sides of the split show what features seem to say.
+    return found if counted(context).holds else replace(found, p_value=None)
 
 
 def first_look(context: AuditContext, together: IndexArray) -> tuple[int, ...]:
@@ -148,7 +155,9 @@ def _with_truth(context: AuditContext, every: IndexArray, sides: IntArray) -> Co
     derived = find_derived(rows, suspects) if suspects else ()
     if not derived:
         return ColumnEvidence((), first.p_value)
-    return ColumnEvidence(derived, max(first.p_value, dependence(rows, derived).p_value))
+    doubtful = set(find_derived(rows, list(derived), sure=True)) != set(derived)
+    left = dependence(rows, derived).p_value
+    return ColumnEvidence(derived, max(first.p_value, left), doubtful)
 
 
 def _without_truth(context: AuditContext) -> ColumnEvidence:
@@ -167,7 +176,7 @@ def _without_truth(context: AuditContext) -> ColumnEvidence:
         derived += found
         if found and _bound_without(context, tuple(derived)) <= limit:
             break
-    return ColumnEvidence(tuple(derived), None, bound) if derived else ColumnEvidence()
+    return ColumnEvidence(tuple(derived), bound_with=bound) if derived else ColumnEvidence()
 
 
 def _is_natural(
@@ -176,9 +185,11 @@ def _is_natural(
     limit = _limit(context)
     if alone[column].certified > max(DETERMINED, limit) or not _natural(signals, column):
         return False
-    # A score that a model gave its own training rows is nearly a function of the others.
-    mostly = not signals.levels_off(column) and signals.explained(column) > _MOSTLY
-    return not mostly or _bound_without(context, (column,)) > limit
+    # A score that a model gave its own training rows is in part a function of the others, and
+    # without it nothing speaks against the claim.
+    share = _PARTLY if alone[column].certified > limit else _MOSTLY
+    scored = not signals.levels_off(column) and signals.explained(column) > share
+    return not scored or _bound_without(context, (column,)) > limit
 
 
 def _limit(context: AuditContext) -> float:

@@ -4,9 +4,10 @@ from typing import Final
 
 import numpy as np
 
+from ldpaudit.audits.assumptions.noise import label_noise
 from ldpaudit.audits.assumptions.rows import Clusters, counted, noise_clusters
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.estimators.assumptions.bets import disjoint_pairs
+from ldpaudit.estimators.assumptions.bets import bet_on_pairs, disjoint_pairs, p_value
 from ldpaudit.estimators.assumptions.shared_noise import neighbour_guesses
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
@@ -29,12 +30,17 @@ def _count(context: AuditContext) -> GuessCounts | None:
     whole = release.outputs == release.classes and release.numeric is None
     if release.truth is None or not whole or found.test is None:
         return None
-    pairs = _pairs(context, found)
+    pairs = _noise_pairs(context)
     if pairs is None:
         return None
     rng = context.rng("neighbours", "guesses")
     counts = neighbour_guesses(context.truth, release.released, *pairs, rng)
     return counts if counts.guesses else None
+
+
+def _noise_pairs(context: AuditContext) -> tuple[IndexArray, IndexArray] | None:
+    found = noise_clusters(context)
+    return context.once("assumptions.neighbour pairs", lambda: _pairs(context, found))
 
 
 def _pairs(context: AuditContext, found: Clusters) -> tuple[IndexArray, IndexArray] | None:
@@ -48,7 +54,21 @@ def _pairs(context: AuditContext, found: Clusters) -> tuple[IndexArray, IndexArr
 
 
 def neighbour_bound(context: AuditContext, counts: GuessCounts, alpha: float) -> EpsilonBound:
-    """Return the bound of ε at level 1 − alpha: half of alpha for seeing that noise is shared."""
+    """Return the bound of ε at level 1 − alpha: half of alpha for seeing that noise is shared.
+
+    It must be seen among rows that differ in their true labels: those that do not may be one
+    person's, whose labels cannot differ, so that shared noise gives nothing away.
+    """
     test = noise_clusters(context).test
-    seen = test is not None and test.p_value <= alpha / 2
+    seen = test is not None and max(test.p_value, _differing_p_value(context)) <= alpha / 2
     return epsilon_lower(counts if seen else GuessCounts(counts.candidates, 0, 0), alpha / 2)
+
+
+def _differing_p_value(context: AuditContext) -> float:
+    """Return the p-value of "pairs of rows with different true labels share no noise"."""
+    pairs, truth = _noise_pairs(context), context.truth
+    if pairs is None:
+        return 1.0
+    differ, noise = truth[pairs[0]] != truth[pairs[1]], label_noise(context)
+    first, second = pairs[0][differ], pairs[1][differ]
+    return p_value(bet_on_pairs(noise.outcomes, noise.chances, first, second))

@@ -9,16 +9,31 @@ import numpy as np
 from ldpaudit.audits.assumptions.noise import centred_by_features, label_noise
 from ldpaudit.audits.assumptions.unlabelled import clusters_that_agree, lags_that_agree
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.estimators.assumptions.clusters import alike_rows, equal_rows, merged, one_of_each
+from ldpaudit.estimators.assumptions.bets import bet_on_pairs, disjoint_pairs, p_value
+from ldpaudit.estimators.assumptions.clusters import (
+    alike_rows,
+    equal_rows,
+    has_pairs,
+    merged,
+    one_of_each,
+    partly_equal_rows,
+)
 from ldpaudit.estimators.assumptions.lags import LagTest, lag_test
-from ldpaudit.estimators.assumptions.shared_noise import NoiseTest, noise_test
+from ldpaudit.estimators.assumptions.shared_noise import (
+    FEWEST_PAIRS,
+    NoiseTest,
+    noise_test,
+)
 from ldpaudit.release import FeatureTable, IndexArray
 
 GROUPS: Final = "groups"
 EQUAL: Final = "equal rows"
+PARTLY: Final = "rows equal in some columns"
 SHARED: Final = 0.05
 """The p-value from which rows count as sharing noise."""
 STILL_SHARED: Final = 0.001
+_LESS_ALIKE: Final = 4.0
+"""How many times as far apart rows are among which shared noise is looked for once more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +50,15 @@ class Clusters:
         The clusters that share noise, put together; None where none does.
     test : NoiseTest or None
         The test against true labels; None without them.
+    features : FeatureTable or None
+        What rows were compared by: no column computed from the released label.
     """
 
     kinds: Mapping[str, IndexArray]
     shared: tuple[str, ...]
     codes: IndexArray | None
     test: NoiseTest | None = None
+    features: FeatureTable | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +114,7 @@ def _find_clusters(context: AuditContext) -> Clusters:
     # A column computed from the released label makes rows alike whose released labels agree.
     from ldpaudit.audits.assumptions.columns import first_look
 
-    together = _together(found.kinds, list(found.kinds))
+    together = _together(found.kinds, [*_alike(found.kinds), *found.shared])
     assert together is not None
     derived = first_look(context, together)
     return _look(context, features.without(derived)) if derived else found
@@ -114,13 +132,15 @@ def _look(context: AuditContext, features: FeatureTable) -> Clusters:
     kinds = _kinds(context, features)
     if context.release.truth is None:
         shared = clusters_that_agree(context, kinds, features)
+        partly = [name for name in shared if name.startswith(PARTLY)]
+        shared = [name for name in shared if name not in partly[1:]]
         # Without true labels nothing shows that a group's rows do not share noise.
         if GROUPS in kinds and GROUPS not in shared:
             shared.append(GROUPS)
-        return Clusters(kinds, tuple(shared), _together(kinds, shared))
+        return Clusters(kinds, tuple(shared), _together(kinds, shared), features=features)
     test = _test(context, kinds, features)
-    shared = test.shared(SHARED)
-    return Clusters(kinds, tuple(shared), _together(kinds, shared), test)
+    shared = _shared(test)
+    return Clusters(kinds, tuple(shared), _together(kinds, shared), test, features)
 
 
 def _kinds(context: AuditContext, features: FeatureTable) -> dict[str, IndexArray]:
@@ -130,12 +150,33 @@ def _kinds(context: AuditContext, features: FeatureTable) -> dict[str, IndexArra
     if not features.is_constant():
         kinds[EQUAL] = equal_rows(features)
         kinds["nearly equal rows"] = alike_rows(features, context.rng("alike rows"))
+        partly = partly_equal_rows(features, context.rng("partly equal rows"))
+        kinds |= {f"{PARTLY} ({place})": codes for place, codes in enumerate(partly, 1)}
     return kinds
 
 
+def _alike(kinds: Mapping[str, IndexArray]) -> list[str]:
+    return [name for name in kinds if not name.startswith(PARTLY)]
+
+
+def _shared(test: NoiseTest) -> list[str]:
+    """Return the kinds that share noise, of those equal in some columns the clearest at most."""
+    found = test.shared(SHARED)
+    partly = [name for name in test.shared(STILL_SHARED) if name.startswith(PARTLY)]
+    clearest = sorted(partly, key=lambda name: test.by_clusters[name])[:1]
+    return [name for name in found if not name.startswith(PARTLY)] + clearest
+
+
 def _together(kinds: Mapping[str, IndexArray], shared: list[str]) -> IndexArray | None:
+    """Return the clusters put together, of rows equal in some columns the first kind alone.
+
+    Several such kinds would make one cluster of nearly all rows.
+    """
     together: IndexArray | None = None
+    partly = [name for name in shared if name.startswith(PARTLY)]
     for name in shared:
+        if name in partly[1:]:
+            continue
         together = kinds[name] if together is None else merged(together, kinds[name])
     return together
 
@@ -146,7 +187,7 @@ def _test(context: AuditContext, kinds: dict[str, IndexArray], features: Feature
     test = noise_test(noise.outcomes, noise.chances, kinds, rng)
     if test.p_value > SHARED or features.is_constant():
         return test
-    together = _together(kinds, list(kinds))
+    together = _together(kinds, [*_alike(kinds), *_shared(test)])
     assert together is not None
     chances = centred_by_features(context, features, noise, together)
     again = noise_test(noise.outcomes, chances, kinds, context.rng("shared noise", "centred"))
@@ -166,10 +207,25 @@ def _count(context: AuditContext) -> Counted:
         rows = one_of_each(found.codes, context.rng("counted rows"))
     lags = _lags(context, found, rows)
     if lags is None:
-        return Counted(rows)
+        return Counted(rows, None, rows is None or not _some_left(context, found, rows))
     rows = np.arange(len(context.release)) if rows is None else rows
     rows = rows[lags.apart(len(rows))]
     return Counted(rows, lags, _independent(context, rows))
+
+
+def _some_left(context: AuditContext, found: Clusters, rows: IndexArray) -> bool:
+    """Return whether rows that are less alike share noise too: not all of them were found."""
+    features = found.features
+    if found.test is None or features is None or features.is_constant():
+        return False
+    left, rng = features.take(rows), context.rng("alike rows", "left")
+    codes = alike_rows(left, rng, _LESS_ALIKE)
+    if not has_pairs(codes, FEWEST_PAIRS):
+        return False
+    noise = label_noise(context)
+    outcomes, chances = noise.outcomes[rows], noise.chances[rows]
+    first, second = disjoint_pairs(codes, rng)
+    return p_value(bet_on_pairs(outcomes, chances, first, second)) <= STILL_SHARED
 
 
 def _lags(context: AuditContext, found: Clusters, rows: IndexArray | None) -> LagTest | None:

@@ -12,6 +12,13 @@ LARGEST: Final = 30
 """Equal rows that are more are no cluster: so many are equal by chance, as in a small table."""
 _DIRECTIONS: Final = 4
 _SHIFTS: Final = 3
+_STARTS: Final = 16
+_FEW_STARTS: Final = 4
+_MANY_ROWS: Final = 200_000
+_MOST_JOINED: Final = 6
+_NARROW: Final = 0.9
+"""The share of rows that are in groups of at most 30 when enough columns have joined."""
+_SEVERAL: Final = 0.2
 _WIDTH: Final = 0.1
 """Nearly equal: by less than this share of a standard deviation in any direction."""
 
@@ -21,6 +28,36 @@ def equal_rows(features: FeatureTable) -> IndexArray:
     numbers = (np.where(np.isnan(c), np.nan, c + 0.0).view(np.int32) for c in features.numeric.T)
     mixed = _mixed([*numbers, *features.categorical.T], len(features))
     return without_large(np.unique(mixed, return_inverse=True)[1].astype(np.int64))
+
+
+def partly_equal_rows(features: FeatureTable, rng: np.random.Generator) -> list[IndexArray]:
+    """Return groupings, int64 (n,) each: rows equal in a few columns, where at most 30 are.
+
+    Rows of one person often differ in some columns, by date or place. So each column starts a
+    grouping, and random others join it until few rows have so many others equal to them.
+    """
+    columns = [*features.numeric.T, *features.categorical.T]
+    most = _FEW_STARTS if len(features) > _MANY_ROWS else _STARTS
+    found: list[IndexArray] = []
+    for start in rng.permutation(len(columns))[:most]:
+        others = rng.permutation(np.delete(np.arange(len(columns)), start))
+        codes = _narrowed(columns, [int(start), *others.tolist()])
+        if codes is not None:
+            found.append(codes)
+    return found
+
+
+def _narrowed(columns: list[IntArray], order: list[int]) -> IndexArray | None:
+    """Return codes by as many columns as it takes, None where no rows of a group are left."""
+    codes = np.zeros(len(columns[0]), dtype=np.int64)
+    for place in order[:_MOST_JOINED]:
+        values = np.unique(columns[place], return_inverse=True)[1].astype(np.int64)
+        codes = np.unique(codes * (int(values.max()) + 1) + values, return_inverse=True)[1]
+        sizes = np.bincount(codes)[codes]
+        if np.mean(sizes <= LARGEST) >= _NARROW:
+            several = np.mean((sizes > 1) & (sizes <= LARGEST))
+            return without_large(codes) if several >= _SEVERAL else None
+    return None
 
 
 def alike_rows(features: FeatureTable, rng: np.random.Generator, width: float = 1.0) -> IndexArray:

@@ -16,6 +16,7 @@ _FEWEST_ROWS: Final = 4_000
 _MOST_ROWS: Final = 50_000
 _ITERATIONS: Final = 40
 _LEAVES: Final = 15
+_FEW_LEAVES: Final = 5
 _SUREST: Final = 1e-3
 """No chance is taken to be smaller."""
 
@@ -138,8 +139,13 @@ class Columns:
             np.r_[self.places, np.full(len(numbers), -1)],
         )
 
-    def log_odds(self, outcomes: IntArray, halves: Halves, seed: int) -> FloatArray:
-        """Return the log-odds of 1 on test rows, by boosting on learning rows; float64."""
+    def log_odds(
+        self, outcomes: IntArray, halves: Halves, seed: int, *, small: bool = False
+    ) -> FloatArray:
+        """Return the log-odds of 1 on test rows, by boosting on learning rows; float64.
+
+        A ``small`` model says less, and errs less where little is to be said.
+        """
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         known = outcomes[halves.learn]
@@ -148,7 +154,7 @@ class Columns:
             return np.full(len(halves.test), np.log(share / (1 - share)))
         model: Any = HistGradientBoostingClassifier(
             max_iter=_ITERATIONS,
-            max_leaf_nodes=_LEAVES,
+            max_leaf_nodes=_FEW_LEAVES if small else _LEAVES,
             early_stopping=False,
             categorical_features=self.categorical,
             random_state=seed,

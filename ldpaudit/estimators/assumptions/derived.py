@@ -30,6 +30,7 @@ _DERIVED_SHARE: Final = 0.1
 """A derived column says less of y than this share of what it says of z, or than chance does."""
 _BY_CHANCE: Final = 2.5
 """Standard errors."""
+_SURE: Final = 2.0
 _MOST_BY_CHANCE: Final = 0.25
 """A column that says more of y than this share of what it says of z is no derived one, however
 few rows say so: a group in the clear must not be taken for one."""
@@ -136,12 +137,15 @@ def _coarse(rate: FloatArray) -> IndexArray:
     return np.searchsorted(edges, rate).astype(np.int64)
 
 
-def derived_columns(rows: LabelledRows, suspects: list[int]) -> tuple[int, ...]:
+def derived_columns(
+    rows: LabelledRows, suspects: list[int], *, sure: bool = False
+) -> tuple[int, ...]:
     """Return which of the suspects were computed from the released label, in their order.
 
     Step by step, the clearest first: one that says nothing of y beyond z and the columns that are
     no suspects is derived; another joins those columns, so that a second one which repeats it (age
-    groups beside age) has nothing left to explain.
+    groups beside age) has nothing left to explain. If ``sure``, those that chance does not explain:
+    what they say of y is below the limit by two standard errors.
     """
     models = _Models.of(rows, suspects)
     derived: list[int] = []
@@ -151,7 +155,9 @@ def derived_columns(rows: LabelledRows, suspects: list[int]) -> tuple[int, ...]:
         if of_released < _BY_CHANCE * noise:
             continue
         of_truth, noise = models.gain(0, kept, j)
-        by_chance = min(_BY_CHANCE * noise, _MOST_BY_CHANCE * of_released)
+        if sure:
+            of_truth += _SURE * noise
+        by_chance = 0.0 if sure else min(_BY_CHANCE * noise, _MOST_BY_CHANCE * of_released)
         if of_truth < max(_DERIVED_SHARE * of_released, by_chance):
             derived.append(j)
         else:
@@ -191,6 +197,6 @@ class _Models:
     def _losses(self, target: int, places: list[int]) -> FloatArray:
         outcomes, halves = self.rows.sides[target], self.rows.halves
         columns = self.columns.only(places).beside(self.given[target])
-        log_odds = columns.log_odds(outcomes, halves, self.rows.seed)
+        log_odds = columns.log_odds(outcomes, halves, self.rows.seed, small=True)
         signed = np.where(outcomes[halves.test] == 1, log_odds, -log_odds)
         return np.logaddexp(0.0, -signed)

@@ -16,6 +16,11 @@ _IN_DOUBT = (
     "the released label may depend on the features, and where it does none of this audit's bounds "
     "of ε holds"
 )
+_DOUBTFUL = (
+    "a column says more of the released label than the true one explains, and these rows do not "
+    "show whether it was computed from the released label, which gives nothing away, or used by "
+    "the mechanism, which refutes the claim"
+)
 _POWER_UNKNOWN = (
     "how much this audit could miss is known only for labels that follow the claimed channel, and "
     "these do not"
@@ -79,16 +84,24 @@ def _is_refuted(
 
 
 def _in_a_group(proofs: Mapping[str, float], evidence: Evidence, alpha: float, limit: float) -> str:
-    """Return how much more a group of rows gives away than was claimed, where one was found."""
+    """Return how much more a group of rows seems to give away than claimed, if one was found.
+
+    What it gives away for certain is not known: the channel may use features within the group.
+    """
     bound = evidence.bounds.get(SUBGROUPS)
     found = 0.0 if bound is None else bound(alpha * proofs[SUBGROUPS])
     if found <= limit:
         return ""
-    return f"; one group of rows gives true labels away as at ε = {number(found, 'down')} or more"
+    return (
+        "; in one group of rows labels come through as at "
+        f"ε = {number(found, 'down')} or more, if one channel served the whole group"
+    )
 
 
 def _weakness(evidence: Evidence, allowed: float, alpha: float) -> str | None:
     """Return why not having found a violation says too little, None where it says enough."""
+    if "assumptions.doubtful_columns" in evidence.estimates:
+        return _DOUBTFUL
     power = evidence.estimates.get(POWER)
     if power is None:
         return "how much this audit could miss is not known"
