@@ -28,6 +28,10 @@ _WITHOUT_TRUTH = (
     "Take the column of true labels out of the release, keep it in a file of its own and audit "
     "with that (--truth)."
 )
+_NO_CHECK = (
+    'Give the policy a check of level "error", for instance by extends = "ldpaudit:default" '
+    "(ldpaudit policy init writes a policy to start from)."
+)
 _NOT_AGAIN = (
     "Do not release these people's labels again with fresh noise: every release adds its ε."
 )
@@ -74,6 +78,8 @@ def _to_decide(case: Case, known: Circumstances, checks: Sequence[Check]) -> Ite
     for check in checks:
         if check.level == "error" and check.verdict == "inconclusive":
             yield from Open(check, case, known).remedies()
+    if not any(check.level == "error" for check in checks):
+        yield _NO_CHECK
     if known.holds_truth:
         yield _WITHOUT_TRUTH
     warned = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]
