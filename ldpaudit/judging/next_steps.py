@@ -78,8 +78,6 @@ def _to_decide(case: Case, known: Circumstances, checks: Sequence[Check]) -> Ite
     for check in checks:
         if check.level == "error" and check.verdict == "inconclusive":
             yield from Open(check, case, known).remedies()
-    if not any(check.level == "error" for check in checks):
-        yield _NO_CHECK
     if known.holds_truth:
         yield _WITHOUT_TRUTH
     warned = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]
@@ -87,6 +85,8 @@ def _to_decide(case: Case, known: Circumstances, checks: Sequence[Check]) -> Ite
         yield BY_CHECK.get(check.id) or next(causes(Signs(case, known, [check])))
     if warned:
         yield _ACCEPTED
+    if not any(check.level == "error" for check in checks):
+        yield _NO_CHECK
 
 
 def is_close(check: Check) -> bool:
