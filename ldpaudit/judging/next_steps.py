@@ -28,6 +28,10 @@ _WITHOUT_TRUTH = (
     "Take the column of true labels out of the release, keep it in a file of its own and audit "
     "with that (--truth)."
 )
+_NO_CHECK = (
+    'Give the policy a check of level "error", for instance by extends = "ldpaudit:default" '
+    "(ldpaudit policy init writes a policy to start from)."
+)
 _NOT_AGAIN = (
     "Do not release these people's labels again with fresh noise: every release adds its ε."
 )
@@ -81,6 +85,8 @@ def _to_decide(case: Case, known: Circumstances, checks: Sequence[Check]) -> Ite
         yield BY_CHECK.get(check.id) or next(causes(Signs(case, known, [check])))
     if warned:
         yield _ACCEPTED
+    if not any(check.level == "error" for check in checks):
+        yield _NO_CHECK
 
 
 def is_close(check: Check) -> bool:

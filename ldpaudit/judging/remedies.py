@@ -217,6 +217,8 @@ def _renyi(question: Open) -> Iterator[str]:
 def _without_audit(audit: str, known: Circumstances) -> Iterator[str]:
     if not known.truth:
         yield f"Give the true labels (--truth): the audit {audit} needs them here."
+    elif why := known.absence(audit):
+        yield f"Give the audit {audit} what it lacks, or take its check out of the policy: {why}."
 
 
 def _min_rows(question: Open) -> Iterator[str]:

@@ -208,3 +208,17 @@ def test_where_rows_share_noise_that_is_looked_for_first() -> None:
     steps = judged(evidence(*found, epsilon=0.9)).next_steps
     assert steps[0].startswith("Look for noise that rows share")
     assert "300 more rows with noise of their own" in steps[1]
+
+
+def test_an_audit_that_lacks_something_besides_the_truth_says_what() -> None:
+    asked = policy('[checks.renyi-epsilon]\nlevel = "error"\nalpha = 2.0\nmax = 3.0\n')
+    lacking = record("renyi", "The Rényi audit needs at least 400 rows.")
+    result = judged(evidence(power(0.1), epsilon=1.0), asked, truth=True, records=(lacking,))
+    assert result.verdict == "inconclusive"
+    assert "at least 400 rows" in result.next_steps[0]
+
+
+def test_a_policy_without_a_check_is_told_how_to_get_one() -> None:
+    result = judged(evidence(power(0.1), epsilon=1.0), policy(""))
+    assert result.verdict == "inconclusive"
+    assert "ldpaudit:default" in result.next_steps[0]

@@ -152,7 +152,8 @@ def derived_columns(
     kept: list[int] = []
     for j in suspects:
         of_released, noise = models.gain(1, kept, j)
-        if of_released < _BY_CHANCE * noise:
+        # The clearest one was seen by its bet, also where this sees little.
+        if of_released < _BY_CHANCE * noise and (derived or kept):
             continue
         of_truth, noise = models.gain(0, kept, j)
         if sure:

@@ -61,6 +61,7 @@ def release(
         "code": released,
         "text": np.where(released == 1, "yes", "no"),
         "score": 2 * released + rng.standard_normal(n),
+        "faint": released + 2 * rng.standard_normal(n),
         "weight": 1 / np.bincount(released)[released],
     }
     if kind == "model":
@@ -149,6 +150,10 @@ def test_remembered_answers_to_rows_that_differ_are_no_violation(truth: bool) ->
     assert result.verdict != "fail"
     assert values(result)["assumptions.counted_rows"] <= 600
     assert values(result).get("mechanism.shared_noise_epsilon_lower", 0) == 0
+
+
+def test_a_faint_score_of_the_released_label_is_no_violation() -> None:
+    assert all(audited("faint", seed, n=2000).verdict != "fail" for seed in (0, 5, 6, 10))
 
 
 def test_a_score_of_a_models_own_training_rows_is_no_violation() -> None:

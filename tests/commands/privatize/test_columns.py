@@ -197,3 +197,17 @@ def test_what_can_be_kept(words: list[str], data: Path, tmp_path: Path, command:
     status, printed = command(data, *rest, *words)
     assert status == 2
     assert len(printed.splitlines()) == 1
+
+
+def test_columns_that_tell_the_label_together_are_warned_of(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    mask = rng.integers(0, 2, N)
+    two = np.where(rng.random(N) < 0.5, "A1", "B1")
+    hidden = ((two == "B1").astype(int) + mask) % 2
+    data = table(label=two, mask=mask, hidden=hidden)
+    assert any("together tell true labels" in text for text in released(data, tmp_path))
+    lab = np.where(two == "B1", rng.normal(7.5, 0.6, N), rng.normal(5.3, 0.6, N))
+    warned = released(table(label=two, a1c=lab), tmp_path, overwrite=True)
+    assert any("together tell" in text for text in warned)
+    vague = np.where(two == "B1", rng.normal(6.5, 0.6, N), rng.normal(5.3, 0.6, N))
+    assert released(table(label=two, a1c=vague), tmp_path, overwrite=True) == ()

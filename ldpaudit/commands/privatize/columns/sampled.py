@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from ldpaudit.columns import ColumnSurvey
 from ldpaudit.commands.privatize.columns.leaves import Path, leaves
+from ldpaudit.commands.privatize.columns.together import told_together
 from ldpaudit.commands.privatize.labels.domains import bare_labels
 from ldpaudit.datasets.column_survey import surveyed
 from ldpaudit.datasets.features import encode_categories, is_categorical
@@ -63,10 +64,11 @@ class ColumnSample:
             pass
         return found
 
-    def scan(self) -> tuple[list[Path], Scan] | None:
+    def scan(self) -> tuple[list[Path], Scan, float | None] | None:
         """Return the plain arrays that columns consist of, by path, and what each of them tells.
 
-        None where there is nothing to look at.
+        Also what all tell together, where none decides by itself; None where there is nothing to
+        look at.
         """
         if not self._kept:
             return None
@@ -77,7 +79,9 @@ class ColumnSample:
         known = labels[rows]
         arrays = [array for _, array in named]
         found = scan(arrays, rows, label_weights(known, len(classes)), n, known)
-        return [path for path, _ in named], found
+        nothing_yet = not (found.deciding or found.flags)
+        together = told_together(arrays, labels) if nothing_yet else None
+        return [path for path, _ in named], found, together
 
     def _arrays(self, labels: IntArray, classes: list[str]) -> Iterator[tuple[Path, Any]]:
         table = pa.Table.from_batches(self._kept)
