@@ -154,12 +154,13 @@ def write_inputs(folder: Path) -> None:
     told = _people(400, 11, PAIR)
     _save(folder, "told", told | {"copy": told["label"]})
     kept = _people(600, 2, PAIR)
-    kept["label"] = np.where(np.arange(600) % 10 < 9, kept["label"], "no")
+    rng = np.random.default_rng(12)
+    kept["label"] = np.where(rng.random(600) < 0.95, kept["label"], "no")
     claim = {"name": "randomized-response", "classes": PAIR.tolist(), "epsilon": 0.5}
     _save(folder, "lying", kept, claim)
     ids = pd.DataFrame({"who": np.arange(400) + 10, **told})
     ids[["who", "label"]][::-1].to_csv(folder / "ids_truth.csv", index=False)
-    said = ids["label"].where(ids.index % 6 > 0, "no")
+    said = ids["label"].where(rng.random(400) < 0.9, "no")
     ids.assign(label=said).to_csv(folder / "ids.csv", index=False)
 
 

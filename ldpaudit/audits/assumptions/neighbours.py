@@ -60,7 +60,8 @@ def neighbour_bound(context: AuditContext, counts: GuessCounts, alpha: float) ->
     It must be seen among rows that differ in their true labels: those that do not may be one
     person's, whose labels cannot differ, so that shared noise gives nothing away.
     """
-    seen = (shared_with_others(context) or 0.0) <= alpha / 2
+    others = shared_with_others(context)
+    seen = others is not None and others <= alpha / 2
     return epsilon_lower(counts if seen else GuessCounts(counts.candidates, 0, 0), alpha / 2)
 
 
@@ -85,7 +86,7 @@ def _others(context: AuditContext) -> float | None:
         differ = truth[first] != truth[second]
         wealth = bet_on_pairs(noise.outcomes, noise.chances, first[differ], second[differ])
         p_values.append(p_value(wealth))
-    lag = found.test.lags.distance
+    lag = found.test.lags.strongest
     if lag < len(truth):
         wealth = bet_at(noise.outcomes, noise.chances, lag, _of_others(truth, lag))
         p_values.append(len(truth) * p_value(wealth))

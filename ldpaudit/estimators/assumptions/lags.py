@@ -28,16 +28,14 @@ class LagTest:
         The distance after which noise seems to repeat, again and again; 0 where it does not.
     run : int
         The longest distance at which rows seem to share noise where it does not repeat.
+    strongest : int
+        The distance at which the bets gained the most.
     """
 
     p_value: float
     period: int = 0
     run: int = 0
-
-    @property
-    def distance(self) -> int:
-        """The distance at which noise is shared the most."""
-        return self.period or 1
+    strongest: int = 1
 
     def apart(self, n: int) -> IndexArray:
         """Return rows of n of which no two share noise by their distance, int64, in order."""
@@ -73,9 +71,9 @@ def lag_test(outcomes: FloatArray, chances: FloatArray) -> LagTest:
         return LagTest(1.0)
     strength = _strength(outcomes, chances)[1 : lags + 1]
     best = np.argsort(-strength, kind="stable")[:_CANDIDATES] + 1
-    wealth = max(bet_at(outcomes, chances, int(lag)) for lag in best)
+    wealth, lag = max((bet_at(outcomes, chances, int(lag)), int(lag)) for lag in best)
     smallest = min(1.0, lags * p_value(wealth))
-    return LagTest(smallest, *_shape(strength, n)) if smallest < 1 else LagTest(1.0)
+    return LagTest(smallest, *_shape(strength, n), lag) if smallest < 1 else LagTest(1.0)
 
 
 def _strength(outcomes: FloatArray, chances: FloatArray) -> FloatArray:
