@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldpaudit.judging.checks.interface import Evidence
@@ -211,6 +211,7 @@ def test_an_unused_waiver_is_a_warning() -> None:
     assert [note.level for note in notes] == ["warning"]
 
 
+@settings(max_examples=40)
 @given(st.lists(st.floats(1e-9, 1), min_size=1, max_size=8))
 def test_holm_rejects_what_statsmodels_rejects(p_values: list[float]) -> None:
     from statsmodels.stats.multitest import multipletests

@@ -65,7 +65,7 @@ def test_an_honest_release_passes_and_a_dishonest_one_fails(name):
 
 def test_every_audit_runs_and_no_label_shows():
     frame, truth = release(made("laplace", 2.0), 3000)
-    result = ldpaudit.audit(frame, truth, made("laplace", 2.0))
+    result = ldpaudit.audit(frame, truth, made("laplace", 2.0), budget=4)
     assert {a.id for a in result.audits if a.status == "ran"} >= {"mechanism", "label-inference"}
     assert result.release.class_names[0] == "class 1"
     assert result.mechanism.epsilon == 2.0
