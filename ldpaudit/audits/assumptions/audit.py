@@ -168,11 +168,13 @@ def _neighbours(context: AuditContext) -> Iterator[Estimate]:
     if others is not None:
         yield Estimate.upper_bound(
             SHARED_WITH_OTHERS,
-            "No row shares noise with one that has another true label (p-value)",
+            "No row shares noise with another person's (p-value)",
             max(others, SMALLEST_P_VALUE),
             context.plan.confidence,
             n=len(context.release),
-            method="p-value: the bets on shared noise, on rows with different true labels only",
+            method="p-value: the bets on shared noise, only on rows with different true labels, or "
+            "at a distance where labels agree no more than any two",
+            assumptions=("such rows are not one person's",),
             reference=_BETS,
         )
     counts = neighbour_counts(context)

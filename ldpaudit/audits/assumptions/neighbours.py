@@ -66,11 +66,12 @@ def neighbour_bound(context: AuditContext, counts: GuessCounts, alpha: float) ->
 
 
 def shared_with_others(context: AuditContext) -> float | None:
-    """Return the p-value of "no row shares noise with one that has another true label".
+    """Return the p-value of "no row shares noise with another person's".
 
     Valid; None without true labels. Where it is small the claim is refuted: who knows one of the
-    two labels sees the noise, and with it the other label. Noise that only rows with one true label
-    share may be one person's, and gives nothing away.
+    two labels sees the noise, and with it the other label. Rows are another person's where their
+    true labels differ; at a distance where labels agree no more than any two, all rows are. Noise
+    that only rows with one true label share may be one person's, and gives nothing away.
     """
     return context.once("assumptions.others", lambda: _others(context))
 

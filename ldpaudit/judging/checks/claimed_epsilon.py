@@ -29,8 +29,8 @@ _DOUBTFUL = (
     "the mechanism, which refutes the claim"
 )
 _SHARES_NOISE = (
-    "the claim is refuted: rows with different true labels share noise, so whoever knows one of "
-    "the labels reads the noise of the others"
+    "the claim is refuted: rows of different people share noise, so whoever knows one of their "
+    "labels reads the noise of the others"
 )
 _POWER_UNKNOWN = (
     "how much this audit could miss is known only for labels that follow the claimed channel, and "
@@ -97,7 +97,7 @@ def _is_refuted(
 
 
 def _shares_noise(evidence: Evidence, alpha: float) -> bool:
-    """Return whether rows with different true labels are shown to share noise."""
+    """Return whether rows of different people are shown to share noise."""
     test = evidence.estimates.get(SHARED_WITH_OTHERS)
     return test is not None and test.value <= alpha * INSIDER_SHARES[SHARED_NOISE] / 2
 
