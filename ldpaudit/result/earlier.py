@@ -3,6 +3,7 @@
 Numbers of 1.0 have ids only, of which the rest is made here; 1.1 lacks date and next steps.
 """
 
+import re
 from typing import Any, Final
 
 from ldpaudit.result.estimate import readable
@@ -54,6 +55,5 @@ def _axis(part: dict[str, Any], first: str) -> str | None:
         if part["id"].startswith("instance_loss.exceedance"):
             return "share of people"
         return "divergence" if first == "renyi" or part["id"] == _CURVES[0] else None
-    words = part["id"].split(".")
-    named = any(w == "epsilon" or w.startswith("epsilon_") or w.endswith("_epsilon") for w in words)
+    named = "epsilon" in re.split(r"[._]", part["id"])
     return "epsilon" if named and first != "power" and part.get("unit") == "nats" else None
