@@ -56,4 +56,5 @@ def _axis(part: dict[str, Any], first: str) -> str | None:
             return "share of people"
         return "divergence" if first == "renyi" or part["id"] == _CURVES[0] else None
     named = "epsilon" in re.split(r"[._]", part["id"])
-    return "epsilon" if named and first != "power" and part.get("unit") == "nats" else None
+    own = first not in ("power", "synthetic")
+    return "epsilon" if named and own and part.get("unit") == "nats" else None
