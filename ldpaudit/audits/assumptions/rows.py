@@ -181,11 +181,23 @@ def _together(kinds: Mapping[str, IndexArray], shared: list[str]) -> IndexArray 
     return together
 
 
+def may_share(context: AuditContext) -> bool:
+    """Return whether rows equal in some columns may share noise: not all of them are found then."""
+    test = noise_clusters(context).test
+    return test is not None and bool(_unsure(test))
+
+
+def _unsure(test: NoiseTest) -> list[str]:
+    """Return the kinds equal in some columns that may share noise, were each the only one."""
+    return [k for k, p in test.by_clusters.items() if k.startswith(PARTLY) and p <= SHARED]
+
+
 def _test(context: AuditContext, kinds: dict[str, IndexArray], features: FeatureTable) -> NoiseTest:
     """Test for shared noise; a channel that uses features is not to be taken for it."""
     noise, rng = label_noise(context), context.rng("shared noise")
     test = noise_test(noise.outcomes, noise.chances, kinds, rng)
-    if test.p_value > SHARED or features.is_constant():
+    suspicious = test.p_value <= SHARED or bool(_unsure(test))
+    if not suspicious or features.is_constant():
         return test
     together = _together(kinds, [*_alike(kinds), *_shared(test)])
     assert together is not None
