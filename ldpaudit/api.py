@@ -168,8 +168,7 @@ def seed_of(options: ReleaseOptions, sha256: str | None) -> int:
 
 
 def available_threads() -> int:
-    """Return how many processors this process may use."""
-    import os
+    """Return how many processors this process may use; its container may allow it only a few."""
+    import joblib
 
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else (os.cpu_count() or 1)
+    return int(joblib.cpu_count())
