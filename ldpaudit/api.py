@@ -12,6 +12,7 @@ from ldpaudit.claim import declaration_of
 from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for
 from ldpaudit.randomness import seed_from
 from ldpaudit.result import AuditResult, Note
+from ldpaudit.stopping import Stop
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,8 +90,9 @@ def audit_with(release: Any, options: AuditOptions) -> AuditResult:
     from ldpaudit.datasets.beside.slices import read_slices
     from ldpaudit.pipeline import run_audit
 
-    policy = policy_of(options)
     options.check()
+    stop = options.stop or Stop.after(options.timeout)
+    policy = policy_of(options)
     reading = read_with(release, options)
     seed = seed_of(options, reading.release.sha256)
     plan = plan_of(options, seed, read_slices(release, options.slices))
@@ -104,6 +106,7 @@ def audit_with(release: Any, options: AuditOptions) -> AuditResult:
         progress=options.progress,
         command=options.command,
         notes=notes_of(reading),
+        stop=stop,
     )
 
 
