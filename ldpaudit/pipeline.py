@@ -34,6 +34,7 @@ from ldpaudit.result import (
     ReleaseInfo,
     RunInfo,
 )
+from ldpaudit.tasks import Tasks, Threads
 
 AUDITS = {
     "assumptions": "ldpaudit.audits.assumptions.audit:AssumptionsAudit",
@@ -69,6 +70,7 @@ def run_audit(
     today: datetime.date | None = None,
     notes: tuple[Note, ...] = (),
     guesses: HeldOutGuesses | None = None,
+    tasks: Tasks | None = None,
 ) -> AuditResult:
     """Run every audit that applies and judge the findings by a policy.
 
@@ -90,6 +92,8 @@ def run_audit(
         The warnings of the file's reader.
     guesses : HeldOutGuesses, optional
         Collects which held-out guesses of each attack were right; the result never holds them.
+    tasks : Tasks, optional
+        Does independent pieces of work; default: threads, as many as the plan says.
 
     Raises
     ------
@@ -103,7 +107,8 @@ def run_audit(
     policy = policy or default_policy()
     release, claim = _claim(release, policy)
     plan = _pinned(plan, policy)
-    context = AuditContext(release, claim, plan, progress or NoProgress(), guesses)
+    tasks = tasks or Threads(plan.threads)
+    context = AuditContext(release, claim, plan, progress or NoProgress(), guesses, tasks)
     chosen = chosen_audits(only, skip)
     with _limited_threads(plan.threads):
         outcomes = [_run_one(name, path, context) for name, path in chosen.items()]

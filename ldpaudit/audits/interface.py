@@ -16,6 +16,7 @@ from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Bags, IndexArray, IntArray, Release
 from ldpaudit.result import Finding
+from ldpaudit.tasks import Tasks, Threads
 
 T = TypeVar("T")
 
@@ -77,7 +78,8 @@ class AuditContext:
     """Everything an audit may use.
 
     ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
-    pays for it. ``guesses``, where not None, records which held-out guesses were right.
+    pays for it. ``guesses``, where not None, records which held-out guesses were right. ``tasks``
+    does independent pieces of work side by side.
     """
 
     release: Release
@@ -85,6 +87,7 @@ class AuditContext:
     plan: Plan
     progress: Progress = field(default_factory=NoProgress)
     guesses: HeldOutGuesses | None = None
+    tasks: Tasks = field(default_factory=Threads)
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
