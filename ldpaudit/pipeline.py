@@ -36,6 +36,7 @@ from ldpaudit.result import (
     RunInfo,
 )
 from ldpaudit.stopping import Stop, Stopped, Watched
+from ldpaudit.tasks import Tasks, Threads
 
 AUDITS = {
     "assumptions": "ldpaudit.audits.assumptions.audit:AssumptionsAudit",
@@ -73,6 +74,7 @@ def run_audit(
     guesses: HeldOutGuesses | None = None,
     finished: Finished | None = None,
     stop: Stop | None = None,
+    tasks: Tasks | None = None,
 ) -> AuditResult:
     """Run every audit that applies and judge the findings by a policy.
 
@@ -98,6 +100,8 @@ def run_audit(
         Where finished parts are kept; default: nowhere.
     stop : Stop, optional
         Ends the audit before it is done; default: after the plan's ``timeout``.
+    tasks : Tasks, optional
+        Does independent pieces of work; default: threads, as many as the plan says.
 
     Raises
     ------
@@ -114,7 +118,10 @@ def run_audit(
     stop = stop or Stop.after(plan.timeout)
     watched = Watched(progress or NoProgress(), stop)
     context = AuditContext(
-        *(release, claim, plan, watched, guesses), finished=finished or Finished(), stop=stop
+        *(release, claim, plan, watched, guesses),
+        finished=finished or Finished(),
+        stop=stop,
+        tasks=tasks or Threads(plan.threads),
     )
     chosen = chosen_audits(only, skip)
     stop.running = True

@@ -18,6 +18,7 @@ from ldpaudit.randomness import child_generator
 from ldpaudit.release import Bags, IndexArray, IntArray, Release
 from ldpaudit.result import Finding
 from ldpaudit.stopping import Stop
+from ldpaudit.tasks import Tasks, Threads
 
 T = TypeVar("T")
 
@@ -82,7 +83,8 @@ class AuditContext:
     """Everything an audit may use.
 
     ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
-    pays for it. ``guesses``, where not None, records which held-out guesses were right.
+    pays for it. ``guesses``, where not None, records which held-out guesses were right. ``tasks``
+    does independent pieces of work side by side.
 
     A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
     has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
@@ -98,6 +100,7 @@ class AuditContext:
     guesses: HeldOutGuesses | None = None
     finished: Finished = field(default_factory=Finished)
     stop: Stop = field(default_factory=Stop)
+    tasks: Tasks = field(default_factory=Threads)
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
