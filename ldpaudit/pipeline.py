@@ -34,6 +34,7 @@ from ldpaudit.result import (
     ReleaseInfo,
     RunInfo,
 )
+from ldpaudit.scratch import Scratch
 
 AUDITS = {
     "assumptions": "ldpaudit.audits.assumptions.audit:AssumptionsAudit",
@@ -69,6 +70,7 @@ def run_audit(
     today: datetime.date | None = None,
     notes: tuple[Note, ...] = (),
     guesses: HeldOutGuesses | None = None,
+    scratch: Scratch | None = None,
 ) -> AuditResult:
     """Run every audit that applies and judge the findings by a policy.
 
@@ -90,6 +92,8 @@ def run_audit(
         The warnings of the file's reader.
     guesses : HeldOutGuesses, optional
         Collects which held-out guesses of each attack were right; the result never holds them.
+    scratch : Scratch, optional
+        A folder for arrays that do not fit in memory; default: one of its own.
 
     Raises
     ------
@@ -103,7 +107,8 @@ def run_audit(
     policy = policy or default_policy()
     release, claim = _claim(release, policy)
     plan = _pinned(plan, policy)
-    context = AuditContext(release, claim, plan, progress or NoProgress(), guesses)
+    scratch = Scratch() if scratch is None else scratch
+    context = AuditContext(release, claim, plan, progress or NoProgress(), guesses, scratch)
     chosen = chosen_audits(only, skip)
     with _limited_threads(plan.threads):
         outcomes = [_run_one(name, path, context) for name, path in chosen.items()]

@@ -16,6 +16,7 @@ from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Bags, IndexArray, IntArray, Release
 from ldpaudit.result import Finding
+from ldpaudit.scratch import Scratch
 
 T = TypeVar("T")
 
@@ -53,6 +54,8 @@ class Plan:
         Groups of rows for which the strongest attack is scored separately.
     seeds_tried : int or None
         Seeds of random generators to try, from 0; None: those that people choose.
+    memory : int or None
+        The most bytes of memory to use; None: half of the machine's.
     made_on : datetime.date or None
         When the noise was drawn: the seconds of that day are tried as seeds, too.
     """
@@ -70,6 +73,7 @@ class Plan:
     slices: tuple[Slices, ...] = ()
     seeds_tried: int | None = None
     made_on: datetime.date | None = None
+    memory: int | None = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,8 @@ class AuditContext:
     """Everything an audit may use.
 
     ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
-    pays for it. ``guesses``, where not None, records which held-out guesses were right.
+    pays for it. ``guesses``, where not None, records which held-out guesses were right. ``scratch``
+    is a folder on the disk for arrays that do not fit in memory.
     """
 
     release: Release
@@ -85,6 +90,7 @@ class AuditContext:
     plan: Plan
     progress: Progress = field(default_factory=NoProgress)
     guesses: HeldOutGuesses | None = None
+    scratch: Scratch = field(default_factory=Scratch)
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
