@@ -35,6 +35,7 @@ from ldpaudit.result import (
     RunInfo,
 )
 from ldpaudit.scratch import Scratch
+from ldpaudit.tasks import Tasks, Threads
 
 AUDITS = {
     "assumptions": "ldpaudit.audits.assumptions.audit:AssumptionsAudit",
@@ -71,6 +72,7 @@ def run_audit(
     notes: tuple[Note, ...] = (),
     guesses: HeldOutGuesses | None = None,
     scratch: Scratch | None = None,
+    tasks: Tasks | None = None,
 ) -> AuditResult:
     """Run every audit that applies and judge the findings by a policy.
 
@@ -94,6 +96,8 @@ def run_audit(
         Collects which held-out guesses of each attack were right; the result never holds them.
     scratch : Scratch, optional
         A folder for arrays that do not fit in memory; default: one of its own.
+    tasks : Tasks, optional
+        Does independent pieces of work; default: threads, as many as the plan says.
 
     Raises
     ------
@@ -108,7 +112,10 @@ def run_audit(
     release, claim = _claim(release, policy)
     plan = _pinned(plan, policy)
     scratch = Scratch() if scratch is None else scratch
-    context = AuditContext(release, claim, plan, progress or NoProgress(), guesses, scratch)
+    tasks = tasks or Threads(plan.threads)
+    context = AuditContext(
+        *(release, claim, plan, progress or NoProgress(), guesses), scratch=scratch, tasks=tasks
+    )
     chosen = chosen_audits(only, skip)
     with _limited_threads(plan.threads):
         outcomes = [_run_one(name, path, context) for name, path in chosen.items()]

@@ -17,6 +17,7 @@ from ldpaudit.randomness import child_generator
 from ldpaudit.release import Bags, IndexArray, IntArray, Release
 from ldpaudit.result import Finding
 from ldpaudit.scratch import Scratch
+from ldpaudit.tasks import Tasks, Threads
 
 T = TypeVar("T")
 
@@ -82,7 +83,8 @@ class AuditContext:
 
     ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
     pays for it. ``guesses``, where not None, records which held-out guesses were right. ``scratch``
-    is a folder on the disk for arrays that do not fit in memory.
+    is a folder on the disk for arrays that do not fit in memory. ``tasks`` does independent pieces
+    of work side by side.
     """
 
     release: Release
@@ -91,6 +93,7 @@ class AuditContext:
     progress: Progress = field(default_factory=NoProgress)
     guesses: HeldOutGuesses | None = None
     scratch: Scratch = field(default_factory=Scratch)
+    tasks: Tasks = field(default_factory=Threads)
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property

@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldpaudit.api import available_threads
-from ldpaudit.commands.child_process import Answer
-from ldpaudit.commands.processes import Processes, default_cap
 from ldpaudit.commands.sweep.folder import SweepFolder
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.least_noise import least_noise
@@ -16,6 +14,8 @@ from ldpaudit.commands.sweep.summary import Setting, setting_of
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.memory import size_of
 from ldpaudit.progress import Progress
+from ldpaudit.tasks.interface import Answer
+from ldpaudit.tasks.processes import Processes, default_cap
 
 
 @dataclass

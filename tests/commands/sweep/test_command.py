@@ -145,10 +145,10 @@ def test_a_generator_that_diverges_fails_its_points_only(
     data: Path, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Played in this process: the pool is a workbench, the generator's training always fails."""
-    from ldpaudit.commands.child_process import attempt
     from ldpaudit.commands.sweep import run as under_way
     from ldpaudit.commands.sweep.points.workbench import Workbench
     from ldpaudit.synthesis.mixture import ClassMixtures
+    from ldpaudit.tasks.interface import attempt
 
     def diverge(*_args: Any, **_options: Any) -> None:
         raise GeneratorDivergedError("Training the generator failed after 3 steps.")
