@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
+from ldpaudit.memory import size_of
 from ldpaudit.progress import Progress
 from ldpaudit.stopping import Stop
 
@@ -232,6 +233,14 @@ class PlanOptions:
         int | None, Option("Processors to use (default: all there are).", shown=True)
     ] = None
     device: Annotated[DeviceName, Option("Where torch models run.", shown=True)] = "auto"
+    memory: Annotated[
+        int | str | None,
+        Option(
+            "The most memory to use: 4GiB, 800MB … (default: half of the machine's).",
+            type=str,
+            shown=True,
+        ),
+    ] = None
     seeds_tried: Annotated[
         int | None,
         Option("Seeds of random generators to try: 0 to 4294967296 (default: 32768).", shown=True),
@@ -245,6 +254,11 @@ class PlanOptions:
             shown=True,
         ),
     ] = None
+
+    def __post_init__(self) -> None:
+        """Read the size of the memory, from here on a number of bytes."""
+        if self.memory is not None:
+            object.__setattr__(self, "memory", size_of(self.memory))
 
     def check(self) -> None:
         """Refuse numbers out of range.
@@ -291,7 +305,7 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
-    queries, neighbors, metric, threads, device, seeds_tried, made_on, show_class_names
+    queries, neighbors, metric, threads, device, memory, seeds_tried, made_on, show_class_names
         See :class:`ldpaudit.audits.interface.Plan`.
     slices : collection of str
         Columns of the release by whose values the strongest attack is scored, group by group.

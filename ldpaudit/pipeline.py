@@ -35,6 +35,7 @@ from ldpaudit.result import (
     ReleaseInfo,
     RunInfo,
 )
+from ldpaudit.scratch import Scratch
 from ldpaudit.stopping import Stop, Stopped, Watched
 from ldpaudit.tasks import Tasks, Threads
 
@@ -74,6 +75,7 @@ def run_audit(
     guesses: HeldOutGuesses | None = None,
     finished: Finished | None = None,
     stop: Stop | None = None,
+    scratch: Scratch | None = None,
     tasks: Tasks | None = None,
 ) -> AuditResult:
     """Run every audit that applies and judge the findings by a policy.
@@ -100,6 +102,8 @@ def run_audit(
         Where finished parts are kept; default: nowhere.
     stop : Stop, optional
         Ends the audit before it is done; default: after the plan's ``timeout``.
+    scratch : Scratch, optional
+        A folder for arrays that do not fit in memory; default: one of its own.
     tasks : Tasks, optional
         Does independent pieces of work; default: threads, as many as the plan says.
 
@@ -116,11 +120,11 @@ def run_audit(
     release, claim = _claim(release, policy)
     plan = _pinned(plan, policy)
     stop = stop or Stop.after(plan.timeout)
-    watched = Watched(progress or NoProgress(), stop)
     context = AuditContext(
-        *(release, claim, plan, watched, guesses),
+        *(release, claim, plan, Watched(progress or NoProgress(), stop), guesses),
         finished=finished or Finished(),
         stop=stop,
+        scratch=Scratch() if scratch is None else scratch,
         tasks=tasks or Threads(plan.threads),
     )
     chosen = chosen_audits(only, skip)

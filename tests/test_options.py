@@ -178,9 +178,8 @@ def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
     }
     audit = {"--seed", "--queries", "--neighbors", "--metric", "--only", "--skip", "--threads"}
     claim = {"--epsilon", "--lambda", "--mechanism"}
-    assert shown[run] == audit | claim | {
-        *("--device", "--budget", "--seeds-tried", "--made-on", "--timeout"),
-    }
+    work = {"--device", "--budget", "--seeds-tried", "--made-on", "--memory", "--timeout"}
+    assert shown[run] == audit | claim | work
     assert shown[compare] == shown[run] | {"--model"}
 
 

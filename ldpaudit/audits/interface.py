@@ -17,6 +17,7 @@ from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Bags, IndexArray, IntArray, Release
 from ldpaudit.result import Finding
+from ldpaudit.scratch import Scratch
 from ldpaudit.stopping import Stop
 from ldpaudit.tasks import Tasks, Threads
 
@@ -56,6 +57,8 @@ class Plan:
         Groups of rows for which the strongest attack is scored separately.
     seeds_tried : int or None
         Seeds of random generators to try, from 0; None: those that people choose.
+    memory : int or None
+        The most bytes of memory to use; None: half of the machine's.
     made_on : datetime.date or None
         When the noise was drawn: the seconds of that day are tried as seeds, too.
     timeout : float or None
@@ -76,6 +79,7 @@ class Plan:
     seeds_tried: int | None = None
     made_on: datetime.date | None = None
     timeout: float | None = None
+    memory: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,9 @@ class AuditContext:
     """Everything an audit may use.
 
     ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
-    pays for it. ``guesses``, where not None, records which held-out guesses were right. ``tasks``
-    does independent pieces of work side by side.
+    pays for it. ``guesses``, where not None, records which held-out guesses were right. ``scratch``
+    is a folder on the disk for arrays that do not fit in memory. ``tasks`` does independent pieces
+    of work side by side.
 
     A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
     has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
@@ -100,6 +105,7 @@ class AuditContext:
     guesses: HeldOutGuesses | None = None
     finished: Finished = field(default_factory=Finished)
     stop: Stop = field(default_factory=Stop)
+    scratch: Scratch = field(default_factory=Scratch)
     tasks: Tasks = field(default_factory=Threads)
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
