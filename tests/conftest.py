@@ -7,7 +7,7 @@ from typing import Any
 # One thread for each process: several workers run side by side. Before NumPy and torch are loaded.
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
-os.environ.setdefault("LDPAUDIT_THREADS", "1")
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
