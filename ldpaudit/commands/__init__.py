@@ -2,6 +2,5 @@
 
 In: the options, as one request. Out: a result, written to files and printed as one summary.
 Each folder has one shape: request, work, result, page and text. What they share:
-places of outputs (``outputs``), processes and their other end (``child_process``), a learner scored
-on test rows (``utility``).
+places of outputs (``outputs``), a learner scored on test rows (``utility``).
 """

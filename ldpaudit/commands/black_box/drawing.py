@@ -7,11 +7,11 @@ from typing import Any, Final
 from ldpaudit.commands.black_box.estimators.events import Event
 from ldpaudit.commands.black_box.estimators.forms import OutputForm
 from ldpaudit.commands.black_box.loading import Randomizer, load_function
-from ldpaudit.commands.child_process import Answer
-from ldpaudit.commands.processes import Processes
 from ldpaudit.errors import InputError
 from ldpaudit.progress import Progress
 from ldpaudit.randomness import child_generator
+from ldpaudit.tasks.interface import Answer
+from ldpaudit.tasks.processes import Processes
 
 PREPARE: Final = "ldpaudit.commands.black_box.drawing:prepare"
 

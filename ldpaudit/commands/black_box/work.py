@@ -19,7 +19,6 @@ from ldpaudit.commands.black_box.estimators.forms import OutputForm
 from ldpaudit.commands.black_box.estimators.outputs import OutputTable, joined
 from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, BlackBoxRequest, Claim
 from ldpaudit.commands.black_box.result import BlackBoxAudit, PairFound
-from ldpaudit.commands.processes import Processes
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import (
     GuessCounts,
@@ -29,6 +28,7 @@ from ldpaudit.estimators.epsilon.guesses import (
 )
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
+from ldpaudit.tasks.processes import Processes
 
 CHUNK = 20_000
 """Outputs of one call, at most."""

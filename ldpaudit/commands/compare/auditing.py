@@ -49,6 +49,7 @@ def audited(
             command=request.command,
             notes=item.notes,
             guesses=guesses,
+            stop=request.stop,
         )
     except InputError as error:
         raise InputError(f"{item.letter}: {error}") from None
@@ -66,3 +67,6 @@ class _Lettered:
 
     def advance(self, done: int, total: int) -> None:
         self._progress.advance(done, total)
+
+    def remark(self, text: str) -> None:
+        self._progress.remark(f"{self._letter}: {text}")

@@ -49,7 +49,7 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "drop": (("--mechanism", "rr", *GRID, "--drop", "towm"), "did you mean 'town'"),
     "share": (("--mechanism", "rr", *GRID, "--test-share", "1"), "(0, 1)"),
     "repeats": (("--mechanism", "rr", *GRID, "--repeats", "0"), "at least 1"),
-    "memory": (("--mechanism", "rr", *GRID, "--memory", "0"), "above 0"),
+    "memory": (("--mechanism", "rr", *GRID, "--memory", "0"), "at least 600 MiB"),
     "resume": (("--mechanism", "rr", *GRID, "--resume"), "--out"),
     "audit": (("--mechanism", "rr", *GRID, "--only", "magic"), "no audit"),
     "policy": (("--mechanism", "rr", *GRID, "--policy", "none.toml"), "none.toml"),
@@ -145,10 +145,10 @@ def test_a_generator_that_diverges_fails_its_points_only(
     data: Path, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Played in this process: the pool is a workbench, the generator's training always fails."""
-    from ldpaudit.commands.child_process import attempt
     from ldpaudit.commands.sweep import run as under_way
     from ldpaudit.commands.sweep.points.workbench import Workbench
     from ldpaudit.synthesis.mixture import ClassMixtures
+    from ldpaudit.tasks.interface import attempt
 
     def diverge(*_args: Any, **_options: Any) -> None:
         raise GeneratorDivergedError("Training the generator failed after 3 steps.")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from commands.sweep.conftest import asked
 
-from ldpaudit.commands.child_process import Answer
-from ldpaudit.commands.processes import Processes
 from ldpaudit.commands.sweep.folder import SweepFolder, manifest
 from ldpaudit.commands.sweep.points.workbench import PREPARE, Setup
 from ldpaudit.errors import InputError
+from ldpaudit.tasks.interface import Answer
+from ldpaudit.tasks.processes import Processes
 
 
 def started(request: Any, folder: SweepFolder, policy: str | None = None) -> None:

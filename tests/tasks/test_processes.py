@@ -14,10 +14,10 @@ from typing import Any
 import psutil
 import pytest
 
-from ldpaudit.commands import processes
-from ldpaudit.commands.child_process import Answer
-from ldpaudit.commands.processes import Processes, processes_within
 from ldpaudit.errors import InputError
+from ldpaudit.tasks import processes
+from ldpaudit.tasks.interface import Answer
+from ldpaudit.tasks.processes import Processes, processes_within
 
 HERE = f"{Path(__file__).stem}:prepare"
 
@@ -107,7 +107,7 @@ def _is_gone(pid: int) -> bool:
 
 
 def test_processes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
-    code = f"from ldpaudit.commands.processes import Processes\nwith Processes({HERE!r}, "
+    code = f"from ldpaudit.tasks.processes import Processes\nwith Processes({HERE!r}, "
     code += f"{str(tmp_path)!r}, 1) as pool: list(pool.run([('hang', 0)]))"
     parent = subprocess.Popen([sys.executable, "-c", code])
     pids = tmp_path / "pids"

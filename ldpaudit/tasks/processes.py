@@ -21,13 +21,13 @@ from typing import Any, Final, Self
 
 import psutil
 
-from ldpaudit.commands.child_process import Answer
+from ldpaudit.tasks.interface import Answer
 
 _GIB: Final = 1 << 30
 _TICK: Final = 0.5
 """Seconds between two looks at the clock and the memory."""
 _SHARE: Final = 0.75
-_CHILD: Final = "from ldpaudit.commands.child_process import serve; serve()"
+_CHILD: Final = "from ldpaudit.tasks.child_process import serve; serve()"
 _THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
