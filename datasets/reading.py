@@ -74,8 +74,8 @@ def read_release(
     held_out: Any = None,
     test: Any = None,
     public: Any = None,
-    memory: int | None = None,  # noqa: ARG001
-    scratch: Scratch | None = None,  # noqa: ARG001
+    memory: int | None = None,
+    scratch: Scratch | None = None,
 ) -> ReadReport:
     """Read a release, and its true labels where they are given.
 

@@ -44,6 +44,15 @@ class Location:
         """Open one of the files to read its bytes."""
         return self.filesystem.open_input_stream(path, compression=None)
 
+    def size(self) -> int:
+        """Return the bytes of all files together."""
+        return sum(info.size or 0 for info in self.stamp())
+
+    def stamp(self) -> tuple[Any, ...]:
+        """Return size and time of each file, by which a change is noticed."""
+        with unreadable(self.name):
+            return tuple(self.filesystem.get_file_info(list(self.paths)))
+
     def sha256(self) -> str:
         """Return the digest of the file, as sha256sum prints it.
 
