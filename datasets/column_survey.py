@@ -74,7 +74,9 @@ def survey_left_out(cells: Iterable[tuple[str, pa.ChunkedArray]]) -> tuple[Colum
 class Facts(Protocol):
     """What only all rows of a column tell."""
 
-    rows: int
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
 
     @property
     def unused(self) -> int:
@@ -176,6 +178,7 @@ def _other_kind(kind: pa.DataType) -> ColumnKind:
 
 
 def kind_of(glance: pa.ChunkedArray, share: float) -> ColumnKind:
+    """Return what the first rows hold, of which ``share`` are different values."""
     if is_any(glance.type, "date", "timestamp"):
         return "date" if _has_exact_days(glance) else "number"
     if not is_categorical(glance.type):

@@ -41,7 +41,7 @@ class Categories:
 
     def _codes(self, dictionary: pa.Array) -> IntArray:
         self._kind = dictionary.type
-        values = [v if v == v else None for v in dictionary.to_pylist()]  # noqa: PLR0124 - NaN
+        values = [v if v == v else None for v in dictionary.to_pylist()]
         if self._shared is not None:
             return _hashed(values)
         places = self._places

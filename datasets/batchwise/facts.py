@@ -31,7 +31,9 @@ class SeenColumn:
     def __init__(self, name: str, head: pa.ChunkedArray, rows: int) -> None:
         self.rows = rows
         self._name, self._head = name, head
-        self._seen, self._last, self._first = 0, None, None
+        self._seen = 0
+        self._first: Any = None
+        self._last: Any = None
         looked_at = bool(rows) and plain(head.type)
         glance = decoded(head) if looked_at else head
         self._ordered = looked_at and rises(glance)
@@ -102,7 +104,9 @@ class SeenColumn:
 
     def _some_hashes(self, values: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
         if not is_any(values.type, "integer", "floating"):
-            values = values.cast(pa.large_binary() if is_any(values.type, "binary") else pa.string())
+            values = values.cast(
+                pa.large_binary() if is_any(values.type, "binary") else pa.string()
+            )
         found = hashes(values.to_numpy())
         return found if self._every <= 1 else found[found % np.uint64(self._every) == 0]
 

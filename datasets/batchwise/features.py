@@ -12,7 +12,13 @@ from ldpaudit.datasets.batchwise.categories import MOST, Categories
 from ldpaudit.datasets.batchwise.extents import as_columns, extents_of
 from ldpaudit.datasets.batchwise.facts import SeenColumn
 from ldpaudit.datasets.column_survey import GLANCE
-from ldpaudit.datasets.features import EncodedFeatures, Extent, is_categorical, raw_numbers, sortable
+from ldpaudit.datasets.features import (
+    EncodedFeatures,
+    Extent,
+    is_categorical,
+    raw_numbers,
+    sortable,
+)
 from ldpaudit.datasets.formats.batches import FileBatches
 from ldpaudit.datasets.names import quoted, text_of
 from ldpaudit.datasets.texts import Reader, reader_of
@@ -201,10 +207,9 @@ def _spans(widths: Mapping[str, int]) -> dict[str, tuple[int, int]]:
 def _numbers(column: pa.ChunkedArray, name: str, extent: Extent, width: int) -> Float32Array:
     if column.null_count == len(column):
         return np.full((len(column), width), np.nan, dtype=np.float32)
-    block = extent.narrowed(raw_numbers(column, name))
-    infinite = int(np.isinf(block).sum())
-    if infinite:
+    values = raw_numbers(column, name)
+    if np.isinf(values).any():
         raise InputError(f"The column {quoted(name)} must be finite; some values are infinite.")
-    if block.shape[1] != width:
+    if values.shape[1] != width:
         raise InputError(f"The lists in the column {quoted(name)} must all have one length.")
-    return block
+    return extent.narrowed(values)

@@ -52,5 +52,3 @@ class _Coded:
         codes = [codes.cast(kind) for codes in self._codes]
         chunks = [pa.DictionaryArray.from_arrays(some, self._values) for some in codes]
         return pa.chunked_array(chunks)
-
-

@@ -46,12 +46,13 @@ class Location:
 
     def size(self) -> int:
         """Return the bytes of all files together."""
-        return sum(info.size or 0 for info in self.stamp())
+        return sum(size or 0 for size, _ in self.stamp())
 
-    def stamp(self) -> tuple[Any, ...]:
+    def stamp(self) -> tuple[tuple[int | None, Any], ...]:
         """Return size and time of each file, by which a change is noticed."""
         with unreadable(self.name):
-            return tuple(self.filesystem.get_file_info(list(self.paths)))
+            found = self.filesystem.get_file_info(list(self.paths))
+            return tuple((info.size, info.mtime) for info in found)
 
     def sha256(self) -> str:
         """Return the digest of the file, as sha256sum prints it.
