@@ -1,6 +1,7 @@
 """Releases of public datasets, honest and dishonest, audited from the command line.
 
     python benchmarks/real_releases.py make DATA FOLDER      writes the releases and true labels
+                                        [NAME]               (only those of one dataset)
     python benchmarks/real_releases.py audit FOLDER          audits each, with and without truth
 
 DATA is a folder with adult.parquet, diabetes130.parquet, skin.parquet, military.parquet,
@@ -129,9 +130,10 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["make"]:
         data, folder = Path(arguments[1]), Path(arguments[2])
         folder.mkdir(parents=True, exist_ok=True)
-        for load in LOADERS:
-            write(load(data), folder)
-        write(mixture(1_000_000), folder)
+        for load in (*LOADERS, lambda _: mixture(1_000_000)):
+            dataset = load(data)
+            if dataset.name in (arguments[3:] or [dataset.name]):
+                write(dataset, folder)
         return
     print("| release | exit | seconds | peak GiB | verdict |\n|---|---|---|---|---|")
     for name, command in audits(Path(arguments[1])):
