@@ -1,6 +1,7 @@
 """The Python interface: one function, the same audit as the command line."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from inspect import Signature, cleandoc, signature
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
 import numpy as np
 
 from ldpaudit.claim import declaration_of
+from ldpaudit.memory import size_of
 from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for
 from ldpaudit.randomness import seed_from
 from ldpaudit.result import AuditResult, Note
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
     from ldpaudit.datasets.beside.slices import Slices
     from ldpaudit.datasets.reading import ReadReport
     from ldpaudit.judging.policy import Policy
+    from ldpaudit.progress import Progress
     from ldpaudit.scratch import Scratch
+    from ldpaudit.tasks.cluster import Cluster
 
 P = ParamSpec("P")
 
@@ -95,7 +99,7 @@ def audit_with(release: Any, options: AuditOptions) -> AuditResult:
     options.check()
     stop = options.stop or Stop.after(options.timeout)
     policy = policy_of(options)
-    with Scratch() as scratch:
+    with Scratch() as scratch, cluster_of(options, scratch, options.progress) as tasks:
         reading = read_with(release, options, scratch)
         seed = seed_of(options, reading.release.sha256)
         plan = plan_of(options, seed, read_slices(release, options.slices))
@@ -111,7 +115,24 @@ def audit_with(release: Any, options: AuditOptions) -> AuditResult:
             notes=notes_of(reading),
             stop=stop,
             scratch=scratch,
+            tasks=tasks,
         )
+
+
+@contextmanager
+def cluster_of(
+    options: PlanOptions, scratch: "Scratch", progress: "Progress | None" = None
+) -> "Iterator[Cluster | None]":
+    """Give the cluster that the options name, None without one; it ends with the block."""
+    from ldpaudit.tasks.opening import open_cluster
+
+    if options.cluster is None:
+        yield None
+        return
+    memory = None if options.memory is None else size_of(options.memory)
+    place, folder = options.cluster, scratch.folder
+    with open_cluster(place, folder, memory=memory, progress=progress) as cluster:
+        yield cluster
 
 
 def read_with(

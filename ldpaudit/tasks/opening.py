@@ -1,15 +1,13 @@
-"""What ``--cluster`` names, opened: a cluster, or the threads of this process."""
+"""What ``--cluster`` names: checked before any work, and opened."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Union
 
 from ldpaudit.errors import InputError, MissingDependencyError
 from ldpaudit.progress import NoProgress, Progress
-from ldpaudit.tasks.interface import Tasks
-from ldpaudit.tasks.threads import Threads
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -51,25 +49,9 @@ def local_workers(place: ClusterPlace) -> int | None:
 
 
 @contextmanager
-def open_tasks(
-    place: ClusterPlace | None,
-    threads: int,
-    folder: Callable[[], Path],
-    *,
-    progress: Progress | None = None,
-) -> Iterator[Tasks]:
-    """Give what does tasks: the cluster, where one is named, else threads of this process."""
-    if place is None:
-        yield Threads(threads)
-        return
-    with open_cluster(place, folder, progress=progress) as cluster:
-        yield cluster
-
-
-@contextmanager
 def open_cluster(
     place: ClusterPlace,
-    folder: Callable[[], Path],
+    folder: Path,
     *,
     memory: float | None = None,
     progress: Progress | None = None,
@@ -79,8 +61,8 @@ def open_cluster(
     Parameters
     ----------
     place : str or distributed.Client
-    folder : callable
-        Returns the folder in which files are shared with the workers.
+    folder : Path
+        Where files are shared with the workers.
     memory : float, optional
         Bytes that all workers of ``local:N`` may use together.
     progress : Progress, optional
@@ -98,5 +80,5 @@ def open_cluster(
         from ldpaudit.tasks.cluster import Cluster
         from ldpaudit.tasks.meeting import meet
 
-        meet(client, folder(), progress or NoProgress())
-        yield Cluster(client, folder())
+        meet(client, folder, progress or NoProgress())
+        yield Cluster(client, folder)

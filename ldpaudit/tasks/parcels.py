@@ -39,7 +39,7 @@ def parcel(folder: Path, content: Any) -> Iterator[Path]:
         path.unlink(missing_ok=True)
 
 
-@lru_cache(2)
+@lru_cache(1)
 def opened(path: Path) -> Any:
     """Return what a parcel holds; its large arrays are mapped, and read only."""
     with path.open("rb") as file:
