@@ -1,8 +1,10 @@
 """A client of a Dask cluster, or of one started here, without the log of Dask."""
 
+import asyncio
 import logging
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -47,16 +49,23 @@ def _client(address: str) -> "Client":
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Other versions: said in one line, if they matter.
+            with ThreadPoolExecutor(1) as apart:  # A notebook's own loop runs in this thread.
+                apart.submit(asyncio.run, asyncio.wait_for(_knock(address), _SECONDS)).result()
             return Client(address, timeout=_SECONDS, set_as_default=False)
-    except ValueError:
-        raise InputError(
-            "The cluster's address must be one that Dask knows, such as tcp://host:8786."
-        ) from None
     except Exception as error:
         raise InputError(
             f"No Dask scheduler answered at the cluster's address within {_SECONDS} s "
             f"({type(error).__name__}); check the address, TLS and that its version is the same."
         ) from None
+
+
+async def _knock(address: str) -> None:
+    """Connect and shake hands, for which a client would wait without end."""
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    arguments = Security().get_connection_args("client")
+    (await connect(address, timeout=_SECONDS, **arguments)).abort()
 
 
 @contextmanager

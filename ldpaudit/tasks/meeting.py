@@ -63,9 +63,9 @@ def reads(place: Path, text: str) -> bool:
 def differences(versions: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each version on the cluster that differs from this machine's."""
     here = _packages(versions["client"])
-    yield from _differences("scheduler", versions["scheduler"], here, _SAME[:2])
+    yield from _differences("The scheduler", versions["scheduler"], here, _SAME[:2])
     for worker in versions["workers"].values():
-        yield from _differences("worker", worker, here, _SAME)
+        yield from _differences("A worker", worker, here, _SAME)
 
 
 def _differences(
@@ -74,10 +74,10 @@ def _differences(
     there = _packages(facts)
     for name in names:
         if there[name] != here[name]:
-            found = there[name] or f"no {name}"
+            found = f"{name} {there[name]}" if there[name] else f"no {name}"
             yield (
-                f"A {who} of the cluster has {name} {found}, and this machine has {here[name]}; "
-                "install the same version there."
+                f"{who} of the cluster has {found}, and this machine has {here[name]}; install the "
+                "same version there."
             )
 
 

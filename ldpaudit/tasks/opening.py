@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ClusterPlace = Union["Client", str]
 """The address of a Dask scheduler, ``local:N`` or a connected client."""
 _LOCAL: Final = re.compile(r"local:([1-9][0-9]{0,3})")
-_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+]*://\S+")
+_ADDRESS: Final = re.compile(r"(tcp|tls|ucx|ucxx|ws|wss)://\S+")
 
 
 def check_cluster(place: ClusterPlace | None) -> None:

@@ -33,7 +33,9 @@ class Setup:
     def anywhere(self) -> "Setup":
         """Return it for processes that work in another folder: with whole paths."""
         asked = {name: getattr(self.request, name) for name in ("data", *FILES)}
-        whole: dict[str, Any] = {name: _whole(path) for name, path in asked.items() if path is not None}
+        whole: dict[str, Any] = {
+            name: _whole(path) for name, path in asked.items() if path is not None
+        }
         request = replace(self.request, **whole, cluster=None)
         return replace(self, request=request, generator=self.generator.absolute())
 
