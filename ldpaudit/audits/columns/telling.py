@@ -45,13 +45,14 @@ def telling(context: AuditContext) -> Finding:
 
 
 def _arrays(context: AuditContext) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """Yield the features by number, those computed from the released label left out."""
+    """Yield the features by number, those computed from the released label left out; then ids."""
     features, left_out = context.release.features, set(derived_columns(context))
     width = features.numeric.shape[1]
     for place in range(features.width):
         if place not in left_out:
             block = features.numeric if place < width else features.categorical
             yield place, block[:, place if place < width else place - width]
+    yield from enumerate(context.release.keys, features.width)
 
 
 class _Names:
