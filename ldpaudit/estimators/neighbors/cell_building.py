@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ldpaudit.arrays import Float32Array, IndexArray, IntArray, WordArray
 from ldpaudit.estimators.neighbors.cell_index import Allocate, CellIndex
-from ldpaudit.estimators.neighbors.nearest_centers import FAR, nearest_center
+from ldpaudit.estimators.neighbors.nearest_centers import nearest_center
 from ldpaudit.estimators.neighbors.points import Points, Summary, blocks
 from ldpaudit.scratch import resting
 from ldpaudit.tasks import Threads
@@ -114,6 +114,7 @@ def build_cells(
         np.zeros((len(starts) - 1, n_labels), np.int32),
         rows,
         allocate((len(starts) - 1, sampled, rows.shape[1]), np.float32),
+        np.zeros(len(starts) - 1, np.int64),
         np.zeros(len(starts) - 1, np.float32),
     )
     groups = [parts[i : i + _CENTERS_AT_ONCE] for i in range(0, len(parts), _CENTERS_AT_ONCE)]
@@ -256,8 +257,7 @@ def _finish_cell(
     local[:, -1] = -0.5 * np.einsum("ij,ij->i", points, points)
     sample = local[begin :: work.step]
     index.samples[cell, : len(sample)] = sample
-    index.samples[cell, len(sample) :] = 0
-    index.samples[cell, len(sample) :, -1] = -FAR
+    index.sampled[cell] = len(sample)
     start = int(index.starts[cell])
     index.rows[start : start + len(local)] = local[np.argsort(labels, kind="stable")]
     index.label_counts[cell] = np.bincount(labels, minlength=index.label_counts.shape[1])

@@ -38,8 +38,9 @@ class CellIndex:
         x − o, for the origin o = center + shift of its cell, and −½‖x − o‖²; ordered by cell, then
         label.
     samples : float32 array of shape (c, s, d + 1)
-        Every step-th row of each cell in an order blind to labels, in the form of ``rows``. Where
-        they are fewer than s, rows follow that are near nothing.
+        Every step-th row of each cell in an order blind to labels, in the form of ``rows``.
+    sampled : int64 array of shape (c,)
+        How many rows each sample has.
     reaches : float32 array of shape (c,)
         The largest ½‖x − o‖² of each cell.
     """
@@ -50,6 +51,7 @@ class CellIndex:
     label_counts: IntArray
     rows: Float32Array
     samples: Float32Array
+    sampled: IndexArray
     reaches: Float32Array
 
     def __len__(self) -> int:

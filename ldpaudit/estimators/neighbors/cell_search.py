@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpaudit.arrays import Float32Array, IndexArray, IntArray
+from ldpaudit.arrays import Float32Array, IntArray
 from ldpaudit.estimators.neighbors.cell_index import CellIndex
 from ldpaudit.estimators.neighbors.nearest_centers import (
     FAR,
@@ -22,7 +22,7 @@ from ldpaudit.estimators.neighbors.nearest_centers import (
 from ldpaudit.estimators.neighbors.points import Points
 from ldpaudit.scratch import mapping_of, resting
 
-SAMPLE_ENTRIES = 24_000_000
+SAMPLE_ENTRIES = 40_000_000
 """Distances to sampled rows that are held at once."""
 MOST_AT_ONCE = 32_768
 _TILE_QUERIES = 512
@@ -53,9 +53,9 @@ class CellSearch:
     @property
     def batch(self) -> int:
         """How many queries to ask at once."""
-        slots = most_visits(self.visits, len(self.index))
-        entries = slots * int(self.index.samples.shape[1])
-        return max(64, min(MOST_AT_ONCE, SAMPLE_ENTRIES // entries))
+        sampled = max(self.index.samples.shape[1] / 2, self.index.sampled.mean())
+        entries = most_visits(self.visits, len(self.index)) * sampled
+        return max(64, min(MOST_AT_ONCE, int(SAMPLE_ENTRIES / entries)))
 
 
 def count_in_cells(batch: slice, search: CellSearch) -> IntArray:
@@ -73,12 +73,17 @@ def count_in_cells(batch: slice, search: CellSearch) -> IntArray:
         Rows at the border, within the rounding of the distances, are counted.
     """
     index, queries = search.index, search.queries.take(batch)
-    visits = nearest_visits(queries - index.shift, index.centers, search.visits)
-    radii = _radii(index, queries, visits, search)
+    asked = nearest_visits(queries - index.shift, index.centers, search.visits, index.sampled)
+    visits = _Located(
+        asked,
+        buffer("local", np.float32, (len(asked.queries), queries.shape[1] + 1)),
+        buffer("norms", np.float32, (len(asked.queries),)),
+    )
+    radii = _radii(index, queries, visits, search.rank)
     counts = np.zeros((index.label_counts.shape[1], len(queries)), dtype=np.int32)
     unrested = 0
-    for cell in np.flatnonzero(np.diff(visits.ends)).tolist():
-        _add_counts(index, cell, queries, visits.of(cell)[0], radii, counts)
+    for cell, mine in asked:
+        _add_counts(index, cell, visits, mine, radii, counts)
         unrested += int(index.starts[cell + 1] - index.starts[cell])
         if unrested > _RESTING_ROWS and mapping_of(index.rows) is not None:
             resting(index.rows)
@@ -86,43 +91,65 @@ def count_in_cells(batch: slice, search: CellSearch) -> IntArray:
     return np.ascontiguousarray(counts.T)
 
 
-def _local(
-    index: CellIndex, cell: int, queries: Float32Array, chosen: IndexArray
-) -> tuple[Float32Array, Float32Array]:
-    """Return q − o and a one, float32 of shape (v, d + 1), and ½‖q − o‖², of shape (v,)."""
-    local = np.ones((len(chosen), queries.shape[1] + 1), dtype=np.float32)
-    np.subtract(queries[chosen], index.origin(cell), out=local[:, :-1])
-    return local, 0.5 * np.einsum("ij,ij->i", local[:, :-1], local[:, :-1])
+@dataclass(frozen=True, eq=False)
+class _Located:
+    """Visits seen from the origin o of their cell.
+
+    Attributes
+    ----------
+    asked : Visits
+    local : float32 array of shape (v, d + 1)
+        q − o, and a one.
+    half_norms : float32 array of shape (v,)
+        ½‖q − o‖².
+    """
+
+    asked: Visits
+    local: Float32Array
+    half_norms: Float32Array
+
+    def locate(self, mine: slice, queries: Float32Array, origin: Float32Array) -> None:
+        """Fill in the visits of one cell."""
+        local = self.local[mine]
+        local[:, -1] = 1
+        offsets = np.subtract(queries[self.asked.queries[mine]], origin, out=local[:, :-1])
+        self.half_norms[mine] = 0.5 * np.einsum("ij,ij->i", offsets, offsets)
 
 
-def _radii(
-    index: CellIndex, queries: Float32Array, visits: Visits, search: CellSearch
-) -> Float32Array:
-    """Return half the squared radius of each query, float32 of shape (b,)."""
-    shape = (len(queries), visits.most, index.samples.shape[1])
-    half_squares = buffer("sample", np.float32, shape)
-    half_squares[:, min(search.visits, len(index)) :] = FAR
-    for cell in np.flatnonzero(np.diff(visits.ends)).tolist():
-        chosen, slots = visits.of(cell)
-        local, half_norms = _local(index, cell, queries, chosen)
+def _radii(index: CellIndex, queries: Float32Array, visits: _Located, rank: int) -> Float32Array:
+    """Return half the squared radius of each query, float32 of shape (b,); locates the visits."""
+    asked = visits.asked
+    width = max(rank, int(asked.sizes.max()))
+    half_squares = buffer("sample", np.float32, (len(queries), width))
+    half_squares[:, int(asked.sizes.min()) :] = FAR
+    flat = half_squares.reshape(-1)
+    for cell, mine in asked:
+        visits.locate(mine, queries, index.origin(cell))
+        sample = index.samples[cell, : index.sampled[cell]]
         # ½‖q − x‖² = ½‖q − o‖² − ((q − o)·(x − o) − ½‖x − o‖²)
-        nearness = local @ index.samples[cell].T
-        half_squares[chosen, slots] = np.subtract(half_norms[:, None], nearness, out=nearness)
-    flat = half_squares.reshape(len(queries), -1)
-    flat.partition(search.rank - 1, axis=1)
-    return flat[:, search.rank - 1].copy()
+        nearness = visits.local[mine] @ sample.T
+        # Row i of this view is flat[i : i + s].
+        places = np.ndarray((len(flat) - len(sample) + 1, len(sample)), np.float32, flat, 0, (4, 4))
+        where = asked.queries[mine] * width + asked.before[mine]
+        places[where] = np.subtract(visits.half_norms[mine, None], nearness, out=nearness)
+    half_squares.partition(rank - 1, axis=1)
+    return half_squares[:, rank - 1].copy()
 
 
 def _add_counts(
     index: CellIndex,
     cell: int,
-    queries: Float32Array,
-    chosen: IndexArray,
+    visits: _Located,
+    mine: slice,
     radii: Float32Array,
     counts: IntArray,
 ) -> None:
     """Add a cell's rows within each visitor's radius, by label."""
-    local, half_norms = _local(index, cell, queries, chosen)
+    chosen, local, half_norms = (
+        visits.asked.queries[mine],
+        visits.local[mine],
+        visits.half_norms[mine],
+    )
     rounding = np.float32((local.shape[1] + 3) * np.finfo(np.float32).eps)
     least = half_norms - radii[chosen]
     least -= rounding * (half_norms + index.reaches[cell])

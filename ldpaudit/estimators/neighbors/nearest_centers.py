@@ -1,5 +1,6 @@
 """The nearest centers of many rows, by blocks of matrix products that stay in the cache."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import local
@@ -27,23 +28,24 @@ class Visits:
 
     Attributes
     ----------
-    queries, slots : int64 arrays of shape (v,)
-        Who visits, and as which of its visits.
+    queries : int64 array of shape (v,)
+        Who visits.
     ends : int64 array of shape (c + 1,)
         Where the visits of each cell begin.
-    most : int
-        No query has more visits.
+    before, sizes : int64 arrays of shapes (v,) and (b,)
+        The sampled rows of the cells that a query visits: how many there are before those of this
+        visit, and of all visits.
     """
 
     queries: IndexArray
-    slots: IndexArray
     ends: IndexArray
-    most: int
+    before: IndexArray
+    sizes: IndexArray
 
-    def of(self, cell: int) -> tuple[IndexArray, IndexArray]:
-        """Return the queries that visit a cell, and as which of their visits."""
-        mine = slice(self.ends[cell], self.ends[cell + 1])
-        return self.queries[mine], self.slots[mine]
+    def __iter__(self) -> Iterator[tuple[int, slice]]:
+        """Yield each cell that is visited, and which visits are to it."""
+        for cell in np.flatnonzero(np.diff(self.ends)).tolist():
+            yield cell, slice(int(self.ends[cell]), int(self.ends[cell + 1]))
 
 
 def nearest_center(rows: Float32Array, centers: Float32Array) -> npt.NDArray[np.uint16]:
@@ -59,11 +61,13 @@ def most_visits(count: int, cells: int) -> int:
     return min(cells, count + max(2, round(_SPARE * count)))
 
 
-def nearest_visits(rows: Float32Array, centers: Float32Array, count: int) -> Visits:
+def nearest_visits(
+    rows: Float32Array, centers: Float32Array, count: int, sizes: IndexArray
+) -> Visits:
     """Return each row's visits to the ``count`` nearest centers, and a few more where it is quick.
 
     The distance up to which a row visits is found among the least of every few centers: it
-    is never too small.
+    is never too small. ``sizes`` are the sampled rows of each center's cell.
     """
     most = most_visits(count, len(centers))
     folds = 1
@@ -72,22 +76,25 @@ def nearest_visits(rows: Float32Array, centers: Float32Array, count: int) -> Vis
     parts = [
         _hits(start, far, folds, count, most) for start, far in _distances(rows, centers, folds)
     ]
-    queries, cells, slots = (np.concatenate(part) for part in zip(*parts, strict=True))
+    queries, cells = (np.concatenate(part) for part in zip(*parts, strict=True))
+    before = np.cumsum(sizes[cells]) - sizes[cells]
+    first = np.searchsorted(queries, np.arange(len(rows)))
+    before -= before[first][queries]
     order = np.argsort(cells.astype(np.uint16), kind="stable")
     ends = np.searchsorted(cells[order], np.arange(len(centers) + 1))
-    return Visits(queries[order], slots[order], ends, most)
+    totals = np.bincount(queries, weights=sizes[cells], minlength=len(rows)).astype(np.int64)
+    return Visits(queries[order], ends, before[order], totals)
 
 
 def _hits(
     start: int, far: Float32Array, folds: int, count: int, most: int
-) -> tuple[IndexArray, IndexArray, IndexArray]:
-    """Return queries, cells and slots of a tile's visits."""
+) -> tuple[IndexArray, IndexArray]:
+    """Return queries and cells of a tile's visits, query by query."""
     least = far.reshape(len(far), folds, -1).min(axis=1) if folds > 1 else far
     reach = np.partition(least, count - 1, axis=1)[:, count - 1 : count]
     queries, cells = np.divmod(np.flatnonzero(far <= reach), far.shape[1])
-    slots = np.arange(len(queries)) - np.searchsorted(queries, queries)
-    kept = slots < most
-    return start + queries[kept], cells[kept], slots[kept]
+    kept = np.arange(len(queries)) - np.searchsorted(queries, queries) < most
+    return start + queries[kept], cells[kept]
 
 
 def _distances(
@@ -109,7 +116,7 @@ def _distances(
 
 def buffer(name: str, kind: type[T], shape: tuple[int, ...]) -> npt.NDArray[T]:
     """Return this thread's array of that name with undefined content; fresh memory is slow."""
-    size = int(np.prod(shape, dtype=np.int64))
+    size = math.prod(shape)
     held: npt.NDArray[T] | None = getattr(_buffers, name, None)
     if held is None or held.size < size:
         held = np.empty(size, dtype=kind)
