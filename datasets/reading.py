@@ -141,7 +141,8 @@ def read_release(
         drop=drop if bag is None else (*drop, bag),
         features=features,
     )
-    rest = tuple(n for n in table.names if n not in (*roles.special, *roles.features, bag))
+    used = {*roles.special, *roles.features, bag}
+    rest = tuple(name for name in table.names if name not in used)
     cells = table.columns(roles.special + roles.features + rest, as_text=roles.special)
     special = {name: next(cells)[1] for name in roles.special}
     column = special[roles.label]

@@ -315,6 +315,10 @@ class AuditOptions(PlanOptions, ReleaseOptions):
         Seconds after which the audit ends with what it has: audits that were not finished are
         recorded as stopped, and the verdict is then never a pass. An interruption in Python
         (KeyboardInterrupt) ends the call without a result, as usual.
+    resume : path, optional
+        A folder for finished parts, so that an audit that was cut short goes on where it was and
+        gives the same result. They are confidential: the folder is its owner's alone, and the
+        parts are removed when the audit has run to its end. Release and companions must be files.
     public_posterior : path, table or float array of shape (n, k), optional
         For model-based randomized response: P̂(label | features) of the public model, one column
         for each class, named by it; an array has them in the order of the declared classes.
@@ -352,6 +356,10 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     timeout: Annotated[
         float | None,
         Option("Seconds after which to stop and report what is there.", shown=True),
+    ] = None
+    resume: Annotated[
+        Path | None,
+        Option("Keep finished parts in this folder, and go on from those that are there."),
     ] = None
     show_class_names: Annotated[
         bool, Option("Name classes, the label and columns that warnings are about in the report.")

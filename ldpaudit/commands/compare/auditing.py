@@ -67,3 +67,6 @@ class _Lettered:
 
     def advance(self, done: int, total: int) -> None:
         self._progress.advance(done, total)
+
+    def remark(self, text: str) -> None:
+        self._progress.remark(f"{self._letter}: {text}")
