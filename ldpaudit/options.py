@@ -224,6 +224,9 @@ class PlanOptions:
         Literal["l2", "raw", "learned"],
         Option("The space in which neighbours are near.", shown=True),
     ] = "l2"
+    exact: Annotated[
+        bool, Option("Compare every row that looks for neighbours with every other.", shown=True)
+    ] = False
     only: Annotated[Collection[str], Option("Run this audit only (repeatable).", shown=True)] = ()
     skip: Annotated[Collection[str], Option("Leave this audit out (repeatable).", shown=True)] = ()
     budget: Annotated[
@@ -305,7 +308,8 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
-    queries, neighbors, metric, threads, device, memory, seeds_tried, made_on, show_class_names
+    queries, neighbors, metric, exact, threads, device, memory, seeds_tried, made_on,
+    show_class_names
         See :class:`ldpaudit.audits.interface.Plan`.
     slices : collection of str
         Columns of the release by whose values the strongest attack is scored, group by group.

@@ -94,6 +94,7 @@ def _means(context: AuditContext) -> Means:
         context.scratch,
         plan.memory,
         plan.device,
+        plan.exact,
         progress=context.progress,
         finished=context.finished,
         key=f"instance-loss/{plan.metric}",
