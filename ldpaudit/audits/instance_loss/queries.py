@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.audits.instance_loss.labels import LossLabels
+from ldpaudit.audits.instance_loss.scores import scored_rows, scores
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.audits.models import Target
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.neighbors.counts import count_labels
 from ldpaudit.estimators.neighbors.means import Means
@@ -104,7 +105,7 @@ def _means(context: AuditContext) -> Means:
 def _split(context: AuditContext) -> tuple[Rows, Rows]:
     if context.plan.metric != "learned" or not has_features(context):
         return context.half(1), context.half(0)
-    rows = context.rng("instance-loss", "learned").permutation(context.half(0))
+    rows = context.rng("instance-loss", "learned").permutation(scored_rows(context))
     return np.sort(rows[: len(rows) // 2]), np.sort(rows[len(rows) // 2 :])
 
 
@@ -133,15 +134,17 @@ def _points(
         return None
     name = context.plan.metric
     if name == "learned":
-        posterior = cross_fitted_posterior(context, "released" if labels.truth is None else "truth")
-        return score_space(posterior[index]), score_space(posterior[queries]), LEARNED_DESCRIPTION
+        target: Target = "released" if labels.truth is None else "truth"
+        at_index, at_queries = (score_space(scores(context, target, at)) for at in (index, queries))
+        return at_index, at_queries, LEARNED_DESCRIPTION
     features = context.release.features
     try:
         metric = fit_metric(features, name, rng=context.rng("instance-loss", "metric"))
     except InputError:
         return None
-    at = metric.transform
-    return at(features.take(index)), at(features.take(queries)), metric.description
+    array = _means(context).array
+    at_index, at_queries = (metric.transform(features, at, array) for at in (index, queries))
+    return at_index, at_queries, metric.description
 
 
 def _without_features(labels: LossLabels, index: Rows, queries: Rows) -> Neighborhoods:

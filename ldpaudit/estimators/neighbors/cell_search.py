@@ -22,7 +22,7 @@ from ldpaudit.estimators.neighbors.nearest_centers import (
 from ldpaudit.estimators.neighbors.points import Points
 from ldpaudit.scratch import mapping_of, resting
 
-SAMPLE_ENTRIES = 40_000_000
+SAMPLE_ENTRIES = 24_000_000
 """Distances to sampled rows that are held at once."""
 MOST_AT_ONCE = 32_768
 _TILE_QUERIES = 512

@@ -21,11 +21,13 @@ from ldpaudit.arrays import IntArray
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.neighbors.cell_building import LEAST_CELL, MOST_CELLS, build_cells
 from ldpaudit.estimators.neighbors.cell_search import CellSearch, count_in_cells
+from ldpaudit.estimators.neighbors.device_search import DeviceSearch, count_on_device
 from ldpaudit.estimators.neighbors.distinct import count_distinct, distinct_rows
 from ldpaudit.estimators.neighbors.exact import WeightedRows, count_exactly
 from ldpaudit.estimators.neighbors.line import SortedLine, count_on_line
 from ldpaudit.estimators.neighbors.means import Means
 from ldpaudit.estimators.neighbors.points import Points, Summary, blocks, scale, summary
+from ldpaudit.tasks import Threads
 
 EXACT_PAIRS = 30_000_000
 """Up to so many pairs of distinct queries and distinct index rows, every pair is compared."""
@@ -145,6 +147,8 @@ class _Search:
     shared: Any
     batch: int
     method: str
+    here: bool = False
+    """Whether one thread of this process must do it."""
 
 
 def _search(asked: _Question, means: Means) -> _Search:
@@ -185,7 +189,10 @@ def _in_cells(asked: _Question, means: Means) -> _Search:
         f"labels, in the nearest {visits} of {len(cells)} k-means cells"
     )
     search = CellSearch(cells, asked.queries, rank, visits)
-    return _Search(count_in_cells, search, search.batch, words)
+    device = means.accelerator()
+    if device is None:
+        return _Search(count_in_cells, search, search.batch, words)
+    return _Search(count_on_device, DeviceSearch.on(device, search), search.batch, words, True)
 
 
 def _run(search: _Search, m: int, n_labels: int, means: Means) -> IntArray:
@@ -201,7 +208,8 @@ def _run(search: _Search, m: int, n_labels: int, means: Means) -> IntArray:
             wanted += list(blocks(part.stop, search.batch, part.start))
         else:
             counts[part], done = known, done + len(known)
-    answers = means.workers.map(search.function, wanted, shared=search.shared)
+    workers = Threads() if search.here else means.workers
+    answers = workers.map(search.function, wanted, shared=search.shared)
     for batch, answer in zip(wanted, answers, strict=True):
         counts[batch], done = answer, done + len(answer)
         means.progress.advance(done, m)
