@@ -20,6 +20,7 @@ from ldpaudit.audits.label_inference.runs import AttackRun, run_attacks
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.modelling.screening import MOST_COLUMNS, TREE_COLUMNS
 from ldpaudit.modelling.values import merged, unrepeated
 from ldpaudit.release import FeatureTable
 from ldpaudit.result import Curve, Estimate, Finding, Note
@@ -108,6 +109,13 @@ def _outsider(context: AuditContext, channel: Channel) -> Finding:
 
 def _not_learnt(features: FeatureTable) -> Iterator[Note]:
     """Say which feature columns the attacks' models do not, or not wholly, learn from."""
+    if features.width > TREE_COLUMNS:
+        text = (
+            f"Feature columns: {features.width}. Models of trees learn from {TREE_COLUMNS} of them "
+            f"and every model from {MOST_COLUMNS} at most: those that go most clearly with the "
+            "labels that the model learns from, never with labels of rows that are scored."
+        )
+        yield Note.info(AUDIT_ID, text)
     alone, rare = unrepeated(features), merged(features)
     if alone:
         text = (
