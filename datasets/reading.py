@@ -35,6 +35,7 @@ from ldpaudit.datasets.roles import Roles, assign_roles
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.release import Bags, Declaration, Release, ReleasedLabels, TrueLabels
+from ldpaudit.scratch import Scratch
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ def read_release(
     held_out: Any = None,
     test: Any = None,
     public: Any = None,
+    memory: int | None = None,  # noqa: ARG001
+    scratch: Scratch | None = None,  # noqa: ARG001
 ) -> ReadReport:
     """Read a release, and its true labels where they are given.
 
@@ -109,6 +112,10 @@ def read_release(
         Rows outside of the release with true labels, in the column ``label``.
     public : path or table, optional
         Public rows with labels, in the column ``label``, for the observational audit.
+    memory : int, optional
+        The most bytes of memory to use; default: half of the machine's.
+    scratch : Scratch, optional
+        Where features go that do not fit in memory; default: a folder of its own.
 
     Returns
     -------
@@ -134,7 +141,8 @@ def read_release(
         drop=drop if bag is None else (*drop, bag),
         features=features,
     )
-    rest = tuple(n for n in table.names if n not in (*roles.special, *roles.features, bag))
+    used = {*roles.special, *roles.features, bag}
+    rest = tuple(name for name in table.names if name not in used)
     cells = table.columns(roles.special + roles.features + rest, as_text=roles.special)
     special = {name: next(cells)[1] for name in roles.special}
     column = special[roles.label]

@@ -12,6 +12,7 @@ from ldpaudit.claim import declaration_of
 from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for
 from ldpaudit.randomness import seed_from
 from ldpaudit.result import AuditResult, Note
+from ldpaudit.stopping import Stop
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ldpaudit.datasets.beside.slices import Slices
     from ldpaudit.datasets.reading import ReadReport
     from ldpaudit.judging.policy import Policy
+    from ldpaudit.scratch import Scratch
 
 P = ParamSpec("P")
 
@@ -88,26 +90,33 @@ def audit_with(release: Any, options: AuditOptions) -> AuditResult:
     from ldpaudit.datasets.beside.public_posterior import with_public_posterior
     from ldpaudit.datasets.beside.slices import read_slices
     from ldpaudit.pipeline import run_audit
+    from ldpaudit.scratch import Scratch
 
-    policy = policy_of(options)
     options.check()
-    reading = read_with(release, options)
-    seed = seed_of(options, reading.release.sha256)
-    plan = plan_of(options, seed, read_slices(release, options.slices))
-    audited = with_public_posterior(reading.release, options.public_posterior)
-    return run_audit(
-        with_canaries(audited, options.canaries),
-        plan,
-        policy,
-        only=options.only,
-        skip=options.skip,
-        progress=options.progress,
-        command=options.command,
-        notes=notes_of(reading),
-    )
+    stop = options.stop or Stop.after(options.timeout)
+    policy = policy_of(options)
+    with Scratch() as scratch:
+        reading = read_with(release, options, scratch)
+        seed = seed_of(options, reading.release.sha256)
+        plan = plan_of(options, seed, read_slices(release, options.slices))
+        audited = with_public_posterior(reading.release, options.public_posterior)
+        return run_audit(
+            with_canaries(audited, options.canaries),
+            plan,
+            policy,
+            only=options.only,
+            skip=options.skip,
+            progress=options.progress,
+            command=options.command,
+            notes=notes_of(reading),
+            stop=stop,
+            scratch=scratch,
+        )
 
 
-def read_with(release: Any, options: ReleaseOptions) -> "ReadReport":
+def read_with(
+    release: Any, options: ReleaseOptions, scratch: "Scratch | None" = None
+) -> "ReadReport":
     """Read a release with what the options say about it."""
     from ldpaudit.datasets import read_release
     from ldpaudit.mechanisms.coding import DeclaredCoding
@@ -116,6 +125,7 @@ def read_with(release: Any, options: ReleaseOptions) -> "ReadReport":
         release,
         declaration=declaration_of(options.mechanism),
         coding=DeclaredCoding,
+        scratch=scratch,
         **keywords_for(read_release, options),
     )
 

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
+from ldpaudit.memory import size_of
 from ldpaudit.progress import Progress
+from ldpaudit.stopping import Stop
 
 if TYPE_CHECKING:
     import numpy as np
@@ -231,6 +233,14 @@ class PlanOptions:
         int | None, Option("Processors to use (default: all there are).", shown=True)
     ] = None
     device: Annotated[DeviceName, Option("Where torch models run.", shown=True)] = "auto"
+    memory: Annotated[
+        int | str | None,
+        Option(
+            "The most memory to use: 4GiB, 800MB … (default: half of the machine's).",
+            type=str,
+            shown=True,
+        ),
+    ] = None
     seeds_tried: Annotated[
         int | None,
         Option("Seeds of random generators to try: 0 to 4294967296 (default: 32768).", shown=True),
@@ -244,6 +254,11 @@ class PlanOptions:
             shown=True,
         ),
     ] = None
+
+    def __post_init__(self) -> None:
+        """Read the size of the memory, from here on a number of bytes."""
+        if self.memory is not None:
+            object.__setattr__(self, "memory", size_of(self.memory))
 
     def check(self) -> None:
         """Refuse numbers out of range.
@@ -290,12 +305,16 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
-    queries, neighbors, metric, threads, device, seeds_tried, made_on, show_class_names
+    queries, neighbors, metric, threads, device, memory, seeds_tried, made_on, show_class_names
         See :class:`ldpaudit.audits.interface.Plan`.
     slices : collection of str
         Columns of the release by whose values the strongest attack is scored, group by group.
     budget : float, optional
         Seconds for the attacks; default: 60.
+    timeout : float, optional
+        Seconds after which the audit ends with what it has: audits that were not finished are
+        recorded as stopped, and the verdict is then never a pass. An interruption in Python
+        (KeyboardInterrupt) ends the call without a result, as usual.
     public_posterior : path, table or float array of shape (n, k), optional
         For model-based randomized response: P̂(label | features) of the public model, one column
         for each class, named by it; an array has them in the order of the declared classes.
@@ -306,6 +325,8 @@ class AuditOptions(PlanOptions, ReleaseOptions):
         For the observational audit: the probabilities with which the auditor drew the true labels
         of some rows, one column for each class; empty for rows with labels of their own.
     progress : Progress, optional
+    stop : Stop, optional
+        Ends the audit early; default: after ``timeout``.
     command : str
         How to run it again, without paths or names.
     """
@@ -328,15 +349,24 @@ class AuditOptions(PlanOptions, ReleaseOptions):
             "The probabilities that some rows' true labels were drawn with.", type=str, file=True
         ),
     ] = None
+    timeout: Annotated[
+        float | None,
+        Option("Seconds after which to stop and report what is there.", shown=True),
+    ] = None
     show_class_names: Annotated[
         bool, Option("Name classes, the label and columns that warnings are about in the report.")
     ] = False
     progress: Progress | None = None
+    stop: Stop | None = None
     command: str = "ldpaudit.audit(…)"
 
     def check(self) -> None:
         """Refuse numbers out of range, a negative seed among them."""
         super().check()
+        if self.timeout is not None and not self.timeout > 0:
+            raise InputError(
+                f"The 'timeout' must be more than 0 seconds. Got {self.timeout!r} instead."
+            )
         seed: Any = self.rng
         if isinstance(seed, Integral) and seed < 0:
             raise InputError("The seed must not be negative.")

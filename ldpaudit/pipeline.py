@@ -18,6 +18,7 @@ from ldpaudit.audits.interface import Audit, AuditContext, Plan
 from ldpaudit.audits.mechanism.evidence import label_counts
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, PolicyError
+from ldpaudit.finished import Finished
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.circumstances import Circumstances, LeavingOut
 from ldpaudit.judging.policy import Policy, default_policy
@@ -34,6 +35,8 @@ from ldpaudit.result import (
     ReleaseInfo,
     RunInfo,
 )
+from ldpaudit.scratch import Scratch
+from ldpaudit.stopping import Stop, Stopped, Watched
 from ldpaudit.tasks import Tasks, Threads
 
 AUDITS = {
@@ -70,6 +73,9 @@ def run_audit(
     today: datetime.date | None = None,
     notes: tuple[Note, ...] = (),
     guesses: HeldOutGuesses | None = None,
+    finished: Finished | None = None,
+    stop: Stop | None = None,
+    scratch: Scratch | None = None,
     tasks: Tasks | None = None,
 ) -> AuditResult:
     """Run every audit that applies and judge the findings by a policy.
@@ -92,6 +98,12 @@ def run_audit(
         The warnings of the file's reader.
     guesses : HeldOutGuesses, optional
         Collects which held-out guesses of each attack were right; the result never holds them.
+    finished : Finished, optional
+        Where finished parts are kept; default: nowhere.
+    stop : Stop, optional
+        Ends the audit before it is done; default: after the plan's ``timeout``.
+    scratch : Scratch, optional
+        A folder for arrays that do not fit in memory; default: one of its own.
     tasks : Tasks, optional
         Does independent pieces of work; default: threads, as many as the plan says.
 
@@ -107,9 +119,16 @@ def run_audit(
     policy = policy or default_policy()
     release, claim = _claim(release, policy)
     plan = _pinned(plan, policy)
-    tasks = tasks or Threads(plan.threads)
-    context = AuditContext(release, claim, plan, progress or NoProgress(), guesses, tasks)
+    stop = stop or Stop.after(plan.timeout)
+    context = AuditContext(
+        *(release, claim, plan, Watched(progress or NoProgress(), stop), guesses),
+        finished=finished or Finished(),
+        stop=stop,
+        scratch=Scratch() if scratch is None else scratch,
+        tasks=tasks or Threads(plan.threads),
+    )
     chosen = chosen_audits(only, skip)
+    stop.running = True
     with _limited_threads(plan.threads):
         outcomes = [_run_one(name, path, context) for name, path in chosen.items()]
         columns = columns_finding(context)
@@ -125,7 +144,7 @@ def run_audit(
         today=today,
         known=_circumstances(context, records, only),
     )
-    if judgement.checks and all(record.status != "ran" for record in records):
+    if judgement.checks and not any(record.status in ("ran", "stopped") for record in records):
         reasons = "; ".join(f"{r.id}: {r.reason}" for r in records if r.reason)
         raise PolicyError(f"No check of the policy could run ({reasons}).")
     return AuditResult(
@@ -234,8 +253,7 @@ def chosen_audits(only: Collection[str], skip: Collection[str]) -> dict[str, str
 
 def _run_one(name: str, path: str, context: AuditContext) -> tuple[AuditRecord, Finding]:
     audit = _load(path)
-    start = time.perf_counter()
-    context.progress.step(name.replace("-", " "))
+    start, context.stop.obeyed = time.perf_counter(), False
     reason = audit.unavailable(context)
     if context.release.bags is not None and name not in _OF_BAGS:
         reason = "labels were released in bags, not row by row; see the audit 'aggregates'"
@@ -244,7 +262,10 @@ def _run_one(name: str, path: str, context: AuditContext) -> tuple[AuditRecord, 
     finding = Finding()
     if reason is None:
         try:
+            context.progress.step(name.replace("-", " "))
             finding = audit.run(context).in_section(name)
+        except Stopped:
+            pass
         except InsufficientDataError as error:
             reason = str(error)
         except (LdpAuditError, MemoryError):
@@ -256,6 +277,8 @@ def _run_one(name: str, path: str, context: AuditContext) -> tuple[AuditRecord, 
             ) from error
     seconds = round(time.perf_counter() - start, 3)
     status = "ran" if reason is None else "skipped"
+    if reason is None and context.stop.obeyed:
+        status, reason = "stopped", context.stop.reason
     record = AuditRecord.model_validate(
         {"id": name, "status": status, "reason": reason or "", "seconds": seconds}
     )

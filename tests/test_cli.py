@@ -324,7 +324,7 @@ def test_label_only_releases_still_run(command: Command, tmp_path: Path) -> None
         assert status == 0, (out, err)
 
 
-def test_an_interruption_leaves_nothing(tmp_path: Path) -> None:
+def test_a_second_interruption_leaves_nothing(tmp_path: Path) -> None:
     path, truth = written(tmp_path, rows=20000)
     before = sorted(tmp_path.iterdir())
     command = [sys.executable, "-m", "ldpaudit.cli", "run", str(path), "--truth", str(truth)]
@@ -336,7 +336,10 @@ def test_an_interruption_leaves_nothing(tmp_path: Path) -> None:
         env=os.environ,
         preexec_fn=heed_interrupts,
     )
-    time.sleep(2.5)
+    assert process.stderr is not None
+    process.stderr.readline()  # The first audit has begun.
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2, err

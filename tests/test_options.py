@@ -38,7 +38,7 @@ NOT_SWEPT = {
     *("--truth", "--truth-column", "--original", "--held-out", "--id", "--group", "--features"),
     "--channel",
     # A mechanism that needs the first is not swept; the others are about one given release.
-    *("--public-posterior", "--public", "--canaries", "--slice", "--show-class-names"),
+    *("--public-posterior", "--public", "--canaries", "--slice", "--show-class-names", "--timeout"),
 }
 """The options of an audit that a sweep lacks, and why."""
 
@@ -178,7 +178,8 @@ def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
     }
     audit = {"--seed", "--queries", "--neighbors", "--metric", "--only", "--skip", "--threads"}
     claim = {"--epsilon", "--lambda", "--mechanism"}
-    assert shown[run] == audit | claim | {"--device", "--budget", "--seeds-tried", "--made-on"}
+    work = {"--device", "--budget", "--seeds-tried", "--made-on", "--memory", "--timeout"}
+    assert shown[run] == audit | claim | work
     assert shown[compare] == shown[run] | {"--model"}
 
 

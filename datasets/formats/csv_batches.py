@@ -71,7 +71,9 @@ class CsvBatches(CsvFile):
                 reader = opened.enter_context(
                     pyarrow.csv.open_csv(
                         stream,
-                        read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK, use_threads=False),
+                        read_options=pyarrow.csv.ReadOptions(
+                            block_size=self._block(_BLOCK), use_threads=False
+                        ),
                         parse_options=pyarrow.csv.ParseOptions(
                             delimiter=self._separator, newlines_in_values=True
                         ),

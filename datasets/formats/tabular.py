@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
 from ldpaudit.datasets.formats.csv_file import CsvFile
 from ldpaudit.datasets.formats.locations import Location, locate, unreadable
+from ldpaudit.datasets.formats.width import check_footer, check_width
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
 
@@ -70,7 +71,9 @@ class MemoryTable:
                 self._table = table if isinstance(table, pa.Table) else pa.table(table)
             self.names = tuple(self._table.schema.names)
             metadata = self._table.schema.metadata
+        check_width(len(self.names), self.name)
         check_unique(self.names)
+        self._places = {name: place for place, name in enumerate(self.names)}
         self.declaration: bytes | None = (metadata or {}).get(DECLARATION_KEY)
 
     def sha256(self) -> None:
@@ -87,7 +90,7 @@ class MemoryTable:
             if self._frame is None:
                 yield name, self._table.column(name)
             else:
-                yield name, _from_pandas(self._frame.iloc[:, self.names.index(name)], name)
+                yield name, _from_pandas(self._frame.iloc[:, self._places[name]], name)
 
 
 class ParquetFiles:
@@ -108,6 +111,7 @@ class ParquetFiles:
                 schemas.append(file.schema_arrow)
                 names = list(file.schema_arrow.names)
                 self._rows += file.metadata.num_rows
+        check_width(len(names), self.name)
         check_unique(names)
         _check_same(schemas, self.name)
         self.declaration: bytes | None = (schemas[0].metadata or {}).get(DECLARATION_KEY)
@@ -213,6 +217,7 @@ def _check_magic(location: Location, path: str) -> None:
         start = file.read(4)
         file.seek(max(0, size - 4))
         end = file.read(4)
+        footer = _footer_start(file, size)
     if start == _ENCRYPTED:
         raise InputError(f"The file {shown} is encrypted.")
     if start != _MAGIC:
@@ -222,6 +227,17 @@ def _check_magic(location: Location, path: str) -> None:
         )
     if end != _MAGIC:
         raise InputError(f"The Parquet file {shown} is truncated.")
+    check_footer(footer, location.name)
+
+
+def _footer_start(file: Any, size: int) -> bytes:
+    """Return the first bytes of a Parquet footer, none where it lies outside of the file."""
+    file.seek(max(0, size - 8))
+    start = size - 8 - int.from_bytes(file.read(4), "little")
+    if start < 0:
+        return b""
+    file.seek(start)
+    return bytes(file.read(16))
 
 
 def _check_same(schemas: list[pa.Schema], name: str) -> None:

@@ -11,11 +11,14 @@ from ldpaudit.audits.allowed_excess import DEFAULT_EXCESS, AllowedExcess
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.datasets.beside.slices import Slices
 from ldpaudit.device import DeviceName
+from ldpaudit.finished import Finished
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Bags, IndexArray, IntArray, Release
 from ldpaudit.result import Finding
+from ldpaudit.scratch import Scratch
+from ldpaudit.stopping import Stop
 from ldpaudit.tasks import Tasks, Threads
 
 T = TypeVar("T")
@@ -54,8 +57,12 @@ class Plan:
         Groups of rows for which the strongest attack is scored separately.
     seeds_tried : int or None
         Seeds of random generators to try, from 0; None: those that people choose.
+    memory : int or None
+        The most bytes of memory to use; None: half of the machine's.
     made_on : datetime.date or None
         When the noise was drawn: the seconds of that day are tried as seeds, too.
+    timeout : float or None
+        Seconds after which the audit ends with what it has; None: when it is done.
     """
 
     seed: int
@@ -71,6 +78,8 @@ class Plan:
     slices: tuple[Slices, ...] = ()
     seeds_tried: int | None = None
     made_on: datetime.date | None = None
+    timeout: float | None = None
+    memory: int | None = None
 
 
 @dataclass(frozen=True)
@@ -78,8 +87,15 @@ class AuditContext:
     """Everything an audit may use.
 
     ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
-    pays for it. ``guesses``, where not None, records which held-out guesses were right. ``tasks``
-    does independent pieces of work side by side.
+    pays for it. ``guesses``, where not None, records which held-out guesses were right. ``scratch``
+    is a folder on the disk for arrays that do not fit in memory. ``tasks`` does independent pieces
+    of work side by side.
+
+    A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
+    has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
+    does not ask ends at the next step or advance of ``progress``, which then raises
+    :class:`ldpaudit.stopping.Stopped`, and what it had is lost. What is dear is kept in
+    ``finished``, part by part.
     """
 
     release: Release
@@ -87,6 +103,9 @@ class AuditContext:
     plan: Plan
     progress: Progress = field(default_factory=NoProgress)
     guesses: HeldOutGuesses | None = None
+    finished: Finished = field(default_factory=Finished)
+    stop: Stop = field(default_factory=Stop)
+    scratch: Scratch = field(default_factory=Scratch)
     tasks: Tasks = field(default_factory=Threads)
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -101,6 +120,15 @@ class AuditContext:
         """The bags, for code that runs only on releases of bags."""
         assert self.release.bags is not None
         return self.release.bags
+
+    @property
+    def deadline(self) -> float | None:
+        """When the audit's time is over, on the clock ``time.monotonic``; None: never."""
+        return self.stop.deadline
+
+    def out_of_time(self) -> bool:
+        """Return whether the audit is to end now; who asks and is told so must end."""
+        return self.stop.due()
 
     def rng(self, *names: str) -> np.random.Generator:
         """Return the generator of a part of the audit, independent of every other part."""

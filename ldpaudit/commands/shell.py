@@ -9,6 +9,7 @@ from ldpaudit.options import input_files
 from ldpaudit.progress import Progress
 from ldpaudit.reports.json_report import as_json
 from ldpaudit.terminal import progress_on_terminal
+from ldpaudit.writing import terminable
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
@@ -55,7 +56,7 @@ def carry_out(
         One line about what is wrong; nothing is written then.
     """
     outputs.check(input_files(request))
-    with progress_on_terminal(quiet) as progress:
+    with terminable(), progress_on_terminal(quiet) as progress:
         result = work(request, progress)
         json = None if stored is None else partial(_json, stored, result)
         outputs.write(json, html and partial(html, result))

@@ -51,10 +51,15 @@ class Circumstances:
     columns_left_out: int = 0
 
     def absence(self, audit: str) -> str | None:
-        """Return why an audit has no numbers, None if it ran."""
+        """Return why an audit has no numbers, or only a part of them; None if it ran."""
         if audit in self.left_out:
             return f"the audit {audit} was left out ({self.left_out[audit]})"
         return next((f"the audit {audit} did not run: {r}" for r in self._skipped(audit)), None)
+
+    @property
+    def stopped(self) -> tuple[AuditRecord, ...]:
+        """The audits that ended before they were done."""
+        return tuple(record for record in self.records if record.status == "stopped")
 
     def _skipped(self, audit: str) -> Iterator[str]:
         for record in self.records:

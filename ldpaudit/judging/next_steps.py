@@ -39,6 +39,10 @@ _LOOK_CLOSER = (
     "Who holds the true labels should audit with them too (--truth): a group of rows released as "
     "it is can hardly be seen from the release alone."
 )
+_TO_THE_END = (
+    "Let the audit run to its end: without --timeout or with a larger one. With --resume DIR it "
+    "goes on where it stopped."
+)
 _READ_ON = "Read in the report what each audit that did not run would need."
 _ACCEPTED = "If that is accepted, waive the check for this file ([[waivers]] in the policy)."
 
@@ -75,6 +79,8 @@ def _after_failure(case: Case, known: Circumstances, checks: Sequence[Check]) ->
 
 
 def _to_decide(case: Case, known: Circumstances, checks: Sequence[Check]) -> Iterator[str]:
+    if known.stopped:
+        yield _TO_THE_END
     for check in checks:
         if check.level == "error" and check.verdict == "inconclusive":
             yield from Open(check, case, known).remedies()

@@ -74,7 +74,7 @@ def judge(
     checks += [_check(draft, None, 1.0) for draft in drafts if draft.counted]
     order = {draft.id: position for position, draft in enumerate(drafts)}
     checks.sort(key=lambda check: order[check.id])
-    checks = [_explained(check, case, known) for check in checks]
+    checks = [_unless_stopped(_explained(check, case, known), known) for check in checks]
     checks, notes = _apply_waivers(checks, policy.waivers, sha256, today)
     notes += _refutation(checks)
     verdict = _overall(checks)
@@ -87,6 +87,19 @@ def _explained(check: Check, case: Case, known: Circumstances) -> Check:
     if check.verdict != "inconclusive":
         return check
     return check.model_copy(update={"reason": Open(check, case, known).reason})
+
+
+def _unless_stopped(check: Check, known: Circumstances) -> Check:
+    """Return a check that is not passed where an audit was stopped: it may lack numbers.
+
+    A violation stays one: its bound holds at the level that was set before the audit began.
+    """
+    if not known.stopped or check.confidence is None or check.verdict != "pass":
+        return check
+    first = known.stopped[0]
+    names = ", ".join(record.id for record in known.stopped)
+    reason = f"{check.reason}, but not all audits could look: {first.reason} before {names} ended"
+    return check.model_copy(update={"verdict": "inconclusive", "reason": reason})
 
 
 def _decide(family: list[Draft], alpha: float, correction: str) -> list[Check]:

@@ -63,10 +63,10 @@ class Check(Frozen):
 
 
 class AuditRecord(Frozen):
-    """Whether an audit ran, and if not why."""
+    """Whether an audit ran, and if not why; one that was stopped may have a part of its numbers."""
 
     id: Identifier
-    status: Literal["ran", "skipped", "failed"]
+    status: Literal["ran", "skipped", "failed", "stopped"]
     reason: str = ""
     seconds: float = 0.0
 

@@ -130,7 +130,8 @@ def missing(records: tuple[AuditRecord, ...], audit: str) -> str:
         return "Not measured: this audit was not asked for."
     if record.status == "ran":
         return "Not measured: the audit ran but this does not apply to the release."
-    word = "was skipped" if record.status == "skipped" else "could not be finished"
+    words = {"skipped": "was skipped", "stopped": "was stopped before it was done"}
+    word = words.get(record.status, "could not be finished")
     reason = shown(record.reason).rstrip(".")
     return f"Not measured: the audit {word}{': ' + reason if reason else ''}."
 

@@ -16,6 +16,7 @@ from ldpaudit.attacks.interface import Attack, Knowledge, missing_need
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.stopping import Stopped
 
 T = TypeVar("T")
 
@@ -93,9 +94,13 @@ def run_affordable(
     """Return what ``run`` gives for every attack that the budget affords, and what did not run."""
     results, budget = [], Budget.of(context, candidates)
     for name, attacks in budget.chosen():
-        context.progress.step(f"attack: {name}")
         try:
+            context.progress.step(f"attack: {name}")
             results.append(run(name, attacks))
+        except Stopped:
+            left = budget.choice.names[budget.choice.names.index(name) :]
+            unfit.update(dict.fromkeys(left, context.stop.reason))
+            break
         except LdpAuditError as error:
             unfit[name] = str(error)
     budget.left_out.unfit = unfit

@@ -49,6 +49,7 @@ def audited(
             command=request.command,
             notes=item.notes,
             guesses=guesses,
+            stop=request.stop,
         )
     except InputError as error:
         raise InputError(f"{item.letter}: {error}") from None

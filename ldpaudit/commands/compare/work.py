@@ -4,6 +4,7 @@ Guesses and scores of single rows stay here; the comparison holds counts, estima
 """
 
 import time
+from dataclasses import replace
 
 import ldpaudit
 from ldpaudit.api import policy_of
@@ -24,6 +25,7 @@ from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.result.comparison import Comparison, Fingerprint
+from ldpaudit.stopping import Stop
 
 _AUDIT = "comparison"
 _MISMATCH = (
@@ -50,6 +52,7 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
     """
     start = time.perf_counter()
     request.check()
+    request = replace(request, stop=request.stop or Stop.after(request.timeout))
     progress = progress or NoProgress()
     policy = policy_of(request)
     inputs = read_inputs(request, progress)

@@ -12,6 +12,7 @@ from ldpaudit.commands.shell import carry_out
 from ldpaudit.progress import Progress
 from ldpaudit.reports import render
 from ldpaudit.result import AuditResult
+from ldpaudit.stopping import Stop
 from ldpaudit.terminal import say
 
 
@@ -21,13 +22,18 @@ def audit_release(request: RunRequest, progress: Progress) -> AuditResult:
 
 
 def run_and_write(request: RunRequest, outputs: Outputs, *, quiet: bool = False) -> AuditResult:
-    """Audit, write the result and the report, and print the summary."""
-    return carry_out(
-        *(audit_release, request, outputs, print_summary),
-        stored=AuditResult.model_dump,
-        html=partial(render, format_name="html"),
-        quiet=quiet,
-    )
+    """Audit, write the result and the report, and print the summary.
+
+    Ctrl-C ends the audit early: what is finished is written.
+    """
+    stop = Stop.after(request.timeout)
+    with stop.on_signals():
+        return carry_out(
+            *(audit_release, replace(request, stop=stop), outputs, print_summary),
+            stored=AuditResult.model_dump,
+            html=partial(render, format_name="html"),
+            quiet=quiet,
+        )
 
 
 def run_demo(folder: Path, seed: int) -> int:

@@ -77,5 +77,3 @@ def _check_numbers(request: SweepRequest) -> None:
             raise InputError(f"--{name} must be at least 1. Got {value} instead.")
     if request.seed is not None and request.seed < 0:
         raise InputError("--seed must not be negative.")
-    if request.memory is not None and not request.memory > 0:
-        raise InputError(f"--memory must be above 0 GiB. Got {request.memory:g} instead.")

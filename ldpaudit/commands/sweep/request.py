@@ -57,7 +57,7 @@ class SweepRequest(PlanOptions, DataOptions):
         None: derived from the data.
     processes : int or None
         None: as many as processors.
-    memory : float or None
+    memory : int, str or None
         GiB for all processes together (three quarters of what is free).
     out : Path or None
         Where every point is kept.
@@ -84,7 +84,8 @@ class SweepRequest(PlanOptions, DataOptions):
     processes: Annotated[int | None, Option("Processes at most (default: processors).")] = None
     threads: Annotated[int | None, Option("Threads of each (default: 1).")] = None
     memory: Annotated[
-        float | None, Option("GiB for all processes (default: ¾ of what is free).")
+        int | str | None,
+        Option("Memory for all processes, such as 4GiB (default: ¾ of what is free).", type=str),
     ] = None
     out: Annotated[Path | None, Option("The folder that keeps every draw.")] = None
     resume: Annotated[bool, Option("Go on with the sweep in --out.")] = False

@@ -12,6 +12,7 @@ from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Setting, setting_of
 from ldpaudit.errors import LdpAuditError
+from ldpaudit.memory import size_of
 from ldpaudit.progress import Progress
 from ldpaudit.tasks.interface import Answer
 from ldpaudit.tasks.processes import Processes, default_cap
@@ -58,12 +59,13 @@ class SweepRun:
         """Do what is left."""
         if not self._left() and "reference" in self.shared:
             return
+        asked = self.request.memory
         processes = Processes(
             PREPARE,
             setup,
             most=self.request.processes or available_threads(),
             threads=self.request.threads or 1,
-            gib=self.request.memory or default_cap(),
+            gib=default_cap() if asked is None else size_of(asked) / 2**30,
         )
         try:
             with processes:

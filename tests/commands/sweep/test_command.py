@@ -49,7 +49,7 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "drop": (("--mechanism", "rr", *GRID, "--drop", "towm"), "did you mean 'town'"),
     "share": (("--mechanism", "rr", *GRID, "--test-share", "1"), "(0, 1)"),
     "repeats": (("--mechanism", "rr", *GRID, "--repeats", "0"), "at least 1"),
-    "memory": (("--mechanism", "rr", *GRID, "--memory", "0"), "above 0"),
+    "memory": (("--mechanism", "rr", *GRID, "--memory", "0"), "at least 600 MiB"),
     "resume": (("--mechanism", "rr", *GRID, "--resume"), "--out"),
     "audit": (("--mechanism", "rr", *GRID, "--only", "magic"), "no audit"),
     "policy": (("--mechanism", "rr", *GRID, "--policy", "none.toml"), "none.toml"),

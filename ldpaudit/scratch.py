@@ -1,0 +1,193 @@
+"""A folder on the disk for arrays that do not fit in memory, removed when the work ends."""
+
+import contextlib
+import errno
+import mmap
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.errors import OutputError
+
+_PREFIX: Final = "ldpaudit-scratch-"
+_LOCK: Final = "lock"
+_NUMBERED: Final = re.compile(r"[a-z0-9-]{1,40}")
+
+
+class Scratch:
+    """A private folder for large arrays; a context manager.
+
+    The folder is made when it is first needed, in the folder for temporary files (``TMPDIR``), and
+    nobody but its owner may read it (mode 0700). It is removed when the block ends, by an error or
+    an interruption too, and at the latest when the program does. While it is in use a lock is held
+    in it; the folders of killed runs have none, and the next run that makes one removes them.
+
+    Arrays may also be written by other processes that know their path.
+    """
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._close: Any = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder, made at the first call.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be made.
+        """
+        if self._folder is None:
+            place = Path(tempfile.gettempdir())
+            _remove_left_over(place)
+            with _full_disk(0):
+                self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+                lock = _locked(self._folder)
+                self._close = weakref.finalize(self, _remove_own, self._folder, lock, os.getpid())
+        return self._folder
+
+    def path(self, name: str) -> Path:
+        """Return the place of a file in the folder; ``name`` is of a–z, 0–9 and hyphens."""
+        if not _NUMBERED.fullmatch(name) or name == _LOCK:
+            raise ValueError("The name of a scratch file must be of a-z, 0-9 and hyphens.")
+        return self.folder / name
+
+    def array(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Any:
+        """Return a new array of zeros that lies in a file of the folder.
+
+        Its space on the disk is taken at once: a disk that fills up later cannot stop the program
+        while it writes.
+
+        Returns
+        -------
+        numpy.memmap of the shape and dtype
+            ``array.filename`` is the file's path.
+
+        Raises
+        ------
+        OutputError
+            If the disk is full.
+        """
+        kind = np.dtype(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        if not size:
+            return np.zeros(shape, kind)
+        place = self.path(f"array-{secrets.token_hex(8)}")
+        with _full_disk(size):
+            try:
+                with place.open("xb") as file:
+                    os.posix_fallocate(file.fileno(), 0, size)
+                return np.memmap(place, kind, "r+", shape=shape)
+            except BaseException:
+                place.unlink(missing_ok=True)
+                raise
+
+    def close(self) -> None:
+        """Remove the folder. Arrays in it that are still in use stay readable."""
+        if self._close is not None:
+            self._close()
+        self._folder = self._close = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def resting(array: npt.NDArray[Any] | None) -> None:
+    """Let the pages of a memory-mapped array go; they are read again when they are next needed.
+
+    Call it after a pass over the array, or a large part of one. Nothing is lost, and an ordinary
+    array is left alone.
+    """
+    mapped = mapping_of(array)
+    if mapped is not None:
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def mapping_of(array: Any) -> mmap.mmap | None:
+    """Return the mapping that an array or a view of one lies in, None for an ordinary array."""
+    while array is not None:
+        if isinstance(array, mmap.mmap):
+            return array
+        array = getattr(array, "base", None)
+    return None
+
+
+@contextlib.contextmanager
+def _full_disk(size: int) -> Any:
+    """Turn a failure to make something in the scratch folder into one line."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            why = (error.strerror or "the system gives no reason").lower()
+            raise OutputError(f"The scratch folder cannot be used: {why}; set TMPDIR.") from None
+        free = shutil.disk_usage(tempfile.gettempdir()).free
+        raise OutputError(
+            f"The scratch disk is full: {size / 2**20:,.0f} MiB more are needed, "
+            f"{free / 2**20:,.0f} MiB are free; set TMPDIR to a folder with more space."
+        ) from None
+
+
+def _locked(folder: Path) -> int:
+    """Make the folder's lock and hold it: as long as this process lives, unless it is removed."""
+    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    _try_lock(descriptor)
+    return descriptor
+
+
+def _try_lock(descriptor: int) -> bool:
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_own(folder: Path, lock: int, owner: int) -> None:
+    """Remove the folder in the process that made it, not in one that was forked from it."""
+    if os.getpid() == owner:
+        _remove(folder, lock)
+
+
+def _remove(folder: Path, lock: int) -> None:
+    """Remove a folder, its lock last: one that is removed half is still known as a left-over."""
+    with contextlib.suppress(OSError):
+        for entry in folder.iterdir():
+            if entry.name != _LOCK:
+                entry.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        os.close(lock)
+
+
+def _remove_left_over(place: Path) -> None:
+    """Remove the scratch folders of this user that no process holds the lock of."""
+    for folder in place.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            if _try_lock(lock):
+                _remove(folder, lock)
+            else:
+                os.close(lock)

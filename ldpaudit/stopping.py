@@ -1,0 +1,122 @@
+"""Ending an audit before it is done: when its time is over, or because somebody asks for it."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Final
+
+from ldpaudit.progress import Progress
+
+INTERRUPTED: Final = "it was interrupted"
+_TOLD: Final = (
+    "ldpaudit: stopping at the next chance; the report will say what is missing. Once more ends at "
+    "once and writes nothing."
+)
+
+
+class Stopped(KeyboardInterrupt):
+    """The part of an audit that runs is to end now; nothing of it is kept.
+
+    Like any interruption it is no error: what catches errors lets it pass.
+    """
+
+
+@dataclass
+class Stop:
+    """Whether an audit is to end before it is done.
+
+    Attributes
+    ----------
+    deadline : float or None
+        When the time is over, on the clock ``time.monotonic``; None: never.
+    seconds : float or None
+        The time that was given, for words.
+    asked : str
+        Why somebody wants it to end; empty while nobody does.
+    running : bool
+        Whether an audit has begun that can end early and still be reported.
+    obeyed : bool
+        Whether somebody was told to end since this was last set to False.
+    """
+
+    deadline: float | None = None
+    seconds: float | None = None
+    asked: str = ""
+    running: bool = False
+    obeyed: bool = False
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+
+    @classmethod
+    def after(cls, seconds: float | None) -> "Stop":
+        """Return one whose time is over in so many seconds; None: never."""
+        return cls(None if seconds is None else time.monotonic() + seconds, seconds)
+
+    def due(self) -> bool:
+        """Return whether to end now; who asks and is told so must end."""
+        late = self.deadline is not None and self.clock() >= self.deadline
+        due = late or bool(self.asked)
+        self.obeyed |= due
+        return due
+
+    @property
+    def reason(self) -> str:
+        """Why it ends, in words."""
+        return self.asked or f"its time was over (--timeout {self.seconds or 0:g})"
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Let Ctrl-C, or a request to terminate, end the audit early instead of at once.
+
+        The second one, or one before the audit has begun, raises KeyboardInterrupt. Outside of the
+        main thread, where no signals arrive, nothing changes.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self._heed) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _heed(self, _number: int, _frame: FrameType | None) -> None:
+        if self.asked or not self.running:
+            raise KeyboardInterrupt
+        self.asked = INTERRUPTED
+        # Not through sys.stderr, which may be writing when the signal comes.
+        with suppress(OSError):
+            os.write(2, f"\n{_TOLD}\n".encode())
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Progress that ends a part of an audit, by :class:`Stopped`, where its next step would begin.
+
+    So an audit that never asks whether to end still ends between two steps; one that has asked and
+    was told to end is trusted to do so.
+    """
+
+    progress: Progress
+    stop: Stop
+
+    def step(self, text: str) -> None:
+        """Report a step, unless it is time to end."""
+        self._check()
+        self.progress.step(text)
+
+    def advance(self, done: int, total: int) -> None:
+        """Report a part of a step, unless it is time to end."""
+        self._check()
+        self.progress.advance(done, total)
+
+    def _check(self) -> None:
+        told = self.stop.obeyed
+        if self.stop.due() and not told:
+            raise Stopped
