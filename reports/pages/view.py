@@ -121,9 +121,7 @@ def with_numbers(view: View, most: int) -> View:
     return replace(view, numbers=_numbers(view.result, Printer(view.result), most))
 
 
-def _numbers(
-    result: AuditResult, printer: Printer, most: int
-) -> tuple[tuple[str, Quantity], ...]:
+def _numbers(result: AuditResult, printer: Printer, most: int) -> tuple[tuple[str, Quantity], ...]:
     listed = _listed(result, most)
     return tuple((f"n-{as_identifier(e.id)}", printer.quantity(e)) for e in listed)
 
