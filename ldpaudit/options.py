@@ -18,6 +18,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.memory import size_of
 from ldpaudit.progress import Progress
 from ldpaudit.stopping import Stop
+from ldpaudit.tasks.opening import ClusterPlace, check_cluster
 
 if TYPE_CHECKING:
     import numpy as np
@@ -241,6 +242,13 @@ class PlanOptions:
             shown=True,
         ),
     ] = None
+    cluster: Annotated[
+        ClusterPlace | None,
+        Option(
+            "Dask workers that share the work: tcp://HOST:8786, or local:4 on this machine.",
+            type=str,
+        ),
+    ] = None
     seeds_tried: Annotated[
         int | None,
         Option("Seeds of random generators to try: 0 to 4294967296 (default: 32768).", shown=True),
@@ -267,6 +275,7 @@ class PlanOptions:
         ------
         InputError
         """
+        check_cluster(self.cluster)
         for name in ("queries", "neighbors", "threads"):
             count = getattr(self, name)
             if isinstance(count, int) and count < 1:
@@ -307,6 +316,9 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     only, skip : collections of audit ids, optional
     queries, neighbors, metric, threads, device, memory, seeds_tried, made_on, show_class_names
         See :class:`ldpaudit.audits.interface.Plan`.
+    cluster : str or distributed.Client, optional
+        Where pieces of the work are done: ``"local:4"``, the address of a Dask scheduler or a
+        client; default: in this process.
     slices : collection of str
         Columns of the release by whose values the strongest attack is scored, group by group.
     budget : float, optional
@@ -315,6 +327,10 @@ class AuditOptions(PlanOptions, ReleaseOptions):
         Seconds after which the audit ends with what it has: audits that were not finished are
         recorded as stopped, and the verdict is then never a pass. An interruption in Python
         (KeyboardInterrupt) ends the call without a result, as usual.
+    resume : path, optional
+        A folder for finished parts, so that an audit that was cut short goes on where it was and
+        gives the same result. They are confidential: the folder is its owner's alone, and the
+        parts are removed when the audit has run to its end. Release and companions must be files.
     public_posterior : path, table or float array of shape (n, k), optional
         For model-based randomized response: P̂(label | features) of the public model, one column
         for each class, named by it; an array has them in the order of the declared classes.
@@ -352,6 +368,10 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     timeout: Annotated[
         float | None,
         Option("Seconds after which to stop and report what is there.", shown=True),
+    ] = None
+    resume: Annotated[
+        Path | None,
+        Option("Keep finished parts in this folder, and go on from those that are there."),
     ] = None
     show_class_names: Annotated[
         bool, Option("Name classes, the label and columns that warnings are about in the report.")

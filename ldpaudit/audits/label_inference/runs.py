@@ -1,7 +1,6 @@
 """Running every attack on both halves of a release: fitted on one, scored on the other."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from ldpaudit.audits.label_inference.budget import (
     run_affordable,
     without_learners_from_asked,
 )
+from ldpaudit.audits.label_inference.kept import kept_run
 from ldpaudit.audits.models import cross_fitted_posterior, half_model
 from ldpaudit.datasets.beside.slices import joint_slices
 from ldpaudit.randomness import seed_from
@@ -86,7 +86,10 @@ def run_attacks(context: AuditContext) -> tuple[list[AttackRun], LeftOut]:
     candidates, unfit = candidate_attacks(context, [fold.knowledge for fold in folds])
     if context.guesses is not None:
         candidates = without_learners_from_asked(candidates, unfit, _NOT_PAIRED)
-    run = partial(_run, context, folds)
+
+    def run(name: str, attacks: list[Attack]) -> AttackRun:
+        return kept_run(context, name, AttackRun, lambda: _run(context, folds, name, attacks))
+
     return run_affordable(context, candidates, unfit, run)
 
 
