@@ -12,6 +12,9 @@ class Progress(Protocol):
     def advance(self, done: int, total: int) -> None:
         """Report that ``done`` of ``total`` equal parts of the current step are finished."""
 
+    def remark(self, text: str) -> None:
+        """Report something in one line, without any data."""
+
 
 class NoProgress:
     """The default: reports nothing."""
@@ -21,3 +24,6 @@ class NoProgress:
 
     def advance(self, done: int, total: int) -> None:
         """Ignore the numbers."""
+
+    def remark(self, text: str) -> None:
+        """Ignore the text."""

@@ -116,6 +116,10 @@ class Watched:
         self._check()
         self.progress.advance(done, total)
 
+    def remark(self, text: str) -> None:
+        """Report something in one line."""
+        self.progress.remark(text)
+
     def _check(self) -> None:
         told = self.stop.obeyed
         if self.stop.due() and not told:

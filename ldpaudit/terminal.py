@@ -25,6 +25,9 @@ class _Lines:
     def advance(self, done: int, total: int) -> None:
         pass
 
+    def remark(self, text: str) -> None:
+        sys.stderr.write(f"ldpaudit: {text}\n")
+
 
 class _Bar:
     """A bar on a terminal."""
@@ -38,6 +41,9 @@ class _Bar:
 
     def advance(self, done: int, total: int) -> None:
         self._bar.update(self._task, completed=done, total=total)
+
+    def remark(self, text: str) -> None:
+        self._bar.console.print(text, markup=False, highlight=False)
 
 
 @contextmanager

@@ -11,11 +11,15 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ldpaudit.datasets.formats.locations import Location, locate, unreadable
+from ldpaudit.datasets.formats.width import check_width, lines_of
 from ldpaudit.datasets.names import NOT_COMMAS, check_unique, other_separator, quoted
 from ldpaudit.errors import InputError
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _BLOCK = 1 << 23
+_WIDE = 1 << 13
+_BYTES_PER_FIELD = 1 << 10
+"""Of a block for each column of a table of more than 8,192, or it falls into many pieces."""
 _ROW_LENGTH = re.compile(r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+):")
 
 
@@ -30,6 +34,7 @@ class CsvFile:
         self.name = location.name
         self._separator = "\t" if ".tsv" in location.paths[0].lower()[-7:] else ","
         self.names = tuple(next(iter(self.rows()), ()))
+        check_width(len(self.names), self.name)
         if not self.names:
             raise InputError(f"The file {quoted(self.name)} is empty.")
         check_unique(self.names)
@@ -38,11 +43,16 @@ class CsvFile:
         """Return the digest of the file's bytes, compressed or not."""
         return self._location.sha256()
 
+    def stamp(self) -> tuple[Any, ...]:
+        """Return size and time of the file."""
+        return self._location.stamp()
+
     def rows(self) -> Iterator[list[str]]:
         """Yield the rows as text, the header first."""
         with self._reading(), self._open() as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-            yield from csv.reader(text, delimiter=self._separator, strict=True)
+            lines = lines_of(text, self.name)
+            yield from csv.reader(lines, delimiter=self._separator, strict=True)
 
     def columns(
         self, names: Sequence[str], as_text: Collection[str] = ()
@@ -64,7 +74,7 @@ class CsvFile:
             try:
                 table = pyarrow.csv.read_csv(
                     stream,
-                    read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK),
+                    read_options=pyarrow.csv.ReadOptions(block_size=self._block(_BLOCK)),
                     parse_options=parse,
                     convert_options=convert,
                 )
@@ -86,6 +96,10 @@ class CsvFile:
             f"Every row of {quoted(self.name)} must have {lengths[1]} fields; one has {lengths[2]}."
         )
         return InputError(f"{text} {NOT_COMMAS}" if other_separator(self.names) else text)
+
+    def _block(self, usual: int) -> int:
+        columns = len(self.names)
+        return usual if columns <= _WIDE else max(usual, _BYTES_PER_FIELD * columns)
 
     def _open(self) -> Any:
         path = self._location.paths[0]

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
 from ldpaudit.datasets.formats.csv_file import CsvFile
 from ldpaudit.datasets.formats.locations import Location, locate, unreadable
+from ldpaudit.datasets.formats.width import check_footer, check_width
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
 
@@ -44,6 +45,9 @@ class TableSource(Protocol):
     def sha256(self) -> str | None:
         """Return the digest of the file; None for a table in memory."""
 
+    def stamp(self) -> tuple[Any, ...]:
+        """Return size and time of each file, by which a change is noticed."""
+
     def columns(
         self, names: Sequence[str], as_text: Collection[str] = ()
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
@@ -70,12 +74,18 @@ class MemoryTable:
                 self._table = table if isinstance(table, pa.Table) else pa.table(table)
             self.names = tuple(self._table.schema.names)
             metadata = self._table.schema.metadata
+        check_width(len(self.names), self.name)
         check_unique(self.names)
+        self._places = {name: place for place, name in enumerate(self.names)}
         self.declaration: bytes | None = (metadata or {}).get(DECLARATION_KEY)
 
     def sha256(self) -> None:
         """Return None: there is no file."""
         return None
+
+    def stamp(self) -> tuple[()]:
+        """Return nothing: there is no file that could change."""
+        return ()
 
     def columns(
         self,
@@ -87,7 +97,7 @@ class MemoryTable:
             if self._frame is None:
                 yield name, self._table.column(name)
             else:
-                yield name, _from_pandas(self._frame.iloc[:, self.names.index(name)], name)
+                yield name, _from_pandas(self._frame.iloc[:, self._places[name]], name)
 
 
 class ParquetFiles:
@@ -108,6 +118,7 @@ class ParquetFiles:
                 schemas.append(file.schema_arrow)
                 names = list(file.schema_arrow.names)
                 self._rows += file.metadata.num_rows
+        check_width(len(names), self.name)
         check_unique(names)
         _check_same(schemas, self.name)
         self.declaration: bytes | None = (schemas[0].metadata or {}).get(DECLARATION_KEY)
@@ -125,6 +136,10 @@ class ParquetFiles:
     def sha256(self) -> str:
         """Return the digest of the file or files."""
         return self._location.sha256()
+
+    def stamp(self) -> tuple[Any, ...]:
+        """Return size and time of each file."""
+        return self._location.stamp()
 
     def columns(
         self,
@@ -213,6 +228,7 @@ def _check_magic(location: Location, path: str) -> None:
         start = file.read(4)
         file.seek(max(0, size - 4))
         end = file.read(4)
+        footer = _footer_start(file, size)
     if start == _ENCRYPTED:
         raise InputError(f"The file {shown} is encrypted.")
     if start != _MAGIC:
@@ -222,6 +238,17 @@ def _check_magic(location: Location, path: str) -> None:
         )
     if end != _MAGIC:
         raise InputError(f"The Parquet file {shown} is truncated.")
+    check_footer(footer, location.name)
+
+
+def _footer_start(file: Any, size: int) -> bytes:
+    """Return the first bytes of a Parquet footer, none where it lies outside of the file."""
+    file.seek(max(0, size - 8))
+    start = size - 8 - int.from_bytes(file.read(4), "little")
+    if start < 0:
+        return b""
+    file.seek(start)
+    return bytes(file.read(16))
 
 
 def _check_same(schemas: list[pa.Schema], name: str) -> None:

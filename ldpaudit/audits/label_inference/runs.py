@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -25,6 +24,7 @@ from ldpaudit.audits.label_inference.budget import (
     run_affordable,
     without_learners_from_asked,
 )
+from ldpaudit.audits.label_inference.kept import kept_run
 from ldpaudit.audits.label_inference.needless import Needless
 from ldpaudit.audits.models import (
     fit_halves,
@@ -122,7 +122,10 @@ def run_attacks(context: AuditContext, folds: Sequence[Fold]) -> tuple[list[Atta
     if context.guesses is not None:
         candidates = without_learners_from_asked(candidates, left_out, _NOT_PAIRED)
     needless = Needless.of(context, folds[0].knowledge.channel, [f.posterior for f in folds])
-    run = partial(_run, context, folds)
+
+    def run(name: str, attacks: list[Attack]) -> AttackRun:
+        return kept_run(context, name, AttackRun, lambda: _run(context, folds, name, attacks))
+
     return run_affordable(context, candidates, left_out, run, needless)
 
 

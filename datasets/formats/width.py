@@ -1,0 +1,89 @@
+"""How wide a table may be, asked of its header alone: before names, types and cells are read."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ldpaudit.datasets.names import quoted
+from ldpaudit.errors import InputError
+
+MOST_COLUMNS: Final = 200_000
+"""Columns that a table may have: each costs kilobytes, whatever the number of rows."""
+_LONGEST_HEADER: Final = 1 << 24
+"""Characters of the first line of a text file."""
+_FIELDS_IN_LIST: Final = 3
+"""Entries of a Parquet schema for one column of lists; a column of numbers has one."""
+
+
+def check_width(columns: int, name: str, what: str = "columns") -> None:
+    """Check that a table does not have too many columns.
+
+    Raises
+    ------
+    InputError
+    """
+    if columns > MOST_COLUMNS:
+        raise InputError(
+            f"The table {quoted(name)} has {columns:,} {what}; at most {MOST_COLUMNS:,} "
+            "columns can be read. Write many features as one column of lists of numbers."
+        )
+
+
+def lines_of(text: Any, name: str) -> Iterator[str]:
+    """Yield the lines of a text file, the first one only if it can be a header.
+
+    Raises
+    ------
+    InputError
+        If the first line does not end within 16 million characters.
+    """
+    first = text.readline(_LONGEST_HEADER)
+    if len(first) >= _LONGEST_HEADER:
+        raise InputError(
+            f"The first line of {quoted(name)} must name the columns; it is longer than "
+            f"{_LONGEST_HEADER:,} characters."
+        )
+    return itertools.chain([first] if first else [], text)
+
+
+def check_footer(footer: bytes, name: str) -> None:
+    """Check the width of a Parquet file by the first bytes of its footer.
+
+    A footer begins with its version, field 1, and the list of the schema's entries, field 2, in
+    Thrift's compact protocol: the length of the list stands before its entries. A footer of
+    another form is left to the reader.
+
+    Parameters
+    ----------
+    footer : bytes
+        The first bytes of the footer, 16 suffice.
+    name : str
+        The file's base name.
+
+    Raises
+    ------
+    InputError
+        If the file has more than three times as many entries as columns may be.
+    """
+    if footer[:1] != b"\x15":
+        return
+    _, place = _varint(footer, 1)
+    if footer[place : place + 1] != b"\x19":
+        return
+    size, place = (*footer[place + 1 : place + 2], 0)[0] >> 4, place + 2
+    if size == 15:
+        size, _ = _varint(footer, place)
+    if size - 1 > _FIELDS_IN_LIST * MOST_COLUMNS:
+        check_width(size - 1, name, "columns and nested fields")
+
+
+def _varint(content: bytes, place: int) -> tuple[int, int]:
+    """Return a number of seven bits a byte, lowest first, and the place after it."""
+    value, shift = 0, 0
+    while place < len(content):
+        byte = content[place]
+        value |= (byte & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 0x80:
+            break
+    return value, place
