@@ -11,6 +11,7 @@ import numpy as np
 
 from ldpaudit.claim import declaration_of
 from ldpaudit.finished import Finished
+from ldpaudit.memory import size_of
 from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for
 from ldpaudit.randomness import seed_from
 from ldpaudit.result import AuditResult, Note
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from ldpaudit.datasets.beside.slices import Slices
     from ldpaudit.datasets.reading import ReadReport
     from ldpaudit.judging.policy import Policy
+    from ldpaudit.progress import Progress
     from ldpaudit.release import Release
     from ldpaudit.scratch import Scratch
+    from ldpaudit.tasks.cluster import Cluster
 
 P = ParamSpec("P")
 
@@ -108,7 +111,7 @@ def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResul
     options.check()
     stop = options.stop or Stop.after(options.timeout)
     policy = policy_of(options)
-    with Scratch() as scratch:
+    with Scratch() as scratch, cluster_of(options, scratch, options.progress) as tasks:
         reading = read_with(release, options, scratch)
         seed = seed_of(options, reading.release.sha256)
         plan = plan_of(options, seed, read_slices(release, options.slices))
@@ -126,6 +129,7 @@ def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResul
             finished=finished,
             stop=stop,
             scratch=scratch,
+            tasks=tasks,
         )
     yield result
     if not any(record.status == "stopped" for record in result.audits):
@@ -143,6 +147,22 @@ def _finished(
     info = run_info(plan, "", 0.0, policy)
     known = {"--seed": info.seed, "--threads": info.threads, "versions": info.versions}
     return finished_parts(Path(options.resume), release, options, policy, **known)
+
+
+@contextmanager
+def cluster_of(
+    options: PlanOptions, scratch: "Scratch", progress: "Progress | None" = None
+) -> "Iterator[Cluster | None]":
+    """Give the cluster that the options name, None without one; it ends with the block."""
+    from ldpaudit.tasks.opening import open_cluster
+
+    if options.cluster is None:
+        yield None
+        return
+    memory = None if options.memory is None else size_of(options.memory)
+    place, folder = options.cluster, scratch.folder
+    with open_cluster(place, folder, memory=memory, progress=progress) as cluster:
+        yield cluster
 
 
 def read_with(
@@ -209,8 +229,7 @@ def seed_of(options: ReleaseOptions, sha256: str | None) -> int:
 
 
 def available_threads() -> int:
-    """Return how many processors this process may use."""
-    import os
+    """Return how many processors this process may use; its container may allow it only a few."""
+    import joblib
 
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else (os.cpu_count() or 1)
+    return int(joblib.cpu_count())

@@ -18,6 +18,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.memory import size_of
 from ldpaudit.progress import Progress
 from ldpaudit.stopping import Stop
+from ldpaudit.tasks.opening import ClusterPlace, check_cluster
 
 if TYPE_CHECKING:
     import numpy as np
@@ -241,6 +242,13 @@ class PlanOptions:
             shown=True,
         ),
     ] = None
+    cluster: Annotated[
+        ClusterPlace | None,
+        Option(
+            "Dask workers that share the work: tcp://HOST:8786, or local:4 on this machine.",
+            type=str,
+        ),
+    ] = None
     seeds_tried: Annotated[
         int | None,
         Option("Seeds of random generators to try: 0 to 4294967296 (default: 32768).", shown=True),
@@ -267,6 +275,7 @@ class PlanOptions:
         ------
         InputError
         """
+        check_cluster(self.cluster)
         for name in ("queries", "neighbors", "threads"):
             count = getattr(self, name)
             if isinstance(count, int) and count < 1:
@@ -307,6 +316,9 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     only, skip : collections of audit ids, optional
     queries, neighbors, metric, threads, device, memory, seeds_tried, made_on, show_class_names
         See :class:`ldpaudit.audits.interface.Plan`.
+    cluster : str or distributed.Client, optional
+        Where pieces of the work are done: ``"local:4"``, the address of a Dask scheduler or a
+        client; default: in this process.
     slices : collection of str
         Columns of the release by whose values the strongest attack is scored, group by group.
     budget : float, optional

@@ -17,7 +17,7 @@ from ldpaudit.options import AuditOptions, Option, declared
 from ldpaudit.release import Release
 
 _MANIFEST: Final = "manifest"
-_CHANGES_NO_NUMBER: Final = frozenset({"memory", "policy", "resume", "timeout"})
+_CHANGES_NO_NUMBER: Final = frozenset({"cluster", "memory", "policy", "resume", "timeout"})
 """Options that are not compared; of the policy its content is."""
 _WORDS: Final = {"release": "released file", "versions": "version of ldpaudit or its libraries"}
 

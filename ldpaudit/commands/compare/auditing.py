@@ -25,8 +25,10 @@ def shared_plan(request: CompareRequest, inputs: tuple[Input, ...]) -> Plan:
     return plan_of(request, seed, slices)
 
 
-def _plan_for(item: ReleaseInput, request: CompareRequest, plan: Plan) -> Plan:
+def plan_for(item: Input, request: CompareRequest, plan: Plan) -> Plan:
     """Return the plan for a release; a release of other people has its own groups."""
+    if not isinstance(item, ReleaseInput):
+        return plan
     if all(len(column.codes) == len(item.release) for column in plan.slices):
         return plan
     return replace(plan, slices=read_slices(item.path, request.slices))
@@ -42,7 +44,7 @@ def audited(
     try:
         result = run_audit(
             item.release,
-            _plan_for(item, request, plan),
+            plan,
             policy,
             only=request.only,
             skip=request.skip,

@@ -46,6 +46,16 @@ def draft(case: Case) -> Draft | None:
     limit, allowed = case.claim.epsilon, case.policy.audit.max_undetected_excess
     proofs = shares(_found(evidence))
 
+    def failure(alpha: float) -> Answer | None:
+        if limit is None or math.isinf(limit) or not proofs:
+            return None
+        bound = _best_bound(proofs, evidence, alpha)
+        if _is_refuted(proofs, evidence, alpha, bound is not None and bound > limit):
+            return Answer("fail", None, _REFUTED + _in_a_group(proofs, evidence, alpha, limit))
+        if bound is not None and bound > limit:
+            return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
+        return Answer("fail", None, _SHARES_NOISE) if _shares_noise(evidence, alpha) else None
+
     def test(alpha: float) -> Answer:
         if limit is None:
             return Answer("inconclusive", None, "nothing was claimed, so nothing was judged")
@@ -53,13 +63,9 @@ def draft(case: Case) -> Draft | None:
             return Answer("inconclusive", None, "the claim promises nothing: its ε is infinite")
         if not proofs:
             return Answer("inconclusive", None, "no audit could bound ε from below")
-        bound = _best_bound(proofs, evidence, alpha)
-        if _is_refuted(proofs, evidence, alpha, bound is not None and bound > limit):
-            return Answer("fail", None, _REFUTED + _in_a_group(proofs, evidence, alpha, limit))
-        if bound is not None and bound > limit:
-            return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
-        if _shares_noise(evidence, alpha):
-            return Answer("fail", None, _SHARES_NOISE)
+        failed, bound = failure(alpha), _best_bound(proofs, evidence, alpha)
+        if failed is not None:
+            return failed
         if bound is None:
             return Answer("inconclusive", None, _IN_DOUBT)
         weakness = _weakness(evidence, allowed.at(limit), alpha)
@@ -69,7 +75,7 @@ def draft(case: Case) -> Draft | None:
 
     ids = (*proofs, POWER) if POWER in evidence.estimates else tuple(proofs)
     question = "Does the release leak more about a label than the claimed ε?"
-    return Draft("claimed-epsilon", section.level, question, limit, ids, test)
+    return Draft("claimed-epsilon", section.level, question, limit, ids, test, failure=failure)
 
 
 def _found(evidence: Evidence) -> set[str]:
