@@ -225,6 +225,9 @@ class PlanOptions:
         Literal["l2", "raw", "learned"],
         Option("The space in which neighbours are near.", shown=True),
     ] = "l2"
+    exact: Annotated[
+        bool, Option("Compare every row that looks for neighbours with every other.", shown=True)
+    ] = False
     only: Annotated[Collection[str], Option("Run this audit only (repeatable).", shown=True)] = ()
     skip: Annotated[Collection[str], Option("Leave this audit out (repeatable).", shown=True)] = ()
     budget: Annotated[
@@ -314,7 +317,8 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
-    queries, neighbors, metric, threads, device, memory, seeds_tried, made_on, show_class_names
+    queries, neighbors, metric, exact, threads, device, memory, seeds_tried, made_on,
+    show_class_names
         See :class:`ldpaudit.audits.interface.Plan`.
     cluster : str or distributed.Client, optional
         Where pieces of the work are done: ``"local:4"``, the address of a Dask scheduler or a

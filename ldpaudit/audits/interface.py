@@ -43,6 +43,8 @@ class Plan:
         k of the nearest neighbours; None: adapts to the number of rows.
     metric : {"l2", "raw", "learned"}
         The space in which neighbours are near.
+    exact : bool
+        Whether neighbours are found by comparing all rows.
     threads : int
         Threads for faiss, BLAS and boosting.
     device : {"auto", "cpu", "cuda"}
@@ -70,6 +72,7 @@ class Plan:
     queries: int | Literal["all"] | None = None
     neighbors: int | None = None
     metric: Literal["l2", "raw", "learned"] = "l2"
+    exact: bool = False
     threads: int = 1
     device: DeviceName = "auto"
     max_undetected_excess: AllowedExcess = DEFAULT_EXCESS
