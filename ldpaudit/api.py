@@ -1,6 +1,7 @@
 """The Python interface: one function, the same audit as the command line."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from inspect import Signature, cleandoc, signature
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
 import numpy as np
 
 from ldpaudit.claim import declaration_of
+from ldpaudit.finished import Finished
+from ldpaudit.memory import size_of
 from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for
 from ldpaudit.randomness import seed_from
 from ldpaudit.result import AuditResult, Note
@@ -22,7 +25,10 @@ if TYPE_CHECKING:
     from ldpaudit.datasets.beside.slices import Slices
     from ldpaudit.datasets.reading import ReadReport
     from ldpaudit.judging.policy import Policy
+    from ldpaudit.progress import Progress
+    from ldpaudit.release import Release
     from ldpaudit.scratch import Scratch
+    from ldpaudit.tasks.cluster import Cluster
 
 P = ParamSpec("P")
 
@@ -85,7 +91,17 @@ def audit(release: "str | Path | pd.DataFrame | pa.Table", options: AuditOptions
 
 
 def audit_with(release: Any, options: AuditOptions) -> AuditResult:
-    """Audit a released dataset as the options ask."""
+    """Audit a released dataset as the options ask.
+
+    With ``resume``, the finished parts are removed when the result is whole.
+    """
+    with unwritten_result(release, options) as result:
+        return result
+
+
+@contextmanager
+def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResult]:
+    """Give the result of an audit; finished parts are kept until the block has ended well."""
     from ldpaudit.datasets.beside.canaries import with_canaries
     from ldpaudit.datasets.beside.public_posterior import with_public_posterior
     from ldpaudit.datasets.beside.slices import read_slices
@@ -95,12 +111,13 @@ def audit_with(release: Any, options: AuditOptions) -> AuditResult:
     options.check()
     stop = options.stop or Stop.after(options.timeout)
     policy = policy_of(options)
-    with Scratch() as scratch:
+    with Scratch() as scratch, cluster_of(options, scratch, options.progress) as tasks:
         reading = read_with(release, options, scratch)
         seed = seed_of(options, reading.release.sha256)
         plan = plan_of(options, seed, read_slices(release, options.slices))
         audited = with_public_posterior(reading.release, options.public_posterior)
-        return run_audit(
+        finished = _finished(reading.release, options, plan, policy)
+        result = run_audit(
             with_canaries(audited, options.canaries),
             plan,
             policy,
@@ -109,9 +126,43 @@ def audit_with(release: Any, options: AuditOptions) -> AuditResult:
             progress=options.progress,
             command=options.command,
             notes=notes_of(reading),
+            finished=finished,
             stop=stop,
             scratch=scratch,
+            tasks=tasks,
         )
+    yield result
+    if not any(record.status == "stopped" for record in result.audits):
+        finished.remove()
+
+
+def _finished(
+    release: "Release", options: AuditOptions, plan: "Plan", policy: "Policy | None"
+) -> Finished:
+    if options.resume is None:
+        return Finished()
+    from ldpaudit.pipeline import run_info
+    from ldpaudit.resume import finished_parts
+
+    info = run_info(plan, "", 0.0, policy)
+    known = {"--seed": info.seed, "--threads": info.threads, "versions": info.versions}
+    return finished_parts(Path(options.resume), release, options, policy, **known)
+
+
+@contextmanager
+def cluster_of(
+    options: PlanOptions, scratch: "Scratch", progress: "Progress | None" = None
+) -> "Iterator[Cluster | None]":
+    """Give the cluster that the options name, None without one; it ends with the block."""
+    from ldpaudit.tasks.opening import open_cluster
+
+    if options.cluster is None:
+        yield None
+        return
+    memory = None if options.memory is None else size_of(options.memory)
+    place, folder = options.cluster, scratch.folder
+    with open_cluster(place, folder, memory=memory, progress=progress) as cluster:
+        yield cluster
 
 
 def read_with(
@@ -178,8 +229,7 @@ def seed_of(options: ReleaseOptions, sha256: str | None) -> int:
 
 
 def available_threads() -> int:
-    """Return how many processors this process may use."""
-    import os
+    """Return how many processors this process may use; its container may allow it only a few."""
+    import joblib
 
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else (os.cpu_count() or 1)
+    return int(joblib.cpu_count())

@@ -18,6 +18,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.memory import size_of
 from ldpaudit.progress import Progress
 from ldpaudit.stopping import Stop
+from ldpaudit.tasks.opening import ClusterPlace, check_cluster
 
 if TYPE_CHECKING:
     import numpy as np
@@ -224,11 +225,17 @@ class PlanOptions:
         Literal["l2", "raw", "learned"],
         Option("The space in which neighbours are near.", shown=True),
     ] = "l2"
+    exact: Annotated[
+        bool, Option("Compare every row that looks for neighbours with every other.", shown=True)
+    ] = False
     only: Annotated[Collection[str], Option("Run this audit only (repeatable).", shown=True)] = ()
     skip: Annotated[Collection[str], Option("Leave this audit out (repeatable).", shown=True)] = ()
     budget: Annotated[
         float | None, Option("Seconds for the attacks on a release (default: 60).", shown=True)
     ] = None
+    thorough: Annotated[bool, Option("Run every attack, however long they take.", shown=True)] = (
+        False
+    )
     threads: Annotated[
         int | None, Option("Processors to use (default: all there are).", shown=True)
     ] = None
@@ -239,6 +246,13 @@ class PlanOptions:
             "The most memory to use: 4GiB, 800MB … (default: half of the machine's).",
             type=str,
             shown=True,
+        ),
+    ] = None
+    cluster: Annotated[
+        ClusterPlace | None,
+        Option(
+            "Dask workers that share the work: tcp://HOST:8786, or local:4 on this machine.",
+            type=str,
         ),
     ] = None
     seeds_tried: Annotated[
@@ -267,6 +281,7 @@ class PlanOptions:
         ------
         InputError
         """
+        check_cluster(self.cluster)
         for name in ("queries", "neighbors", "threads"):
             count = getattr(self, name)
             if isinstance(count, int) and count < 1:
@@ -305,16 +320,26 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
-    queries, neighbors, metric, threads, device, memory, seeds_tried, made_on, show_class_names
+    queries, neighbors, metric, exact, threads, device, memory, seeds_tried, made_on,
+    show_class_names
         See :class:`ldpaudit.audits.interface.Plan`.
+    cluster : str or distributed.Client, optional
+        Where pieces of the work are done: ``"local:4"``, the address of a Dask scheduler or a
+        client; default: in this process.
     slices : collection of str
         Columns of the release by whose values the strongest attack is scored, group by group.
     budget : float, optional
         Seconds for the attacks; default: 60.
+    thorough : bool
+        Whether all attacks run, without a budget; default: those that can be the strongest.
     timeout : float, optional
         Seconds after which the audit ends with what it has: audits that were not finished are
         recorded as stopped, and the verdict is then never a pass. An interruption in Python
         (KeyboardInterrupt) ends the call without a result, as usual.
+    resume : path, optional
+        A folder for finished parts, so that an audit that was cut short goes on where it was and
+        gives the same result. They are confidential: the folder is its owner's alone, and the
+        parts are removed when the audit has run to its end. Release and companions must be files.
     public_posterior : path, table or float array of shape (n, k), optional
         For model-based randomized response: P̂(label | features) of the public model, one column
         for each class, named by it; an array has them in the order of the declared classes.
@@ -352,6 +377,10 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     timeout: Annotated[
         float | None,
         Option("Seconds after which to stop and report what is there.", shown=True),
+    ] = None
+    resume: Annotated[
+        Path | None,
+        Option("Keep finished parts in this folder, and go on from those that are there."),
     ] = None
     show_class_names: Annotated[
         bool, Option("Name classes, the label and columns that warnings are about in the report.")

@@ -14,10 +14,11 @@ import ldpaudit
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
-from ldpaudit.audits.interface import Audit, AuditContext, Plan
+from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.evidence import label_counts
+from ldpaudit.audits.running import prepared, run_one
 from ldpaudit.device import check_device
-from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, PolicyError
+from ldpaudit.errors import InputError, PolicyError
 from ldpaudit.finished import Finished
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.circumstances import Circumstances, LeavingOut
@@ -29,14 +30,13 @@ from ldpaudit.release import Declaration, Release
 from ldpaudit.result import (
     AuditRecord,
     AuditResult,
-    Finding,
     MechanismInfo,
     Note,
     ReleaseInfo,
     RunInfo,
 )
 from ldpaudit.scratch import Scratch
-from ldpaudit.stopping import Stop, Stopped, Watched
+from ldpaudit.stopping import Stop, Watched
 from ldpaudit.tasks import Tasks, Threads
 
 AUDITS = {
@@ -54,10 +54,6 @@ AUDITS = {
 }
 """The built-in audits in the order in which they run; imported when they do."""
 
-_OF_BAGS = ("mechanism", "aggregates")
-"""The audits of a release of bags: the others count rows as if they were released one by one."""
-_OF_CONSTANTS = ("mechanism", "power")
-"""The audits of a release whose labels are all the same: there is nothing to learn from them."""
 _VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
 
 
@@ -130,20 +126,21 @@ def run_audit(
     chosen = chosen_audits(only, skip)
     stop.running = True
     with _limited_threads(plan.threads):
-        outcomes = [_run_one(name, path, context) for name, path in chosen.items()]
+        outcomes = [run_one(job, context) for job in prepared(chosen, context)]
         columns = columns_finding(context)
-    records = tuple(record for record, _ in outcomes)
-    findings = (*(finding for _, finding in outcomes), columns)
-    evidence, today = Evidence.collect(findings), today or datetime.date.today()
-    judgement = judge(
-        policy,
-        claim,
-        evidence,
-        rows=len(release),
-        sha256=release.sha256,
-        today=today,
-        known=_circumstances(context, records, only),
-    )
+        context.progress.phases((), ())
+        records = tuple(record for record, _ in outcomes)
+        findings = (*(finding for _, finding in outcomes), columns)
+        today = today or datetime.date.today()
+        judgement = judge(
+            policy,
+            claim,
+            Evidence.collect(findings),
+            rows=len(release),
+            sha256=release.sha256,
+            today=today,
+            known=_circumstances(context, records, only),
+        )
     if judgement.checks and not any(record.status in ("ran", "stopped") for record in records):
         reasons = "; ".join(f"{r.id}: {r.reason}" for r in records if r.reason)
         raise PolicyError(f"No check of the policy could run ({reasons}).")
@@ -249,46 +246,6 @@ def chosen_audits(only: Collection[str], skip: Collection[str]) -> dict[str, str
     if not chosen:
         raise InputError("No audit is left to run after --only and --skip.")
     return chosen
-
-
-def _run_one(name: str, path: str, context: AuditContext) -> tuple[AuditRecord, Finding]:
-    audit = _load(path)
-    start, context.stop.obeyed = time.perf_counter(), False
-    reason = audit.unavailable(context)
-    if context.release.bags is not None and name not in _OF_BAGS:
-        reason = "labels were released in bags, not row by row; see the audit 'aggregates'"
-    if context.release.constant and name not in _OF_CONSTANTS:
-        reason = "every row has the same released label, which tells nothing of the true ones"
-    finding = Finding()
-    if reason is None:
-        try:
-            context.progress.step(name.replace("-", " "))
-            finding = audit.run(context).in_section(name)
-        except Stopped:
-            pass
-        except InsufficientDataError as error:
-            reason = str(error)
-        except (LdpAuditError, MemoryError):
-            raise
-        except Exception as error:
-            raise LdpAuditError(
-                f"Internal fault in the audit {name!r} ({type(error).__name__}); leave it out with "
-                f"--skip {name}, or run again with --debug and report it."
-            ) from error
-    seconds = round(time.perf_counter() - start, 3)
-    status = "ran" if reason is None else "skipped"
-    if reason is None and context.stop.obeyed:
-        status, reason = "stopped", context.stop.reason
-    record = AuditRecord.model_validate(
-        {"id": name, "status": status, "reason": reason or "", "seconds": seconds}
-    )
-    return record, finding
-
-
-def _load(path: str) -> Audit:
-    entry = importlib.metadata.EntryPoint(name="", value=path, group="ldpaudit.audits")
-    audit: Audit = entry.load()()
-    return audit
 
 
 @contextmanager

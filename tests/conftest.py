@@ -1,12 +1,18 @@
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-from hypothesis import settings
+# One thread for each process: several workers run side by side. Before NumPy and torch are loaded.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 
-from ldpaudit import cli
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+from ldpaudit import cli  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 

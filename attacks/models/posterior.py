@@ -10,7 +10,7 @@ temperature is a special case.
 """
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -68,7 +68,7 @@ class PosteriorModel:
     parts: tuple[Model, ...] = ()
     weights: FloatArray | None = None
     cells: CellTable | None = None
-    screen: Screen = Screen()
+    screen: Screen = field(default_factory=Screen)
 
     def predict(self, features: FeatureTable) -> FloatArray:
         """Return P(y | x) for each row, float64 of shape (n, K).

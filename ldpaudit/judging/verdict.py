@@ -113,14 +113,14 @@ def _decide(family: list[Draft], alpha: float, correction: str) -> list[Check]:
 
 def _p_value(draft: Draft, alpha: float) -> float:
     """Return the smallest error probability, up to ``alpha``, at which the check fails; else 1."""
-    if draft.test(alpha).verdict != "fail":
+    if not draft.fails(alpha):
         return 1.0
     low, high = math.log(_SMALLEST_ALPHA), math.log(alpha)
-    if draft.test(_SMALLEST_ALPHA).verdict == "fail":
+    if draft.fails(_SMALLEST_ALPHA):
         return _SMALLEST_ALPHA
     for _ in range(30):
         middle = (low + high) / 2
-        if draft.test(math.exp(middle)).verdict == "fail":
+        if draft.fails(math.exp(middle)):
             high = middle
         else:
             low = middle

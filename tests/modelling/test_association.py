@@ -44,7 +44,8 @@ def test_noise_is_about_standard_normal():
     # 4,000 scores, each the larger of two dependent ones: P(a mean beyond the limits) < 1e-6.
     rng = np.random.default_rng(1)
     scores = association(_table(rng.normal(size=(500, 4_000))), rng.integers(0, 2, 500))
-    assert 0.2 < scores.mean() < 0.8 and 0.6 < scores.std() < 1.1
+    assert 0.2 < scores.mean() < 0.8
+    assert 0.6 < scores.std() < 1.1
     assert scores.max() < 6.5
 
 
@@ -62,7 +63,9 @@ def test_many_rows_labels_and_several_label_vectors(monkeypatch):
     table = _table(x)
     assert association(table, label).argmax() == 2
     both = associations(table, [label, rng.integers(0, 2, 30_000)])
-    assert both.shape == (2, 4) and both[0].argmax() == 2 and both[1].max() < 6
+    assert both.shape == (2, 4)
+    assert both[0].argmax() == 2
+    assert both[1].max() < 6
 
 
 def test_a_screen_keeps_the_columns_of_its_own_rows(planted):
@@ -70,7 +73,8 @@ def test_a_screen_keeps_the_columns_of_its_own_rows(planted):
     screen = Screen.fit(table, label, 6)
     assert screen.columns == (3, 7, 11, 17, 61, 64)
     kept = screen.transform(table)
-    assert (kept.numeric[:, 0] == table.numeric[:, 3]).all() and kept.width == 6
+    assert (kept.numeric[:, 0] == table.numeric[:, 3]).all()
+    assert kept.width == 6
     assert kept.cardinalities == (300, 3)
     assert Screen.fit(table, label, 65).transform(table) is table
 
@@ -78,7 +82,8 @@ def test_a_screen_keeps_the_columns_of_its_own_rows(planted):
 def test_a_screened_design_is_one_of_the_whole_table(planted):
     table, label = planted
     design = screened(BoostingMatrix, table, label, 6)
-    assert design.transform(table).shape == (N, 6) and design.categorical().sum() == 2
+    assert design.transform(table).shape == (N, 6)
+    assert design.categorical().sum() == 2
     assert isinstance(screened(BoostingMatrix, table, label, 100), BoostingMatrix)
 
 

@@ -24,7 +24,7 @@ from ldpaudit.estimators.epsilon.power import (
     smallest_detectable,
     worth_looking_for,
 )
-from ldpaudit.estimators.epsilon.strongest import design_bounds
+from ldpaudit.estimators.epsilon.strongest import BoundDesign, design_bounds
 from ldpaudit.estimators.epsilon.subgroups import SubgroupEvidence
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import IndexArray
@@ -46,9 +46,11 @@ def insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) -
     limit, alpha = limit_of(context, channel), 1 - context.plan.confidence
     target = context.plan.max_undetected_excess.at(limit)
     level = alpha * INSIDER_SHARES[INSIDER]
+    design = design_for(sizes, channel)
 
     def excess(error: float) -> float:
-        return smallest_excess(sizes, channel, limit, error * INSIDER_SHARES[INSIDER])
+        part = error * INSIDER_SHARES[INSIDER]
+        return smallest_excess(sizes, channel, limit, part, design)
 
     value = excess(alpha)
     words = (
@@ -89,9 +91,19 @@ def reports_power(context: AuditContext, counts: GuessCounts) -> Finding:
     return Finding(estimates=(estimate,), notes=notes, bounds={EXCESS: excess})
 
 
-def smallest_excess(sizes: IndexArray, channel: Channel, limit: float, alpha: float) -> float:
+def design_for(sizes: IndexArray, channel: Channel) -> BoundDesign | None:
+    """Return how a release through a worse channel than the claimed one would be bounded."""
+    return design_bounds(sizes, worth_looking_for(channel).matrix)
+
+
+def smallest_excess(
+    sizes: IndexArray,
+    channel: Channel,
+    limit: float,
+    alpha: float,
+    design: BoundDesign | None,
+) -> float:
     """Return the smallest excess over ``limit`` that so many true labels show, in nats."""
-    design = design_bounds(sizes, worth_looking_for(channel).matrix)
     if design is None:
         return math.inf
 
@@ -109,7 +121,7 @@ def insiders_rows(
 
     def enough(factor: float) -> bool:
         larger = np.ceil(sizes * factor).astype(np.int64)
-        design = design_bounds(larger, worth_looking_for(channel).matrix)
+        design = design_for(larger, channel)
         assert design is not None
         return detection_power(design, larger, worse, limit, alpha) >= WANTED_POWER
 

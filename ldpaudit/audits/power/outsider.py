@@ -11,7 +11,7 @@ from ldpaudit.audits.epsilon_proofs import INSIDER, INSIDER_SHARES
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import FEATURE_BLIND, outsider_evidence
 from ldpaudit.audits.observational.power import EXCESS, WANTED_POWER
-from ldpaudit.audits.power.insider import insiders_rows, smallest_excess
+from ldpaudit.audits.power.insider import design_for, insiders_rows, smallest_excess
 from ldpaudit.audits.power.wanted import excess_estimate, further_rows, limit_of, rows_estimate
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.power import sharpened, smallest_detectable
@@ -86,7 +86,7 @@ def _with_truth(
     yield Estimate.estimated(
         WITH_TRUTH,
         "Smallest excess ε found with 90 % power if the true labels were given",
-        smallest_excess(sizes, channel, limit, level),
+        smallest_excess(sizes, channel, limit, level, design_for(sizes, channel)),
         unit="nats",
         method="the power of the bound from true labels, for as many rows",
         assumptions=assumptions,

@@ -1,5 +1,6 @@
 """Audits of the releases of a comparison, with their guesses for pairing."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ldpaudit.api import plan_of, seed_of
@@ -24,8 +25,10 @@ def shared_plan(request: CompareRequest, inputs: tuple[Input, ...]) -> Plan:
     return plan_of(request, seed, slices)
 
 
-def _plan_for(item: ReleaseInput, request: CompareRequest, plan: Plan) -> Plan:
+def plan_for(item: Input, request: CompareRequest, plan: Plan) -> Plan:
     """Return the plan for a release; a release of other people has its own groups."""
+    if not isinstance(item, ReleaseInput):
+        return plan
     if all(len(column.codes) == len(item.release) for column in plan.slices):
         return plan
     return replace(plan, slices=read_slices(item.path, request.slices))
@@ -41,7 +44,7 @@ def audited(
     try:
         result = run_audit(
             item.release,
-            _plan_for(item, request, plan),
+            plan,
             policy,
             only=request.only,
             skip=request.skip,
@@ -67,3 +70,12 @@ class _Lettered:
 
     def advance(self, done: int, total: int) -> None:
         self._progress.advance(done, total)
+
+    def remark(self, text: str) -> None:
+        self._progress.remark(f"{self._letter}: {text}")
+
+    def phases(self, names: Sequence[str], seconds: Sequence[float]) -> None:
+        self._progress.phases([f"{self._letter}: {name}" for name in names], seconds)
+
+    def phase(self, number: int) -> None:
+        self._progress.phase(number)

@@ -31,6 +31,8 @@ class CompareRequest(AuditOptions):
         all releases.
     force : bool
         Whether releases are compared although their data differ.
+    resume : None
+        No option here: the guesses of rows that are paired are never written.
     """
 
     inputs: Annotated[
@@ -54,6 +56,7 @@ class CompareRequest(AuditOptions):
         Option("What is trained on each release for --test.", shown=True),
     ] = "logistic"
     force: Annotated[bool, Option("Compare although the data are not the same.")] = False
+    resume: None = None
     command: str = "ldpaudit compare …"
 
     def check(self) -> None:

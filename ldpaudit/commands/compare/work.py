@@ -4,12 +4,12 @@ Guesses and scores of single rows stay here; the comparison holds counts, estima
 """
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import ldpaudit
-from ldpaudit.api import policy_of
+from ldpaudit.api import cluster_of, policy_of
 from ldpaudit.audits.interface import Plan
-from ldpaudit.commands.compare.auditing import audited, shared_plan
+from ldpaudit.commands.compare.auditing import audited, plan_for, shared_plan
 from ldpaudit.commands.compare.differences.differences import all_differences
 from ldpaudit.commands.compare.reading import Input, ReleaseInput, read_inputs
 from ldpaudit.commands.compare.request import CompareRequest
@@ -25,7 +25,9 @@ from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.result.comparison import Comparison, Fingerprint
+from ldpaudit.scratch import Scratch
 from ldpaudit.stopping import Stop
+from ldpaudit.tasks import Tasks, Threads
 
 _AUDIT = "comparison"
 _MISMATCH = (
@@ -60,10 +62,17 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
     plan = shared_plan(request, inputs)
     sides, notes = [], list(_notes(prints))
     confidence = (policy or default_policy()).audit.confidence
-    for item, print_ in zip(inputs, prints, strict=True):
-        side, more = _side(item, print_, request, plan, policy, progress, confidence)
-        sides.append(side)
-        notes += more
+    plans = [plan_for(item, request, plan) for item in inputs]
+    jobs = [*zip(inputs, prints, plans, strict=True)]
+    with Scratch() as scratch, cluster_of(request, scratch, progress) as cluster:
+        tasks: Tasks = cluster or Threads(1)
+        shared = _Shared(request, policy, progress)
+        shared = shared if cluster is None else shared.sent()
+        for side, more in tasks.map(_side, jobs, shared=shared):
+            sides.append(side)
+            notes += more
+            if cluster is not None:
+                progress.step(f"{len(sides)} of {len(inputs)} audited")
     progress.step("differences")
     notes += _one_sided([side.result for side in sides])
     differences = all_differences(sides, confidence)
@@ -80,23 +89,45 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
     )
 
 
-def _side(
-    item: Input,
-    print_: Fingerprint,
-    request: CompareRequest,
-    plan: Plan,
-    policy: Policy | None,
-    progress: Progress,
-    confidence: float,
-) -> tuple[Side, list[Note]]:
-    result, guesses = audited(item, request, plan, policy, progress)
+@dataclass(frozen=True)
+class _Shared:
+    """What the audits of all releases share."""
+
+    request: CompareRequest
+    policy: Policy | None
+    progress: Progress
+    until: float | None = None
+    """When the time is over, for other machines: seconds of the epoch."""
+
+    @property
+    def confidence(self) -> float:
+        return (self.policy or default_policy()).audit.confidence
+
+    def sent(self) -> "_Shared":
+        """Return it for other processes."""
+        deadline = self.request.stop.deadline if self.request.stop else None
+        until = None if deadline is None else time.time() + deadline - time.monotonic()
+        request = replace(self.request, cluster=None, progress=None, stop=None)
+        return _Shared(request, self.policy, NoProgress(), until)
+
+    def received(self) -> CompareRequest:
+        """Return the request, with the end of the time on this machine's clock."""
+        if self.until is None:
+            return self.request
+        deadline = time.monotonic() + self.until - time.time()
+        return replace(self.request, stop=Stop(deadline, self.request.timeout))
+
+
+def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, list[Note]]:
+    (item, print_, plan), request, progress = job, shared.received(), shared.progress
+    result, guesses = audited(item, request, plan, shared.policy, progress)
     score, notes = None, []
     if isinstance(item, ReleaseInput) and item.test is not None:
         progress.step(f"{item.letter}: training a model")
         try:
             learner = Learner(request.model, request.device)
             rng = child_generator(plan.seed, "compare", "utility")
-            score = utility(item.release, item.test, learner, confidence, rng)
+            score = utility(item.release, item.test, learner, shared.confidence, rng)
         except (InputError, InsufficientDataError) as error:
             text = f"No model was trained on {item.letter}: {error}"
             notes.append(Note.warning(_AUDIT, text))

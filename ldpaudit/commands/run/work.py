@@ -1,10 +1,11 @@
 """The work of ``run``, ``demo`` and ``report``."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ldpaudit.api import audit_with
+from ldpaudit.api import unwritten_result
 from ldpaudit.commands.outputs import Outputs, read_result
 from ldpaudit.commands.run.request import RunRequest
 from ldpaudit.commands.run.text import print_summary
@@ -16,20 +17,21 @@ from ldpaudit.stopping import Stop
 from ldpaudit.terminal import say
 
 
-def audit_release(request: RunRequest, progress: Progress) -> AuditResult:
-    """Audit the released file."""
-    return audit_with(request.release, replace(request, progress=progress))
-
-
 def run_and_write(request: RunRequest, outputs: Outputs, *, quiet: bool = False) -> AuditResult:
     """Audit, write the result and the report, and print the summary.
 
-    Ctrl-C ends the audit early: what is finished is written.
+    Ctrl-C ends the audit early: what is finished is written. Finished parts (``--resume``) are kept
+    until the result of the whole audit is written.
     """
     stop = Stop.after(request.timeout)
-    with stop.on_signals():
+    with stop.on_signals(), ExitStack() as parts:
+
+        def work(request: RunRequest, progress: Progress) -> AuditResult:
+            options = replace(request, progress=progress, stop=stop)
+            return parts.enter_context(unwritten_result(request.release, options))
+
         return carry_out(
-            *(audit_release, replace(request, stop=stop), outputs, print_summary),
+            *(work, request, outputs, print_summary),
             stored=AuditResult.model_dump,
             html=partial(render, format_name="html"),
             quiet=quiet,

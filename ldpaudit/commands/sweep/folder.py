@@ -21,7 +21,8 @@ _WHAT: Final = {
     "policy": "policy",
 }
 """The words for parts of a manifest; any other part is an option."""
-_FILES: Final = ("test", "synthetic", "generator_data", "prior")
+FILES: Final = ("test", "synthetic", "generator_data", "prior")
+"""The options that may name files besides the data."""
 
 
 def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dict[str, Any]:
@@ -33,11 +34,11 @@ def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dic
         name: getattr(request, name)
         for name in (
             *("label", "labels", "generator", "test_share", "learner", "budget", "repeats"),
-            *("queries", "neighbors", "metric"),
+            *("queries", "neighbors", "metric", "exact"),
         )
     }
     lists = {name: list(getattr(request, name)) for name in ("mechanisms", "drop", "only", "skip")}
-    files = {name: _digest(getattr(request, name)) for name in _FILES}
+    files = {name: _digest(getattr(request, name)) for name in FILES}
     return {
         "format": _FORMAT,
         "version": __version__,

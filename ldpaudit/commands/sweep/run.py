@@ -1,20 +1,24 @@
 """A running sweep: recalls what is done, does what is left, keeps each point at once."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from ldpaudit.api import available_threads
+from ldpaudit.api import available_threads, cluster_of
 from ldpaudit.commands.sweep.folder import SweepFolder
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.least_noise import least_noise
-from ldpaudit.commands.sweep.points.workbench import PREPARE, Setup, Task
+from ldpaudit.commands.sweep.points.workbench import Setup, Task, measured
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Setting, setting_of
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.memory import size_of
 from ldpaudit.progress import Progress
-from ldpaudit.tasks.interface import Answer
+from ldpaudit.scratch import Scratch
+from ldpaudit.tasks.interface import Answer, Pool
+from ldpaudit.tasks.local import PREPARE, LocalProcesses
 from ldpaudit.tasks.processes import Processes, default_cap
 
 
@@ -59,23 +63,29 @@ class SweepRun:
         """Do what is left."""
         if not self._left() and "reference" in self.shared:
             return
-        asked = self.request.memory
-        processes = Processes(
-            PREPARE,
-            setup,
-            most=self.request.processes or available_threads(),
-            threads=self.request.threads or 1,
-            gib=default_cap() if asked is None else size_of(asked) / 2**30,
-        )
         try:
-            with processes:
-                self._fit_generator(processes)
-                self._do(processes, self._tasks())
+            setup = setup.anywhere()
+            with self._pool() as pool:
+                self._fit_generator(pool, setup)
+                self._do(pool, setup, self._tasks())
         except KeyboardInterrupt:
             raise LdpAuditError(self._interrupted()) from None
 
-    def _do(self, processes: Processes, tasks: list[Task]) -> None:
-        for number, answer in processes.run(tasks):
+    @contextmanager
+    def _pool(self) -> Iterator[Pool]:
+        """Give what measures the points: the cluster, where one is named, else processes here."""
+        request = self.request
+        with Scratch() as scratch, cluster_of(request, scratch, self.progress) as cluster:
+            if cluster is not None:
+                yield cluster
+                return
+            most, threads = request.processes or available_threads(), request.threads or 1
+            gib = default_cap() if request.memory is None else size_of(request.memory) / 2**30
+            with Processes(PREPARE, None, most=most, threads=threads, gib=gib) as processes:
+                yield LocalProcesses(processes, scratch.folder)
+
+    def _do(self, pool: Pool, setup: Setup, tasks: list[Task]) -> None:
+        for number, answer in pool.answers(measured, tasks, setup):
             self._take(tasks[number], answer)
 
     def _tasks(self) -> list[Task]:
@@ -89,13 +99,13 @@ class SweepRun:
         points = self.request.points()
         return [p for p in points if p not in self.done and p not in self.failed]
 
-    def _fit_generator(self, processes: Processes) -> None:
+    def _fit_generator(self, pool: Pool, setup: Setup) -> None:
         needing = [p for p in self._left() if self.request.privatized(p, 0).generator is not None]
         ready = "generator" in self.shared and self.folder.generator.is_file()
         if not needing or ready:
             return
         self.progress.step(f"fitting the generator {self.request.generator}")
-        self._do(processes, ["generator"])
+        self._do(pool, setup, ["generator"])
         if "generator" not in self.shared:
             self.failed |= dict.fromkeys(needing, self._generator_failure)
 

@@ -5,7 +5,7 @@ label are counted. It is chosen from the true labels' frequencies and a presumed
 its bound is valid whatever the channel really is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,14 +17,18 @@ from ldpaudit.estimators.epsilon.bounds import (
     accuracy_bound,
     epsilon_of_accuracy,
 )
-from ldpaudit.estimators.intervals.binomial import trials_lower
+from ldpaudit.estimators.intervals.binomial import score_lower, trials_lower
 from ldpaudit.release import FloatArray, IndexArray, IntArray
+
+LowerBound = Callable[[FloatArray, FloatArray, float], FloatArray]
 
 # Nine equally likely values of a standard normal variable: a bound that collapses when the
 # accuracy comes out a little lower than expected is no good plan.
 _NODES = ndtri((np.arange(9) + 0.5) / 9)
 _SHARES = 1 / (1 + np.exp(-np.linspace(-4, 4, 33)))
 _MOST_OUTPUTS = 64
+_FINALISTS = 6
+"""Plans that are compared by their exact bounds, the best of all by an approximation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +74,9 @@ class AccuracyPlan:
         return np.asarray(hit.astype(np.int32))
 
 
-def expected_bound(correct: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
+def expected_bound(
+    correct: FloatArray, sizes: FloatArray, alpha: float, lower: LowerBound = trials_lower
+) -> FloatArray:
     """Return the average bound over what the number of right guesses may come out to be.
 
     Parameters
@@ -81,6 +87,8 @@ def expected_bound(correct: FloatArray, sizes: FloatArray, alpha: float) -> Floa
         Rows of each group.
     alpha : float
         One-sided error probability of the bound.
+    lower : callable
+        The lower bound of the mean chance, from a count, the trials and ``alpha``.
 
     Returns
     -------
@@ -92,7 +100,7 @@ def expected_bound(correct: FloatArray, sizes: FloatArray, alpha: float) -> Floa
     outcome = np.clip(
         np.floor(correct[..., None] + spread[..., None] * _NODES + 0.5), 0, n[..., None]
     )
-    level = trials_lower(outcome, n[..., None], alpha)
+    level = lower(outcome, n[..., None], alpha)
     shape = (*level.shape, np.shape(sizes)[-1])
     wide = np.broadcast_to(np.asarray(sizes, dtype=np.float64)[..., None, :], shape)
     return np.asarray(epsilon_of_accuracy(level, wide).mean(axis=-1))
@@ -111,12 +119,23 @@ def best_plan(sizes: IndexArray, channel: FloatArray, alpha: float) -> tuple[Acc
         The level at which plans are compared.
     """
     best: tuple[AccuracyPlan, float] | None = None
-    for groups, guess in _partitions(sizes, channel):
+    for groups, guess in _finalists(sizes, channel, alpha):
         option = _best_rows(groups, guess, sizes, channel, alpha)
         if best is None or option[1] > best[1] + 1e-9:
             best = option
     assert best is not None
     return best
+
+
+def _finalists(
+    sizes: IndexArray, channel: FloatArray, alpha: float
+) -> list[tuple[IntArray, IntArray]]:
+    """Return the partitions with the largest bounds by Wilson's formula, in their order."""
+    options = list(_partitions(sizes, channel))
+    if len(options) <= _FINALISTS:
+        return options
+    roughly = [_best_rows(*option, sizes, channel, alpha, score_lower)[1] for option in options]
+    return [options[i] for i in sorted(np.argsort(roughly)[::-1][:_FINALISTS])]
 
 
 def _partitions(sizes: IndexArray, channel: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
@@ -164,7 +183,12 @@ def _around_output(
 
 
 def _best_rows(
-    groups: IntArray, guess: IntArray, sizes: IndexArray, channel: FloatArray, alpha: float
+    groups: IntArray,
+    guess: IntArray,
+    sizes: IndexArray,
+    channel: FloatArray,
+    alpha: float,
+    lower: LowerBound = trials_lower,
 ) -> tuple[AccuracyPlan, float]:
     totals = np.bincount(groups[groups >= 0], weights=sizes[groups >= 0]).astype(np.float64)
     fractions = _fractions(totals)
@@ -175,7 +199,7 @@ def _best_rows(
     usable = (grouped > 0).all(axis=1)
     keep, grouped = keep[usable], grouped[usable]
     plans = AccuracyPlan(groups, guess, sizes)
-    values = expected_bound(keep @ plans.success(channel), grouped, alpha)
+    values = expected_bound(keep @ plans.success(channel), grouped, alpha, lower)
     best = int(np.argmax(values))
     return AccuracyPlan(groups, guess, keep[best].astype(np.int64)), float(values[best])
 

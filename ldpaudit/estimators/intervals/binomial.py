@@ -2,7 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtri
 
 from ldpaudit.release import FloatArray
 
@@ -50,6 +50,20 @@ def clopper_pearson_upper(count: Counts, n: Counts, alpha: float) -> FloatArray:
 def clopper_pearson(count: Counts, n: Counts, alpha: float) -> tuple[FloatArray, FloatArray]:
     """Return the two-sided interval at level 1 − alpha, alpha/2 in each tail."""
     return clopper_pearson_lower(count, n, alpha / 2), clopper_pearson_upper(count, n, alpha / 2)
+
+
+def score_lower(count: Counts, n: Counts, alpha: float) -> FloatArray:
+    """Return Wilson's approximate lower bound of a proportion: for designs, never for a result.
+
+    Parameters as in :func:`clopper_pearson_lower`.
+
+    References
+    ----------
+    Wilson (1927), Journal of the American Statistical Association 22(158).
+    """
+    c, t, z = np.asarray(count, np.float64), np.asarray(n, np.float64), -ndtri(alpha)
+    spread = z * np.sqrt(c * (1 - c / t) + z * z / 4)
+    return np.asarray(np.maximum(c + z * z / 2 - spread, 0.0) / (t + z * z))
 
 
 def trials_lower(count: Counts, n: Counts, alpha: float) -> FloatArray:

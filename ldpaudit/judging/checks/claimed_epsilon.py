@@ -3,11 +3,15 @@
 import math
 from collections.abc import Mapping
 
-from ldpaudit.audits.epsilon_proofs import (
+from ldpaudit.audits.assumptions.stated import (
+    DOUBTFUL_COLUMNS,
+    DOUBTFUL_ROWS,
     FEATURE_BLIND_TEST,
+    SHARED_WITH_OTHERS,
+)
+from ldpaudit.audits.epsilon_proofs import (
     INSIDER_SHARES,
     SHARED_NOISE,
-    SHARED_WITH_OTHERS,
     SUBGROUPS,
     shares,
 )
@@ -23,11 +27,18 @@ _IN_DOUBT = (
     "the released label may depend on the features, and where it does none of this audit's bounds "
     "of ε holds"
 )
-_DOUBTFUL = (
-    "a column says more of the released label than the true one explains, and these rows do not "
-    "show whether it was computed from the released label, which gives nothing away, or used by "
-    "the mechanism, which refutes the claim"
-)
+_DOUBTS = {
+    DOUBTFUL_COLUMNS: (
+        "a column says more of the released label than the true one explains, and these rows do "
+        "not show whether it was computed from the released label, which gives nothing away, or "
+        "used by the mechanism, which refutes the claim"
+    ),
+    DOUBTFUL_ROWS: (
+        "rows that are alike have alike noise, and these rows do not show whether they are one "
+        "person's, whose answer was remembered, or the released label depends on the features, "
+        "which refutes the claim"
+    ),
+}
 _SHARES_NOISE = (
     "the claim is refuted: rows of different people share noise, so whoever knows one of their "
     "labels reads the noise of the others"
@@ -46,6 +57,16 @@ def draft(case: Case) -> Draft | None:
     limit, allowed = case.claim.epsilon, case.policy.audit.max_undetected_excess
     proofs = shares(_found(evidence))
 
+    def failure(alpha: float) -> Answer | None:
+        if limit is None or math.isinf(limit) or not proofs:
+            return None
+        bound = _best_bound(proofs, evidence, alpha)
+        if _is_refuted(proofs, evidence, alpha, bound is not None and bound > limit):
+            return Answer("fail", None, _REFUTED + _in_a_group(proofs, evidence, alpha, limit))
+        if bound is not None and bound > limit:
+            return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
+        return Answer("fail", None, _SHARES_NOISE) if _shares_noise(evidence, alpha) else None
+
     def test(alpha: float) -> Answer:
         if limit is None:
             return Answer("inconclusive", None, "nothing was claimed, so nothing was judged")
@@ -53,13 +74,9 @@ def draft(case: Case) -> Draft | None:
             return Answer("inconclusive", None, "the claim promises nothing: its ε is infinite")
         if not proofs:
             return Answer("inconclusive", None, "no audit could bound ε from below")
-        bound = _best_bound(proofs, evidence, alpha)
-        if _is_refuted(proofs, evidence, alpha, bound is not None and bound > limit):
-            return Answer("fail", None, _REFUTED + _in_a_group(proofs, evidence, alpha, limit))
-        if bound is not None and bound > limit:
-            return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
-        if _shares_noise(evidence, alpha):
-            return Answer("fail", None, _SHARES_NOISE)
+        failed, bound = failure(alpha), _best_bound(proofs, evidence, alpha)
+        if failed is not None:
+            return failed
         if bound is None:
             return Answer("inconclusive", None, _IN_DOUBT)
         weakness = _weakness(evidence, allowed.at(limit), alpha)
@@ -69,7 +86,7 @@ def draft(case: Case) -> Draft | None:
 
     ids = (*proofs, POWER) if POWER in evidence.estimates else tuple(proofs)
     question = "Does the release leak more about a label than the claimed ε?"
-    return Draft("claimed-epsilon", section.level, question, limit, ids, test)
+    return Draft("claimed-epsilon", section.level, question, limit, ids, test, failure=failure)
 
 
 def _found(evidence: Evidence) -> set[str]:
@@ -119,8 +136,9 @@ def _in_a_group(proofs: Mapping[str, float], evidence: Evidence, alpha: float, l
 
 def _weakness(evidence: Evidence, allowed: float, alpha: float) -> str | None:
     """Return why not having found a violation says too little, None where it says enough."""
-    if "assumptions.doubtful_columns" in evidence.estimates:
-        return _DOUBTFUL
+    for name, doubt in _DOUBTS.items():
+        if name in evidence.estimates:
+            return doubt
     power = evidence.estimates.get(POWER)
     if power is None:
         return "how much this audit could miss is not known"

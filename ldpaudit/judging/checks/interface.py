@@ -96,3 +96,11 @@ class Draft:
     counted: bool = False
     """Whether it says what is there, as counted or measured: it takes no share of the error
     probability and has no confidence."""
+    failure: Callable[[float], Answer | None] | None = None
+    """The answer where it is a failure, without the cost of the answer where it is none."""
+
+    def fails(self, alpha: float) -> bool:
+        """Return whether the check fails at a one-sided error probability."""
+        if self.failure is not None:
+            return self.failure(alpha) is not None
+        return self.test(alpha).verdict == "fail"

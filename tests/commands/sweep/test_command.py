@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -145,8 +146,7 @@ def test_a_generator_that_diverges_fails_its_points_only(
     data: Path, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Played in this process: the pool is a workbench, the generator's training always fails."""
-    from ldpaudit.commands.sweep import run as under_way
-    from ldpaudit.commands.sweep.points.workbench import Workbench
+    from ldpaudit.commands.sweep.run import SweepRun
     from ldpaudit.synthesis.mixture import ClassMixtures
     from ldpaudit.tasks.interface import attempt
 
@@ -154,21 +154,12 @@ def test_a_generator_that_diverges_fails_its_points_only(
         raise GeneratorDivergedError("Training the generator failed after 3 steps.")
 
     class Here:
-        def __init__(self, _prepare: str, setup: Any, **_limits: Any) -> None:
-            self.bench = Workbench(setup)
-
-        def __enter__(self) -> "Here":
-            return self
-
-        def __exit__(self, *_error: object) -> None:
-            pass
-
-        def run(self, tasks: Any) -> Any:
+        def answers(self, function: Any, tasks: Any, setup: Any) -> Any:
             for number, task in enumerate(tasks):
-                yield number, attempt(self.bench.run, task)
+                yield number, attempt(function, task, setup)
 
     monkeypatch.setattr(ClassMixtures, "fit", diverge)
-    monkeypatch.setattr(under_way, "Processes", Here)
+    monkeypatch.setattr(SweepRun, "_pool", lambda _run: nullcontext(Here()))
     out = tmp_path / "out"
     names = ("--mechanism", "rr", "--mechanism", "double-rr", "--generator", "mixture")
     status, printed = command(data, *names, "--lambda", "0.5", *FAST, "--out", out)

@@ -10,9 +10,10 @@ import pytest
 from commands.sweep.conftest import asked
 
 from ldpaudit.commands.sweep.folder import SweepFolder, manifest
-from ldpaudit.commands.sweep.points.workbench import PREPARE, Setup
+from ldpaudit.commands.sweep.points.workbench import Setup, measured
 from ldpaudit.errors import InputError
 from ldpaudit.tasks.interface import Answer
+from ldpaudit.tasks.local import PREPARE, LocalProcesses
 from ldpaudit.tasks.processes import Processes
 
 
@@ -62,10 +63,11 @@ def test_half_a_file_is_no_point(data: Path, tmp_path: Path) -> None:
     assert not list((tmp_path / "out").rglob("*.tmp"))
 
 
-def test_a_process_that_is_killed_is_a_failed_point(data: Path) -> None:
+def test_a_process_that_is_killed_is_a_failed_point(data: Path, tmp_path: Path) -> None:
     request = asked(data, "randomized-response", grid=("lambda", "0.2,0.4"))
     answers: dict[int, Answer] = {}
-    with Processes(PREPARE, Setup(request, 7, None, Path("none")), 1, gib=8.0) as pool:
+    setup = Setup(request, 7, None, Path("none"))
+    with Processes(PREPARE, None, 1, gib=8.0) as pool:
         begin = pool._started
 
         def doomed() -> Any:
@@ -75,7 +77,9 @@ def test_a_process_that_is_killed_is_a_failed_point(data: Path) -> None:
             return child
 
         pool._started = doomed  # type: ignore[method-assign]
-        for number, answer in pool.run(list(request.points())):
+        for number, answer in LocalProcesses(pool, tmp_path).answers(
+            measured, request.points(), setup
+        ):
             answers[number] = answer
     assert answers[0].content is None
     assert "killed" in answers[0].reason

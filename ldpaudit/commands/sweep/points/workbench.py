@@ -3,13 +3,13 @@
 Each process reads the data itself, so that one that needs too much memory ends alone.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator, fit_generator
+from ldpaudit.commands.sweep.folder import FILES
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points.measuring import measure, reference
 from ldpaudit.commands.sweep.points.tables import MemoryBatches, SweepTables, read_tables
@@ -19,7 +19,6 @@ from ldpaudit.progress import NoProgress
 
 Task = Literal["generator", "reference"] | Point
 """Fit the generator, score a learner on the true labels, or measure a point."""
-PREPARE: Final = "ldpaudit.commands.sweep.points.workbench:prepare"
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,28 @@ class Setup:
     policy: Policy | None
     generator: Path
 
+    def anywhere(self) -> "Setup":
+        """Return it for processes that work in another folder: with whole paths."""
+        asked = {name: getattr(self.request, name) for name in ("data", *FILES)}
+        whole: dict[str, Any] = {
+            name: _whole(path) for name, path in asked.items() if path is not None
+        }
+        request = replace(self.request, **whole, cluster=None)
+        return replace(self, request=request, generator=self.generator.absolute())
 
-def prepare(setup: Setup) -> Callable[[Task], dict[str, Any]]:
-    """Read the data; return the function that does a task with them."""
-    return Workbench(setup).run
+    @cached_property
+    def workbench(self) -> "Workbench":
+        """The data, read at the first task of a process."""
+        return Workbench(self)
+
+
+def _whole(path: str | Path) -> str:
+    return str(path) if "://" in str(path) else str(Path(path).absolute())
+
+
+def measured(task: Task, setup: Setup) -> dict[str, Any]:
+    """Do a task; return what is stored of it."""
+    return setup.workbench.run(task)
 
 
 class Workbench:

@@ -1,0 +1,178 @@
+"""Running audits: which apply, what they will take, which are finished already or end early."""
+
+import functools
+import importlib.metadata
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from ldpaudit.audits.costs import cost_of, plan_line
+from ldpaudit.audits.interface import Audit, AuditContext, Cost
+from ldpaudit.errors import InsufficientDataError, LdpAuditError
+from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Histogram, Note
+from ldpaudit.stopping import Stop, Stopped, Watched
+
+_OF_BAGS: Final = ("mechanism", "aggregates")
+"""The audits of a release of bags: the others count rows as if they were released one by one."""
+_OF_CONSTANTS: Final = ("mechanism", "power")
+"""The audits of a release whose labels are all the same: there is nothing to learn from them."""
+_PARTS: Final[dict[str, type[BaseModel]]] = {
+    "estimates": Estimate,
+    "curves": Curve,
+    "histograms": Histogram,
+    "notes": Note,
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """An audit that was asked for.
+
+    Attributes
+    ----------
+    name : str
+    audit : Audit
+    reason : str or None
+        Why it does not apply; None where it does.
+    number : int
+        Its place among those that apply, from 0.
+    cost : Cost
+    """
+
+    name: str
+    audit: Audit
+    reason: str | None
+    number: int
+    cost: Cost
+
+
+def prepared(chosen: Mapping[str, str], context: AuditContext) -> list[Job]:
+    """Return the audits that were asked for, and announce the phases and what they will take.
+
+    Parameters
+    ----------
+    chosen : mapping from id to place, ``MODULE:CLASS``
+    context : AuditContext
+    """
+    jobs: list[Job] = []
+    for name, path in chosen.items():
+        audit = load(path)
+        reason = _unavailable(name, audit, context)
+        number = sum(job.reason is None for job in jobs)
+        cost = Cost(0.0) if reason else cost_of(name, audit, context)
+        jobs.append(Job(name, audit, reason, number, cost))
+    at_work = [job for job in jobs if job.reason is None]
+    line = plan_line(context, [job.cost for job in at_work])
+    if line:
+        context.progress.remark(line)
+    names = [job.name.replace("-", " ") for job in at_work]
+    context.progress.phases(names, [job.cost.seconds for job in at_work])
+    return jobs
+
+
+def run_one(job: Job, context: AuditContext) -> tuple[AuditRecord, Finding]:
+    """Return whether an audit ran, and what it found.
+
+    Raises
+    ------
+    LdpAuditError
+        If it failed for another reason than too few rows.
+    """
+    start, context.stop.obeyed = time.perf_counter(), False
+    reason = job.reason
+    kept = None if reason else _kept(job, context)
+    if kept is not None:
+        return kept
+    finding = Finding()
+    if reason is None:
+        try:
+            context.progress.phase(job.number)
+            finding = _found(job, context)
+        except Stopped:
+            pass
+        except InsufficientDataError as error:
+            reason = str(error)
+    status = "ran" if reason is None else "skipped"
+    if reason is None and context.stop.obeyed:
+        status, reason = "stopped", context.stop.reason
+    seconds = round(time.perf_counter() - start, 3)
+    record = AuditRecord.model_validate(
+        {"id": job.name, "status": status, "reason": reason or "", "seconds": seconds}
+    )
+    if status == "ran":
+        _keep(record, finding, context)
+    return record, finding
+
+
+def load(path: str) -> Audit:
+    """Return the audit at a place."""
+    entry = importlib.metadata.EntryPoint(name="", value=path, group="ldpaudit.audits")
+    audit: Audit = entry.load()()
+    return audit
+
+
+def _unavailable(name: str, audit: Audit, context: AuditContext) -> str | None:
+    if context.release.constant and name not in _OF_CONSTANTS:
+        return "every row has the same released label, which tells nothing of the true ones"
+    if context.release.bags is not None and name not in _OF_BAGS:
+        return "labels were released in bags, not row by row; see the audit 'aggregates'"
+    return audit.unavailable(context)
+
+
+def _found(job: Job, context: AuditContext) -> Finding:
+    try:
+        return job.audit.run(context).in_section(job.name)
+    except (LdpAuditError, MemoryError):
+        raise
+    except Exception as error:
+        raise LdpAuditError(
+            f"Internal fault in the audit {job.name!r} ({type(error).__name__}); leave it out with "
+            f"--skip {job.name}, or run again with --debug and report it."
+        ) from error
+
+
+def _keep(record: AuditRecord, finding: Finding, context: AuditContext) -> None:
+    """Keep what an audit found, unless guesses of rows are wanted too, which are never kept."""
+    if context.guesses is None:
+        parts = {name: [p.model_dump() for p in getattr(finding, name)] for name in _PARTS}
+        bounds = {"bounds": sorted(finding.bounds)}
+        part = {"record": record.model_dump(), **parts, **bounds}
+        context.finished.put(f"audit/{record.id}", part)
+
+
+def _kept(job: Job, context: AuditContext) -> tuple[AuditRecord, Finding] | None:
+    """Return what an audit found in an earlier run that was cut short."""
+    part = None if context.guesses is not None else context.finished.get(f"audit/{job.name}")
+    if part is None:
+        return None
+    found: dict[str, Any] = {
+        key: tuple(kind.model_validate(p) for p in part[key]) for key, kind in _PARTS.items()
+    }
+    again = _Again(job, context)
+    found["bounds"] = {key: functools.partial(again.bound, key) for key in part["bounds"]}
+    return AuditRecord.model_validate(part["record"]), Finding(**found)
+
+
+class _Again:
+    """An audit whose numbers are kept; its bounds, which are functions, are made when asked for.
+
+    The audit then runs again, to the end: what is dear in it is kept part by part.
+    """
+
+    def __init__(self, job: Job, context: AuditContext) -> None:
+        progress = context.progress
+        if isinstance(progress, Watched):  # Nobody could be told any more that it ended early.
+            progress = progress.progress
+        context = replace(context, progress=progress, stop=Stop())
+        self._work: Callable[[], Finding] = functools.partial(_found, job, context)
+
+    def bound(self, key: str, alpha: float) -> float:
+        """Return the audit's bound of that name at an error probability."""
+        return self._finding.bounds[key](alpha)
+
+    @functools.cached_property
+    def _finding(self) -> Finding:
+        return self._work()

@@ -1,0 +1,140 @@
+"""Which finished parts belong to an audit: those of the same files, options, seed and versions."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ldpaudit.errors import InputError, quoted
+from ldpaudit.finished import Finished, private_folder
+from ldpaudit.judging.policy import Policy, default_policy
+from ldpaudit.options import AuditOptions, Option, declared
+from ldpaudit.release import Release
+
+_MANIFEST: Final = "manifest"
+_CHANGES_NO_NUMBER: Final = frozenset({"cluster", "memory", "policy", "resume", "timeout"})
+"""Options that are not compared; of the policy its content is."""
+_WORDS: Final = {"release": "released file", "versions": "version of ldpaudit or its libraries"}
+
+
+def finished_parts(
+    folder: Path, release: Release, options: AuditOptions, policy: Policy | None, **other: Any
+) -> Finished:
+    """Return the finished parts of an audit, kept in a folder of its own within ``folder``.
+
+    The released file is known by its digest. Of the other files, which may hold true labels,
+    nothing that depends on their content is kept, so that no guess of a label can be tested: they
+    are known by place on the disk and time of change.
+
+    Parameters
+    ----------
+    folder : Path
+        May hold parts of several audits. Readable by its owner alone.
+    release : Release
+        As it was read, with its claim.
+    options : AuditOptions
+    policy : Policy or None
+    other
+        What else the numbers depend on: the seed, the number of threads, versions.
+
+    Raises
+    ------
+    InputError
+        If the release or something beside it is not a file.
+    OutputError
+        If the folder cannot be used.
+    """
+    if release.sha256 is None:
+        raise InputError("--resume needs a released file; a table in memory cannot be told again.")
+    said = _digests(release, options, policy, other)
+    name = _digest(said)[:32]
+    tell = getattr(options.progress, "remark", lambda _: None)
+    finished = Finished(folder / name, tell)
+    private_folder(folder)
+    _remark_others(folder, name, said, tell)
+    finished.put(_MANIFEST, said)
+    return finished
+
+
+def _digests(
+    release: Release, options: AuditOptions, policy: Policy | None, other: dict[str, Any]
+) -> dict[str, str]:
+    """Return a digest of each thing that numbers depend on, by its name."""
+    claim = release.declaration
+    known = {
+        **other,
+        "release": release.sha256,
+        "claim": None if claim is None else [claim.name, claim.parameters],
+        "policy": (policy or default_policy()).model_dump(mode="json"),
+    }
+    for field in fields(options):
+        option = declared(field.type)
+        if isinstance(option, Option) and field.name not in _CHANGES_NO_NUMBER | known.keys():
+            value = getattr(options, field.name)
+            name = option.long(field.name)
+            if name in other:
+                continue
+            known[name] = _stamps(name, value) if option.file else value
+    return {name: _digest(value) for name, value in known.items()}
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return list(value) if isinstance(value, set | frozenset | tuple) else str(value)
+
+
+def _stamps(option: str, value: Any) -> Any:
+    """Return places and times of change of the files that an option names; never their content."""
+    if value is None:
+        return None
+    if isinstance(value, tuple | list):
+        return [_stamps(option, one) for one in value]
+    if not isinstance(value, str | Path):
+        raise InputError(f"--resume needs files; what is given for {option} is in memory.")
+    from ldpaudit.datasets.formats.locations import locate
+
+    place = locate(value)
+    infos = place.filesystem.get_file_info(list(place.paths))
+    if any(info.mtime_ns is None for info in infos):
+        raise InputError(
+            f"--resume needs to know when {quoted(place.name)} was changed, and its place does not "
+            "say; copy it to a local file."
+        )
+    return [(info.mtime_ns, *_local(info.path)) for info in infos]
+
+
+def _local(path: str) -> tuple[int, ...]:
+    """Return a local file's number on its disk and the time of its last change of any kind."""
+    try:
+        known = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return ()
+    return known.st_ino, known.st_ctime_ns
+
+
+def _remark_others(
+    folder: Path, name: str, said: dict[str, str], tell: Callable[[str], None]
+) -> None:
+    """Say in one line that the folder holds parts of other audits, which are left alone."""
+    others = sorted(p for p in folder.iterdir() if p.is_dir() and p.name != name)
+    if not others or (folder / name).exists():
+        return
+    there = Finished(others[0]).get(_MANIFEST)
+    there = there if isinstance(there, dict) else {}
+    what = next((key for key, digest in said.items() if there.get(key) != digest), "")
+    because = f", with another {_WORDS.get(what, what)}" if there and what else ""
+    tell(
+        f"The folder of --resume holds parts of another audit{because}; they are not used. They "
+        "are confidential: remove them when they are not needed any more."
+    )

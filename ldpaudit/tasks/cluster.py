@@ -1,0 +1,113 @@
+"""Tasks on a Dask cluster.
+
+The scheduler sees names of functions, numbers of items and places of files. What tasks need lies
+in files of the shared folder, and what they return goes from the worker to this process.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import ldpaudit
+from ldpaudit.tasks.interface import Answer, attempt, in_order
+from ldpaudit.tasks.parcels import opened, parcel
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Dask cluster; whoever made its client closes it.
+
+    A task whose worker is lost is done again by another one.
+
+    Attributes
+    ----------
+    client : distributed.Client
+    folder : Path
+        The folder that all workers read.
+    """
+
+    client: "Client"
+    folder: Path
+
+    @property
+    def workers(self) -> int:
+        """How many tasks the workers that are there now do at the same time."""
+        return max(1, sum(map(int, self.client.nthreads().values())))
+
+    def map(
+        self, function: Callable[[Any, Any], T], items: Iterable[Any], *, shared: Any = None
+    ) -> Iterator[T]:
+        """Yield the results in the order of the items; the first error in order is raised."""
+        yield from in_order(self.answers(function, [*items], shared))
+
+    def answers(
+        self, function: Callable[[Any, Any], Any], items: Sequence[Any], shared: Any = None
+    ) -> Iterator[tuple[int, Answer]]:
+        """Yield the number and the answer of each item as it is done, in any order."""
+        from distributed import as_completed
+
+        name = f"{function.__name__.strip('_')}-{secrets.token_hex(16)}"
+        with parcel(self.folder, (function, items, shared)) as place:
+            numbers = {f"{name}-{number}": number for number in range(len(items))}
+            futures = self.client.map(
+                _do,
+                numbers.values(),
+                place=str(place),
+                version=ldpaudit.__version__,
+                key=[*numbers],
+                pure=False,
+            )
+            try:
+                for future in as_completed(futures, loop=self.client.loop):
+                    yield numbers[future.key], _answer(future)
+                    future.release()
+            finally:
+                self.client.cancel(futures)
+
+
+def _do(number: int, place: str, version: str) -> Answer:
+    """Do one task on a worker; whatever it raises is answered, so no log of Dask shows it."""
+    if version != ldpaudit.__version__:
+        return Answer(reason=f"A worker of the cluster has another version than {version}.")
+    _one_thread()
+    try:
+        function, items, shared = opened(Path(place))
+    except OSError:
+        return Answer(reason="A worker of the cluster cannot read the scratch folder; set TMPDIR.")
+    except (ImportError, AttributeError) as error:
+        return Answer(reason=f"A worker of the cluster lacks a module ({type(error).__name__}).")
+    return attempt(function, items[number], shared)
+
+
+@cache
+def _one_thread() -> None:
+    """Let BLAS use one thread, as in one process: more would round sums in another way."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1, user_api="blas")
+
+
+def _answer(future: "Future[Any]") -> Answer:
+    """Return the answer of a task that is done, or why it never will be."""
+    from distributed.scheduler import KilledWorker
+
+    if future.status == "finished":
+        answer: Answer = future.result()
+        return answer
+    error = future.exception() if future.status == "error" else None
+    if isinstance(error, KilledWorker):
+        return Answer(reason="Several workers ended while they did it, perhaps for lack of memory.")
+    if isinstance(error, ImportError):
+        reason = f"A worker of the cluster lacks ldpaudit {ldpaudit.__version__}."
+        return Answer(reason=reason)
+    if error is None:
+        return Answer(reason="The scheduler of the cluster was lost.")
+    return Answer(reason=f"The cluster failed at it ({type(error).__name__}).")
