@@ -55,6 +55,8 @@ class Plan:
         Whether the report may name the classes and the label column.
     budget : float
         Seconds that attacks may take; those that do not fit are left out, and named.
+    thorough : bool
+        Whether all attacks run, without a budget.
     slices : tuple of Slices
         Groups of rows for which the strongest attack is scored separately.
     seeds_tried : int or None
@@ -78,6 +80,7 @@ class Plan:
     max_undetected_excess: AllowedExcess = DEFAULT_EXCESS
     show_class_names: bool = False
     budget: float = DEFAULT_BUDGET
+    thorough: bool = False
     slices: tuple[Slices, ...] = ()
     seeds_tried: int | None = None
     made_on: datetime.date | None = None
