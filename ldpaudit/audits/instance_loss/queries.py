@@ -9,8 +9,10 @@ from ldpaudit.audits.instance_loss.labels import LossLabels
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.neighbors.counts import count_labels, default_neighbors, queries_needed
+from ldpaudit.estimators.neighbors.counts import count_labels
+from ldpaudit.estimators.neighbors.means import Means
 from ldpaudit.estimators.neighbors.metric import LEARNED_DESCRIPTION, fit_metric, score_space
+from ldpaudit.estimators.neighbors.sizes import default_neighbors, queries_needed
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import Float32Array, IntArray
 
@@ -77,12 +79,26 @@ def neighborhoods(context: AuditContext, labels: LossLabels, count_error: float)
         at_queries,
         k,
         labels.n_counted,
-        threads=context.plan.threads,
-        progress=context.progress,
         seed=integer_seed(context.rng("instance-loss", "search")),
+        means=_means(context),
     )
     counts, totals, method = neighbors.counts, neighbors.totals, f"{words}; {neighbors.method}"
     return Neighborhoods(queries, counts, totals, len(index), k, method, True)
+
+
+def _means(context: AuditContext) -> Means:
+    plan = context.plan
+    return Means(
+        plan.threads,
+        context.tasks,
+        context.scratch,
+        plan.memory,
+        plan.device,
+        plan.exact,
+        progress=context.progress,
+        finished=context.finished,
+        key=f"instance-loss/{plan.metric}",
+    )
 
 
 def _split(context: AuditContext) -> tuple[Rows, Rows]:

@@ -115,7 +115,9 @@ def dependence(rows: LabelledRows, without: Collection[int] = ()) -> Dependence:
     Valid for independent rows: given the true label, the released labels of a feature-blind channel
     are in any order. ``without``: array columns that take no part.
     """
-    halves, outcomes = rows.halves, rows.sides[1]
+    # In random order: a file sorted by the released label is in none that bets may follow.
+    test = np.random.default_rng(rows.seed).permutation(rows.halves.test)
+    halves, outcomes = Halves(rows.halves.learn, test), rows.sides[1]
     truth = rows.truth.astype(np.int64)
     base = rates(outcomes, truth, halves.learn)
     strata = truth if truth.max() < _EXACT_STRATA else _coarse(base)
