@@ -16,6 +16,7 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import threads_of_each
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.modelling.screening import MOST_COLUMNS
 from ldpaudit.release import IntArray, Release
 from ldpaudit.stopping import Stopped
 
@@ -93,7 +94,8 @@ def run_affordable(
 def _chosen(context: AuditContext, candidates: Candidates, left_out: LeftOut) -> Choice:
     """Return which attacks the budget has room for; all of them where the plan is thorough."""
     release, plan = context.release, context.plan
-    size = Size(len(release) // 2, release.features.width, len(release.classes))
+    width = min(release.features.width, MOST_COLUMNS)
+    size = Size(len(release) // 2, width, len(release.classes))
     costs = [(name, cost_of(attacks[0], size)) for name, attacks in candidates.items()]
     choice = affordable(costs, math.inf if plan.thorough else plan.budget)
     every = {part: seconds for _, parts in costs for part, seconds in parts.items()}

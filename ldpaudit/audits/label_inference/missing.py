@@ -6,6 +6,7 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.label_inference.budget import LeftOut
 from ldpaudit.audits.label_inference.references import AUDIT_ID
 from ldpaudit.audits.models import learning_rows
+from ldpaudit.modelling.screening import MOST_COLUMNS, TREE_COLUMNS
 from ldpaudit.modelling.values import merged, unrepeated
 from ldpaudit.release import FeatureTable
 from ldpaudit.result import Note
@@ -26,6 +27,13 @@ def sampling(context: AuditContext, scored: int) -> Iterator[Note]:
 
 def not_learnt(features: FeatureTable) -> Iterator[Note]:
     """Say which feature columns the attacks' models do not, or not wholly, learn from."""
+    if features.width > TREE_COLUMNS:
+        text = (
+            f"Feature columns: {features.width}. Models of trees learn from {TREE_COLUMNS} of them "
+            f"and every model from {MOST_COLUMNS} at most: those that go most clearly with the "
+            "labels that the model learns from, never with labels of rows that are scored."
+        )
+        yield Note.info(AUDIT_ID, text)
     alone, rare = unrepeated(features), merged(features)
     if alone:
         text = (
