@@ -51,7 +51,7 @@ def plan_line(context: AuditContext, costs: Sequence[Cost]) -> str:
     seconds = sum(cost.seconds for cost in costs)
     if seconds < LONG:
         return ""
-    release, limit = context.release, context.plan.memory
+    release, limit = context.whole or context.release, context.plan.memory
     rows, columns = _large(len(release)), release.features.columns
     memory = _table(context) + max((cost.memory for cost in costs), default=0.0)
     memory = memory if limit is None else min(memory, limit)
@@ -62,7 +62,7 @@ def plan_line(context: AuditContext, costs: Sequence[Cost]) -> str:
 
 def _table(context: AuditContext) -> float:
     """Return the bytes that the program and the release take."""
-    release = context.release
+    release = context.whole or context.release
     return _ALWAYS + len(release) * (4.0 * release.features.width + 8.0 * len(release.classes) + 40)
 
 

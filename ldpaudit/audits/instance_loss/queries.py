@@ -11,8 +11,14 @@ from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.neighbors.counts import count_labels
 from ldpaudit.estimators.neighbors.means import Means
-from ldpaudit.estimators.neighbors.metric import LEARNED_DESCRIPTION, fit_metric, score_space
+from ldpaudit.estimators.neighbors.metric import (
+    LEARNED_DESCRIPTION,
+    Place,
+    fit_metric,
+    score_space,
+)
 from ldpaudit.estimators.neighbors.sizes import default_neighbors, queries_needed
+from ldpaudit.memory import allowance
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import Float32Array, IntArray
 
@@ -22,6 +28,8 @@ MIN_ROWS = 100
 """With fewer rows neither half is of any use."""
 PRECISION = 0.005
 """How far below the observed share its bound may lie, for any share."""
+_IN_MEMORY = 0.15
+"""Share of the memory that the points of index rows may take."""
 NO_FEATURES = "no features: every person has the same neighbours"
 
 
@@ -140,8 +148,15 @@ def _points(
         metric = fit_metric(features, name, rng=context.rng("instance-loss", "metric"))
     except InputError:
         return None
-    at = metric.transform
-    return at(features.take(index)), at(features.take(queries)), metric.description
+    place = _place(context, len(index), metric.dimensions)
+    at_index = metric.transform(features, index, place)
+    return at_index, metric.transform(features, queries), metric.description
+
+
+def _place(context: AuditContext, rows: int, width: int) -> Place:
+    """Return what gives the array of the index rows: on the disk where it takes much memory."""
+    small = rows * width * 4 <= allowance(context.plan.memory) * _IN_MEMORY
+    return np.empty if small else context.scratch.array
 
 
 def _without_features(labels: LossLabels, index: Rows, queries: Rows) -> Neighborhoods:

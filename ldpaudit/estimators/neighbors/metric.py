@@ -5,6 +5,7 @@
 both be rows that the model was not fitted on.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,8 +15,10 @@ from ldpaudit.errors import InputError
 from ldpaudit.modelling.encoding import DesignMatrix, LevelsInAll, Limits
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray
+from ldpaudit.scratch import resting
 
 MetricName = Literal["l2", "raw"]
+Place = Callable[[tuple[int, ...], Any], Any]
 
 LEARNED_DESCRIPTION = (
     "log-ratios of a model's class probabilities, the model fitted on rows that are neither "
@@ -64,17 +67,30 @@ class ColumnMetric:
             return self.design.width
         return int(self.components.n_components_)
 
-    def transform(self, table: FeatureTable) -> Float32Array:
-        """Return the points of all rows of a table, float32 of shape (n, dimensions).
+    def transform(
+        self, table: FeatureTable, rows: IndexArray | None = None, place: Place = np.empty
+    ) -> Float32Array:
+        """Return the points of rows of a table, float32 of shape (n, dimensions).
 
-        Works in batches of rows: no further copy of the whole table is made.
+        Works in batches of rows: no further copy of the table is made.
+
+        Parameters
+        ----------
+        table : FeatureTable
+        rows : int64 array of shape (n,), optional
+            Which rows; default: all.
+        place : callable
+            Gives the array for its shape and dtype, in memory or on the disk.
         """
-        points = np.empty((len(table), self.dimensions), dtype=np.float32)
+        rows = np.arange(len(table)) if rows is None else rows
+        points: Float32Array = place((len(rows), self.dimensions), np.float32)
         batch = _batch_rows(self.design.width)
-        for start in range(0, len(table), batch):
-            rows = np.arange(start, min(start + batch, len(table)))
-            coded = self.design.transform(table.take(rows))
-            points[rows] = coded if self.components is None else self.components.transform(coded)
+        for start in range(0, len(rows), batch):
+            coded = self.design.transform(table.take(rows[start : start + batch]))
+            points[start : start + batch] = (
+                coded if self.components is None else self.components.transform(coded)
+            )
+            resting(points)
         return points
 
 
