@@ -44,7 +44,7 @@ class InstanceLossAudit:
         """Run it; with fewer than 100 rows or only one true label raise InsufficientDataError."""
         budget = ErrorBudget.of(min(LARGEST_ERROR, 1 - context.plan.confidence))
         labels = loss_labels(context, budget.prior)
-        asked = neighborhoods(context, labels, budget.count)
+        asked = neighborhoods(context, labels, budget)
         report = loss_report(labels, asked, budget, _assumptions(labels, asked))
         learned = _in_learned_metric(context, labels, budget) if asked.features else Finding()
         certified = certificates(context, labels)
@@ -70,7 +70,7 @@ def _in_learned_metric(context: AuditContext, labels: LossLabels, budget: ErrorB
     if context.plan.metric == "learned":
         return Finding()
     context = replace(context, plan=replace(context.plan, metric="learned"))
-    asked = neighborhoods(context, labels, budget.count)
+    asked = neighborhoods(context, labels, budget)
     report = loss_report(labels, asked, budget, _assumptions(labels, asked))
     mean = next(e for e in report.estimates if e.id == MEAN)
     curve = next(c for c in report.curves if c.id == EXCEEDANCE)
