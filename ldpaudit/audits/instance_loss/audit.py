@@ -44,9 +44,14 @@ class InstanceLossAudit:
     def run(self, context: AuditContext) -> Finding:
         """Run it; with fewer than 100 rows or only one true label raise InsufficientDataError."""
         budget = ErrorBudget.of(min(LARGEST_ERROR, 1 - context.plan.confidence))
+<<<<<<< HEAD
         every = over_all_rows(context)
         labels = loss_labels(every, budget.prior)
         asked = neighborhoods(every, labels, budget.count)
+=======
+        labels = loss_labels(context, budget.prior)
+        asked = neighborhoods(context, labels, budget)
+>>>>>>> step
         report = loss_report(labels, asked, budget, _assumptions(labels, asked))
         modelled = labels if every is context else loss_labels(context, budget.prior)
         learned = _in_learned_metric(context, modelled, budget) if asked.features else Finding()
@@ -73,7 +78,7 @@ def _in_learned_metric(context: AuditContext, labels: LossLabels, budget: ErrorB
     if context.plan.metric == "learned":
         return Finding()
     context = replace(context, plan=replace(context.plan, metric="learned"))
-    asked = neighborhoods(context, labels, budget.count)
+    asked = neighborhoods(context, labels, budget)
     report = loss_report(labels, asked, budget, _assumptions(labels, asked))
     mean = next(e for e in report.estimates if e.id == MEAN)
     curve = next(c for c in report.curves if c.id == EXCEEDANCE)
