@@ -44,14 +44,9 @@ class InstanceLossAudit:
     def run(self, context: AuditContext) -> Finding:
         """Run it; with fewer than 100 rows or only one true label raise InsufficientDataError."""
         budget = ErrorBudget.of(min(LARGEST_ERROR, 1 - context.plan.confidence))
-<<<<<<< HEAD
         every = over_all_rows(context)
         labels = loss_labels(every, budget.prior)
-        asked = neighborhoods(every, labels, budget.count)
-=======
-        labels = loss_labels(context, budget.prior)
-        asked = neighborhoods(context, labels, budget)
->>>>>>> step
+        asked = neighborhoods(every, labels, budget)
         report = loss_report(labels, asked, budget, _assumptions(labels, asked))
         modelled = labels if every is context else loss_labels(context, budget.prior)
         learned = _in_learned_metric(context, modelled, budget) if asked.features else Finding()

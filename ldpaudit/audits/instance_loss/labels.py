@@ -96,14 +96,9 @@ def measured_shares(labels: IntArray, k: int) -> FloatArray:
 
 def _insider(context: AuditContext, error: float) -> LossLabels:
     released, m = context.release.released, len(context.release.outputs)
-<<<<<<< HEAD
-    classes = np.flatnonzero(np.bincount(context.truth))
-    truth = np.searchsorted(classes, np.arange(classes.max() + 1)).astype(np.int32)[context.truth]
-=======
     occurs = np.bincount(context.truth) > 0
     classes = np.flatnonzero(occurs)
     truth: IntArray = (np.cumsum(occurs, dtype=np.int32) - 1)[context.truth]
->>>>>>> step
     if len(classes) < 2:
         raise InsufficientDataError("The privacy loss needs at least two true labels that occur.")
     counts, n = np.bincount(truth), len(truth)

@@ -14,19 +14,8 @@ from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.loss.exceedance import ErrorBudget
 from ldpaudit.estimators.neighbors.counts import NeighborCounter
 from ldpaudit.estimators.neighbors.means import Means
-<<<<<<< HEAD
-from ldpaudit.estimators.neighbors.metric import (
-    LEARNED_DESCRIPTION,
-    Place,
-    fit_metric,
-    score_space,
-)
-from ldpaudit.estimators.neighbors.sizes import default_neighbors, queries_needed
-from ldpaudit.memory import allowance
-=======
 from ldpaudit.estimators.neighbors.metric import LEARNED_DESCRIPTION, fit_metric, score_space
 from ldpaudit.estimators.neighbors.sizes import default_neighbors
->>>>>>> step
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import Float32Array, IntArray
 
@@ -34,13 +23,6 @@ Rows = npt.NDArray[np.int64]
 
 MIN_ROWS = 100
 """With fewer rows neither half is of any use."""
-<<<<<<< HEAD
-PRECISION = 0.005
-"""How far below the observed share its bound may lie, for any share."""
-_IN_MEMORY = 0.15
-"""Share of the memory that the points of index rows may take."""
-=======
->>>>>>> step
 NO_FEATURES = "no features: every person has the same neighbours"
 
 
@@ -171,21 +153,9 @@ def _points(
         metric = fit_metric(features, name, rng=context.rng("instance-loss", "metric"))
     except InputError:
         return None
-<<<<<<< HEAD
-    place = _place(context, len(index), metric.dimensions)
-    at_index = metric.transform(features, index, place)
-    return at_index, metric.transform(features, queries), metric.description
-
-
-def _place(context: AuditContext, rows: int, width: int) -> Place:
-    """Return what gives the array of the index rows: on the disk where it takes much memory."""
-    small = rows * width * 4 <= allowance(context.plan.memory) * _IN_MEMORY
-    return np.empty if small else context.scratch.array
-=======
     array = _means(context).array
     at_index, at_queries = (metric.transform(features, at, array) for at in (index, queries))
     return at_index, at_queries, metric.description
->>>>>>> step
 
 
 def _without_features(labels: LossLabels, index: Rows, queries: Rows) -> Neighborhoods:

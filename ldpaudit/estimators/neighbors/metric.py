@@ -18,7 +18,6 @@ from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray
 from ldpaudit.scratch import resting
 
 MetricName = Literal["l2", "raw"]
-Place = Callable[[tuple[int, ...], Any], Any]
 
 LEARNED_DESCRIPTION = (
     "log-ratios of a model's class probabilities, the model fitted on rows that are neither "
@@ -69,30 +68,6 @@ class ColumnMetric:
         return int(self.components.n_components_)
 
     def transform(
-<<<<<<< HEAD
-        self, table: FeatureTable, rows: IndexArray | None = None, place: Place = np.empty
-    ) -> Float32Array:
-        """Return the points of rows of a table, float32 of shape (n, dimensions).
-
-        Works in batches of rows: no further copy of the table is made.
-
-        Parameters
-        ----------
-        table : FeatureTable
-        rows : int64 array of shape (n,), optional
-            Which rows; default: all.
-        place : callable
-            Gives the array for its shape and dtype, in memory or on the disk.
-        """
-        rows = np.arange(len(table)) if rows is None else rows
-        points: Float32Array = place((len(rows), self.dimensions), np.float32)
-        batch = _batch_rows(self.design.width)
-        for start in range(0, len(rows), batch):
-            coded = self.design.transform(table.take(rows[start : start + batch]))
-            points[start : start + batch] = (
-                coded if self.components is None else self.components.transform(coded)
-            )
-=======
         self,
         table: FeatureTable,
         rows: IndexArray | None = None,
@@ -111,7 +86,6 @@ class ColumnMetric:
             part = np.arange(start, min(start + batch, n))
             coded = self.design.transform(table.take(part if rows is None else rows[part]))
             points[part] = coded if self.components is None else self.components.transform(coded)
->>>>>>> step
             resting(points)
         return points
 
