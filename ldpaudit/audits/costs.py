@@ -44,13 +44,14 @@ def cost_of(name: str, audit: Audit, context: AuditContext) -> Cost:
     """Return what an audit will take; of an unknown one a second."""
     if isinstance(audit, Costed):
         return audit.cost(context)
-    release = context.release
     predict = _SECONDS.get(name)
     if predict is None:
         return Cost()
+    neighbours = name == "instance-loss"
+    release = (neighbours and context.whole) or context.release
     n, d, k = len(release), max(release.features.width, 1), len(release.classes)
     seconds = predict(n, d, k)
-    if name == "instance-loss":
+    if neighbours:
         asked = n // 2 if context.plan.queries == "all" else context.plan.queries or 0
         seconds += _ASKED * max(min(asked, n // 2) - _USUAL, 0)
     return Cost(seconds)
@@ -61,7 +62,7 @@ def plan_line(context: AuditContext, costs: Sequence[Cost]) -> str:
     seconds = sum(cost.seconds for cost in costs)
     if seconds < LONG:
         return ""
-    release, limit = context.release, context.plan.memory
+    release, limit = context.whole or context.release, context.plan.memory
     rows, columns = _large(len(release)), release.features.columns
     memory = _table(context) + max((cost.memory for cost in costs), default=0.0)
     memory = memory if limit is None else min(memory, limit)
@@ -72,8 +73,9 @@ def plan_line(context: AuditContext, costs: Sequence[Cost]) -> str:
 
 def _table(context: AuditContext) -> float:
     """Return the bytes that the program and the release take."""
-    n, width = len(context.release), context.release.features.width
-    row = 8.0 * width + 16.0 * len(context.release.classes) + 60
+    whole = context.whole or context.release
+    n, width = len(whole), whole.features.width
+    row = 8.0 * width + 16.0 * len(whole.classes) + 60
     return _ALWAYS + row * (3 * min(n, _COPIED) + max(n - _COPIED, 0))
 
 
