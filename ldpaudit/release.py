@@ -5,7 +5,7 @@ Nothing here reads files; :mod:`ldpaudit.datasets` builds these objects.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NewType
+from typing import Any, Final, Literal, NewType
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from ldpaudit.arrays import BoolArray, Float32Array, FloatArray, IndexArray, Int
 from ldpaudit.columns import ColumnSurvey
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericLabels
+from ldpaudit.scratch import rows_of
 
 __all__ = [
     "BoolArray",
@@ -29,6 +30,11 @@ __all__ = [
     "TrueLabels",
     "label_table",
 ]
+
+_GLANCE: Final = 1_000
+
+_LABELS = 1 << 20
+"""Labels that are counted at once."""
 
 TrueLabels = NewType("TrueLabels", IntArray)
 """Codes of the true labels, int32 of shape (n,), positions in :attr:`Release.classes`."""
@@ -98,9 +104,9 @@ class FeatureTable:
         """Return the table of the given rows (indices or a boolean mask)."""
         return replace(
             self,
-            numeric=self.numeric[rows],
-            categorical=self.categorical[rows],
-            extra=None if self.extra is None else self.extra[rows],
+            numeric=rows_of(self.numeric, rows),
+            categorical=rows_of(self.categorical, rows),
+            extra=None if self.extra is None else rows_of(self.extra, rows),
         )
 
     def expanded(self) -> "FeatureTable":
@@ -130,9 +136,14 @@ class FeatureTable:
         """Return whether no column tells any two rows apart."""
         if len(self) == 0 or self.width == 0:
             return True
-        first = self.numeric[0]
-        same = (self.numeric == first) | (np.isnan(self.numeric) & np.isnan(first))
-        return bool(same.all()) and bool((self.categorical == self.categorical[0]).all())
+        # Most tables answer by their first rows.
+        parts = (slice(0, _GLANCE), slice(_GLANCE, None))
+        return all(self._repeats_first(rows) for rows in parts)
+
+    def _repeats_first(self, rows: slice) -> bool:
+        numbers, first = self.numeric[rows], self.numeric[0]
+        same = (numbers == first) | (np.isnan(numbers) & np.isnan(first))
+        return bool(same.all()) and bool((self.categorical[rows] == self.categorical[0]).all())
 
 
 def joined(first: FeatureTable, second: FeatureTable) -> FeatureTable:
@@ -154,8 +165,11 @@ def label_table(labels: npt.NDArray[Any], released: npt.NDArray[Any], k: int, m:
 
     Both are codes, integers of shape (n,).
     """
-    cells = labels.astype(np.int64) * m + released
-    return np.bincount(cells, minlength=k * m).reshape(k, m).astype(np.int64)
+    counts: IndexArray = np.zeros(k * m, dtype=np.int64)
+    for start in range(0, len(labels), _LABELS):
+        rows = slice(start, start + _LABELS)
+        counts += np.bincount(labels[rows].astype(np.int64) * m + released[rows], minlength=k * m)
+    return counts.reshape(k, m)
 
 
 @dataclass(frozen=True)

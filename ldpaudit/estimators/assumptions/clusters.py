@@ -1,5 +1,6 @@
 """Rows that belong together: equal ones, nearly equal ones, given groups; and one row of each."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -7,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import gen_batches
 
-from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
+from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
 Mixed = npt.NDArray[np.uint64]
 LARGEST: Final = 30
@@ -27,6 +30,8 @@ _LEAST_SHARE: Final = 1e-3
 _NARROW: Final = 0.9
 """The share of rows that are in groups of at most 30 when enough columns have joined."""
 _SEVERAL: Final = 0.2
+_ENTRIES: Final = 1 << 18
+"""Entries of a table that are looked at at once."""
 _WIDTH: Final = 0.1
 """Nearly equal: by less than this share of a standard deviation in any direction."""
 
@@ -162,7 +167,7 @@ def alike_rows(features: FeatureTable, rng: np.random.Generator, width: float = 
         shift = rng.random(places.shape[1])
         cells = np.floor(places / (_WIDTH * width) + shift).astype(np.int32)
         mixed = _mixed(list(cells.T))
-        order = np.argsort(mixed, kind="stable")
+        order = np.argsort(mixed)
         same = np.flatnonzero(mixed[order[1:]] == mixed[order[:-1]])
         links.append((order[same], order[same + 1]))
     first, second = (np.concatenate(part) for part in zip(*links, strict=True))
@@ -173,16 +178,31 @@ def _projected(features: FeatureTable, rng: np.random.Generator) -> FloatArray:
     """Return rows on random directions in standard deviations; levels are random numbers."""
     columns = features.width
     directions = rng.standard_normal((columns, min(_DIRECTIONS, columns)))
-    places = np.zeros((len(features), directions.shape[1]))
-    for j, column in enumerate(features.numeric.T):
-        spread = max(float(np.nanstd(column)), 1e-12) if len(column) else 1.0
-        values = np.nan_to_num((column - np.nanmean(column)) / spread)
-        places += values[:, None] * directions[j]
-    d = features.numeric.shape[1]
-    for j, codes in enumerate(features.categorical.T):
-        levels = rng.standard_normal(features.cardinalities[j] + 1)
-        places += levels[codes + 1][:, None] * directions[d + j]
+    levels = [rng.standard_normal(size + 1) for size in features.cardinalities]
+    standardised = _standardised(features.numeric)
+    places = np.empty((len(features), directions.shape[1]))
+    for rows in gen_batches(len(features), _rows_at_once(columns)):
+        pairs = zip(levels, features.categorical[rows].T, strict=True)
+        drawn = [level[codes + 1, None] for level, codes in pairs]
+        places[rows] = np.hstack([standardised(rows), *drawn]) @ directions
     return np.asarray(places / np.maximum(places.std(axis=0), 1e-12))
+
+
+def _standardised(numeric: Float32Array) -> Callable[[slice], FloatArray]:
+    """Return a function from rows to their numbers in standard deviations, 0 where missing."""
+    scaler, n = StandardScaler(), len(numeric)
+    for rows in gen_batches(n if numeric.shape[1] else 0, _rows_at_once(numeric.shape[1])):
+        scaler.partial_fit(numeric[rows].astype(np.float64))
+
+    def scaled(rows: slice) -> FloatArray:
+        values = numeric[rows].astype(np.float64)
+        return np.nan_to_num(scaler.transform(values)) if values.shape[1] else values
+
+    return scaled
+
+
+def _rows_at_once(columns: int) -> int:
+    return max(_ENTRIES // max(columns, 1), 1)
 
 
 def _mixed(columns: list[IntArray]) -> Mixed:
