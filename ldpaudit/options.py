@@ -233,6 +233,9 @@ class PlanOptions:
     budget: Annotated[
         float | None, Option("Seconds for the attacks on a release (default: 60).", shown=True)
     ] = None
+    thorough: Annotated[bool, Option("Run every attack, however long they take.", shown=True)] = (
+        False
+    )
     threads: Annotated[
         int | None, Option("Processors to use (default: all there are).", shown=True)
     ] = None
@@ -327,6 +330,8 @@ class AuditOptions(PlanOptions, ReleaseOptions):
         Columns of the release by whose values the strongest attack is scored, group by group.
     budget : float, optional
         Seconds for the attacks; default: 60.
+    thorough : bool
+        Whether all attacks run, without a budget; default: those that can be the strongest.
     timeout : float, optional
         Seconds after which the audit ends with what it has: audits that were not finished are
         recorded as stopped, and the verdict is then never a pass. An interruption in Python

@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -55,6 +55,8 @@ class Plan:
         Whether the report may name the classes and the label column.
     budget : float
         Seconds that attacks may take; those that do not fit are left out, and named.
+    thorough : bool
+        Whether all attacks run, without a budget.
     slices : tuple of Slices
         Groups of rows for which the strongest attack is scored separately.
     seeds_tried : int or None
@@ -78,11 +80,16 @@ class Plan:
     max_undetected_excess: AllowedExcess = DEFAULT_EXCESS
     show_class_names: bool = False
     budget: float = DEFAULT_BUDGET
+    thorough: bool = False
     slices: tuple[Slices, ...] = ()
     seeds_tried: int | None = None
     made_on: datetime.date | None = None
     timeout: float | None = None
     memory: int | None = None
+
+
+_AT_ONCE = 1 << 22
+"""Rows that are put into halves at once."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,8 @@ class AuditContext:
     ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
     pays for it. ``guesses``, where not None, records which held-out guesses were right. ``scratch``
     is a folder on the disk for arrays that do not fit in memory. ``tasks`` does independent pieces
-    of work side by side.
+    of work side by side. ``whole``: the whole release, where ``release`` holds a part of its rows
+    (:mod:`ldpaudit.audits.part`).
 
     A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
     has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
@@ -109,6 +117,7 @@ class AuditContext:
     finished: Finished = field(default_factory=Finished)
     stop: Stop = field(default_factory=Stop)
     scratch: Scratch = field(default_factory=Scratch)
+    whole: Release | None = None
     tasks: Tasks = field(default_factory=Threads)
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -167,9 +176,38 @@ class AuditContext:
 
         codes = clusters(self)
         n = len(self.release) if codes is None else int(codes.max()) + 1
-        halves = np.zeros(n, dtype=np.int32)
-        halves[self.rng("halves").permutation(n)[: n // 2]] = 1
+        rng, halves = self.rng("halves"), np.zeros(n, dtype=np.int32)
+        # Of a large release a half of each block: a permutation of all rows takes much memory.
+        for start in range(0, n, _AT_ONCE):
+            part = halves[start : start + _AT_ONCE]
+            part[rng.permutation(len(part))[: len(part) // 2]] = 1
         return halves if codes is None else halves[codes]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an audit is predicted to take on an ordinary machine, from the release's size alone.
+
+    Attributes
+    ----------
+    seconds : float
+    memory : float
+        Bytes at its peak, the table not counted.
+    words : str
+        What there is to do, such as ``"12 attacks"``; may be empty.
+    """
+
+    seconds: float = 1.0
+    memory: float = 0.0
+    words: str = ""
+
+
+@runtime_checkable
+class Costed(Protocol):
+    """An audit that predicts its cost."""
+
+    def cost(self, context: AuditContext) -> Cost:
+        """Return what :meth:`Audit.run` will take; called where it is available, before it."""
 
 
 class Audit(Protocol):

@@ -17,7 +17,7 @@ from ldpaudit.estimators.assumptions.derived import (
     label_sides,
 )
 from ldpaudit.estimators.assumptions.derived import derived_columns as find_derived
-from ldpaudit.estimators.assumptions.outside import Signals, bin_frequencies
+from ldpaudit.estimators.assumptions.outside import Signals, bin_frequencies, looked_at
 from ldpaudit.estimators.epsilon.release_only.bound import (
     release_only_evidence,
 )
@@ -214,7 +214,7 @@ def _alone(context: AuditContext, rows: IndexArray, halves: IntArray) -> dict[in
     release, alpha = context.release, 1 - context.plan.confidence
     rng, m = context.rng("assumptions", "alone"), len(release.outputs)
     bounds = {}
-    for j in range(min(release.features.width, _MOST_COLUMNS)):
+    for j in looked_at(release.features, release.released, _MOST_COLUMNS).tolist():
         scores = bin_frequencies(release.features, j, release.released, m, halves)
         evidence = release_only_evidence(
             None, release.released[rows], m, halves[rows], rng=rng, scores=scores[rows]

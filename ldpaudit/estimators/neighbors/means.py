@@ -1,11 +1,12 @@
 """What counts neighbours, and where: threads or a cluster, memory or disk, processor or GPU."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.device import DeviceName
+from ldpaudit.device import DeviceName, torch_device
 from ldpaudit.errors import InputError
 from ldpaudit.finished import Finished
 from ldpaudit.memory import allowance, shown
@@ -13,6 +14,7 @@ from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.scratch import Scratch
 from ldpaudit.tasks import Tasks, Threads
 
+_DRIVER: Final = Path("/dev/nvidiactl")
 _SHARE: Final = 1 / 8
 """Of the memory that may be used: an array that takes more lies in a file."""
 _MOST_PAIRS: Final = 5e11
@@ -59,6 +61,19 @@ class Means:
     def workers(self) -> Tasks:
         """What answers batches of queries."""
         return self.tasks or Threads(self.threads)
+
+    def accelerator(self) -> str | None:
+        """Return the torch device to search on, None for the processor.
+
+        Raises
+        ------
+        ldpaudit.errors.InputError
+            If a GPU is asked for and there is none.
+        """
+        if self.device == "cpu" or (self.device == "auto" and not _DRIVER.exists()):
+            return None  # torch, which takes seconds to import, is not asked
+        found = torch_device(self.device)
+        return None if found == "cpu" else found
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return an array with undefined content, in a file where it is large."""

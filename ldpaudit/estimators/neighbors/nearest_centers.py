@@ -61,6 +61,14 @@ def most_visits(count: int, cells: int) -> int:
     return min(cells, count + max(2, round(_SPARE * count)))
 
 
+def folds_for(count: int, cells: int) -> int:
+    """Return how many centers the least of is taken: so few that about ``count`` are visited."""
+    folds = 1
+    while 2 * folds <= _MOST_FOLDS and 2 * folds * count**2 <= 3 * cells:
+        folds *= 2
+    return folds
+
+
 def nearest_visits(
     rows: Float32Array, centers: Float32Array, count: int, sizes: IndexArray
 ) -> Visits:
@@ -70,9 +78,7 @@ def nearest_visits(
     is never too small. ``sizes`` are the sampled rows of each center's cell.
     """
     most = most_visits(count, len(centers))
-    folds = 1
-    while 2 * folds <= _MOST_FOLDS and 2 * folds * count**2 <= 3 * len(centers):
-        folds *= 2
+    folds = folds_for(count, len(centers))
     parts = [
         _hits(start, far, folds, count, most) for start, far in _distances(rows, centers, folds)
     ]
