@@ -177,7 +177,7 @@ def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
         for command in (run, compare)
     }
     audit = {"--seed", "--queries", "--neighbors", "--metric", "--only", "--skip", "--threads"}
-    audit |= {"--exact"}
+    audit |= {"--exact", "--projection"}
     claim = {"--epsilon", "--lambda", "--mechanism"}
     attacks = {"--budget", "--thorough", "--seeds-tried", "--made-on"}
     work = {"--device", "--memory", "--timeout"}
