@@ -39,6 +39,7 @@ NOT_SWEPT = {
     "--channel",
     # A mechanism that needs the first is not swept; the others are about one given release.
     *("--public-posterior", "--public", "--canaries", "--slice", "--show-class-names", "--timeout"),
+    "--projection",
 }
 """The options of an audit that a sweep lacks, and why."""
 
