@@ -15,6 +15,7 @@ from ldpaudit.arrays import BoolArray, Float32Array, FloatArray, IndexArray, Int
 from ldpaudit.columns import ColumnSurvey
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericLabels
+from ldpaudit.scratch import rows_of
 
 __all__ = [
     "BoolArray",
@@ -32,6 +33,9 @@ __all__ = [
 ]
 
 _GLANCE: Final = 1_000
+
+_LABELS = 1 << 20
+"""Labels that are counted at once."""
 
 TrueLabels = NewType("TrueLabels", IntArray)
 """Codes of the true labels, int32 of shape (n,), positions in :attr:`Release.classes`."""
@@ -101,9 +105,9 @@ class FeatureTable:
         """Return the table of the given rows (indices or a boolean mask)."""
         return replace(
             self,
-            numeric=self.numeric[rows],
-            categorical=self.categorical[rows],
-            extra=None if self.extra is None else self.extra[rows],
+            numeric=rows_of(self.numeric, rows),
+            categorical=rows_of(self.categorical, rows),
+            extra=None if self.extra is None else rows_of(self.extra, rows),
         )
 
     def expanded(self) -> "FeatureTable":
@@ -198,8 +202,11 @@ def label_table(labels: npt.NDArray[Any], released: npt.NDArray[Any], k: int, m:
 
     Both are codes, integers of shape (n,).
     """
-    cells = labels.astype(np.int64) * m + released
-    return np.bincount(cells, minlength=k * m).reshape(k, m).astype(np.int64)
+    counts: IndexArray = np.zeros(k * m, dtype=np.int64)
+    for start in range(0, len(labels), _LABELS):
+        rows = slice(start, start + _LABELS)
+        counts += np.bincount(labels[rows].astype(np.int64) * m + released[rows], minlength=k * m)
+    return counts.reshape(k, m)
 
 
 @dataclass(frozen=True)
