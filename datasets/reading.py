@@ -31,6 +31,7 @@ from ldpaudit.datasets.labels import LabelColumn, most_classes, read_labels
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.numbers import read_numbers
 from ldpaudit.datasets.roles import Roles, assign_roles
+from ldpaudit.datasets.sparse.table import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.release import Bags, Declaration, Release, ReleasedLabels, TrueLabels
@@ -73,6 +74,7 @@ def read_release(
     held_out: Any = None,
     test: Any = None,
     public: Any = None,
+    projection: int | None = None,
     memory: int | None = None,
     scratch: Scratch | None = None,
 ) -> ReadReport:
@@ -81,8 +83,9 @@ def read_release(
     Parameters
     ----------
     source : str, os.PathLike, pandas.DataFrame or pyarrow.Table
-        A Parquet file, a folder or a pattern of Parquet files, a CSV file (also ``.csv.gz``), the
-        URL of any of them, or a table in memory. n rows.
+        A Parquet file, a folder or a pattern of Parquet files, a CSV file (also ``.csv.gz``), an
+        svmlight file (``.svm``, ``.libsvm``, also with ``.gz``), the URL of any of them, a table in
+        memory, or a pair of a SciPy sparse matrix and labels. n rows.
     label : str, optional
         The released label's column; default: the declared one, else ``"label"``.
     truth : path, table, Series or array of shape (n,), optional
@@ -111,6 +114,8 @@ def read_release(
         Rows outside of the release with true labels, in the column ``label``.
     public : path or table, optional
         Public rows with labels, in the column ``label``, for the observational audit.
+    projection : int, optional
+        Of a sparse release, the columns that its features become; default: 256.
     memory : int, optional
         The most bytes of memory to use; default: half of the machine's.
     scratch : Scratch, optional
@@ -125,7 +130,7 @@ def read_release(
     InputError
         One line about what is wrong; it may name a column, never a value.
     """
-    table = open_source(source)
+    table = open_source(source, projection)
     before = table.stamp()
     declared = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed(None if declared is None else declared.mechanism, declaration)
@@ -178,6 +183,7 @@ def read_release(
             holds_truth=roles.truth is not None,
             left_out=len(rest),
             groups=read_groups(special, group, roles.identifier),
+            sketch=table.sketch if isinstance(table, SparseTable) else None,
         )
     )
     if table.stamp() != before:

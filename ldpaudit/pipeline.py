@@ -16,6 +16,7 @@ from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.evidence import label_counts
+from ldpaudit.audits.part import in_part, part_note
 from ldpaudit.audits.running import prepared, run_one
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, PolicyError
@@ -123,7 +124,8 @@ def run_audit(
         scratch=Scratch() if scratch is None else scratch,
         tasks=tasks or Threads(plan.threads),
     )
-    chosen = chosen_audits(only, skip)
+    chosen, context = chosen_audits(only, skip), in_part(context)
+    notes += part_note(context)
     stop.running = True
     with _limited_threads(plan.threads):
         outcomes = [run_one(job, context) for job in prepared(chosen, context)]
