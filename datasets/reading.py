@@ -18,6 +18,7 @@ from ldpaudit.datasets.beside.leak_warnings import warnings_about
 from ldpaudit.datasets.beside.local_reports import read_reports
 from ldpaudit.datasets.beside.truth import Truth, read_truth, true_labels
 from ldpaudit.datasets.coding import Coding, LabelCoding, PlainCoding, Reports
+from ldpaudit.datasets.column_survey import ranks, survey_keys
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.domains import (
     EncodedLabels,
@@ -165,9 +166,11 @@ def read_release(
     labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
     beside = open_beside(sources, len(column), roles, special)
     encoded, tables, columns = reading.encoded(beside)
+    keys = {name: special[name] for name in roles.keys}
+    features_read = encoded.table()
     release = tables.beside(
         Release(
-            features=encoded.table(),
+            features=features_read,
             released=ReleasedLabels(labels.released),
             outputs=labels.domains.outputs,
             classes=labels.domains.classes,
@@ -179,7 +182,8 @@ def read_release(
             numeric=labels.numeric,
             reports=reports,
             bags=bags,
-            columns=columns,
+            columns=columns + survey_keys(keys, features_read.width),
+            keys=tuple(ranks(column) for column in keys.values()),
             holds_truth=roles.truth is not None,
             left_out=len(rest),
             groups=read_groups(special, group, roles.identifier),

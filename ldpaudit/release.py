@@ -298,6 +298,8 @@ class Release:
         release that was not read.
     holds_truth : bool
         Whether the table that was read holds the true labels, too.
+    keys : tuple of float64 arrays of shape (n,)
+        The ranks of the values of columns that are no features, such as ids and groups.
     left_out : int
         Its columns that are no features because the user left them out.
     sketch : Sketch or None
@@ -327,6 +329,7 @@ class Release:
     groups: IndexArray | None = None
     columns: tuple[ColumnSurvey, ...] = ()
     holds_truth: bool = False
+    keys: tuple[FloatArray, ...] = ()
     left_out: int = 0
     places: IndexArray | None = None
     sketch: Sketch | None = None
@@ -376,5 +379,6 @@ class Release:
             canaries=None if self.canaries is None else self.canaries[rows],
             bags=None,
             groups=None if self.groups is None else self.groups[rows],
+            keys=tuple(key[rows] for key in self.keys),
             places=None if self.places is None else self.places[rows],
         )
