@@ -101,5 +101,7 @@ def test_validity_and_power_of_a_part(epsilon: float, found: bool) -> None:
     result = run_audit(made, Plan(seed=3), only=["mechanism"])
     bound = next(e for e in result.estimates if e.id == "mechanism.epsilon_lower")
     assert bound.low is not None
+    assert bound.n is not None
+    assert bound.n > 4096, "labels are counted in all rows"
     assert 0.5 < bound.low <= epsilon
     assert (bound.low > CLAIM.epsilon) == found
