@@ -30,7 +30,7 @@ def release(*, copies: int = 1, epsilon: float = 1.0) -> Release:
     truth = (rng.random(N) < 0.4).astype(np.int32)
     numbers = (truth[:, None] + rng.standard_normal((N, 2))).astype(np.float32)
     made = RandomizedResponse.from_epsilon(("a", "b"), epsilon)
-    released = made.sample(truth, np.random.default_rng(8))
+    released = made.sample(truth, np.random.default_rng(11))
     return Release(
         FeatureTable(numbers[rows], np.zeros((N, 0), np.int32), (), 2),
         ReleasedLabels(released[rows]),
