@@ -140,7 +140,7 @@ def test_an_audit_that_is_stopped_keeps_its_parts(
     def interrupted() -> None:
         stop.asked = INTERRUPTED
 
-    stopped = audited(files, folder, progress=Cut("attack: released-label", interrupted), stop=stop)
+    stopped = audited(files, folder, progress=Cut("attack: oracle", interrupted), stop=stop)
     assert {r.id: r.status for r in stopped.audits} == {
         **{"mechanism": "ran", "label-inference": "stopped", "seeds": "stopped"},
         "power": "stopped",

@@ -116,7 +116,7 @@ class Slow:
     [
         ("bounding", {"mechanism": "stopped", "label-inference": "stopped", "power": "stopped"}),
         (
-            "attack: released",
+            "attack: oracle",
             {"mechanism": "ran", "label-inference": "stopped", "power": "stopped"},
         ),
         ("power", {"mechanism": "ran", "label-inference": "ran", "power": "ran"}),

@@ -18,8 +18,11 @@ from ldpaudit.datasets.features import EncodedFeatures
 from ldpaudit.datasets.formats.batches import FileBatches, ParquetBatches, open_batches
 from ldpaudit.datasets.formats.tabular import TableSource, open_table
 from ldpaudit.datasets.roles import Roles
+from ldpaudit.datasets.sparse.svmlight import is_svmlight
+from ldpaudit.datasets.sparse.table import FEATURES, SparseTable, as_sparse, open_svmlight
 from ldpaudit.errors import InputError
 from ldpaudit.memory import LEAST, allowance, shown
+from ldpaudit.release import FeatureTable
 from ldpaudit.scratch import Scratch
 
 _ROWS, _CELLS = 1 << 17, 1 << 22
@@ -35,9 +38,20 @@ Encoded = tuple[EncodedFeatures, Tables, tuple[ColumnSurvey, ...]]
 """Features, the tables beside them, and what each column is like."""
 
 
-def open_source(source: Any) -> TableSource:
-    """Open a path, a URL, a DataFrame or an Arrow table; a file can be read in batches, too."""
-    return open_batches(source) if isinstance(source, str | os.PathLike) else open_table(source)
+def open_source(source: Any, projection: int | None = None) -> TableSource:
+    """Open a path, a URL, a table in memory, or a sparse matrix with labels.
+
+    A file can be read in batches, too; ``projection``: the columns that sparse features become.
+    """
+    path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    if path is not None and is_svmlight(path):
+        return open_svmlight(path, projection)
+    sparse = as_sparse(source, projection)
+    if sparse is not None:
+        return sparse
+    if projection is not None:
+        raise InputError("--projection is for sparse releases: svmlight files, SciPy matrices.")
+    return open_table(source) if path is None else open_batches(path)
 
 
 def is_large(table: TableSource) -> bool:
@@ -118,6 +132,8 @@ def reading_of(
     alone : bool
         Whether there are no tables beside it; those are read whole, and the release with them.
     """
+    if isinstance(table, SparseTable):
+        return _Sparse(table, space, alone=alone)
     if alone and isinstance(table, FileBatches) and is_large(table):
         return _InBatches(table, roles, rest, coded, space)
     return _Whole(table, roles, rest)
@@ -138,6 +154,36 @@ class _Whole:
         features_alone = surveyed(islice(self._cells, self._features), columns)
         encoded, tables = encode_together(features_alone, self._rows, beside)
         return encoded, tables, with_arrays(columns, encoded) + survey_left_out(self._cells)
+
+
+class _Sparse:
+    """Sparse rows, which are projected as they are read."""
+
+    def __init__(self, table: SparseTable, space: Space, *, alone: bool) -> None:
+        if not alone:
+            raise InputError(
+                "A sparse release is audited with --truth alone: other tables (--original, "
+                "--synthetic, --held-out, --test, --public) cannot be read beside it."
+            )
+        rows = table.rows()
+        space.check(rows)
+        labels, self._block = table.read(space.placing(rows, table.dimensions))
+        self._table, self.special = table, {table.names[0]: labels}
+
+    def encoded(self, beside: Sequence[Companion]) -> Encoded:  # noqa: ARG002 - there is none
+        block, sketch = self._block, self._table.sketch
+        assert sketch is not None
+        none = np.empty((len(block), 0), dtype=np.int32)
+        whole = FeatureTable(block, none, (), sketch.features)
+        encoded = EncodedFeatures(
+            len(block),
+            numeric=[block],
+            numeric_places=[0],
+            columns=sketch.features,
+            whole=whole,
+        )
+        survey = ColumnSurvey(FEATURES, "list", 0.0, arrays=tuple(range(block.shape[1])))
+        return encoded, Tables(), (survey,)
 
 
 class _InBatches:
