@@ -59,12 +59,10 @@ def over_all_rows(context: AuditContext) -> AuditContext:
     part = counted(context)
     if part.rows is not None or not part.holds:
         return context
-    known: dict[str, Any] = {
-        "assumptions.clusters": Clusters({}, (), None),
-        "assumptions.counted": Counted(None),
-        "assumptions.columns": column_evidence(context),
-    }
-    shared = context.once("all rows", lambda: known)
+    shared: dict[str, Any] = context.once("all rows", dict)
+    shared["assumptions.clusters"] = Clusters({}, (), None)
+    shared["assumptions.counted"] = Counted(None)
+    shared["assumptions.columns"] = column_evidence(context)
     return replace(context, release=context.whole, whole=None, _shared=shared)
 
 
@@ -73,8 +71,8 @@ def part_note(context: AuditContext) -> tuple[Note, ...]:
     if context.whole is None:
         return ()
     text = (
-        f"All audits looked at {len(context.release):,} of the {len(context.whole):,} rows: the "
-        f"first {_FIRST:,}, and runs of {_RUN} that follow each other, drawn without a look at any "
-        "label. Neighbours are looked for among all rows, unless rows share noise."
+        f"Audits looked at {len(context.release):,} of the {len(context.whole):,} rows: the first "
+        f"{_FIRST:,}, and runs of {_RUN} that follow each other, drawn blind to all labels. "
+        "Unless rows share noise, labels were counted in all rows, and neighbours looked for there."
     )
     return (Note.info("reading", text),)

@@ -30,7 +30,7 @@ def release(*, copies: int = 1, epsilon: float = 1.0) -> Release:
     truth = (rng.random(N) < 0.4).astype(np.int32)
     numbers = (truth[:, None] + rng.standard_normal((N, 2))).astype(np.float32)
     made = RandomizedResponse.from_epsilon(("a", "b"), epsilon)
-    released = made.sample(truth, np.random.default_rng(8))
+    released = made.sample(truth, np.random.default_rng(11))
     return Release(
         FeatureTable(numbers[rows], np.zeros((N, 0), np.int32), (), 2),
         ReleasedLabels(released[rows]),
@@ -101,5 +101,7 @@ def test_validity_and_power_of_a_part(epsilon: float, found: bool) -> None:
     result = run_audit(made, Plan(seed=3), only=["mechanism"])
     bound = next(e for e in result.estimates if e.id == "mechanism.epsilon_lower")
     assert bound.low is not None
+    assert bound.n is not None
+    assert bound.n > 4096, "labels are counted in all rows"
     assert 0.5 < bound.low <= epsilon
     assert (bound.low > CLAIM.epsilon) == found
