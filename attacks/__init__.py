@@ -12,7 +12,15 @@ from typing import Final
 from ldpaudit.attacks.interface import Attack, Knowledge
 from ldpaudit.errors import InputError
 
-__all__ = ["ATTACKS", "Attack", "Knowledge", "available_attacks", "create_attack"]
+__all__ = [
+    "ATTACKS",
+    "DEFAULT",
+    "Attack",
+    "Knowledge",
+    "available_attacks",
+    "create_attack",
+    "in_default_set",
+]
 
 ATTACKS: Final = {
     "prior": "ldpaudit.attacks.prior:PriorAttack",
@@ -41,9 +49,25 @@ ATTACKS: Final = {
 }
 """The built-in attacks in the order in which a budget is spent on them; imported when they run.
 
-First what is free or expected to be the strongest for its seconds, last the classifiers that guess
-from the features alone, which were never the strongest by more than 0.2 points where measured.
+First what is free or expected to be the strongest for its seconds, last those that were never the
+strongest by more than 0.2 points where measured (benchmarks/attack_set.py).
 """
+DEFAULT: Final = (
+    "prior",
+    "features-only",
+    "released-label",
+    "oracle",
+    "bayes",
+    "classifier",
+    "prior-shift",
+    "row-order",
+    "bayes-whole-release",
+    "near-rows",
+    "synthetic-aware",
+)
+"""The attacks that run unless all are asked for; so do those of other packages."""
+_WITHOUT_CHANNEL: Final = "unknown-channel"
+"""Runs, too, where no channel is declared: ``bayes`` cannot."""
 _STATED: Final = ("name", "title", "needs", "uses_release", "learns_from_asked", "most_rows")
 
 
@@ -51,6 +75,13 @@ def available_attacks() -> dict[str, str]:
     """Return the place of each attack by name: built in, then plug-ins."""
     plugins = importlib.metadata.entry_points(group="ldpaudit.attacks")
     return ATTACKS | {plugin.name: plugin.value for plugin in plugins if plugin.name not in ATTACKS}
+
+
+def in_default_set(name: str, knowledge: Knowledge) -> bool:
+    """Return whether an attack runs without being asked for."""
+    if name == _WITHOUT_CHANNEL:
+        return knowledge.channel is None
+    return name in DEFAULT or name not in ATTACKS
 
 
 def create_attack(name: str, knowledge: Knowledge) -> Attack:

@@ -1,11 +1,14 @@
 """The attack that learns from released labels and then looks at the features alone."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 
-from ldpaudit.attacks.costs import Parts, Size
+from ldpaudit.attacks.costs import Price
 from ldpaudit.attacks.interface import Model, Need
 from ldpaudit.attacks.model_attack import ModelAttack
-from ldpaudit.attacks.models.noise_aware import noise_aware_cost, noise_aware_model
+from ldpaudit.attacks.models.noise_aware import PRICE, SHARED_KEY, noise_aware_model
 from ldpaudit.release import Release
 
 
@@ -19,11 +22,8 @@ class ClassifierAttack(ModelAttack):
     name = "classifier"
     title = "Noise-aware classifier"
     needs: frozenset[Need] = frozenset({"same-labels", "features"})
+    prices: Mapping[str, Price] = MappingProxyType({SHARED_KEY: PRICE})
 
     def learn(self, release: Release, rng: np.random.Generator) -> Model:  # noqa: ARG002
         """Return the noise-aware model, fitted once for all attacks."""
         return noise_aware_model(self.knowledge, release)
-
-    def cost(self, size: Size) -> Parts:
-        """Return the predicted seconds by part."""
-        return noise_aware_cost(size)

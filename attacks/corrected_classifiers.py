@@ -21,6 +21,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.estimators.renyi.discriminators.discriminator import is_image
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.modelling.encoding import BoostingMatrix, DesignMatrix
+from ldpaudit.modelling.screening import MOST_COLUMNS, TREE_COLUMNS, screened
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, Release
 
@@ -155,7 +156,7 @@ def _fitted(
 
     most = _KINDS[kind].rows(release.features.width, len(channel.classes))
     release = release.take(np.sort(rng.permutation(len(release))[:most]))
-    matrix = _matrix(release.features, kind)
+    matrix = _matrix(release, kind)
     rows = matrix(release.features)
     if not rows.shape[1]:
         raise InputError("No feature column can be learnt from.")
@@ -173,12 +174,16 @@ def _fitted(
     return FittedClassifier(matrix, learner.fit(rows, release.released))
 
 
-def _matrix(features: FeatureTable, kind: Kind) -> Callable[[FeatureTable], Float32Array]:
+def _matrix(release: Release, kind: Kind) -> Callable[[FeatureTable], Float32Array]:
+    features, codes = release.features, release.released
     if kind == "boosting":
-        return BoostingMatrix.fit(features).transform
-    if kind == "network" and is_image_table(features):
-        return pixels
-    return DesignMatrix.fit(features).transform
+        transform = screened(BoostingMatrix, features, codes, TREE_COLUMNS).transform
+    elif kind == "network" and is_image_table(features):
+        transform = pixels
+    else:
+        transform = screened(DesignMatrix, features, codes, MOST_COLUMNS).transform
+    chosen: Callable[[FeatureTable], Float32Array] = transform
+    return chosen
 
 
 def pixels(features: FeatureTable) -> Float32Array:

@@ -28,6 +28,29 @@ class Size:
         return self.rows * max(self.width, 1) * self.classes / 1e6
 
 
+@dataclass(frozen=True)
+class Price:
+    """Seconds of a part, both folds, as measured by benchmarks/attack_set.py.
+
+    Attributes
+    ----------
+    fixed : float
+        On any release.
+    each : float
+        More for a million rows × columns × labels.
+    most : float
+        As many millions from which a sample is learnt from, and no more is paid.
+    """
+
+    fixed: float
+    each: float
+    most: float
+
+    def seconds(self, size: Size) -> float:
+        """Return the predicted seconds."""
+        return self.fixed + self.each * min(size.work, self.most)
+
+
 @runtime_checkable
 class Costed(Protocol):
     """An attack that states its cost; one that does not counts as free."""

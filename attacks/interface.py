@@ -12,7 +12,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
-from ldpaudit.release import FeatureTable, FloatArray, Release
+from ldpaudit.release import FeatureTable, FloatArray, IntArray, Release
 
 Need = Literal[
     "truth",
@@ -101,6 +101,9 @@ class Knowledge:
         The declared mechanism, for attacks that use more of it than its channel.
     device : {"auto", "cpu", "cuda"}
         Where networks run.
+    in_order : int32 array of shape (n,), optional
+        All released labels in the order of the file, which places count; default: those of the
+        rows that an attack is given.
     """
 
     channel: Channel | None
@@ -109,6 +112,7 @@ class Knowledge:
     progress: Progress = field(default_factory=NoProgress)
     claim: Mechanism | None = None
     device: DeviceName = "cpu"
+    in_order: IntArray | None = field(default=None, repr=False)
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: str, build: Callable[[np.random.Generator], T]) -> T:

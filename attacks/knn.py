@@ -11,6 +11,7 @@ from ldpaudit.attacks.model_attack import ModelAttack
 from ldpaudit.attacks.models.cells import shrunk_cell_posteriors
 from ldpaudit.attacks.models.counts import clean_prior
 from ldpaudit.estimators.neighbors.counts import count_labels
+from ldpaudit.estimators.neighbors.means import Means
 from ldpaudit.estimators.neighbors.metric import ColumnMetric, fit_metric
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray, Release
@@ -78,8 +79,8 @@ class NeighborModel:
             self.metric.transform(features),
             neighbors_for(len(self.points), self.transition),
             self.transition.shape[1],
-            threads=self.threads,
             seed=self.seed,
+            means=Means(self.threads),
         )
         base = np.tile(self.prior, (len(features), 1))
         counts = neighbors.counts.astype(np.float64)

@@ -1,10 +1,12 @@
 """Most attacks: a model of P(y | x), alone or with each person's released label."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
 
-from ldpaudit.attacks.costs import Parts, Size
+from ldpaudit.attacks.costs import Parts, Price, Size
 from ldpaudit.attacks.interface import Knowledge, Model, Need, conditioned
 from ldpaudit.release import FloatArray, Release
 
@@ -22,6 +24,8 @@ class ModelAttack:
     uses_own_label = False
     learns_from_asked = False
     most_rows: int | None = None
+    prices: Mapping[str, Price] = MappingProxyType({})
+    """By part, what the attack costs."""
     transition: FloatArray | None = None
     """The T[y, ỹ] that the attack estimates itself, float64 of shape (k, m); None: it does not."""
 
@@ -52,6 +56,6 @@ class ModelAttack:
         likelihood = self.likelihood(release)
         return posterior if likelihood is None else conditioned(posterior, likelihood)
 
-    def cost(self, size: Size) -> Parts:  # noqa: ARG002
+    def cost(self, size: Size) -> Parts:
         """Return the predicted seconds by part; parts of the same name are shared by attacks."""
-        return {}
+        return {part: price.seconds(size) for part, price in self.prices.items()}

@@ -1,10 +1,12 @@
 """The attacker on double randomized response who knows what the generator makes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
-from ldpaudit.attacks.costs import Parts, Size
+from ldpaudit.attacks.costs import Price
 from ldpaudit.attacks.interface import Model, Need
 from ldpaudit.attacks.model_attack import ModelAttack
 from ldpaudit.attacks.models.counts import clean_prior
@@ -26,6 +28,7 @@ class SyntheticAwareAttack(ModelAttack):
     title = "Who knows the generator"
     needs: frozenset[Need] = frozenset({"channel", "features", "synthetic-rows"})
     uses_own_label = True
+    prices: Mapping[str, Price] = MappingProxyType({name: Price(fixed=2.0, each=4.0, most=5.0)})
 
     def learn(self, release: Release, rng: np.random.Generator) -> Model:
         """Learn which rows are original, then P(y | x) through each row's own channel."""
@@ -44,11 +47,6 @@ class SyntheticAwareAttack(ModelAttack):
         rows = np.flatnonzero(original[:, 0] > 0)
         model = fit_row_channels(release.features.take(rows), likelihood[rows], rng)
         return DiscountedModel(model, share, prior)
-
-    def cost(self, size: Size) -> Parts:
-        """Return the predicted seconds by part."""
-        work = Size(min(size.rows, 50_000), size.width, size.classes).work
-        return {self.name: 2.0 + 4.0 * min(work, 5.0)}
 
 
 @dataclass(frozen=True)

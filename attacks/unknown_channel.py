@@ -1,9 +1,12 @@
 """The attacker who does not know the mechanism, or does not trust the declaration."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 
 from ldpaudit.attacks.confident_joint import confident_channel
-from ldpaudit.attacks.costs import Parts, Size
+from ldpaudit.attacks.costs import Price
 from ldpaudit.attacks.interface import Model, Need
 from ldpaudit.attacks.model_attack import ModelAttack
 from ldpaudit.attacks.models.posterior import fit_posterior
@@ -26,6 +29,7 @@ class UnknownChannelAttack(ModelAttack):
     needs: frozenset[Need] = frozenset({"class-names", "features"})
     uses_own_label = True
     most_rows = _MOST_ASKED
+    prices: Mapping[str, Price] = MappingProxyType({name: Price(fixed=1.5, each=3.0, most=5.0)})
 
     def learn(self, release: Release, rng: np.random.Generator) -> Model:
         """Estimate the channel, then learn the model through it."""
@@ -47,8 +51,3 @@ class UnknownChannelAttack(ModelAttack):
             )
             posterior[asked] = model.predict(release.features.take(asked))
         return posterior
-
-    def cost(self, size: Size) -> Parts:
-        """Return the predicted seconds by part."""
-        work = Size(min(size.rows, _MOST_ROWS), size.width, size.classes).work
-        return {self.name: 1.5 + 3.0 * min(work, 5.0)}

@@ -16,7 +16,9 @@ from ldpaudit.attacks.models.cells import shrunk_cell_posteriors
 from ldpaudit.attacks.models.counts import Frequencies, clean_prior
 from ldpaudit.attacks.models.near_rows import SIZES, counts_by_size, nearest
 from ldpaudit.estimators.neighbors.metric import fit_metric
-from ldpaudit.release import Float32Array, FloatArray, IndexArray, Release
+from ldpaudit.learners.corrections import forward_losses
+from ldpaudit.randomness import child_generator
+from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray, Release
 
 _MOST_INDEXED: Final = 60_000
 _MOST_ASKED: Final = 5_000
@@ -26,8 +28,13 @@ _PAIR_SECONDS: Final = 8e-9
 """For each pair of an asked and an indexed row, in both folds."""
 _PULL = 1.0
 _LEAST = 1e-6
+_MOST_ORDERED: Final = 25_000
+_VOTE_SECONDS: Final = 1e-5
+"""For each asked row and label, in both folds."""
 _REACHES: Final = (1, 3, 8, 20, 50)
 """Rows on either side that vote."""
+_WEIGHED: Final = 5_000
+"""Of more rows, a random sample says what the votes are worth; where nothing, none is asked."""
 
 
 class VotesAttack(BayesAttack):
@@ -51,18 +58,27 @@ class VotesAttack(BayesAttack):
         assert self.model is not None
         assert self.seen is not None
         transition = self.knowledge.transition(release)
-        everyone = self.seen.followed_by(release)
-        prior = clean_prior(everyone.released, transition)
-        voted = [voted_posterior(c, transition, prior) for c in self.votes(everyone, release)]
-        parts = [np.broadcast_to(prior, voted[0].shape), self.model.predict(release.features)]
-        logs = np.log(np.maximum(np.stack([*parts, *voted]), _LEAST))
+        prior = clean_prior(np.append(self.seen.released, release.released), transition)
+        posterior = self.model.predict(release.features)
         likelihood = self.knowledge.likelihood(release)
-        return conditioned(blended(blend_weights(logs, likelihood), logs), likelihood)
+        n, weights = len(release), None
+        if n > _WEIGHED:
+            rng = child_generator(self.knowledge.seed, self.name)
+            rows = np.sort(rng.permutation(n)[:_WEIGHED])
+            counts = self.votes(self.seen, release, rows)
+            logs = _logs(prior, posterior[rows], counts, transition)
+            weights = blend_weights(logs, likelihood[rows])
+            if not _tell(weights, logs, likelihood[rows]):
+                return conditioned(posterior, likelihood)
+        counts = self.votes(self.seen, release, np.arange(n))
+        logs = _logs(prior, posterior, counts, transition)
+        weights = blend_weights(logs, likelihood) if weights is None else weights
+        return conditioned(blended(weights, logs), likelihood)
 
-    def votes(self, everyone: Release, asked: Release) -> list[FloatArray]:
-        """Return the labels that vote for each asked row, counts of shape (n, m) by size.
+    def votes(self, seen: Release, asked: Release, rows: IndexArray) -> list[FloatArray]:
+        """Return the labels that vote for some of the asked rows, counts of shape (r, m) by size.
 
-        The asked rows are the last of everyone.
+        Seen and asked rows vote.
         """
         raise NotImplementedError
 
@@ -75,18 +91,19 @@ class NearVotesAttack(VotesAttack):
     needs: frozenset[Need] = frozenset({"channel", "features"})
     most_rows = _MOST_ASKED
 
-    def votes(self, everyone: Release, asked: Release) -> list[FloatArray]:
+    def votes(self, seen: Release, asked: Release, rows: IndexArray) -> list[FloatArray]:
         """Return the labels of the nearest rows."""
-        n, first = len(everyone), len(everyone) - len(asked)
+        everyone = seen.followed_by(asked)
+        n, first = len(everyone), len(seen)
         rng = np.random.default_rng(self.knowledge.seed)
         spared = max(_MOST_INDEXED - len(asked), 0)
         others = np.sort(rng.permutation(first)[:spared]) if n > _MOST_INDEXED else np.arange(first)
-        rows = np.append(others, np.arange(first, n))
-        features = everyone.features.take(rows)
+        indexed = np.append(others, np.arange(first, n))
+        features = everyone.features.take(indexed)
         points = fit_metric(features, rng=rng).transform(features)
-        own = np.arange(len(others), len(rows))
+        own = len(others) + rows
         found = _without_self(nearest(points), points[own], own)
-        return counts_by_size(everyone.released[rows][found], _SIZES, len(everyone.outputs))
+        return counts_by_size(everyone.released[indexed][found], _SIZES, len(everyone.outputs))
 
     def cost(self, size: Size) -> Parts:
         """Return the predicted seconds by part."""
@@ -100,7 +117,7 @@ class RowOrderAttack(VotesAttack):
     name = "row-order"
     title = "Votes of neighbouring rows in the file (Bayes)"
     needs: frozenset[Need] = frozenset({"channel", "order"})
-    most_rows = 50_000
+    most_rows = _MOST_ORDERED
 
     def learn(self, release: Release, rng: np.random.Generator) -> Model:
         """Return the noise-aware model, or the class frequencies where no feature varies."""
@@ -109,28 +126,53 @@ class RowOrderAttack(VotesAttack):
             return Frequencies(clean_prior(release.released, transition))
         return super().learn(release, rng)
 
-    def votes(self, everyone: Release, asked: Release) -> list[FloatArray]:
+    def votes(self, seen: Release, asked: Release, rows: IndexArray) -> list[FloatArray]:
         """Return the labels of the rows around, own label left out."""
-        assert self.seen is not None
-        assert self.seen.places is not None
         assert asked.places is not None
-        order = np.argsort(np.append(self.seen.places, asked.places))
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order))
-        outputs = np.eye(len(everyone.outputs))
-        before = np.zeros((len(order) + 1, len(outputs)))
-        np.cumsum(outputs[everyone.released[order]], axis=0, out=before[1:])
-        mine, own = rank[len(self.seen) :], outputs[asked.released]
-        return [
-            before[np.minimum(mine + reach + 1, len(order))]
-            - before[np.maximum(mine - reach, 0)]
-            - own
-            for reach in _REACHES
-        ]
+        labels, ranks = self._in_order(seen, asked)
+        own, reaches = ranks[rows], np.arange(1, _REACHES[-1] + 1)
+        # −1 beyond either end; nearest rows first, one before and one after at a time.
+        edge = np.full(_REACHES[-1], -1, dtype=labels.dtype)
+        padded = np.concatenate([edge, labels, edge])
+        around = np.stack([own[:, None] - reaches, own[:, None] + reaches], axis=2)
+        found = padded[around.reshape(len(own), -1) + _REACHES[-1]]
+        sizes = tuple(2 * reach for reach in _REACHES)
+        return counts_by_size(found, sizes, len(asked.outputs))
+
+    def _in_order(self, seen: Release, asked: Release) -> tuple[IntArray, IndexArray]:
+        """Return released labels in the order of the file, and where among them the asked are."""
+        assert seen.places is not None
+        assert asked.places is not None
+        if self.knowledge.in_order is not None:
+            return self.knowledge.in_order, asked.places
+        order = np.argsort(np.append(seen.places, asked.places))
+        ranks = np.empty(len(order), dtype=np.int64)
+        ranks[order] = np.arange(len(order))
+        return np.append(seen.released, asked.released)[order], ranks[len(seen) :]
 
     def cost(self, size: Size) -> Parts:
         """Return the predicted seconds by part."""
-        return {**super().cost(size), self.name: 0.1 + 4e-6 * min(size.rows, 50_000)}
+        votes = min(size.rows, _MOST_ORDERED) * size.classes
+        return {**super().cost(size), self.name: 0.2 + _VOTE_SECONDS * votes}
+
+
+def _logs(
+    prior: FloatArray, posterior: FloatArray, counts: list[FloatArray], transition: FloatArray
+) -> FloatArray:
+    """Return log-probabilities of class frequencies, model and votes, (2 + sizes, n, k)."""
+    voted = [voted_posterior(count, transition, prior) for count in counts]
+    parts = [np.broadcast_to(prior, posterior.shape), posterior, *voted]
+    return np.log(np.maximum(np.stack(parts), _LEAST))
+
+
+def _tell(weights: FloatArray, logs: FloatArray, likelihood: FloatArray) -> bool:
+    """Return whether votes explain released labels better than the model does alone.
+
+    By one standard error: where they do not, asking more rows only costs time.
+    """
+    without = forward_losses(np.exp(logs[1]), likelihood)
+    gain = without - forward_losses(blended(weights, logs), likelihood)
+    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
 
 
 def voted_posterior(counts: FloatArray, transition: FloatArray, prior: FloatArray) -> FloatArray:

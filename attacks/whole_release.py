@@ -1,11 +1,11 @@
 """Bayes' rule with a model of all that is released, as a real attacker has it."""
 
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 
 from ldpaudit.attacks.bayes import BayesAttack
-from ldpaudit.attacks.costs import Parts, Size
+from ldpaudit.attacks.costs import Parts, Price, Size
 from ldpaudit.attacks.interface import Need, SharedModel, conditioned
 from ldpaudit.attacks.models.posterior import (
     MOST_ROWS,
@@ -24,7 +24,8 @@ _LARGE_WORK = 0.5
 _SMALL_WORK = 0.1
 """Millions of rows × columns × labels of a half, up to which a model is chosen anew for each part:
 with so few, more rows change what can be learnt."""
-_MOST_SECONDS = 40.0
+_REFITTED: Final = Price(fixed=2.0, each=2.0, most=5.0)
+_COUNTED: Final = Price(fixed=3.0, each=0.0, most=0.0)
 
 
 class WholeReleaseAttack(BayesAttack):
@@ -40,6 +41,8 @@ class WholeReleaseAttack(BayesAttack):
     title = "Whole release, channel (Bayes)"
     needs: frozenset[Need] = frozenset({"channel", "features"})
     learns_from_asked = True
+    learns_as_bayes = True
+    """Whether all that it does beyond ``bayes`` is to learn from more rows."""
     seen: Release | None = None
 
     def fit(self, release: Release, rng: np.random.Generator) -> Self:
@@ -77,11 +80,6 @@ class WholeReleaseAttack(BayesAttack):
         return refit_posterior(recipe, features, codes, rng, threads, channel, sampled=sampled)
 
     def cost(self, size: Size) -> Parts:
-        """Return the predicted seconds by part."""
-        if size.work <= _SMALL_WORK:
-            seconds = 2.0 + 40.0 * size.work
-        else:
-            refitted = size.rows < MOST_ROWS
-            each = 8.0 if size.work <= _LARGE_WORK else 4.0
-            seconds = 1.0 + (min(each * size.work, _MOST_SECONDS) if refitted else 0.0)
-        return {**super().cost(size), self.name: seconds}
+        """Return the predicted seconds by part; of many rows only counts are fitted again."""
+        price = _COUNTED if size.rows >= MOST_ROWS else _REFITTED
+        return {**super().cost(size), self.name: price.seconds(size)}

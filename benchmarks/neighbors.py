@@ -23,6 +23,7 @@ import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 
 from ldpaudit.estimators.neighbors.counts import count_labels
+from ldpaudit.estimators.neighbors.means import Means
 from ldpaudit.estimators.neighbors.metric import score_space
 
 DIMENSIONS, WEIGHT, PRIOR, K = 18, 0.25, 0.457, 1000
@@ -72,7 +73,7 @@ def timed(name: str, queries: Sample, estimate: Callable[[Sample], Floats]) -> T
 
 def ours(index: Sample, threads: int) -> Callable[[Sample], Floats]:
     def estimate(queries: Sample) -> Floats:
-        found = count_labels(index.points, index.labels, queries.points, K, 2, threads=threads)
+        found = count_labels(index.points, index.labels, queries.points, K, 2, means=Means(threads))
         return np.asarray(found.counts[:, 1] / found.totals, dtype=np.float64)
 
     return estimate

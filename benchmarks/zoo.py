@@ -21,22 +21,22 @@ from zoo.audited import SLOW, Outcome, audit
 from zoo.catalogue import FAULTS
 from zoo.specimen import Fault
 
-Task = tuple[str, int, int, bool, tuple[str, ...], float]
+Task = tuple[str, int, int, bool, tuple[str, ...], float, tuple[str, ...]]
 
 
 def outcome(task: Task) -> Outcome | str:
     """Run one audit; text where it gave no result."""
-    name, size, seed, truth, skip, budget = task
+    name, size, seed, truth, skip, budget, only = task
     warnings.simplefilter("ignore")
     try:
-        return audit(FAULTS[name], size, seed, truth, skip=skip, budget=budget)
+        return audit(FAULTS[name], size, seed, truth, skip=skip, budget=budget, only=only)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
 
 def tasks(options: argparse.Namespace, fault: Fault, size: int, truth: bool) -> Iterator[Task]:
     for seed in range(options.first_seed, options.first_seed + options.seeds):
-        yield fault.id, size, seed, truth, tuple(options.skip), options.budget
+        yield fault.id, size, seed, truth, tuple(options.skip), options.budget, tuple(options.only)
 
 
 def cell(fault: Fault, outcomes: list[Outcome | str], truth: bool) -> str:
@@ -76,6 +76,7 @@ def parsed() -> argparse.Namespace:
         default=list(SLOW),
         help="audits to leave out; default: those that judge no claim",
     )
+    parser.add_argument("--only", nargs="*", default=[], help="audits to run; default: all others")
     parser.add_argument("--truth", choices=["with", "without", "both"], default="both")
     parser.add_argument("--verbose", action="store_true", help="what each result said, to stderr")
     return parser.parse_args()

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -71,31 +71,94 @@ def survey_left_out(cells: Iterable[tuple[str, pa.ChunkedArray]]) -> tuple[Colum
     return tuple(found)
 
 
+class Facts(Protocol):
+    """What only all rows of a column tell."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def unused(self) -> int:
+        """How many values of its dictionary no row has."""
+
+    def is_unique(self) -> bool:
+        """Return whether every row has a value of its own."""
+
+    def counts_rows(self) -> bool:
+        """Return whether the column counts 0, 1, 2 … or 1, 2, 3 … from row to row."""
+
+    def is_ordered(self) -> bool:
+        """Return whether the rows are sorted by it, and it is not the same everywhere."""
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """The facts of a column that is in memory."""
+
+    column: pa.ChunkedArray
+
+    @property
+    def rows(self) -> int:
+        return len(self.column)
+
+    @property
+    def unused(self) -> int:
+        return _unused(self.column)
+
+    def is_unique(self) -> bool:
+        return bool(pc.count_distinct(decoded(self.column)).as_py() == self.rows)
+
+    def counts_rows(self) -> bool:
+        return _counts_rows(self.column)
+
+    def is_ordered(self) -> bool:
+        return rises(decoded(self.column))
+
+
 def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:
     """Return what a column is like."""
     column = stored(column)
-    unused = _unused(column)
-    if not _plain(column.type) or not len(column):
-        return ColumnSurvey(name, _other_kind(column.type), 0.0, concern=_index_name(name))
-    glance = decoded(column.slice(0, GLANCE))
+    return survey_of(name, column.slice(0, GLANCE), _Whole(column))
+
+
+def survey_of(name: str, head: pa.ChunkedArray, facts: Facts) -> ColumnSurvey:
+    """Return what a column is like, by its first 10,000 rows and what all rows tell."""
+    if not plain(head.type) or not facts.rows:
+        return ColumnSurvey(name, _other_kind(head.type), 0.0, concern=_index_name(name))
+    glance = decoded(head)
     share = pc.count_distinct(glance).as_py() / max(len(glance), 1)
-    kind = _kind(glance, share)
-    unique = share == 1 and pc.count_distinct(decoded(column)).as_py() == len(column)
-    unique = unique and len(column) >= _FEWEST and (kind != "number" or _is_whole(glance))
-    concern = _concern(name, column, kind, share, unique=unique)
-    return ColumnSurvey(name, kind, share, unique, _is_ordered(column, glance), unused, concern)
+    kind = kind_of(glance, share)
+    unique = facts.rows >= _FEWEST and may_be_unique(glance, kind, share) and facts.is_unique()
+    concern = _concern(name, head, kind, share, facts, unique=unique)
+    ordered = facts.rows > 1 and rises(glance) and facts.is_ordered()
+    return ColumnSurvey(name, kind, share, unique, ordered, facts.unused, concern)
+
+
+def may_be_unique(glance: pa.ChunkedArray, kind: ColumnKind, share: float) -> bool:
+    """Return whether the first rows leave open that each row has a value of its own.
+
+    Measurements differ in each row, too, and mean nothing by it.
+    """
+    return share == 1 and (kind != "number" or _is_whole(glance))
 
 
 def _concern(
-    name: str, column: pa.ChunkedArray, kind: ColumnKind, share: float, *, unique: bool
+    name: str,
+    head: pa.ChunkedArray,
+    kind: ColumnKind,
+    share: float,
+    facts: Facts,
+    *,
+    unique: bool,
 ) -> Concern | None:
-    if _index_name(name) or (unique and kind == "number" and _counts_rows(column)):
+    if _index_name(name) or (unique and kind == "number" and facts.counts_rows()):
         return "index"
     if kind in ("text", "date"):
         return kind
     named = _IDENTIFIER.search(name) is not None and share >= _NAMED_SHARE
-    named = named and len(column) >= _FEWEST
-    whole = kind == "category" or _is_whole(column.slice(0, GLANCE))
+    named = named and facts.rows >= _FEWEST
+    whole = kind == "category" or _is_whole(head)
     return "identifier" if unique or (named and whole) else None
 
 
@@ -103,7 +166,7 @@ def _index_name(name: str) -> Concern | None:
     return "index" if _INDEX.fullmatch(name) else None
 
 
-def _plain(kind: pa.DataType) -> bool:
+def plain(kind: pa.DataType) -> bool:
     """Return whether the values of a column can be compared with each other."""
     return not (pa.types.is_nested(value_type(kind)) or is_any(kind, "list_view", "null"))
 
@@ -114,7 +177,8 @@ def _other_kind(kind: pa.DataType) -> ColumnKind:
     return "list" if is_any(kind, *LISTS, "list_view", "large_list_view") else "nested"
 
 
-def _kind(glance: pa.ChunkedArray, share: float) -> ColumnKind:
+def kind_of(glance: pa.ChunkedArray, share: float) -> ColumnKind:
+    """Return what the first rows hold, of which ``share`` are different values."""
     if is_any(glance.type, "date", "timestamp"):
         return "date" if _has_exact_days(glance) else "number"
     if not is_categorical(glance.type):
@@ -159,12 +223,8 @@ def _counts_rows(column: pa.ChunkedArray) -> bool:
     return True
 
 
-def _is_ordered(column: pa.ChunkedArray, glance: pa.ChunkedArray) -> bool:
-    """Return whether the rows are sorted by a column that is not the same everywhere."""
-    return _rises(glance) and len(column) > 1 and _rises(decoded(column))
-
-
-def _rises(column: pa.ChunkedArray) -> bool:
+def rises(column: pa.ChunkedArray) -> bool:
+    """Return whether no value is below the one before it, and not all are the same."""
     if column.null_count or len(column) < 2:
         return False
     try:

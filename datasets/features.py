@@ -46,6 +46,8 @@ class EncodedFeatures:
         How many feature columns there are.
     extra : list of float32 arrays of shape (n, e)
         What is read out of free texts and dates.
+    whole : FeatureTable or None
+        The table, where its arrays are views of it.
     """
 
     rows: int
@@ -56,13 +58,14 @@ class EncodedFeatures:
     categorical_places: list[int] = field(default_factory=list)
     columns: int = 0
     extra: list[Float32Array] = field(default_factory=list)
+    whole: FeatureTable | None = None
 
     def add(self, column: pa.ChunkedArray, name: str) -> None:
         """Encode one more column; its name is used in an error only."""
         column = stored(column)
         self.extra += read_out(column)
         if is_categorical(column.type):
-            codes, cardinality = encode_categories(_sortable(column, name))
+            codes, cardinality = encode_categories(sortable(column, name))
             self.categorical.append(codes)
             self.cardinalities.append(cardinality)
             self.categorical_places.append(self.columns)
@@ -73,6 +76,8 @@ class EncodedFeatures:
 
     def table(self) -> FeatureTable:
         """Return the columns as one table."""
+        if self.whole is not None:
+            return self.whole
         return FeatureTable(
             numeric=_side_by_side(self.numeric, self.rows, np.float32),
             categorical=_side_by_side(
@@ -140,9 +145,47 @@ def encode_numbers(column: pa.ChunkedArray, name: str) -> Float32Array:
     float32 array of shape (n, width)
         NaN where missing; see :func:`narrowed` for the zero and the unit of a column.
     """
+    return narrowed(raw_numbers(column, name), name)
+
+
+def raw_numbers(column: pa.ChunkedArray, name: str) -> FloatArray | Float32Array:
+    """Return a column of numbers or lists, float32 or float64 of shape (n, width), not narrowed."""
     if is_any(column.type, *LISTS, "list_view", "large_list_view"):
         return _flat(column, name)
-    return narrowed(_numbers(column, name), name)[:, None]
+    return _numbers(column, name)[:, None]
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The least and the largest value of a column of numbers; NaN where it has none."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: FloatArray | Float32Array) -> "Extent":
+        """Return the extent of an array."""
+        if values.size == 0:
+            return cls(np.nan, np.nan)
+        return cls(float(np.fmin.reduce(values, None)), float(np.fmax.reduce(values, None)))
+
+    def joined(self, other: "Extent") -> "Extent":
+        """Return the extent of the values of both."""
+        low, high = np.fmin(self.low, other.low), np.fmax(self.high, other.high)
+        return Extent(float(low), float(high))
+
+    def narrowed(self, values: FloatArray | Float32Array) -> Float32Array:
+        """Return values within the extent as :func:`narrowed` describes."""
+        low, half_spread = self.low, self.high / 2 - self.low / 2
+        farthest = max(abs(self.low), abs(self.high))
+        if half_spread > 0 and not _NARROWEST < half_spread < _WIDEST:
+            scaled = (values / 2 - low / 2) / half_spread
+            return scaled.astype(np.float32)
+        if values.dtype == np.float64 and (
+            farthest > _LARGEST_INTEGER or farthest > _FAR_FROM_ZERO * half_spread
+        ):
+            values = values - low
+        return values.astype(np.float32, copy=False)
 
 
 def narrowed(values: FloatArray | Float32Array, name: str) -> Float32Array:
@@ -157,23 +200,11 @@ def narrowed(values: FloatArray | Float32Array, name: str) -> Float32Array:
     InputError
         If a value is infinite.
     """
-    if values.size == 0:
-        return values.astype(np.float32)
-    low, high = float(np.fmin.reduce(values, None)), float(np.fmax.reduce(values, None))
-    if np.isinf([low, high]).any():
+    extent = Extent.of(values)
+    if np.isinf([extent.low, extent.high]).any():
         count = int(np.isinf(values).sum())
         raise InputError(f"The column {quoted(name)} must be finite; {count} values are infinite.")
-    if np.isnan(low):
-        return values.astype(np.float32)
-    half_spread, farthest = high / 2 - low / 2, max(abs(low), abs(high))
-    if half_spread > 0 and not _NARROWEST < half_spread < _WIDEST:
-        scaled = (values / 2 - low / 2) / half_spread
-        return scaled.astype(np.float32)
-    if values.dtype == np.float64 and (
-        farthest > _LARGEST_INTEGER or farthest > _FAR_FROM_ZERO * half_spread
-    ):
-        values = values - low
-    return values.astype(np.float32, copy=False)
+    return extent.narrowed(values)
 
 
 def _numbers(column: pa.ChunkedArray, name: str) -> FloatArray | Float32Array:
@@ -214,7 +245,7 @@ def _units_per_day(kind: pa.DataType) -> int | None:
     return None
 
 
-def _flat(column: pa.ChunkedArray, name: str) -> Float32Array:
+def _flat(column: pa.ChunkedArray, name: str) -> FloatArray | Float32Array:
     lengths = pc.list_value_length(column)
     bounds = pc.min_max(lengths).as_py()
     if bounds["min"] != bounds["max"]:
@@ -223,17 +254,17 @@ def _flat(column: pa.ChunkedArray, name: str) -> Float32Array:
     inner = stored(pc.list_flatten(column))
     if is_categorical(inner.type):
         raise InputError(f"The lists in the column {quoted(name)} must hold numbers.")
-    entries = encode_numbers(inner, name)
+    entries = raw_numbers(inner, name)
     per_row = width * entries.shape[1]
     entries = entries.reshape(int(present.sum()), per_row)
     if present.all():
         return entries
-    block = np.full((len(column), per_row), np.nan, dtype=np.float32)
+    block = np.full((len(column), per_row), np.nan, dtype=entries.dtype)
     block[present] = entries
     return block
 
 
-def _sortable(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+def sortable(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """Return a text column in a form that can be sorted and grows beyond 2 GiB."""
     try:
         column = decoded(column)

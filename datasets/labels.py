@@ -101,16 +101,38 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
         If a label is missing or infinite, the type is none of those above, or there are more
         labels than rows allow.
     """
+    rows = len(column)
+    column, codes = _used(stored(column))
     plain = _plain(column, role)
-    check_complete(plain.null_count, len(plain), f"a {role} label")
     encoded = plain.dictionary_encode().combine_chunks()
-    if len(encoded.dictionary) > most_classes(len(plain)):
-        raise too_many(role, len(encoded.dictionary), len(plain))
+    found = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    if codes is not None:
+        found = np.append(found, np.int32(-1))[codes]
+    check_complete(int((found < 0).sum()), rows, f"a {role} label")
+    if len(encoded.dictionary) > most_classes(rows):
+        raise too_many(role, len(encoded.dictionary), rows)
     values = _values(encoded.dictionary, role)
     if from_text:
         values = read_texts([str(value) for value in values])
     forms(values, f"{role} labels")
-    return LabelColumn(values, encoded.indices.to_numpy().astype(np.int32))
+    return LabelColumn(values, found)
+
+
+def _used(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, IntArray | None]:
+    """Return the values of a dictionary as a short column, and the place of each row's in it.
+
+    Values are in the order in which they occur, and −1 is the place of a missing one. None where
+    the column is no dictionary.
+    """
+    if not pa.types.is_dictionary(column.type) or not column.num_chunks:
+        return column, None
+    column = column.unify_dictionaries()
+    indices = pa.chunked_array([chunk.indices for chunk in column.chunks])
+    order = pc.unique(indices.drop_null())
+    place = np.full(len(column.chunk(0).dictionary) + 1, -1, dtype=np.int32)
+    place[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    codes = [place[c.fill_null(-1).to_numpy(zero_copy_only=False)] for c in indices.chunks]
+    return pa.chunked_array([column.chunk(0).dictionary.take(order)]), np.concatenate(codes)
 
 
 def too_many(role: str, values: int, rows: int) -> InputError:

@@ -3,22 +3,21 @@
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.columns import ColumnSurvey
+from ldpaudit.datasets.batchwise.opening import Space, open_source, reading_of
 from ldpaudit.datasets.beside.bags import bag_column, read_bags
-from ldpaudit.datasets.beside.companions import encode_together, open_beside
+from ldpaudit.datasets.beside.companions import open_beside
 from ldpaudit.datasets.beside.groups import read_groups
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.leak_warnings import warnings_about
 from ldpaudit.datasets.beside.local_reports import read_reports
 from ldpaudit.datasets.beside.truth import Truth, read_truth, true_labels
 from ldpaudit.datasets.coding import Coding, LabelCoding, PlainCoding, Reports
-from ldpaudit.datasets.column_survey import survey_left_out, surveyed, with_arrays
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.domains import (
     EncodedLabels,
@@ -27,7 +26,7 @@ from ldpaudit.datasets.domains import (
     encode_reported,
 )
 from ldpaudit.datasets.formats.csv_file import small_csv
-from ldpaudit.datasets.formats.tabular import TableSource, open_table
+from ldpaudit.datasets.formats.tabular import TableSource
 from ldpaudit.datasets.labels import LabelColumn, most_classes, read_labels
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.numbers import read_numbers
@@ -74,8 +73,8 @@ def read_release(
     held_out: Any = None,
     test: Any = None,
     public: Any = None,
-    memory: int | None = None,  # noqa: ARG001
-    scratch: Scratch | None = None,  # noqa: ARG001
+    memory: int | None = None,
+    scratch: Scratch | None = None,
 ) -> ReadReport:
     """Read a release, and its true labels where they are given.
 
@@ -126,7 +125,8 @@ def read_release(
     InputError
         One line about what is wrong; it may name a column, never a value.
     """
-    table = open_table(source)
+    table = open_source(source)
+    before = table.stamp()
     declared = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed(None if declared is None else declared.mechanism, declaration)
     mechanism = coding(claim)
@@ -141,10 +141,16 @@ def read_release(
         drop=drop if bag is None else (*drop, bag),
         features=features,
     )
+    sources = {"original": original, "synthetic": synthetic, "test": test, "public": public}
+    sources |= {"held-out": held_out}
     used = {*roles.special, *roles.features, bag}
     rest = tuple(name for name in table.names if name not in used)
-    cells = table.columns(roles.special + roles.features + rest, as_text=roles.special)
-    special = {name: next(cells)[1] for name in roles.special}
+    reading = reading_of(
+        *(table, roles, rest, partial(_coded, mechanism, roles)),
+        space=Space(memory, scratch or Scratch()),
+        alone=all(one is None for one in sources.values()),
+    )
+    special = reading.special
     column = special[roles.label]
     if not len(column):
         raise InputError(f"The release {quoted(table.name)} has no rows.")
@@ -152,11 +158,8 @@ def read_release(
     view = mechanism.view(len(column))
     known = _truth(table, special, roles, truth, truth_column, view is not None)
     labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
-    sources = {"original": original, "synthetic": synthetic, "test": test, "public": public}
-    beside = open_beside({**sources, "held-out": held_out}, len(column), roles, special)
-    columns: list[ColumnSurvey] = []
-    features_alone = surveyed(islice(cells, len(roles.features)), columns)
-    encoded, tables = encode_together(features_alone, len(column), beside)
+    beside = open_beside(sources, len(column), roles, special)
+    encoded, tables, columns = reading.encoded(beside)
     release = tables.beside(
         Release(
             features=encoded.table(),
@@ -171,12 +174,14 @@ def read_release(
             numeric=labels.numeric,
             reports=reports,
             bags=bags,
-            columns=with_arrays(columns, encoded) + survey_left_out(cells),
+            columns=columns,
             holds_truth=roles.truth is not None,
             left_out=len(rest),
             groups=read_groups(special, group, roles.identifier),
         )
     )
+    if table.stamp() != before:
+        raise InputError(f"The file {quoted(table.name)} changed while it was being read.")
     warnings = warnings_about(known, labels, encoded, table.names, roles)
     warnings += [] if declared is None else declared.remarks()
     return ReadReport(release, tuple(warnings), tables.test_rows(release))
@@ -221,6 +226,13 @@ def _probabilities(cells: list[str], number: int) -> list[float]:
         return [float(cell) for cell in cells]
     except ValueError:
         raise InputError(f"Row {number} of the channel must hold numbers after its name.") from None
+
+
+def _coded(mechanism: LabelCoding, roles: Roles, rows: int) -> tuple[str, ...]:
+    """Return the columns that hold one of few labels in each of the rows."""
+    if mechanism.bags or mechanism.reports or mechanism.view(rows) is not None:
+        return ()
+    return tuple(name for name in (roles.label, roles.truth) if name is not None)
 
 
 def _labels(

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import mmap
 import os
 import re
 from pathlib import Path
@@ -76,7 +77,24 @@ def machine_memory() -> int:
 
 
 def _address_space() -> int:
+    limit = address_limit()
+    return 1 << 62 if limit is None else limit
+
+
+def address_limit() -> int | None:
+    """Return the bytes that this process may address (``ulimit -v``), None without a limit."""
     import resource
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return limit if limit != resource.RLIM_INFINITY else 1 << 62
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def has_addresses_for(size: int) -> bool:
+    """Return whether so many bytes of addresses, without memory behind them, can be had."""
+    if address_limit() is None:
+        return True
+    try:
+        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0).close()
+    except (OSError, MemoryError):
+        return False
+    return True

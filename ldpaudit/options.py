@@ -225,11 +225,17 @@ class PlanOptions:
         Literal["l2", "raw", "learned"],
         Option("The space in which neighbours are near.", shown=True),
     ] = "l2"
+    exact: Annotated[
+        bool, Option("Compare every row that looks for neighbours with every other.", shown=True)
+    ] = False
     only: Annotated[Collection[str], Option("Run this audit only (repeatable).", shown=True)] = ()
     skip: Annotated[Collection[str], Option("Leave this audit out (repeatable).", shown=True)] = ()
     budget: Annotated[
         float | None, Option("Seconds for the attacks on a release (default: 60).", shown=True)
     ] = None
+    thorough: Annotated[bool, Option("Run every attack, however long they take.", shown=True)] = (
+        False
+    )
     threads: Annotated[
         int | None, Option("Processors to use (default: all there are).", shown=True)
     ] = None
@@ -314,7 +320,8 @@ class AuditOptions(PlanOptions, ReleaseOptions):
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
-    queries, neighbors, metric, threads, device, memory, seeds_tried, made_on, show_class_names
+    queries, neighbors, metric, exact, threads, device, memory, seeds_tried, made_on,
+    show_class_names
         See :class:`ldpaudit.audits.interface.Plan`.
     cluster : str or distributed.Client, optional
         Where pieces of the work are done: ``"local:4"``, the address of a Dask scheduler or a
@@ -323,6 +330,8 @@ class AuditOptions(PlanOptions, ReleaseOptions):
         Columns of the release by whose values the strongest attack is scored, group by group.
     budget : float, optional
         Seconds for the attacks; default: 60.
+    thorough : bool
+        Whether all attacks run, without a budget; default: those that can be the strongest.
     timeout : float, optional
         Seconds after which the audit ends with what it has: audits that were not finished are
         recorded as stopped, and the verdict is then never a pass. An interruption in Python

@@ -16,7 +16,7 @@ from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.evidence import label_counts
-from ldpaudit.audits.running import run_one
+from ldpaudit.audits.running import prepared, run_one
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, PolicyError
 from ldpaudit.finished import Finished
@@ -126,8 +126,9 @@ def run_audit(
     chosen = chosen_audits(only, skip)
     stop.running = True
     with _limited_threads(plan.threads):
-        outcomes = [run_one(name, path, context) for name, path in chosen.items()]
+        outcomes = [run_one(job, context) for job in prepared(chosen, context)]
         columns = columns_finding(context)
+        context.progress.phases((), ())
         records = tuple(record for record, _ in outcomes)
         findings = (*(finding for _, finding in outcomes), columns)
         today = today or datetime.date.today()

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import FrameType
@@ -119,6 +119,15 @@ class Watched:
     def remark(self, text: str) -> None:
         """Report something in one line."""
         self.progress.remark(text)
+
+    def phases(self, names: Sequence[str], seconds: Sequence[float]) -> None:
+        """Report the phases to come."""
+        self.progress.phases(names, seconds)
+
+    def phase(self, number: int) -> None:
+        """Report that a phase begins, unless it is time to end."""
+        self._check()
+        self.progress.phase(number)
 
     def _check(self) -> None:
         told = self.stop.obeyed

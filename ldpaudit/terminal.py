@@ -1,14 +1,18 @@
 """What the commands print: lines and tables, and progress while they work."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from ldpaudit.progress import NoProgress, Progress
+from ldpaudit.progress import NoProgress, Pace, Progress, duration
 
 _CELL: Final = 46
 """Characters of a table's cell."""
+_WIDE: Final = 60
+"""Characters of a step."""
+_SHORT: Final = 10.0
+"""Seconds of work below which no time is shown as left."""
 
 
 def say(text: str) -> None:
@@ -17,10 +21,14 @@ def say(text: str) -> None:
 
 
 class _Lines:
-    """One line per step, for a log."""
+    """One line per phase, for a log; one per step where there are no phases."""
+
+    def __init__(self) -> None:
+        self._pace: Pace | None = None
 
     def step(self, text: str) -> None:
-        sys.stderr.write(f"ldpaudit: {text} …\n")
+        if self._pace is None:
+            self.remark(f"{text} …")
 
     def advance(self, done: int, total: int) -> None:
         pass
@@ -28,22 +36,64 @@ class _Lines:
     def remark(self, text: str) -> None:
         sys.stderr.write(f"ldpaudit: {text}\n")
 
+    def phases(self, names: Sequence[str], seconds: Sequence[float]) -> None:
+        self._pace = Pace(names, seconds) if names else None
+
+    def phase(self, number: int) -> None:
+        assert self._pace is not None
+        self._pace.begin(number)
+        self.remark(f"{_place(self._pace)}{_times(self._pace)} …")
+
+
+def _place(pace: Pace) -> str:
+    return f"{pace.number + 1} of {len(pace.names)}: {pace.names[pace.number]}"
+
+
+def _times(pace: Pace) -> str:
+    """Return the seconds so far and what is left, where that is worth a word."""
+    so_far, left = pace.so_far, pace.left()
+    if so_far + left < _SHORT:
+        return ""
+    return f", {so_far:.0f} s so far, {duration(left)} left"
+
 
 class _Bar:
-    """A bar on a terminal."""
+    """A bar on a terminal: of all phases where there are some, else of each step."""
 
     def __init__(self, bar: Any) -> None:
-        self._bar = bar
-        self._task = bar.add_task("reading", total=None)
+        self._bar, self._pace = bar, Pace()
+        self._task = bar.add_task("reading", total=None, left="")
 
     def step(self, text: str) -> None:
-        self._bar.reset(self._task, total=None, description=text)
+        if self._pace.names:
+            self._describe(f"{_place(self._pace)} – {text}")
+        else:
+            self._bar.reset(self._task, total=None, description=text)
 
     def advance(self, done: int, total: int) -> None:
-        self._bar.update(self._task, completed=done, total=total)
+        if not self._pace.names:
+            self._bar.update(self._task, completed=done, total=total)
 
     def remark(self, text: str) -> None:
         self._bar.console.print(text, markup=False, highlight=False)
+
+    def phases(self, names: Sequence[str], seconds: Sequence[float]) -> None:
+        self._pace = Pace(names, seconds)
+        self._bar.reset(self._task, total=1.0 if names else None, description="", left="")
+
+    def phase(self, number: int) -> None:
+        self._pace.begin(number)
+        self._describe(_place(self._pace))
+
+    def refresh(self) -> None:
+        """Draw the time that is left; called several times a second."""
+        if self._pace.number >= 0:
+            so_far, left = self._pace.so_far, self._pace.left()
+            words = f"{duration(left)} left" if so_far + left >= _SHORT else ""
+            self._bar.update(self._task, completed=so_far / (so_far + left), left=words)
+
+    def _describe(self, text: str) -> None:
+        self._bar.update(self._task, description=text[:_WIDE], refresh=True)
 
 
 @contextmanager
@@ -58,9 +108,21 @@ def progress_on_terminal(quiet: bool) -> Iterator[Progress]:
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as RichProgress
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:
-            yield _Bar(bar)
+        class Timed(RichProgress):
+            """Draws the time that is left anew whenever the bar is drawn."""
+
+            def get_renderables(self) -> Iterable[Any]:
+                if self.tasks:
+                    drawn.refresh()
+                return super().get_renderables()
+
+        what = TextColumn("{task.description}", markup=False)
+        left = TextColumn("{task.fields[left]}", markup=False)
+        columns = (what, BarColumn(), TimeElapsedColumn(), left)
+        bar = Timed(*columns, console=Console(stderr=True), transient=True)
+        drawn = _Bar(bar)
+        with bar:
+            yield drawn
 
 
 def show(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

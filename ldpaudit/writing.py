@@ -36,8 +36,12 @@ def write_all(texts: Mapping[Path, str]) -> None:
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Treat a request to terminate like an interruption, so that no temporary file remains."""
-    if threading.current_thread() is not threading.main_thread():
+    """Treat a request to terminate like an interruption, so that no temporary file remains.
+
+    Where such a request is already heeded in another way, that stays.
+    """
+    own = signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    if own or threading.current_thread() is not threading.main_thread():
         yield
         return
 

@@ -7,7 +7,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ldpaudit.reports.pages.view import View, all_numbers, view_of
+from ldpaudit.reports.pages.view import View, all_numbers, view_of, with_numbers
 from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS
 from ldpaudit.result import AuditResult
@@ -31,10 +31,11 @@ class HtmlReport:
 
     def render(self, result: AuditResult) -> str:
         """Return the page; where it grows too large, its list of numbers gives way."""
-        page = self._page(view_of(result))
+        view = view_of(result)
+        page = self._page(view)
         if len(page.encode()) < LARGEST_PAGE:
             return page
-        return self._page(view_of(result, most_numbers=0))
+        return self._page(with_numbers(view, most=0))
 
     def _page(self, view: View) -> str:
         numbers, methods = all_numbers(view)

@@ -177,9 +177,11 @@ def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
         for command in (run, compare)
     }
     audit = {"--seed", "--queries", "--neighbors", "--metric", "--only", "--skip", "--threads"}
+    audit |= {"--exact"}
     claim = {"--epsilon", "--lambda", "--mechanism"}
-    work = {"--device", "--budget", "--seeds-tried", "--made-on", "--memory", "--timeout"}
-    assert shown[run] == audit | claim | work
+    attacks = {"--budget", "--thorough", "--seeds-tried", "--made-on"}
+    work = {"--device", "--memory", "--timeout"}
+    assert shown[run] == audit | claim | attacks | work
     assert shown[compare] == shown[run] | {"--model"}
 
 

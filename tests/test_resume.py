@@ -7,7 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ class Cut:
     how: Callable[[], None] = cut_short
     steps: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    names: Sequence[str] = ()
 
     def step(self, text: str) -> None:
         self.steps.append(text)
@@ -58,6 +59,12 @@ class Cut:
 
     def remark(self, text: str) -> None:
         self.remarks.append(text)
+
+    def phases(self, names: Sequence[str], seconds: Sequence[float]) -> None:
+        self.names = names
+
+    def phase(self, number: int) -> None:
+        self.step(self.names[number])
 
 
 def timeless(result: AuditResult) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from ldpaudit.attacks.models.blend import blend_weights, blended, part_logs
 from ldpaudit.attacks.models.cells import shrunk_cell_posteriors
 from ldpaudit.attacks.models.parts import Labelled
 from ldpaudit.estimators.neighbors.metric import ColumnMetric, fit_metric
-from ldpaudit.learners.corrections import forward_loss
+from ldpaudit.learners.corrections import forward_loss, forward_losses
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
 SIZES = (1, 3, 7, 15, 30, 60, 120, 240)
@@ -18,10 +18,12 @@ SIZES = (1, 3, 7, 15, 30, 60, 120, 240)
 _PULL = 1.0
 _MOST_INDEXED = 60_000
 _FEWEST = 100
-_PROBED = 500
+_PROBED = 1_000
 _CHEAP_PAIRS = 2e7
 """Up to so many pairs of rows the part is kept without asking whether it is worth its time."""
 _WORTH = 0.02
+_SURE = 2.0
+"""So many standard errors a part must gain where rows are many: it is the dearest of all."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def fit_neighbors(
     """Return the nearest rows among the training rows; the size is chosen on validation rows.
 
     None with more than 60,000 rows, and where rows are many and the nearest ones improve the blend
-    of the other parts by less than 2 % of its loss.
+    of the other parts by less than 2 % of its loss, or by less than two standard errors.
     """
     if len(training) > _MOST_INDEXED or len(training) < _FEWEST:
         return None
@@ -147,11 +149,14 @@ def _is_worth(
 ) -> bool:
     logs = part_logs(table.prior, parts, table.features.take(asked))
     more = np.concatenate([logs, np.log(posterior)[None]])
-    losses = [
-        forward_loss(blended(blend_weights(each, likelihood), each), likelihood)
+    without, beside = (
+        forward_losses(blended(blend_weights(each, likelihood), each), likelihood)
         for each in (logs, more)
-    ]
-    return losses[1] < losses[0] - _WORTH * table.contrast**2 * losses[0]
+    )
+    gain = without - beside
+    error = float(gain.std()) / np.sqrt(len(gain))
+    wanted = _WORTH * table.contrast**2 * float(without.mean())
+    return bool(gain.mean() > max(wanted, _SURE * error))
 
 
 def _bare(table: Labelled) -> Labelled:

@@ -1,8 +1,10 @@
 """The model of the true label that several attacks learn from released labels."""
 
+from typing import Final
+
 import numpy as np
 
-from ldpaudit.attacks.costs import Parts, Size
+from ldpaudit.attacks.costs import Price
 from ldpaudit.attacks.interface import Knowledge, SharedModel
 from ldpaudit.attacks.models.posterior import fit_posterior
 from ldpaudit.attacks.models.row_channel import fit_row_channels
@@ -10,6 +12,8 @@ from ldpaudit.release import Release
 
 SHARED_KEY = "noise-aware"
 """The name by which the model is shared and its cost counted."""
+PRICE: Final = Price(fixed=0.5, each=1.3, most=6.0)
+"""With the scores of one attack."""
 
 
 def noise_aware_model(knowledge: Knowledge, release: Release) -> SharedModel:
@@ -29,9 +33,3 @@ def noise_aware_model(knowledge: Knowledge, release: Release) -> SharedModel:
         return SharedModel(fit_posterior(features, codes, n_labels, rng, threads, channel))
 
     return knowledge.once(SHARED_KEY, build)
-
-
-def noise_aware_cost(size: Size) -> Parts:
-    """Return the predicted seconds of fitting the model on both folds and scoring one attack."""
-    fitted = Size(min(size.rows, 200_000), size.width, size.classes)
-    return {SHARED_KEY: 0.5 + min(fitted.work, 30.0)}

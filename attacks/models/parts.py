@@ -9,6 +9,7 @@ from ldpaudit.learners.corrections import clean_posterior, forward_losses
 from ldpaudit.learners.logistic import LogisticModel, fit_forward_logistic
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.modelling.encoding import BoostingMatrix, DesignMatrix
+from ldpaudit.modelling.screening import TREE_COLUMNS, Screen, most_bins, screened
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 
@@ -54,6 +55,10 @@ class Labelled:
     def take(self, rows: IndexArray) -> "Labelled":
         """Return the table of the given rows; the class frequencies stay."""
         return replace(self, features=self.features.take(rows), codes=self.codes[rows])
+
+    def screened(self, screen: Screen) -> "Labelled":
+        """Return the table of the columns that a screen keeps."""
+        return replace(self, features=screen.transform(self.features))
 
     def likelihood(self, rows: IndexArray) -> FloatArray:
         """Return T[y, code] for every class y and each row, float64 of shape (rows, k)."""
@@ -152,10 +157,11 @@ def fit_boosting(
         return None
     trees = 1 if labels == 2 else labels
     iterations = int(np.clip(300 // trees, 20, 100))
-    rows = _thinned(training, table.features.width * trees * iterations, _BOOSTING_WORK, rng)
+    width = min(table.features.width, TREE_COLUMNS)
+    rows = _thinned(training, width * trees * iterations, _BOOSTING_WORK, rng)
     observed, counts = np.unique(table.codes[rows], return_counts=True)
     features = table.features.take(rows)
-    design = BoostingMatrix.fit(features)
+    design = screened(BoostingMatrix, features, table.codes[rows], TREE_COLUMNS)
     too_few = counts.min() < 2 or len(rows) < 10 * len(observed)
     if len(observed) < 2 or too_few or not design.width:
         return None
@@ -165,6 +171,7 @@ def fit_boosting(
         min_samples_leaf=max(20, len(rows) // 2000),
         l2_regularization=1.0,
         categorical_features=design.categorical(),
+        max_bins=most_bins(design.width),
         early_stopping=True,
         n_iter_no_change=8,
         random_state=integer_seed(rng),

@@ -10,7 +10,7 @@ temperature is a special case.
 """
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -38,6 +38,7 @@ from ldpaudit.attacks.models.parts import (
 )
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.modelling.screening import MOST_COLUMNS, Screen
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 
 PROBABILITY_FLOOR = 1e-7
@@ -67,13 +68,14 @@ class PosteriorModel:
     parts: tuple[Model, ...] = ()
     weights: FloatArray | None = None
     cells: CellTable | None = None
+    screen: Screen = field(default_factory=Screen)
 
     def predict(self, features: FeatureTable) -> FloatArray:
         """Return P(y | x) for each row, float64 of shape (n, K).
 
         Rows sum to 1 up to rounding; every entry is at least :data:`PROBABILITY_FLOOR`.
         """
-        features = features.expanded()
+        features = self.screen.transform(features.expanded())
         result = np.empty((len(features), len(self.prior)))
         for start in range(0, len(features), _BATCH):
             rows = np.arange(start, min(start + _BATCH, len(features)))
@@ -158,7 +160,7 @@ def refit_posterior(
         Whether the model was fitted on a sample of its rows: then only parts on counts of all rows
         are fitted again, since the sample does not grow.
     """
-    everything = _labelled(features, codes, len(model.prior), channel)
+    everything = _labelled(features, codes, len(model.prior), channel).screened(model.screen)
     if model.weights is None:
         return PosteriorModel(everything.prior)
     parts = model.parts
@@ -171,7 +173,8 @@ def refit_posterior(
         parts = tuple(_recounted(everything, part, rng) for part in parts)
         blend = PosteriorModel(everything.prior, parts, model.weights)
         weight = 0.0 if model.cells is None else model.cells.weight
-        return replace(blend, cells=cell_table(blend, weight, everything))
+        final = replace(blend, cells=cell_table(blend, weight, everything))
+    return replace(final, screen=model.screen)
 
 
 def _labelled(features: FeatureTable, codes: IntArray, k: int, channel: Channel | None) -> Labelled:
@@ -196,6 +199,10 @@ def _fit(everything: Labelled, rows: IndexArray, rng: np.random.Generator) -> Po
     if len(rows) < MIN_ROWS or len(np.unique(table.codes)) < 2 or table.features.is_constant():
         return PosteriorModel(table.prior)
     folds = _folds(table, rng)
+    screen = Screen.fit(*_rows_of(table, folds[0][0]), MOST_COLUMNS)
+    if screen.columns is not None:
+        # The other folds' validation rows have chosen the columns.
+        everything, table, folds = everything.screened(screen), table.screened(screen), folds[:1]
     fitted = [_parts(table, training, validation, rng) for training, validation in folds]
     kinds = set.intersection(*({type(part) for part in parts} for parts in fitted))
     fitted = [tuple(part for part in parts if type(part) in kinds) for parts in fitted]
@@ -216,7 +223,11 @@ def _fit(everything: Labelled, rows: IndexArray, rng: np.random.Generator) -> Po
     final = replace(first, parts=parts)
     # Rows that no part was fitted on judge the cells too, also those that were thinned out.
     weight = cell_weight(first, everything, rows[folds[0][0]])
-    return replace(final, cells=cell_table(final, weight, everything))
+    return replace(final, cells=cell_table(final, weight, everything), screen=screen)
+
+
+def _rows_of(table: Labelled, rows: IndexArray) -> tuple[FeatureTable, IntArray]:
+    return table.features.take(rows), table.codes[rows]
 
 
 def _folds(table: Labelled, rng: np.random.Generator) -> list[tuple[IndexArray, IndexArray]]:

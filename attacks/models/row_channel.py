@@ -15,6 +15,7 @@ from ldpaudit.attacks.models.parts import LogisticPart, floored
 from ldpaudit.attacks.models.posterior import PosteriorModel
 from ldpaudit.learners.logistic import ForwardLoss, fit_logistic
 from ldpaudit.modelling.encoding import BoostingMatrix, DesignMatrix
+from ldpaudit.modelling.screening import MOST_COLUMNS, TREE_COLUMNS, most_bins, screened
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray
 
@@ -34,7 +35,7 @@ _PRIOR_ROUNDS = 100
 class BoostedRows:
     """Gradient boosting of the true label, by expectation–maximisation."""
 
-    design: BoostingMatrix
+    design: Any
     model: Any
     classes: int
 
@@ -88,14 +89,15 @@ def _parts(
     features: FeatureTable, likelihood: FloatArray, rng: np.random.Generator
 ) -> tuple[Model, ...]:
     k, parts = likelihood.shape[1], list[Model]()
-    design = DesignMatrix.fit(features)
+    likeliest = likelihood.argmax(axis=1)
+    design = screened(DesignMatrix, features, likeliest, MOST_COLUMNS)
     start = np.tile(_frequencies(likelihood), (len(features), 1))
     if design.width:
         loss = ForwardLoss(np.ascontiguousarray(likelihood, dtype=np.float32))
         model = fit_logistic(design.transform(features), loss, k, _RIDGE)
         parts.append(LogisticPart(design, model, _RIDGE))
         start = parts[0].predict(features)
-    boosting = BoostingMatrix.fit(features)
+    boosting = screened(BoostingMatrix, features, likeliest, TREE_COLUMNS)
     if boosting.width and k <= _BOOSTED_CLASSES:
         matrix = boosting.transform(features)
         parts.append(_boosted(boosting, matrix, likelihood, start, rng))
@@ -103,7 +105,7 @@ def _parts(
 
 
 def _boosted(
-    design: BoostingMatrix,
+    design: Any,
     matrix: Float32Array,
     likelihood: FloatArray,
     start: FloatArray,
@@ -125,6 +127,7 @@ def _boosted(
             min_samples_leaf=_LEAF * k,
             l2_regularization=1.0,
             categorical_features=design.categorical(),
+            max_bins=most_bins(design.width),
             early_stopping=False,
             random_state=seed,
         )

@@ -30,8 +30,9 @@ from ldpaudit.estimators.loss.bounds import mean_loss_lower
 from ldpaudit.estimators.loss.exceedance import ErrorBudget, Exceedance, exceedance
 from ldpaudit.estimators.loss.instance_loss import mean_loss
 from ldpaudit.estimators.loss.posterior_intervals import PosteriorBox
-from ldpaudit.estimators.neighbors.counts import count_labels, default_neighbors
+from ldpaudit.estimators.neighbors.counts import count_labels
 from ldpaudit.estimators.neighbors.metric import fit_metric, score_space
+from ldpaudit.estimators.neighbors.sizes import default_neighbors
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.modelling.encoding import BoostingMatrix
 from ldpaudit.release import FeatureTable
@@ -136,7 +137,7 @@ def measured(table: Table) -> list[Found]:
 
 
 def _box(at_index: np.ndarray, at_queries: np.ndarray, labels: np.ndarray, k: int) -> PosteriorBox:
-    found = count_labels(at_index, labels, at_queries, k, 2, threads=1, seed=SEED)
+    found = count_labels(at_index, labels, at_queries, k, 2, seed=SEED)
     return PosteriorBox.from_counts(found.counts, found.totals, ErrorBudget.of(DELTA).per_query)
 
 

@@ -1,7 +1,7 @@
 """Tables read from front to back in batches, so that memory does not grow with their rows."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -58,7 +58,20 @@ class ParquetBatches(ParquetFiles):
         """The number of rows."""
         return self._rows
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    def metadata(self) -> Iterator[Any]:
+        """Yield what each file states of its row groups."""
+        for path in self._location.paths:
+            with (
+                unreadable(self.name),
+                pq.ParquetFile(path, filesystem=self._location.filesystem) as file,
+            ):
+                yield file.metadata
+
+    def batches(
+        self,
+        columns: Sequence[str] | None = None,
+        as_text: Collection[str] = (),  # noqa: ARG002
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, with the named columns in the given order (None: all)."""
         names = list(self.names if columns is None else columns)
         with unreadable(self.name):
@@ -103,6 +116,10 @@ def _as_asked(
     return pa.RecordBatch.from_arrays(columns, names=names)
 
 
+FileBatches = ParquetBatches | CsvBatches
+"""A file or files, to be read whole or in batches."""
+
+
 def bare_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema without the table's and the columns' metadata.
 
@@ -111,7 +128,7 @@ def bare_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, field.type) for field in schema])
 
 
-def open_batches(path: str | os.PathLike[str]) -> BatchSource:
+def open_batches(path: str | os.PathLike[str]) -> FileBatches:
     """Open a Parquet file, folder, pattern or URL, or a CSV file, to be read in batches.
 
     Raises
@@ -119,7 +136,7 @@ def open_batches(path: str | os.PathLike[str]) -> BatchSource:
     InputError
         If it is not there or cannot be read.
     """
-    source: BatchSource = open_files(path, ParquetBatches, CsvBatches)
+    source: FileBatches = open_files(path, ParquetBatches, CsvBatches)
     return source
 
 

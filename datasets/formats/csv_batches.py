@@ -1,8 +1,9 @@
 """CSV files in batches: first the types of the columns from all rows, then the rows."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +40,11 @@ class CsvBatches(CsvFile):
 
     A column's type is the narrowest that fits all of its rows: int64, float64, boolean, date,
     timestamp or text. Empty unquoted fields (and NA, null, NaN …) are missing.
+
+    Attributes
+    ----------
+    row_count : int or None
+        The number of rows, None until the types of the columns are known.
     """
 
     row_count: int | None = None
@@ -52,14 +58,25 @@ class CsvBatches(CsvFile):
     def schema(self) -> pa.Schema:
         """The columns and their types; finding them reads the whole file once."""
         kinds: list[pa.DataType] = [pa.null()] * len(self.names)
+        self.row_count = 0
         for block in self._text_blocks(list(self.names)):
+            self.row_count += len(block)
             kinds = [_widened(k, c) for k, c in zip(kinds, block.columns, strict=True)]
         return pa.schema(list(zip(self.names, kinds, strict=True)))
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in order, with the named columns in the given order (None: all)."""
+    def metadata(self) -> Iterator[Any]:
+        """Yield nothing: a CSV file states nothing of its columns."""
+        yield from ()
+
+    def batches(
+        self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, with the named columns in the given order (None: all).
+
+        Those in ``as_text`` are strings, letter for letter.
+        """
         names = list(self.names if columns is None else columns)
-        kinds = [self.schema.field(name).type for name in names]
+        kinds = [_TEXT if name in as_text else self.schema.field(name).type for name in names]
         for block in self._text_blocks(names):
             with self._reading():
                 cells = [_typed(c, k) for c, k in zip(block.columns, kinds, strict=True)]

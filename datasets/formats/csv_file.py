@@ -43,6 +43,10 @@ class CsvFile:
         """Return the digest of the file's bytes, compressed or not."""
         return self._location.sha256()
 
+    def stamp(self) -> tuple[Any, ...]:
+        """Return size and time of the file."""
+        return self._location.stamp()
+
     def rows(self) -> Iterator[list[str]]:
         """Yield the rows as text, the header first."""
         with self._reading(), self._open() as stream:

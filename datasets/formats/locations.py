@@ -44,6 +44,16 @@ class Location:
         """Open one of the files to read its bytes."""
         return self.filesystem.open_input_stream(path, compression=None)
 
+    def size(self) -> int:
+        """Return the bytes of all files together."""
+        return sum(size or 0 for size, _ in self.stamp())
+
+    def stamp(self) -> tuple[tuple[int | None, Any], ...]:
+        """Return size and time of each file, by which a change is noticed."""
+        with unreadable(self.name):
+            found = self.filesystem.get_file_info(list(self.paths))
+            return tuple((info.size, info.mtime) for info in found)
+
     def sha256(self) -> str:
         """Return the digest of the file, as sha256sum prints it.
 

@@ -45,6 +45,9 @@ class TableSource(Protocol):
     def sha256(self) -> str | None:
         """Return the digest of the file; None for a table in memory."""
 
+    def stamp(self) -> tuple[Any, ...]:
+        """Return size and time of each file, by which a change is noticed."""
+
     def columns(
         self, names: Sequence[str], as_text: Collection[str] = ()
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
@@ -79,6 +82,10 @@ class MemoryTable:
     def sha256(self) -> None:
         """Return None: there is no file."""
         return None
+
+    def stamp(self) -> tuple[()]:
+        """Return nothing: there is no file that could change."""
+        return ()
 
     def columns(
         self,
@@ -129,6 +136,10 @@ class ParquetFiles:
     def sha256(self) -> str:
         """Return the digest of the file or files."""
         return self._location.sha256()
+
+    def stamp(self) -> tuple[Any, ...]:
+        """Return size and time of each file."""
+        return self._location.stamp()
 
     def columns(
         self,

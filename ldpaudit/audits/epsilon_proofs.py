@@ -6,19 +6,19 @@ claim all look here.
 
 from collections.abc import Collection, Mapping
 
+from ldpaudit.audits.assumptions.stated import FEATURE_BLIND_TEST
+
 INSIDER = "mechanism.epsilon_lower"
 SUBGROUPS = "mechanism.subgroup_epsilon_lower"
 SHARED_NOISE = "mechanism.shared_noise_epsilon_lower"
 OUTSIDER = "release_only.epsilon_lower"
-FEATURE_BLIND_TEST = "assumptions.feature_blind"
-SHARED_WITH_OTHERS = "assumptions.shared_with_others"
-"""A p-value; it may err in half of the share of SHARED_NOISE, whose bound has the other half."""
 OTHERS = ("observational.epsilon_lower", "aggregates.epsilon_lower")
 """Bounds where one released label depends on more than one true label; one in an audit."""
 
 INSIDER_SHARES: Mapping[str, float] = {
     INSIDER: 0.8,
     SUBGROUPS: 0.1,
+    # Half of it for the test of noise shared with another person's row.
     SHARED_NOISE: 0.05,
     FEATURE_BLIND_TEST: 0.05,
 }

@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -43,6 +43,8 @@ class Plan:
         k of the nearest neighbours; None: adapts to the number of rows.
     metric : {"l2", "raw", "learned"}
         The space in which neighbours are near.
+    exact : bool
+        Whether neighbours are found by comparing all rows.
     threads : int
         Threads for faiss, BLAS and boosting.
     device : {"auto", "cpu", "cuda"}
@@ -53,6 +55,8 @@ class Plan:
         Whether the report may name the classes and the label column.
     budget : float
         Seconds that attacks may take; those that do not fit are left out, and named.
+    thorough : bool
+        Whether all attacks run, without a budget.
     slices : tuple of Slices
         Groups of rows for which the strongest attack is scored separately.
     seeds_tried : int or None
@@ -70,11 +74,13 @@ class Plan:
     queries: int | Literal["all"] | None = None
     neighbors: int | None = None
     metric: Literal["l2", "raw", "learned"] = "l2"
+    exact: bool = False
     threads: int = 1
     device: DeviceName = "auto"
     max_undetected_excess: AllowedExcess = DEFAULT_EXCESS
     show_class_names: bool = False
     budget: float = DEFAULT_BUDGET
+    thorough: bool = False
     slices: tuple[Slices, ...] = ()
     seeds_tried: int | None = None
     made_on: datetime.date | None = None
@@ -167,6 +173,32 @@ class AuditContext:
         halves = np.zeros(n, dtype=np.int32)
         halves[self.rng("halves").permutation(n)[: n // 2]] = 1
         return halves if codes is None else halves[codes]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an audit is predicted to take on an ordinary machine, from the release's size alone.
+
+    Attributes
+    ----------
+    seconds : float
+    memory : float
+        Bytes at its peak, the table not counted.
+    words : str
+        What there is to do, such as ``"12 attacks"``; may be empty.
+    """
+
+    seconds: float = 1.0
+    memory: float = 0.0
+    words: str = ""
+
+
+@runtime_checkable
+class Costed(Protocol):
+    """An audit that predicts its cost."""
+
+    def cost(self, context: AuditContext) -> Cost:
+        """Return what :meth:`Audit.run` will take; called where it is available, before it."""
 
 
 class Audit(Protocol):

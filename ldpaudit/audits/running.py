@@ -1,15 +1,16 @@
-"""Running one audit: whether it applies, whether it is finished already, and when it ends early."""
+"""Running audits: which apply, what they will take, which are finished already or end early."""
 
 import functools
 import importlib.metadata
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pydantic import BaseModel
 
-from ldpaudit.audits.interface import Audit, AuditContext
+from ldpaudit.audits.costs import cost_of, plan_line
+from ldpaudit.audits.interface import Audit, AuditContext, Cost
 from ldpaudit.errors import InsufficientDataError, LdpAuditError
 from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Histogram, Note
 from ldpaudit.stopping import Stop, Stopped, Watched
@@ -26,31 +27,70 @@ _PARTS: Final[dict[str, type[BaseModel]]] = {
 }
 
 
-def run_one(name: str, path: str, context: AuditContext) -> tuple[AuditRecord, Finding]:
-    """Return whether an audit ran, and what it found.
+@dataclass(frozen=True)
+class Job:
+    """An audit that was asked for.
+
+    Attributes
+    ----------
+    name : str
+    audit : Audit
+    reason : str or None
+        Why it does not apply; None where it does.
+    number : int
+        Its place among those that apply, from 0.
+    cost : Cost
+    """
+
+    name: str
+    audit: Audit
+    reason: str | None
+    number: int
+    cost: Cost
+
+
+def prepared(chosen: Mapping[str, str], context: AuditContext) -> list[Job]:
+    """Return the audits that were asked for, and announce the phases and what they will take.
 
     Parameters
     ----------
-    name, path : str
-        Its id, and where it is: ``MODULE:CLASS``.
+    chosen : mapping from id to place, ``MODULE:CLASS``
     context : AuditContext
+    """
+    jobs: list[Job] = []
+    for name, path in chosen.items():
+        audit = load(path)
+        reason = _unavailable(name, audit, context)
+        number = sum(job.reason is None for job in jobs)
+        cost = Cost(0.0) if reason else cost_of(name, audit, context)
+        jobs.append(Job(name, audit, reason, number, cost))
+    at_work = [job for job in jobs if job.reason is None]
+    line = plan_line(context, [job.cost for job in at_work])
+    if line:
+        context.progress.remark(line)
+    names = [job.name.replace("-", " ") for job in at_work]
+    context.progress.phases(names, [job.cost.seconds for job in at_work])
+    return jobs
+
+
+def run_one(job: Job, context: AuditContext) -> tuple[AuditRecord, Finding]:
+    """Return whether an audit ran, and what it found.
 
     Raises
     ------
     LdpAuditError
         If it failed for another reason than too few rows.
     """
-    audit = load(path)
     start, context.stop.obeyed = time.perf_counter(), False
-    reason = _unavailable(name, audit, context)
-    kept = None if reason else _kept(name, audit, context)
+    reason = job.reason
+    kept = None if reason else _kept(job, context)
     if kept is not None:
         return kept
     finding = Finding()
     if reason is None:
         try:
-            context.progress.step(name.replace("-", " "))
-            finding = _found(name, audit, context)
+            context.progress.phase(job.number)
+            finding = _found(job, context)
         except Stopped:
             pass
         except InsufficientDataError as error:
@@ -60,7 +100,7 @@ def run_one(name: str, path: str, context: AuditContext) -> tuple[AuditRecord, F
         status, reason = "stopped", context.stop.reason
     seconds = round(time.perf_counter() - start, 3)
     record = AuditRecord.model_validate(
-        {"id": name, "status": status, "reason": reason or "", "seconds": seconds}
+        {"id": job.name, "status": status, "reason": reason or "", "seconds": seconds}
     )
     if status == "ran":
         _keep(record, finding, context)
@@ -82,15 +122,15 @@ def _unavailable(name: str, audit: Audit, context: AuditContext) -> str | None:
     return audit.unavailable(context)
 
 
-def _found(name: str, audit: Audit, context: AuditContext) -> Finding:
+def _found(job: Job, context: AuditContext) -> Finding:
     try:
-        return audit.run(context).in_section(name)
+        return job.audit.run(context).in_section(job.name)
     except (LdpAuditError, MemoryError):
         raise
     except Exception as error:
         raise LdpAuditError(
-            f"Internal fault in the audit {name!r} ({type(error).__name__}); leave it out with "
-            f"--skip {name}, or run again with --debug and report it."
+            f"Internal fault in the audit {job.name!r} ({type(error).__name__}); leave it out with "
+            f"--skip {job.name}, or run again with --debug and report it."
         ) from error
 
 
@@ -103,15 +143,15 @@ def _keep(record: AuditRecord, finding: Finding, context: AuditContext) -> None:
         context.finished.put(f"audit/{record.id}", part)
 
 
-def _kept(name: str, audit: Audit, context: AuditContext) -> tuple[AuditRecord, Finding] | None:
+def _kept(job: Job, context: AuditContext) -> tuple[AuditRecord, Finding] | None:
     """Return what an audit found in an earlier run that was cut short."""
-    part = None if context.guesses is not None else context.finished.get(f"audit/{name}")
+    part = None if context.guesses is not None else context.finished.get(f"audit/{job.name}")
     if part is None:
         return None
     found: dict[str, Any] = {
         key: tuple(kind.model_validate(p) for p in part[key]) for key, kind in _PARTS.items()
     }
-    again = _Again(name, audit, context)
+    again = _Again(job, context)
     found["bounds"] = {key: functools.partial(again.bound, key) for key in part["bounds"]}
     return AuditRecord.model_validate(part["record"]), Finding(**found)
 
@@ -122,12 +162,12 @@ class _Again:
     The audit then runs again, to the end: what is dear in it is kept part by part.
     """
 
-    def __init__(self, name: str, audit: Audit, context: AuditContext) -> None:
+    def __init__(self, job: Job, context: AuditContext) -> None:
         progress = context.progress
         if isinstance(progress, Watched):  # Nobody could be told any more that it ended early.
             progress = progress.progress
         context = replace(context, progress=progress, stop=Stop())
-        self._work: Callable[[], Finding] = functools.partial(_found, name, audit, context)
+        self._work: Callable[[], Finding] = functools.partial(_found, job, context)
 
     def bound(self, key: str, alpha: float) -> float:
         """Return the audit's bound of that name at an error probability."""

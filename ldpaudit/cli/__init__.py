@@ -13,6 +13,7 @@ import typer
 
 from ldpaudit import __version__
 from ldpaudit.cli import compare, learn, mechanism, policy, privatize, run, sweep
+from ldpaudit.cli.limits import status_under_limit
 from ldpaudit.cli.parameters import spread
 
 COULD_NOT_RUN = 2
@@ -83,6 +84,12 @@ def main() -> None:
     # find one that exists and leave none behind.
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.gettempdir())
     debug = "--debug" in sys.argv or bool(os.environ.get("LDPAUDIT_DEBUG"))
+    ended = status_under_limit()
+    if ended is not None:
+        status, line = ended
+        if line:
+            typer.echo(f"ldpaudit: {line}", err=True)
+        sys.exit(status)
     try:
         status = app(standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
@@ -102,12 +109,24 @@ def _one_line(error: Exception) -> str:
         return " ".join(str(error).split())
     if hasattr(error, "format_message"):  # typer's own usage errors
         return " ".join(str(error.format_message()).split())
-    if isinstance(error, MemoryError):
-        return "The audit needs more memory than there is; try fewer --queries or --neighbors."
+    if isinstance(error, MemoryError) or _lacks_memory(error):
+        return "This needs more memory than there is, or than the process may use."
     if isinstance(error, OSError) and error.strerror:
         return f"A file could not be used: {error.strerror}."
     # The text of a foreign exception may hold data, so only its type is shown.
     return f"Internal fault ({type(error).__name__}); run again with --debug and report it."
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Return whether a library says so in a way of its own: while it is loaded, or in C++."""
+    words = (
+        "cannot allocate memory",
+        "failed to map segment",
+        "can't allocate memory",
+        "bad_alloc",
+    )
+    of_library = isinstance(error, OSError | ImportError | RuntimeError)
+    return of_library and any(word in str(error).lower() for word in words)
 
 
 def _stop(message: str, debug: bool) -> None:

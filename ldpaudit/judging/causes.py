@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST, INSIDER, SUBGROUPS
+from ldpaudit.audits.assumptions.stated import FEATURE_BLIND_TEST, SHARED_NOISE_TEST
+from ldpaudit.audits.epsilon_proofs import INSIDER, SUBGROUPS
 from ldpaudit.judging.checks.interface import Case
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.fits import Slip, agrees, fitted_epsilon, likely_slip, unlike_the_claim
@@ -22,7 +23,6 @@ from ldpaudit.reports.text.numbers import number
 from ldpaudit.result import SMALLEST_CELL, Check
 
 MARGINAL = "mechanism.marginal_consistency"
-SHARED_NOISE = "assumptions.shared_noise"
 _RARE, _HALF = 0.01, 0.5
 
 
@@ -201,7 +201,7 @@ def _changed_afterwards(signs: Signs) -> str | None:
 
 
 def _shared_noise(signs: Signs) -> str | None:
-    return SHARED if signs.small_p_value(SHARED_NOISE) else None
+    return SHARED if signs.small_p_value(SHARED_NOISE_TEST) else None
 
 
 def _by_feature(signs: Signs) -> str | None:

@@ -8,7 +8,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST
+from ldpaudit.audits.assumptions.stated import (
+    COUNTED_ROWS,
+    DOUBTFUL_COLUMNS,
+    DOUBTFUL_ROWS,
+    FEATURE_BLIND_TEST,
+)
 from ldpaudit.judging.causes import SHARED
 from ldpaudit.judging.checks.interface import POWER, Case
 from ldpaudit.judging.circumstances import BEHIND, Circumstances
@@ -19,7 +24,6 @@ WITH_TRUTH = "power.with_truth.min_detectable_excess"
 ROWS_WITH_TRUTH = "power.with_truth.rows_needed"
 ROWS_NEEDED = "power.rows_needed"
 BUDGET_NEEDED = "attack.budget_needed"
-COUNTED_ROWS = "assumptions.counted_rows"
 _CLAIM = "claimed-epsilon"
 _REFUTED = "known only for labels that follow"
 _IN_DOUBT = "may depend on the features"
@@ -71,6 +75,16 @@ class Open:
         return self.check.reason + because
 
 
+_DOUBTS = {
+    DOUBTFUL_COLUMNS: (
+        "Audit without the columns that were computed from the released label (--drop); the "
+        "release code tells which they are."
+    ),
+    DOUBTFUL_ROWS: (
+        "Name the column that tells whose row it is (--group); if every row is a person of its "
+        "own, look where the release code uses a feature."
+    ),
+}
 Remedy = Callable[[Open], Iterator[str]]
 
 
@@ -98,6 +112,8 @@ def _claimed_epsilon(question: Open) -> Iterator[str]:
         )
     elif not known.truth:
         yield from _truth(case, known)
+    elif doubts := _DOUBTS.keys() & case.evidence.estimates.keys():
+        yield from (_DOUBTS[name] for name in sorted(doubts))
     else:
         yield from _more_rows(case)
 

@@ -3,12 +3,17 @@
 import math
 from collections.abc import Sequence
 
+from ldpaudit.audits.epsilon_proofs import OUTSIDER
 from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
 from ldpaudit.judging.next_steps import is_close, one_in
 from ldpaudit.reports.text.numbers import Direction, against, number, percent, rows
 from ldpaudit.result import Check, Verdict
 
 _CLAIM = "claimed-epsilon"
+_ALONE = (
+    "from this file alone, if each released label comes from the true label alone, as declared, "
+    "and no column was computed from released labels,"
+)
 
 
 def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
@@ -37,8 +42,9 @@ def _violation(check: Check) -> str:
         return f"{check.reason} (at {confidence} confidence{_chance(check)})"
     observed, limit = against(check.observed, check.limit, "down")
     if check.id == _CLAIM:
+        alone = f"{_ALONE} " if OUTSIDER in check.evidence else ""
         return (
-            f"the release claims ε = {limit}, but at least ε = {observed} is certified (at "
+            f"the release claims ε = {limit}, but {alone}at least ε = {observed} is certified (at "
             f"{confidence} confidence{_chance(check)}): a released label can shift the odds "
             f"between two true labels at least {_fold(check.observed, 'down')}, where at most "
             f"{_fold(check.limit)} was promised"

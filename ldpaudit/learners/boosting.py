@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from ldpaudit.estimators.loss.posterior_intervals import onto_simplex
+from ldpaudit.modelling.screening import most_bins
 from ldpaudit.release import BoolArray, FloatArray, IntArray
 
 _EM_STEPS = 100
@@ -137,8 +138,10 @@ def fit_boosted_released(
     parameters = options.parameters(len(matrix))
     # Holding rows out is stratified, which takes two of each label.
     parameters["early_stopping"] &= bool(counts[counts > 0].min() > 1)
-    model = HistGradientBoostingClassifier(**parameters)
-    return BoostedReleased(model.fit(matrix, codes, weights), transition)
+    model = HistGradientBoostingClassifier(**parameters, max_bins=most_bins(matrix.shape[1]))
+    # Weighted quantiles of wide tables take minutes.
+    alike = bool((weights == weights[0]).all())
+    return BoostedReleased(model.fit(matrix, codes, None if alike else weights), transition)
 
 
 def nearest_source(released: FloatArray, transition: FloatArray) -> FloatArray:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from xml.etree import ElementTree
 
-import vl_convert
 from markupsafe import Markup
+
+from ldpaudit.memory import has_addresses_for
 
 _NAMESPACE: Final = "{http://www.w3.org/2000/svg}"
 _DROPPED: Final = frozenset({"class", "role", "pointer-events", "font-family", "stroke-miterlimit"})
@@ -22,6 +23,13 @@ _DEFAULTS: Final = {
 }
 _LONG_DECIMAL: Final = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
 _GEOMETRY: Final = frozenset({"d", "transform", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy"})
+
+_ADDRESSES: Final = 72 << 30
+"""Bytes of addresses that the engine behind the charts reserves; it aborts where it cannot."""
+_NOT_DRAWN: Final = Markup(
+    "<p>This chart is not drawn, because the memory of the process was limited (<code>ulimit -v"
+    "</code>). The table has its numbers.</p>"
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,10 @@ def inline_svg(
         The key of the same chart in another size: this one is shown only where a style sheet says
         so, and has the description of its twin.
     """
+    if not has_addresses_for(_ADDRESSES):
+        return Markup("") if twin else _NOT_DRAWN
+    import vl_convert
+
     # vl-convert runs Vega in a sandbox of its own; no base URL means that it may load nothing.
     text = vl_convert.vegalite_to_svg(specification, allowed_base_urls=[])
     root = ElementTree.fromstring(text)

@@ -1,7 +1,7 @@
 """Everything the page shows, in its order, as plain values for the template."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ldpaudit.reports.charts.intervals import Cell, Table
@@ -81,11 +81,8 @@ class View:
         return len(self.result.estimates) - len(self.numbers)
 
 
-def view_of(result: AuditResult, most_numbers: int = MOST_NUMBERS) -> View:
-    """Return the page of a result, with at most so many numbers in the list at its end.
-
-    All evidence of checks is listed, even beyond ``most_numbers``.
-    """
+def view_of(result: AuditResult) -> View:
+    """Return the page of a result."""
     printer = Printer(result)
     parts = all_parts(result, printer)
     pictures = {figure.key for part in parts for figure in part.figures}
@@ -112,10 +109,21 @@ def view_of(result: AuditResult, most_numbers: int = MOST_NUMBERS) -> View:
         version=name(result.ldpaudit_version),
         run=tuple(_run(result)),
         suppressed=tuple(_suppressed(result)),
-        numbers=tuple(
-            (f"n-{as_identifier(e.id)}", printer.quantity(e)) for e in _listed(result, most_numbers)
-        ),
+        numbers=_numbers(result, printer, MOST_NUMBERS),
     )
+
+
+def with_numbers(view: View, most: int) -> View:
+    """Return the page with at most so many numbers in the list at its end.
+
+    All evidence of checks is listed, even beyond.
+    """
+    return replace(view, numbers=_numbers(view.result, Printer(view.result), most))
+
+
+def _numbers(result: AuditResult, printer: Printer, most: int) -> tuple[tuple[str, Quantity], ...]:
+    listed = _listed(result, most)
+    return tuple((f"n-{as_identifier(e.id)}", printer.quantity(e)) for e in listed)
 
 
 def _listed(result: AuditResult, most: int) -> Iterator[Estimate]:

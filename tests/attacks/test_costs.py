@@ -1,8 +1,7 @@
 import pytest
 
-from ldpaudit.attacks import ATTACKS, Knowledge, create_attack
+from ldpaudit.attacks import ATTACKS, DEFAULT, Knowledge, create_attack
 from ldpaudit.attacks.costs import Size, affordable, cost_of
-from ldpaudit.audits.label_inference.budget import Budget, LeftOut
 from ldpaudit.mechanisms import RandomizedResponse
 
 SMALL, LARGE = Size(1_000, 5, 2), Size(500_000, 20, 2)
@@ -41,7 +40,7 @@ def test_costs_do_not_fall_with_the_size(name):
 
 
 def test_references_are_free_and_everything_fits_the_default_on_a_table_of_ordinary_size():
-    costs = [(name, cost_of(create_attack(name, Knowledge(CHANNEL)), LARGE)) for name in ATTACKS]
+    costs = [(name, cost_of(create_attack(name, Knowledge(CHANNEL)), LARGE)) for name in DEFAULT]
     free = {name for name, parts in costs if not parts}
     assert free == {"prior", "features-only", "released-label", "oracle"}
     assert not affordable(costs, 60.0).too_dear
@@ -49,18 +48,6 @@ def test_references_are_free_and_everything_fits_the_default_on_a_table_of_ordin
 
 def test_an_attack_that_states_no_cost_is_free():
     assert cost_of(object(), SMALL) == {}
-
-
-def test_a_slow_machine_leaves_attacks_out_by_name():
-    # Twice the budget and half a minute: 50 seconds.
-    times = iter([0.0, 1.0, 49.0, 51.0, 60.0])
-    candidates = {name: [] for name in ("a", "b", "c", "d", "e")}
-    choice = affordable([(name, {}) for name in candidates], 10.0)
-    budget = Budget(
-        candidates, choice, 10.0, frozenset("e"), clock=lambda: next(times), left_out=LeftOut()
-    )
-    assert [name for name, _ in budget.chosen()] == ["a", "b", "e"]
-    assert budget.left_out.too_slow == ["c", "d"]
 
 
 def test_a_convolutional_network_costs_what_was_measured():

@@ -12,7 +12,16 @@ from ldpaudit.release import IntArray
 from zoo.numbers import HARMLESS_NUMBERS, HIGH
 from zoo.people import CLASSES, People, people, repeated
 from zoo.shared import REMEMBERED
-from zoo.specimen import CLAIM, Fault, Specimen, honest_labels, of_people, release
+from zoo.specimen import (
+    CLAIM,
+    Fault,
+    Specimen,
+    honest_labels,
+    keep,
+    of_people,
+    release,
+    replaced,
+)
 
 Derived = Callable[[IntArray, np.random.Generator], np.ndarray]
 _SETTINGS: dict[str, tuple[str, ...]] = {
@@ -65,6 +74,65 @@ def _households(persons: People, rng: np.random.Generator) -> Specimen:
     home = np.arange(n) // 20
     columns = {"zip": persons.frame["zip"].to_numpy()[home * 20], "household": home}
     return release(persons, honest_labels(persons, rng), columns, group="household")
+
+
+def _in_sample(persons: People, rng: np.random.Generator) -> Specimen:
+    """A model's score of the rows that it learnt from."""
+    return _scored(persons, honest_labels(persons, rng), rng)
+
+
+def _scored(persons: People, released: IntArray, rng: np.random.Generator) -> Specimen:
+    from sklearn.ensemble import RandomForestClassifier
+
+    points = persons.frame.drop(columns="zip").to_numpy()
+    forest = RandomForestClassifier(20, min_samples_leaf=5, random_state=int(rng.integers(2**31)))
+    score = forest.fit(points, released).predict_proba(points)[:, 1]
+    return release(persons, released, {"derived": score})
+
+
+def _near_mean(own: bool) -> Callable[[People, np.random.Generator], Specimen]:
+    def work(persons: People, rng: np.random.Generator) -> Specimen:
+        from sklearn.neighbors import NearestNeighbors
+
+        released = honest_labels(persons, rng)
+        points = persons.frame[["x0", "x1", "x2", "x3"]].to_numpy()
+        search = NearestNeighbors(n_neighbors=4).fit(points)
+        near = search.kneighbors(points if own else None, return_distance=False)
+        return release(persons, released, {"derived": released[near].mean(axis=1)})
+
+    return work
+
+
+def _family_score(n: int, rng: np.random.Generator) -> Specimen:
+    """Families of 4 share all features but one, their label and its noise; a score beside them."""
+    persons = repeated(n, 4, rng)
+    persons.frame["hours"] = rng.integers(5, 80, n)
+    kept = np.repeat(rng.random(-(-n // 4)), 4)[:n] < keep(CLAIM, 2)
+    released = replaced(persons.codes, 2, kept, rng)
+    return _scored(persons, released, rng)
+
+
+def _coarse(n: int, rng: np.random.Generator) -> Specimen:
+    """Four rows of each person: four coarse columns are the person's, all others are not."""
+    persons = repeated(n, 4, rng)
+    frame = people(n, 2, rng).frame
+    own = persons.frame[["x0", "x1", "x2", "x3"]].round(0)
+    frame[own.columns] = own
+    return _remembered(People(frame, persons.codes, persons.classes), rng)
+
+
+def _visits(n: int, rng: np.random.Generator) -> Specimen:
+    """Four visits of each person: four columns are the person's, measurements are each visit's."""
+    persons = repeated(n, 4, rng)
+    persons.frame[["x0", "x1"]] += rng.standard_normal((n, 2)).astype(np.float32)
+    persons.frame[["x2", "x3"]] = rng.standard_normal((n, 2)).astype(np.float32)
+    return _remembered(persons, rng)
+
+
+def _remembered(persons: People, rng: np.random.Generator) -> Specimen:
+    n = len(persons)
+    kept = np.repeat(rng.random(-(-n // 4)), 4)[:n] < keep(CLAIM, 2)
+    return release(persons, replaced(persons.codes, 2, kept, rng), rows=rng.permutation(n))
 
 
 def _shuffled(persons: People, rng: np.random.Generator) -> Specimen:
@@ -128,6 +196,36 @@ HONEST = (
     _derived("text", "a text for it", lambda y, _: np.array(["N", "Y"])[y]),
     _derived("score", "a noisy score", lambda y, rng: 2 * y + rng.standard_normal(len(y))),
     _derived("weight", "one over its share", lambda y, _: (len(y) / np.bincount(y))[y]),
+    _harmless(
+        "derived-in-sample",
+        "A column is a model's score of the rows that it learnt from.",
+        of_people(2, _in_sample),
+    ),
+    _harmless(
+        "derived-near-mean",
+        "A column is the mean of the released labels of the four nearest rows, itself among them.",
+        of_people(2, _near_mean(own=True)),
+    ),
+    _harmless(
+        "derived-others-mean",
+        "A column is the mean of the released labels of the four nearest other rows.",
+        of_people(2, _near_mean(own=False)),
+    ),
+    _harmless(
+        "remembered-and-scored",
+        "Four rows of a person and one remembered answer, and a score of a model that learnt it.",
+        _family_score,
+    ),
+    _harmless(
+        "remembered-coarse",
+        "Four rows of a person, alike in four coarse columns alone, and one remembered answer.",
+        _coarse,
+    ),
+    _harmless(
+        "remembered-visits",
+        "Four visits of a person with one remembered answer; measurements differ.",
+        _visits,
+    ),
     _harmless("duplicates", "Four people have equal features, all else is theirs.", _duplicates),
     _harmless("households", "Households of 20, noise of their own.", of_people(2, _households)),
     _harmless("shuffled", "The rows are in random order.", of_people(2, _shuffled)),

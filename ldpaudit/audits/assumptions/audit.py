@@ -12,15 +12,21 @@ from ldpaudit.audits.assumptions.neighbours import (
 )
 from ldpaudit.audits.assumptions.persons import equal_share, rows_of_one
 from ldpaudit.audits.assumptions.rows import GROUPS, counted, noise_clusters, tested
-from ldpaudit.audits.assumptions.stated import INDEPENDENT, NOT_DERIVED
-from ldpaudit.audits.epsilon_proofs import SHARED_WITH_OTHERS
+from ldpaudit.audits.assumptions.stated import (
+    COUNTED_ROWS,
+    DERIVED_COLUMNS,
+    DOUBTFUL_COLUMNS,
+    DOUBTFUL_ROWS,
+    FEATURE_BLIND_TEST,
+    INDEPENDENT,
+    NOT_DERIVED,
+    SHARED_NOISE_TEST,
+    SHARED_WITH_OTHERS,
+)
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.result import Estimate, Finding, Note
 
-FEATURE_BLIND_TEST: Final = "assumptions.feature_blind"
-SHARED_NOISE_TEST: Final = "assumptions.shared_noise"
-DOUBTFUL: Final = "assumptions.doubtful_columns"
 _BETS: Final = "Shafer & Vovk (2019); Ville (1939)"
 
 
@@ -62,7 +68,7 @@ def _columns(context: AuditContext) -> Iterator[Estimate]:
         )
     if evidence.derived:
         yield Estimate.estimated(
-            "assumptions.derived_columns",
+            DERIVED_COLUMNS,
             "Feature columns computed from the released label",
             len(evidence.derived),
             method="columns that tell the released label, and nothing of the true one beyond it"
@@ -73,12 +79,21 @@ def _columns(context: AuditContext) -> Iterator[Estimate]:
         )
     if evidence.doubtful:
         yield Estimate.estimated(
-            DOUBTFUL,
+            DOUBTFUL_COLUMNS,
             "Columns that were computed from the released label, or used by the mechanism",
             len(evidence.derived),
             method="derived columns that say nothing of the true label beyond the released one "
             "only as far as so few rows show",
             assumptions=("no natural feature looks like that",),
+        )
+    if evidence.rows_in_doubt:
+        yield Estimate.estimated(
+            DOUBTFUL_ROWS,
+            "Columns in which rows of one person may be equal, or which the mechanism used",
+            1,
+            method="features say something of the released label beyond the true one, and rows "
+            "equal in a few columns may share noise",
+            assumptions=("rows of one person share noise, or none do",),
         )
     if evidence.bound_with is not None:
         yield Estimate.estimated(
@@ -132,7 +147,7 @@ def _rows(context: AuditContext) -> Iterator[Estimate]:
         )
     if rows.rows is not None:
         yield Estimate.estimated(
-            "assumptions.counted_rows",
+            COUNTED_ROWS,
             "Rows that bounds count, since rows share noise",
             len(rows.rows),
             unit="rows",

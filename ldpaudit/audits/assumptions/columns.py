@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.rows import counted, counted_rows, tested
+from ldpaudit.audits.assumptions.rows import counted, counted_rows, may_share, tested
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.assumptions.columns import Halves, sampled
@@ -17,7 +17,7 @@ from ldpaudit.estimators.assumptions.derived import (
     label_sides,
 )
 from ldpaudit.estimators.assumptions.derived import derived_columns as find_derived
-from ldpaudit.estimators.assumptions.outside import Signals, bin_frequencies
+from ldpaudit.estimators.assumptions.outside import Signals, bin_frequencies, looked_at
 from ldpaudit.estimators.epsilon.release_only.bound import (
     release_only_evidence,
 )
@@ -47,6 +47,9 @@ class ColumnEvidence:
         released one".
     doubtful : bool
         With true labels: whether the mechanism may have used some of the derived columns instead.
+    rows_in_doubt : bool
+        With true labels: whether rows that are alike may share noise, which would explain what
+        features seem to say.
     bound_with : float or None
         Without true labels: the bound of ε, in nats, that the derived columns would give.
     """
@@ -54,6 +57,7 @@ class ColumnEvidence:
     derived: tuple[int, ...] = ()
     p_value: float | None = None
     doubtful: bool = False
+    rows_in_doubt: bool = False
     bound_with: float | None = None
 
 
@@ -101,7 +105,11 @@ def _examine(context: AuditContext) -> ColumnEvidence:
         return _without_truth(context)
     found = _with_truth(context, _every(context), context.halves())
     # Rows of one person on both sides of the split show what features seem to say.
-    return found if counted(context).holds else replace(found, p_value=None)
+    if not counted(context).holds:
+        return replace(found, p_value=None)
+    if found.p_value is not None and found.p_value <= SUSPICIOUS and may_share(context):
+        return replace(found, p_value=None, rows_in_doubt=True)
+    return found
 
 
 def first_look(context: AuditContext, together: IndexArray) -> tuple[int, ...]:
@@ -206,7 +214,7 @@ def _alone(context: AuditContext, rows: IndexArray, halves: IntArray) -> dict[in
     release, alpha = context.release, 1 - context.plan.confidence
     rng, m = context.rng("assumptions", "alone"), len(release.outputs)
     bounds = {}
-    for j in range(min(release.features.width, _MOST_COLUMNS)):
+    for j in looked_at(release.features, release.released, _MOST_COLUMNS).tolist():
         scores = bin_frequencies(release.features, j, release.released, m, halves)
         evidence = release_only_evidence(
             None, release.released[rows], m, halves[rows], rng=rng, scores=scores[rows]

@@ -8,7 +8,6 @@ from ldpaudit.audits.assumptions.noise import label_noise
 from ldpaudit.audits.assumptions.rows import Clusters, counted, noise_clusters
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.assumptions.bets import bet_on_pairs, disjoint_pairs, p_value
-from ldpaudit.estimators.assumptions.lags import bet_at
 from ldpaudit.estimators.assumptions.shared_noise import neighbour_guesses
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
@@ -89,7 +88,7 @@ def _others(context: AuditContext) -> float | None:
         p_values.append(p_value(wealth))
     lag = found.test.lags.strongest
     if lag < len(truth):
-        wealth = bet_at(noise.outcomes, noise.chances, lag, _of_others(truth, lag))
+        wealth = noise.bet_at(lag, _of_others(truth, lag))
         p_values.append(len(truth) * p_value(wealth))
     return max(found.test.p_value, min(1.0, (len(found.kinds) + 1) * min(p_values)))
 

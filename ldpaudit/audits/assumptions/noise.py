@@ -8,8 +8,9 @@ import numpy as np
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.assumptions.columns import Columns, Halves, sampled
 from ldpaudit.estimators.assumptions.derived import label_sides
+from ldpaudit.estimators.assumptions.lags import LagTest, bet_at, least_clear, of_some
 from ldpaudit.estimators.assumptions.shared_noise import flip_chances
-from ldpaudit.release import FeatureTable, FloatArray, IndexArray
+from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
 
 _QUANTILES: Final = 64
 _SUREST: Final = 0.001
@@ -25,10 +26,30 @@ class LabelNoise:
         1 where noise changed the label (or raised it, for numbers), else 0.
     chances : float64 array of shape (n,)
         The share of ones among rows with the same true label.
+    by_released : float64 array of shape (n,)
+        The share of ones among rows with the same released label: what their order says where it
+        was made from released labels.
     """
 
     outcomes: FloatArray
     chances: FloatArray
+    by_released: FloatArray
+
+    def lags(self, rows: IndexArray | None = None) -> LagTest:
+        """Test whether rows at a fixed distance share noise; ``rows``: those that take part.
+
+        Their order may have been made from the true labels, or from the released ones (a file that
+        is sorted by them): each explains some of what noise did, so both are asked.
+        """
+        every = [self.chances, self.by_released]
+        if rows is not None:
+            every = [of_some(chances, rows) for chances in every]
+        return least_clear(self.outcomes, *every)
+
+    def bet_at(self, lag: int, taking_part: BoolArray) -> float:
+        """Bet on the pairs of rows at one distance, as :meth:`lags` does; the logarithm."""
+        every = (self.chances, self.by_released)
+        return min(bet_at(self.outcomes, chances, lag, taking_part) for chances in every)
 
 
 def label_noise(context: AuditContext) -> LabelNoise:
@@ -38,16 +59,25 @@ def label_noise(context: AuditContext) -> LabelNoise:
 
 def _label_noise(context: AuditContext) -> LabelNoise:
     release, truth = context.release, context.truth
-    strata = truth.astype(np.int64)
+    released: IntArray | FloatArray = release.released
+    strata = _strata(truth)
     if release.numeric is not None and release.numeric.truth is not None:
-        numbers = release.numeric.truth
-        edges = np.unique(np.quantile(numbers, np.linspace(0, 1, _QUANTILES + 1)[1:-1]))
-        outcomes, strata = release.numeric.released > numbers, np.searchsorted(edges, numbers)
+        numbers, released = release.numeric.truth, release.numeric.released
+        outcomes, strata = released > numbers, _strata(numbers)
     elif release.outputs == release.classes:
         outcomes = release.released != truth
     else:
         outcomes = label_sides(truth, release.released, same_labels=False)[1] == 1
-    return LabelNoise(outcomes.astype(np.float64), flip_chances(outcomes, strata))
+    by_released = flip_chances(outcomes, _strata(released))
+    return LabelNoise(outcomes.astype(np.float64), flip_chances(outcomes, strata), by_released)
+
+
+def _strata(values: FloatArray | IntArray) -> IndexArray:
+    """Return codes of whole numbers, or of the quantiles that numbers are in."""
+    if values.dtype.kind == "i":
+        return values.astype(np.int64)
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, _QUANTILES + 1)[1:-1]))
+    return np.searchsorted(edges, values).astype(np.int64)
 
 
 def centred_by_features(

@@ -18,7 +18,7 @@ from ldpaudit.estimators.assumptions.clusters import (
     one_of_each,
     partly_equal_rows,
 )
-from ldpaudit.estimators.assumptions.lags import LagTest, lag_test
+from ldpaudit.estimators.assumptions.lags import LagTest
 from ldpaudit.estimators.assumptions.shared_noise import (
     FEWEST_PAIRS,
     NoiseTest,
@@ -181,18 +181,31 @@ def _together(kinds: Mapping[str, IndexArray], shared: list[str]) -> IndexArray 
     return together
 
 
+def may_share(context: AuditContext) -> bool:
+    """Return whether rows equal in some columns may share noise: not all of them are found then."""
+    test = noise_clusters(context).test
+    return test is not None and bool(_unsure(test))
+
+
+def _unsure(test: NoiseTest) -> list[str]:
+    """Return the kinds equal in some columns that may share noise, were each the only one."""
+    return [k for k, p in test.by_clusters.items() if k.startswith(PARTLY) and p <= SHARED]
+
+
 def _test(context: AuditContext, kinds: dict[str, IndexArray], features: FeatureTable) -> NoiseTest:
     """Test for shared noise; a channel that uses features is not to be taken for it."""
     noise, rng = label_noise(context), context.rng("shared noise")
-    test = noise_test(noise.outcomes, noise.chances, kinds, rng)
-    if test.p_value > SHARED or features.is_constant():
+    test = noise_test(noise.outcomes, noise.chances, kinds, rng, noise.lags())
+    suspicious = test.p_value <= SHARED or bool(_unsure(test))
+    if not suspicious or features.is_constant():
         return test
     together = _together(kinds, [*_alike(kinds), *_shared(test)])
     assert together is not None
     chances = centred_by_features(context, features, noise, together)
     again = noise_test(noise.outcomes, chances, kinds, context.rng("shared noise", "centred"))
     by_clusters = {name: max(p, again.by_clusters[name]) for name, p in test.by_clusters.items()}
-    return replace(again, p_value=max(test.p_value, again.p_value), by_clusters=by_clusters)
+    lags = replace(test.lags, p_value=max(test.lags.p_value, again.lags.p_value))
+    return NoiseTest(max(test.p_value, again.p_value), by_clusters, lags)
 
 
 def counted(context: AuditContext) -> Counted:
@@ -209,7 +222,7 @@ def _count(context: AuditContext) -> Counted:
     if lags is None:
         return Counted(rows, None, rows is None or not _some_left(context, found, rows))
     rows = np.arange(len(context.release)) if rows is None else rows
-    rows = rows[lags.apart(len(rows))]
+    rows = lags.apart(rows)
     return Counted(rows, lags, _independent(context, rows))
 
 
@@ -238,13 +251,11 @@ def _lags(context: AuditContext, found: Clusters, rows: IndexArray | None) -> La
         return None
     if rows is None:
         return found.test.lags
-    noise = label_noise(context)
-    left = lag_test(noise.outcomes[rows], noise.chances[rows])
+    left = label_noise(context).lags(rows)
     return left if left.p_value <= SHARED else None
 
 
 def _independent(context: AuditContext, rows: IndexArray) -> bool:
     if context.release.truth is None:
         return True
-    noise = label_noise(context)
-    return lag_test(noise.outcomes[rows], noise.chances[rows]).p_value > STILL_SHARED
+    return label_noise(context).lags(rows).p_value > STILL_SHARED

@@ -1,7 +1,20 @@
-"""What certified bounds rest on, in the words that the code, the README and the report share."""
+"""What certified bounds rest on, in the words that the code, the README and the report share.
+
+And the ids of the numbers that say whether it holds.
+"""
 
 from typing import Final
 
 INDEPENDENT: Final = "rows were released independently of each other"
 FEATURE_BLIND: Final = "the released label depends on the true label alone, not on the features"
 NOT_DERIVED: Final = "no feature was computed from the released label"
+
+FEATURE_BLIND_TEST: Final = "assumptions.feature_blind"
+SHARED_NOISE_TEST: Final = "assumptions.shared_noise"
+SHARED_WITH_OTHERS: Final = "assumptions.shared_with_others"
+"""P-values: the channel uses no feature; rows share no noise; not with another person's row."""
+DERIVED_COLUMNS: Final = "assumptions.derived_columns"
+COUNTED_ROWS: Final = "assumptions.counted_rows"
+DOUBTFUL_COLUMNS: Final = "assumptions.doubtful_columns"
+DOUBTFUL_ROWS: Final = "assumptions.doubtful_rows"
+"""There where these rows do not show whether the channel uses features."""

@@ -10,7 +10,7 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.estimators.assumptions.bets import disjoint_pairs
 from ldpaudit.estimators.assumptions.clusters import alike_rows
-from ldpaudit.estimators.assumptions.lags import LagTest, lag_test
+from ldpaudit.estimators.assumptions.lags import LagTest, least_clear, of_some
 from ldpaudit.estimators.assumptions.shared_noise import (
     FEWEST_PAIRS,
     agreement_p_value,
@@ -77,12 +77,16 @@ def lags_that_agree(context: AuditContext, rows: IndexArray | None) -> LagTest |
     if channel is None or release.features.is_constant() or release.outputs != release.classes:
         return None
     places = np.arange(len(release)) if rows is None else rows
-    expected = cross_fitted_posterior(context, "released").argmax(axis=1)[places]
-    surprised = release.released[places] != expected
-    test = lag_test(surprised.astype(np.float64), flip_chances(surprised, expected))
+    expected = cross_fitted_posterior(context, "released").argmax(axis=1)
+    surprised = release.released != expected
+    strata = (expected, release.released.astype(np.int64))
+    chances = (of_some(flip_chances(surprised, codes), places) for codes in strata)
+    test = least_clear(surprised.astype(np.float64), *chances)
     if test.p_value > _AGREE:
         return None
     most = float(np.max(channel.matrix**2 + (1 - channel.matrix) ** 2))
-    first, second = test.pairs(len(places))
+    first, second = test.pairs(len(release))
+    both = np.isin(first, places) & np.isin(second, places)
+    first, second = first[both], second[both]
     agree = agreement_p_value(surprised.astype(np.int32), first, second, most)
     return test if agree <= _AGREE else None

@@ -10,6 +10,7 @@ from ldpaudit.audits.columns.labels import Labels, labels_of
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.columns.row_order import Agreement, strongest_agreement
 from ldpaudit.estimators.columns.scan import Scan, rows_to_scan, scan
+from ldpaudit.estimators.columns.worth import MOST_SCANNED, worth_scanning
 from ldpaudit.result import Estimate, Finding, Note
 
 _LEAST_Z: Final = 6.0
@@ -31,27 +32,31 @@ def telling(context: AuditContext) -> Finding:
     labels = labels_of(context)
     if labels is None or len(context.release) < _FEWEST or labels.classes < 2:
         return Finding()
-    arrays = dict(_arrays(context))
+    left_out = set(derived_columns(context))
+    places = [j for j in range(context.release.features.width) if j not in left_out]
     rng = context.rng("columns")
-    rows = rows_to_scan(len(context.release), len(arrays), labels.classes, rng)
+    looked = min(len(places), MOST_SCANNED)
+    rows = rows_to_scan(len(context.release), looked, labels.classes, rng)
+    if looked < len(places):
+        places = worth_scanning(context.release.features, labels.codes, rows, places)
+    arrays = dict(_arrays(context, places))
     known = labels.codes[rows] if labels.known else None
     found = scan(arrays.values(), rows, labels.of(rows), len(context.release), known)
     order = strongest_agreement(labels.codes, int(labels.codes.max()) + 1)
     names = _Names(context, list(arrays))
     return Finding(
         estimates=(*_estimates(found, labels, names), *_order_estimates(order, labels)),
-        notes=(*_notes(found, labels, names), *_order_notes(order, labels)),
+        notes=(*_notes(found, labels, names), *_order_notes(order, labels), *_scanned(context)),
     )
 
 
-def _arrays(context: AuditContext) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """Yield the features by number, those computed from the released label left out."""
-    features, left_out = context.release.features, set(derived_columns(context))
+def _arrays(context: AuditContext, places: Iterable[int]) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """Yield some feature columns by number."""
+    features = context.release.features
     width = features.numeric.shape[1]
-    for place in range(features.width):
-        if place not in left_out:
-            block = features.numeric if place < width else features.categorical
-            yield place, block[:, place if place < width else place - width]
+    for place in places:
+        block = features.numeric if place < width else features.categorical
+        yield place, block[:, place if place < width else place - width]
 
 
 class _Names:
@@ -133,6 +138,17 @@ def _excess(order: Agreement, labels: Labels) -> float:
 def _tells_most(order: Agreement, labels: Labels) -> bool:
     """Return whether order tells labels: more agreement than that is noise in common."""
     return abs(order.z) >= _LEAST_Z and _HALF <= abs(_excess(order, labels)) <= _ALL
+
+
+def _scanned(context: AuditContext) -> Iterator[Note]:
+    columns = context.release.features.width
+    if columns > MOST_SCANNED:
+        text = (
+            f"Of {columns} feature columns about {MOST_SCANNED} were looked at one by one for "
+            "labels that they tell: those that go most clearly with the label of their row, or of "
+            "a row near by."
+        )
+        yield Note.info("columns", text)
 
 
 def _notes(found: Scan, labels: Labels, names: _Names) -> Iterator[Note]:

@@ -17,9 +17,9 @@ from ldpaudit.audits.instance_loss.labels import (
     prior_box,
 )
 from ldpaudit.audits.instance_loss.queries import has_features
+from ldpaudit.audits.instance_loss.scores import scored_rows, scores
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import FEATURE_BLIND, INDEPENDENT
-from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.consistency import marginal_consistency
 from ldpaudit.estimators.loss.bound_if_claim_holds import claimed_mean_loss
@@ -92,12 +92,12 @@ def _centre(bound: MeanLossBound) -> Estimate:
 def _held_out(context: AuditContext, labels: LossLabels) -> HeldOut:
     truth, k = labels.truth, len(labels.classes)
     assert truth is not None
-    fitting, held_out = context.half(1), context.half(0)
+    fitting, held_out = context.half(1), scored_rows(context)
     prior = measured_shares(truth[fitting], k)
     channel = measured_channel(truth[fitting], labels.released[fitting], k, labels.outputs)
     posterior = np.tile(prior, (len(held_out), 1))
     if has_features(context):
-        posterior = cross_fitted_posterior(context, "truth")[np.ix_(held_out, labels.classes)]
+        posterior = scores(context, "truth", held_out)[:, labels.classes]
         posterior = posterior / posterior.sum(axis=1, keepdims=True)
     return HeldOut(posterior, truth[held_out], labels.released[held_out], prior, channel)
 
@@ -128,11 +128,11 @@ def _claimed(context: AuditContext, labels: LossLabels) -> Certificates:
             missing="The released shares contradict the declared channel, so no bound uses it; do "
             "not rely on estimates that do."
         )
-    released, fitting, held_out = labels.released, context.half(1), context.half(0)
+    released, fitting, held_out = labels.released, context.half(1), scored_rows(context)
     shares = measured_shares(released[fitting], labels.outputs)
     posterior = np.tile(shares, (len(held_out), 1))
     if has_features(context):
-        posterior = cross_fitted_posterior(context, "released")[held_out]
+        posterior = scores(context, "released", held_out)
     bound = claimed_mean_loss(
         posterior,
         released[held_out],

@@ -96,9 +96,9 @@ def measured_shares(labels: IntArray, k: int) -> FloatArray:
 
 def _insider(context: AuditContext, error: float) -> LossLabels:
     released, m = context.release.released, len(context.release.outputs)
-    occurring, codes = np.unique(context.truth, return_inverse=True)
-    classes = occurring.astype(np.int64)
-    truth: IntArray = codes.astype(np.int32)
+    occurs = np.bincount(context.truth) > 0
+    classes = np.flatnonzero(occurs)
+    truth: IntArray = (np.cumsum(occurs, dtype=np.int32) - 1)[context.truth]
     if len(classes) < 2:
         raise InsufficientDataError("The privacy loss needs at least two true labels that occur.")
     counts, n = np.bincount(truth), len(truth)

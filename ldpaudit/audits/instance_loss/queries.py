@@ -6,11 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.audits.instance_loss.labels import LossLabels
+from ldpaudit.audits.instance_loss.scores import scored_rows, scores
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.audits.models import Target
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.neighbors.counts import count_labels, default_neighbors, queries_needed
+from ldpaudit.estimators.neighbors.counts import count_labels
+from ldpaudit.estimators.neighbors.means import Means
 from ldpaudit.estimators.neighbors.metric import LEARNED_DESCRIPTION, fit_metric, score_space
+from ldpaudit.estimators.neighbors.sizes import default_neighbors, queries_needed
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import Float32Array, IntArray
 
@@ -77,18 +80,32 @@ def neighborhoods(context: AuditContext, labels: LossLabels, count_error: float)
         at_queries,
         k,
         labels.n_counted,
-        threads=context.plan.threads,
-        progress=context.progress,
         seed=integer_seed(context.rng("instance-loss", "search")),
+        means=_means(context),
     )
     counts, totals, method = neighbors.counts, neighbors.totals, f"{words}; {neighbors.method}"
     return Neighborhoods(queries, counts, totals, len(index), k, method, True)
 
 
+def _means(context: AuditContext) -> Means:
+    plan = context.plan
+    return Means(
+        plan.threads,
+        context.tasks,
+        context.scratch,
+        plan.memory,
+        plan.device,
+        plan.exact,
+        progress=context.progress,
+        finished=context.finished,
+        key=f"instance-loss/{plan.metric}",
+    )
+
+
 def _split(context: AuditContext) -> tuple[Rows, Rows]:
     if context.plan.metric != "learned" or not has_features(context):
         return context.half(1), context.half(0)
-    rows = context.rng("instance-loss", "learned").permutation(context.half(0))
+    rows = context.rng("instance-loss", "learned").permutation(scored_rows(context))
     return np.sort(rows[: len(rows) // 2]), np.sort(rows[len(rows) // 2 :])
 
 
@@ -117,15 +134,17 @@ def _points(
         return None
     name = context.plan.metric
     if name == "learned":
-        posterior = cross_fitted_posterior(context, "released" if labels.truth is None else "truth")
-        return score_space(posterior[index]), score_space(posterior[queries]), LEARNED_DESCRIPTION
+        target: Target = "released" if labels.truth is None else "truth"
+        at_index, at_queries = (score_space(scores(context, target, at)) for at in (index, queries))
+        return at_index, at_queries, LEARNED_DESCRIPTION
     features = context.release.features
     try:
         metric = fit_metric(features, name, rng=context.rng("instance-loss", "metric"))
     except InputError:
         return None
-    at = metric.transform
-    return at(features.take(index)), at(features.take(queries)), metric.description
+    array = _means(context).array
+    at_index, at_queries = (metric.transform(features, at, array) for at in (index, queries))
+    return at_index, at_queries, metric.description
 
 
 def _without_features(labels: LossLabels, index: Rows, queries: Rows) -> Neighborhoods:

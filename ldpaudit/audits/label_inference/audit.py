@@ -8,20 +8,20 @@ no better than the features alone is what good privacy looks like.
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from ldpaudit.audits.claimed_channel import aligned_channel, why_unscored
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.label_inference.budget import LeftOut
 from ldpaudit.audits.label_inference.curve import confidence_curve
 from ldpaudit.audits.label_inference.estimates import best_estimates, score_estimates, strongest
 from ldpaudit.audits.label_inference.groups import class_estimates, slice_estimates
+from ldpaudit.audits.label_inference.missing import not_learnt, not_run, sampling
 from ldpaudit.audits.label_inference.outsider import outsider_estimates
 from ldpaudit.audits.label_inference.references import AUDIT_ID, ceiling_estimates, utility_estimate
-from ldpaudit.audits.label_inference.runs import AttackRun, run_attacks
-from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.audits.label_inference.runs import AttackRun, folds_of, run_attacks
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.modelling.values import merged, unrepeated
-from ldpaudit.release import FeatureTable
 from ldpaudit.result import Curve, Estimate, Finding, Note
 
 MIN_ROWS = 40
@@ -53,41 +53,40 @@ class LabelInferenceAudit:
 
 def _insider(context: AuditContext, channel: Channel | None) -> Finding:
     confidence = context.plan.confidence
-    runs, missing = run_attacks(context)
+    folds = folds_of(context)
+    runs, missing = run_attacks(context, folds)
     estimates = [e for run in runs for e in score_estimates(run, confidence)]
-    best, bounds = best_estimates(runs, confidence)
-    closer, curves, remarks = _closer(context, runs)
+    best, bounds = best_estimates(runs, confidence, missing.possible)
+    closer, curves, remarks = _closer(context, runs, missing.possible)
     reached = best[0].value if best else 0.0
-    model = cross_fitted_posterior(context, "truth")
+    model = np.concatenate([fold.posterior for fold in folds])
     ceilings = ceiling_estimates(context, channel, model, reached)
     utility, notes = utility_estimate(context, channel)
-    features = context.release.features
     return Finding(
         estimates=(*best, *closer, *estimates, *ceilings, *utility, *_budget_needed(missing)),
         curves=curves,
-        notes=(*notes, *remarks, *_not_learnt(features), *_not_run(missing, context.plan.budget)),
+        notes=(*notes, *remarks, *sampling(context, len(model)), *_remarks(context, missing)),
         bounds=bounds,
     )
 
 
 def _closer(
-    context: AuditContext, runs: Sequence[AttackRun]
+    context: AuditContext, runs: Sequence[AttackRun], possible: int
 ) -> tuple[list[Estimate], tuple[Curve, ...], list[Note]]:
     """Return the strongest attack by class and slice, and its curve against confidence."""
     champion = strongest(runs)
     if champion is None:
         return [], (), []
-    attacks = sum(run.uses_release for run in runs)
     blind = strongest([run for run in runs if not run.given_release])
-    classes, remarks = ([], []) if blind is None else class_estimates(context, blind, attacks)
+    classes, remarks = ([], []) if blind is None else class_estimates(context, blind, possible)
     if classes and blind is not None and blind is not champion:
         text = (
             f"For each class the attack {blind.name} is scored, the strongest of those that learn "
             "nothing from the rows they guess."
         )
         remarks.append(Note.info(AUDIT_ID, text))
-    slices, names = slice_estimates(context, champion, attacks)
-    curve = confidence_curve(champion, context.plan.confidence, attacks)
+    slices, names = slice_estimates(context, champion, possible)
+    curve = confidence_curve(champion, context.plan.confidence, possible)
     curves = () if curve is None else (curve,)
     return classes + slices, curves, remarks + names
 
@@ -98,30 +97,8 @@ def _outsider(context: AuditContext, channel: Channel) -> Finding:
     utility, notes = utility_estimate(context, channel)
     return Finding(
         estimates=(*estimates, *ceilings, *utility),
-        notes=(
-            *notes,
-            *_not_learnt(context.release.features),
-            *_not_run(missing, context.plan.budget),
-        ),
+        notes=(*notes, *_remarks(context, missing)),
     )
-
-
-def _not_learnt(features: FeatureTable) -> Iterator[Note]:
-    """Say which feature columns the attacks' models do not, or not wholly, learn from."""
-    alone, rare = unrepeated(features), merged(features)
-    if alone:
-        text = (
-            f"Feature columns with another value in nearly every row: {alone}. Models learn "
-            "nothing from a value that does not come again, so attacks leave such columns out, "
-            "but for the words of free texts."
-        )
-        yield Note.info(AUDIT_ID, text)
-    if rare:
-        text = (
-            f"Feature columns with values on fewer than 10 rows: {rare}. The attacks' models take "
-            "the rare values of a column as one."
-        )
-        yield Note.info(AUDIT_ID, text)
 
 
 def _budget_needed(missing: LeftOut) -> Iterator[Estimate]:
@@ -136,20 +113,5 @@ def _budget_needed(missing: LeftOut) -> Iterator[Estimate]:
         )
 
 
-def _not_run(missing: LeftOut, budget: float) -> Iterator[Note]:
-    for name, reason in missing.unfit.items():
-        yield Note.info(AUDIT_ID, f"The attack {name} was left out: {reason.rstrip('.')}.")
-    for name, seconds in missing.too_dear.items():
-        text = (
-            f"The attack {name} was left out: its predicted {seconds:.0f} s do not fit into the "
-            f"{budget:g} s for attacks (--budget)."
-        )
-        yield Note.info(AUDIT_ID, text)
-    if missing.too_slow:
-        text = (
-            f"Attacks took far longer here than the {budget:g} s of --budget, so these were left "
-            f"out: {', '.join(missing.too_slow)}. A faster machine would have run them, and the "
-            "strongest attack may be another there. A larger budget gives the same numbers "
-            "everywhere."
-        )
-        yield Note.warning(AUDIT_ID, text)
+def _remarks(context: AuditContext, missing: LeftOut) -> tuple[Note, ...]:
+    return (*not_learnt(context.release.features), *not_run(missing, context))

@@ -1,31 +1,31 @@
-"""Which attacks run: those that apply, the cheap ones first, within a budget of seconds.
+"""Which attacks run: those that apply, in the set that the plan asks for, within a budget.
 
 The budget is spent on seconds predicted from the size of the release, so the choice is the same on
-every machine. Only where they take far longer than predicted is an attack left out for the
-machine's speed; a warning then says so.
+every machine; no clock ends an attack. An audit that is told to end keeps the attacks that ran.
 """
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ldpaudit.attacks import available_attacks, create_attack
-from ldpaudit.attacks.costs import Choice, Costed, Size, affordable, cost_of
+from ldpaudit.attacks import available_attacks, create_attack, in_default_set
+from ldpaudit.attacks.costs import Choice, Size, affordable, cost_of
 from ldpaudit.attacks.interface import Attack, Knowledge, missing_need
 from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.models import threads_of_each
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.modelling.screening import MOST_COLUMNS
+from ldpaudit.release import IntArray, Release
 from ldpaudit.stopping import Stopped
 
 T = TypeVar("T")
 
-_PATIENCE = 2.0
-_GRACE = 30.0
-"""The clock stops attacks after twice the budget and half a minute."""
-
 Candidates = Mapping[str, list[Attack]]
 """By name, an attack for each fold."""
+WhyNeedless = Callable[[Attack, Sequence[T]], str | None]
+"""Returns why an attack need not run after the results of others; None where it is to run."""
 
 
 @dataclass
@@ -38,110 +38,121 @@ class LeftOut:
         Why those that do not apply to the release, or failed on it, did not run.
     too_dear : mapping from name to float
         The predicted seconds of those that did not fit.
-    too_slow : list of str
-        Those that fitted, but for which the machine was too slow.
+    needless : dict from name to str
+        Why those that could not be the strongest did not run.
+    stopped : tuple of str
+        Those that the end of the audit's time left out.
+    not_asked : tuple of str
+        Those that only a thorough audit runs.
     needed : float
         The predicted seconds of all attacks that apply.
+    possible : int
+        How many attacks, references apart, could have run: fixed before any was scored, so what is
+        said of the strongest is corrected for choosing among so many.
     """
 
     unfit: dict[str, str] = field(default_factory=dict)
     too_dear: Mapping[str, float] = field(default_factory=dict)
-    too_slow: list[str] = field(default_factory=list)
+    needless: dict[str, str] = field(default_factory=dict)
+    stopped: tuple[str, ...] = ()
+    not_asked: tuple[str, ...] = ()
     needed: float = 0.0
-
-
-@dataclass
-class Budget:
-    """Gives out attacks while there is time."""
-
-    candidates: Candidates
-    choice: Choice
-    seconds: float
-    free: frozenset[str] = frozenset()
-    clock: Callable[[], float] = time.perf_counter
-    left_out: LeftOut = field(default_factory=LeftOut)
-
-    @classmethod
-    def of(cls, context: AuditContext, candidates: Candidates) -> "Budget":
-        """Return the budget of a plan, with the attacks that it affords."""
-        release = context.release
-        size = Size(len(release) // 2, release.features.width, len(release.classes))
-        costs = [(name, cost_of(attacks[0], size)) for name, attacks in candidates.items()]
-        choice = affordable(costs, context.plan.budget)
-        free = frozenset(
-            name for name, parts in costs if not parts and isinstance(candidates[name][0], Costed)
-        )
-        every = {part: seconds for _, parts in costs for part, seconds in parts.items()}
-        left_out = LeftOut(too_dear=choice.too_dear, needed=sum(every.values()))
-        return cls(candidates, choice, context.plan.budget, free, left_out=left_out)
-
-    def chosen(self) -> Iterator[tuple[str, list[Attack]]]:
-        """Yield name and attacks, in the order in which they are to run."""
-        end = self.clock() + _PATIENCE * self.seconds + _GRACE
-        for name in self.choice.names:
-            if name not in self.free and self.clock() > end:
-                self.left_out.too_slow.append(name)
-            else:
-                yield name, self.candidates[name]
+    possible: int = 1
 
 
 def run_affordable(
     context: AuditContext,
     candidates: Candidates,
-    unfit: dict[str, str],
+    left_out: LeftOut,
     run: Callable[[str, list[Attack]], T],
+    needless: WhyNeedless[T] | None = None,
 ) -> tuple[list[T], LeftOut]:
-    """Return what ``run`` gives for every attack that the budget affords, and what did not run."""
-    results, budget = [], Budget.of(context, candidates)
-    for name, attacks in budget.chosen():
+    """Return what ``run`` gives for every attack that the plan affords, and what did not run.
+
+    Where the audit is told to end, what has run is kept.
+    """
+    choice = _chosen(context, candidates, left_out)
+    results: list[T] = []
+    for place, name in enumerate(choice.names):
+        reason = needless(candidates[name][0], results) if needless and results else None
+        if reason is not None:
+            left_out.needless[name] = reason
+            continue
         try:
+            # Reported first: this is also where an audit that is told to end does so.
             context.progress.step(f"attack: {name}")
-            results.append(run(name, attacks))
+            context.progress.advance(place, len(choice.names))
+            results.append(run(name, candidates[name]))
         except Stopped:
-            left = budget.choice.names[budget.choice.names.index(name) :]
-            unfit.update(dict.fromkeys(left, context.stop.reason))
+            left_out.stopped = choice.names[place:]
             break
         except LdpAuditError as error:
-            unfit[name] = str(error)
-    budget.left_out.unfit = unfit
-    return results, budget.left_out
+            left_out.unfit[name] = str(error)
+    return results, left_out
+
+
+def _chosen(context: AuditContext, candidates: Candidates, left_out: LeftOut) -> Choice:
+    """Return which attacks the budget has room for; all of them where the plan is thorough."""
+    release, plan = context.release, context.plan
+    width = min(release.features.width, MOST_COLUMNS)
+    size = Size(len(release) // 2, width, len(release.classes))
+    costs = [(name, cost_of(attacks[0], size)) for name, attacks in candidates.items()]
+    choice = affordable(costs, math.inf if plan.thorough else plan.budget)
+    every = {part: seconds for _, parts in costs for part, seconds in parts.items()}
+    left_out.too_dear, left_out.needed = choice.too_dear, sum(every.values())
+    left_out.possible = max(sum(candidates[name][0].uses_release for name in choice.names), 1)
+    return choice
 
 
 def candidate_attacks(
-    context: AuditContext, knowledge: Sequence[Knowledge]
-) -> tuple[Candidates, dict[str, str]]:
-    """Build every attack for each fold.
+    context: AuditContext, release: Release, knowledge: Sequence[Knowledge]
+) -> tuple[Candidates, LeftOut]:
+    """Build every attack of the plan for each fold.
+
+    Parameters
+    ----------
+    context : AuditContext
+    release : Release
+        What is learnt from.
+    knowledge : sequence of Knowledge
+        Of each fold.
 
     Returns
     -------
     tuple
-        The attacks that apply to the release, and by name why others do not.
+        The attacks that apply to the release, and those that do not, or were not asked for.
     """
     candidates: dict[str, list[Attack]] = {}
-    skipped: dict[str, str] = {}
+    left_out = LeftOut()
     for name in available_attacks():
+        asked = context.plan.thorough or in_default_set(name, knowledge[0])
         try:
             attacks = [create_attack(name, known) for known in knowledge]
-            reason = missing_need(attacks[0], context.release, knowledge[0])
+            reason = missing_need(attacks[0], release, knowledge[0])
         except LdpAuditError as error:
             reason = str(error)
-        if reason is None:
+        if reason is None and asked:
             candidates[name] = attacks
-        else:
-            skipped[name] = reason
-    return candidates, skipped
+        elif reason is None:
+            left_out.not_asked += (name,)
+        elif asked:
+            left_out.unfit[name] = reason
+    return candidates, left_out
 
 
 def without_learners_from_asked(
-    candidates: Candidates, skipped: dict[str, str], reason: str
+    candidates: Candidates, left_out: LeftOut, reason: str
 ) -> Candidates:
-    """Return the attacks that learn nothing from the rows they guess; others become skipped."""
-    left_out = [name for name, attacks in candidates.items() if attacks[0].learns_from_asked]
-    skipped.update(dict.fromkeys(left_out, reason))
-    return {name: attacks for name, attacks in candidates.items() if name not in left_out}
+    """Return the attacks that learn nothing from the rows they guess; others become unfit."""
+    fewer = [name for name, attacks in candidates.items() if attacks[0].learns_from_asked]
+    left_out.unfit.update(dict.fromkeys(fewer, reason))
+    return {name: attacks for name, attacks in candidates.items() if name not in fewer}
 
 
-def knowledge_of(context: AuditContext, channel: Channel | None, seed: int) -> Knowledge:
+def knowledge_of(
+    context: AuditContext, channel: Channel | None, seed: int, in_order: IntArray | None = None
+) -> Knowledge:
     """Return what an attacker knows who attacks with this channel."""
-    threads, device = context.plan.threads, context.plan.device
-    return Knowledge(channel, threads, seed, context.progress, context.claim, device)
+    threads, device = threads_of_each(context), context.plan.device
+    progress, claim = context.progress, context.claim
+    return Knowledge(channel, threads, seed, progress, claim, device, in_order)

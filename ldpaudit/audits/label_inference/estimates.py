@@ -109,15 +109,16 @@ def _in_sample(run: AttackRun) -> Estimate:
 
 
 def best_estimates(
-    runs: Sequence[AttackRun], confidence: float
+    runs: Sequence[AttackRun], confidence: float, possible: int = 1
 ) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
     """Return accuracy and advantage of the strongest attack, corrected for choosing it.
 
     The lower end is the largest lower bound, each at the error probability divided by the number
-    of attacks; the upper end is the largest upper bound, which needs no correction: the strongest
-    attack's own bound is among them. Where one learns from the rows it guesses, all are bounded
-    given what is released, so that chance does not decide which is the strongest. The second result
-    is by id the lower bound as a function of its error probability.
+    of attacks, or by ``possible`` where more could have run; the upper end is the largest upper
+    bound, which needs no correction: the strongest attack's own bound is among them. Where one
+    learns from the rows it guesses, all are bounded given what is released, so that chance does not
+    decide which is the strongest. The second result is by id the lower bound as a function of its
+    error probability.
     """
     attacks = [run for run in runs if run.uses_release]
     if not attacks:
@@ -126,9 +127,10 @@ def best_estimates(
         attacks = [_given_release(run) for run in attacks]
     estimates: list[Estimate] = []
     bounds: dict[str, Callable[[float], float]] = {}
+    possible = max(possible, len(attacks))
     for measure in (ACCURACY, ADVANTAGE):
-        lower = partial(_best_lower, attacks, measure)
-        estimate = _best(attacks, measure, confidence, lower)
+        lower = partial(_best_lower, attacks, measure, possible)
+        estimate = _best(attacks, measure, confidence, lower, possible)
         estimates.append(estimate)
         bounds[estimate.id] = lower
     return estimates, bounds
@@ -145,8 +147,10 @@ def strongest(runs: Sequence[AttackRun], measure: Measure = ACCURACY) -> AttackR
     return max(attacks, key=lambda run: average(run.folds, measure.value), default=None)
 
 
-def _best_lower(attacks: Sequence[AttackRun], measure: Measure, alpha: float) -> float:
-    return max(lower_bound(run.folds, measure, alpha / len(attacks)) for run in attacks)
+def _best_lower(
+    attacks: Sequence[AttackRun], measure: Measure, possible: int, alpha: float
+) -> float:
+    return max(lower_bound(run.folds, measure, alpha / possible) for run in attacks)
 
 
 def _best(
@@ -154,6 +158,7 @@ def _best(
     measure: Measure,
     confidence: float,
     lower: Callable[[float], float],
+    possible: int,
 ) -> Estimate:
     tail = (1 - confidence) / 2
     best = strongest(attacks, measure)
@@ -172,7 +177,7 @@ def _best(
         smallest_cell=min((cell for cell in cells if cell is not None), default=None),
         method=(
             f"the strongest of {len(attacks)} attacks, here {best.name}; the lower end's error "
-            f"probability is divided by {len(attacks)}" + (GIVEN if best.given_release else "")
+            f"probability is divided by {possible}" + (GIVEN if best.given_release else "")
         ),
         reference=_REFERENCE if measure is ADVANTAGE else None,
     )

@@ -22,6 +22,7 @@ from ldpaudit.audits.label_inference.budget import (
     without_learners_from_asked,
 )
 from ldpaudit.audits.label_inference.estimates import BEST, BEST_TITLE, attack_score, score_id
+from ldpaudit.audits.models import learning_rows, side_by_side
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.randomness import seed_from
@@ -41,6 +42,16 @@ _NOT_BLIND: Final = (
 _REFERENCES: Final = ("classifier", "prior")
 """Learnt from the release, but blind to a person's own released label: the outsider's reference is
 the first of these that ran."""
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """What is learnt from, and the rows to guess."""
+
+    knowledge: Knowledge
+    fitting: Release
+    held_out: IndexArray
+    half: int
 
 
 @dataclass(frozen=True)
@@ -69,48 +80,50 @@ def outsider_estimates(context: AuditContext, channel: Channel) -> tuple[list[Es
         differences = [_difference(values, baseline) for values in attacks]
         same_rows = [d for d in differences if d is not None]
         estimates += [_estimate(difference, ADVANTAGE, confidence) for difference in same_rows]
-        estimates += _best(same_rows, ADVANTAGE, confidence)
+        estimates += _best(same_rows, ADVANTAGE, confidence, missing.possible)
     candidates = [values for values in runs if values.name != "prior"]
-    estimates += _best(candidates, ACCURACY, confidence)
+    estimates += _best(candidates, ACCURACY, confidence, missing.possible)
     return estimates, missing
 
 
 def _run_all(context: AuditContext, channel: Channel) -> tuple[list[_Values], LeftOut]:
-    knowledge = [_knowledge(context, channel, half) for half in (0, 1)]
-    held_out = [_held_out_rows(context, half, channel) for half in (0, 1)]
-    candidates, unfit = candidate_attacks(context, knowledge)
-    candidates = without_learners_from_asked(candidates, unfit, _NOT_BLIND)
+    folds = [_fold(context, half, channel) for half in (0, 1)]
+    known = [fold.knowledge for fold in folds]
+    candidates, left_out = candidate_attacks(context, context.release, known)
+    candidates = without_learners_from_asked(candidates, left_out, _NOT_BLIND)
 
     def run(_: str, attacks: list[Attack]) -> _Values:
-        return _values(context, channel, attacks, held_out)
+        return _values(context, channel, attacks, folds)
 
-    return run_affordable(context, candidates, unfit, run)
+    return run_affordable(context, candidates, left_out, run)
 
 
-def _knowledge(context: AuditContext, channel: Channel, half: int) -> Knowledge:
+def _fold(context: AuditContext, half: int, channel: Channel) -> _Fold:
     rng = context.rng("label-inference", "shared", str(half))
-    return knowledge_of(context, channel, seed_from(rng))
-
-
-def _held_out_rows(context: AuditContext, half: int, channel: Channel) -> IndexArray:
     most = max(_MOST_ROWS // channel.matrix.shape[1], 1_000)
     names = "label-inference", "outsider", str(half)
-    return context.sample(context.half(1 - half), most, *names)
+    held_out = context.sample(context.half(1 - half), most, *names)
+    fitting = context.release.take(learning_rows(context, half))
+    return _Fold(knowledge_of(context, channel, seed_from(rng)), fitting, held_out, half)
 
 
 def _values(
-    context: AuditContext, channel: Channel, attacks: list[Attack], held_out: list[IndexArray]
+    context: AuditContext, channel: Channel, attacks: list[Attack], folds: list[_Fold]
 ) -> _Values:
-    folds = []
-    for half, (attack, rows) in enumerate(zip(attacks, held_out, strict=True)):
-        rng = context.rng("label-inference", attack.name, str(half))
-        attack.fit(context.release.take(context.half(half)), rng)
-        asked = rows
-        if attack.most_rows is not None and len(rows) > attack.most_rows:
-            asked = np.sort(rng.choice(rows, size=attack.most_rows, replace=False))
-        folds.append(unbiased_accuracy(attack, context.release.take(asked), channel))
+    pairs = list(zip(attacks, folds, strict=True))
+    values = side_by_side(context).map(_values_of_fold, pairs, shared=(context, channel))
     low, high = _range(channel)
-    return _Values(attacks[0].name, attacks[0].title, tuple(folds), low, high)
+    return _Values(attacks[0].name, attacks[0].title, tuple(values), low, high)
+
+
+def _values_of_fold(pair: tuple[Attack, _Fold], shared: tuple[AuditContext, Channel]) -> FloatArray:
+    (attack, fold), (context, channel) = pair, shared
+    rng = context.rng("label-inference", attack.name, str(fold.half))
+    attack.fit(fold.fitting, rng)
+    asked = fold.held_out
+    if attack.most_rows is not None and len(asked) > attack.most_rows:
+        asked = np.sort(rng.choice(asked, size=attack.most_rows, replace=False))
+    return unbiased_accuracy(attack, context.release.take(asked), channel)
 
 
 def unbiased_accuracy(attack: Attack, release: Release, channel: Channel) -> FloatArray:
@@ -185,11 +198,14 @@ def _bound(values: _Values, alpha: float, *, lower: bool) -> float:
     return float(min(max(average, -1.0), 1.0))
 
 
-def _best(runs: list[_Values], measure: Measure, confidence: float) -> list[Estimate]:
+def _best(
+    runs: list[_Values], measure: Measure, confidence: float, possible: int
+) -> list[Estimate]:
     if not runs:
         return []
     best, tail = max(runs, key=_average), (1 - confidence) / 2
-    low = max(_bound(values, tail / len(runs), lower=True) for values in runs)
+    share = tail / max(possible, len(runs))
+    low = max(_bound(values, share, lower=True) for values in runs)
     high = max(_bound(values, tail, lower=False) for values in runs)
     method = f"the strongest of {len(runs)}, here {best.name}; {_METHOD}"
     strongest = replace(best, name=BEST, title=BEST_TITLE)

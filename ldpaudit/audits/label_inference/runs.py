@@ -1,6 +1,8 @@
 """Running every attack on both halves of a release: fitted on one, scored on the other."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -23,12 +25,21 @@ from ldpaudit.audits.label_inference.budget import (
     without_learners_from_asked,
 )
 from ldpaudit.audits.label_inference.kept import kept_run
-from ldpaudit.audits.models import cross_fitted_posterior, half_model
+from ldpaudit.audits.label_inference.needless import Needless
+from ldpaudit.audits.models import (
+    fit_halves,
+    half_model,
+    held_out_posterior,
+    learning_rows,
+    side_by_side,
+)
 from ldpaudit.datasets.beside.slices import joint_slices
 from ldpaudit.randomness import seed_from
-from ldpaudit.release import IndexArray, IntArray, Release
+from ldpaudit.release import FloatArray, IndexArray, IntArray, Release
 
-_MOST_FITTED_ROWS = 100_000
+MOST_SCORED: Final = 500_000
+"""Rows of each half that attacks are scored on: of more, a random sample."""
+_MOST_FITTED_ROWS: Final = 25_000
 _NOT_PAIRED = (
     "it learns from the rows it guesses, and a comparison pairs guesses of rows that were not seen"
 )
@@ -47,7 +58,7 @@ class AttackRun:
     folds : tuple of FoldScore
         Two held-out folds.
     fitted_correct, fitted_n : int
-        Right guesses on rows that the attack was fitted on (in-sample), at most 100,000 a fold; 0
+        Right guesses on rows that the attack was fitted on (in-sample), at most 25,000 a fold; 0
         where that is not measured.
     given_release : bool
         Whether it learns from the rows that it guesses: scores are then bounded given the release.
@@ -63,67 +74,119 @@ class AttackRun:
 
 
 @dataclass(frozen=True)
-class _Fold:
-    """One direction of the cross-fitting."""
+class Fold:
+    """One direction of the cross-fitting.
+
+    Attributes
+    ----------
+    knowledge : Knowledge
+    fitting, held_out, again : Release
+        Rows to learn from, rows to guess, and some of those learnt from, to guess too.
+    rows : int64 array
+        The places of the held-out rows in the release.
+    posterior : float64 array of shape (held-out rows, k)
+        P(y | x) by the model of the true labels.
+    baseline : int32 array
+        The guesses of that model.
+    slices : int32 array or None
+    half : int
+        Which half is learnt from.
+    """
 
     knowledge: Knowledge
     fitting: Release
     held_out: Release
+    again: Release
+    rows: IndexArray
+    posterior: FloatArray
     baseline: IntArray
     slices: IntArray | None
-    rows: IndexArray
     half: int
 
 
-def run_attacks(context: AuditContext) -> tuple[list[AttackRun], LeftOut]:
-    """Fit and score every available attack that the budget allows, on both folds.
-
-    The release has true labels. Runs are in order of the attacks' cost.
-    """
+def folds_of(context: AuditContext) -> list[Fold]:
+    """Return both folds of a release with true labels, models of which are fitted here."""
     placed = replace(context.release, places=np.arange(len(context.release)))
-    context = replace(context, release=placed)
-    folds = [_fold(context, half) for half in (0, 1)]
-    candidates, unfit = candidate_attacks(context, [fold.knowledge for fold in folds])
+    fit_halves(context, "truth")
+    return [_fold(context, placed, half) for half in (0, 1)]
+
+
+def run_attacks(context: AuditContext, folds: Sequence[Fold]) -> tuple[list[AttackRun], LeftOut]:
+    """Fit and score every available attack that the plan allows, on both folds.
+
+    Runs are in order of the attacks' cost.
+    """
+    candidates, left_out = candidate_attacks(
+        context, folds[0].fitting, [f.knowledge for f in folds]
+    )
     if context.guesses is not None:
-        candidates = without_learners_from_asked(candidates, unfit, _NOT_PAIRED)
+        candidates = without_learners_from_asked(candidates, left_out, _NOT_PAIRED)
+    needless = Needless.of(context, folds[0].knowledge.channel, [f.posterior for f in folds])
 
     def run(name: str, attacks: list[Attack]) -> AttackRun:
         return kept_run(context, name, AttackRun, lambda: _run(context, folds, name, attacks))
 
-    return run_affordable(context, candidates, unfit, run)
+    return run_affordable(context, candidates, left_out, run, needless)
 
 
-def _fold(context: AuditContext, half: int) -> _Fold:
+def _fold(context: AuditContext, placed: Release, half: int) -> Fold:
     """Return the fold that fits on ``half`` and scores on the other."""
-    posterior = cross_fitted_posterior(context, "truth")
-    rows, others = context.half(half), context.half(1 - half)
-    fitting, held_out = context.release.take(rows), context.release.take(others)
+    rows = learning_rows(context, half)
+    names = "label-inference", "scored", str(half)
+    others = context.sample(context.half(1 - half), MOST_SCORED, *names)
+    fitting, held_out = placed.take(rows), placed.take(others)
+    posterior = held_out_posterior(context, half, others)
     rng = context.rng("label-inference", "shared", str(half))
+    # Of few rows the channel is counted on all of the half.
     channel = attackers_channel(context, rows)
-    knowledge = knowledge_of(context, channel, seed_from(rng))
+    knowledge = knowledge_of(context, channel, seed_from(rng), placed.released)
     model = SharedModel(half_model(context, "truth", half))
-    model.remember(held_out.features, posterior[others])
+    model.remember(held_out.features, posterior)
     knowledge.share(SHARED_KEY, model)
-    guesses = posterior[others].argmax(axis=1).astype(np.int32)
-    slices = joint_slices(context.plan.slices, others)
-    return _Fold(knowledge, fitting, held_out, guesses, slices, others, half)
+    again = context.sample(
+        np.arange(len(rows)), _MOST_FITTED_ROWS, "label-inference", "again", str(half)
+    )
+    return Fold(
+        knowledge=knowledge,
+        fitting=fitting,
+        held_out=held_out,
+        again=fitting if len(again) == len(rows) else fitting.take(again),
+        rows=others,
+        posterior=posterior,
+        baseline=posterior.argmax(axis=1).astype(np.int32),
+        slices=joint_slices(context.plan.slices, others),
+        half=half,
+    )
 
 
-def _run(context: AuditContext, folds: list[_Fold], name: str, attacks: list[Attack]) -> AttackRun:
-    scores, correct, n = [], 0, 0
-    for half, (attack, fold) in enumerate(zip(attacks, folds, strict=True)):
-        rng = context.rng("label-inference", name, str(half))
-        attack.fit(as_seen_by(attack, fold.fitting), rng)
-        scores.append(_held_out_score(context, attack, fold, rng))
-        right, rows = _fitted_score(attack, fold, rng)
-        correct, n = correct + right, n + rows
-    given_release = attacks[0].learns_from_asked
-    title, uses = attacks[0].title, attacks[0].uses_release
-    return AttackRun(name, title, uses, tuple(scores), correct, n, given_release)
+def _run(
+    context: AuditContext, folds: Sequence[Fold], name: str, attacks: list[Attack]
+) -> AttackRun:
+    pairs = list(zip(attacks, folds, strict=True))
+    found = list(side_by_side(context).map(_run_fold, pairs, shared=context))
+    scores, right, rows = zip(*found, strict=True)
+    first = attacks[0]
+    return AttackRun(
+        name,
+        first.title,
+        first.uses_release,
+        tuple(scores),
+        sum(right),
+        sum(rows),
+        first.learns_from_asked,
+    )
+
+
+def _run_fold(pair: tuple[Attack, Fold], context: AuditContext) -> tuple[FoldScore, int, int]:
+    """Return one fold's score, and how many of how many rows learnt from it guesses right."""
+    attack, fold = pair
+    rng = context.rng("label-inference", attack.name, str(fold.half))
+    attack.fit(as_seen_by(attack, fold.fitting), rng)
+    return _held_out_score(context, attack, fold, rng), *_fitted_score(attack, fold, rng)
 
 
 def _held_out_score(
-    context: AuditContext, attack: Attack, fold: _Fold, rng: np.random.Generator
+    context: AuditContext, attack: Attack, fold: Fold, rng: np.random.Generator
 ) -> FoldScore:
     # The same rows are asked about in every release, so that they can be paired.
     drawing = context.rng("label-inference", "asked", attack.name, str(fold.half))
@@ -147,21 +210,18 @@ def _held_out_score(
     )
 
 
-def _fitted_score(attack: Attack, fold: _Fold, rng: np.random.Generator) -> tuple[int, int]:
+def _fitted_score(attack: Attack, fold: Fold, rng: np.random.Generator) -> tuple[int, int]:
     if not attack.uses_release or attack.learns_from_asked:
         return 0, 0
-    rows = _asked(attack, fold.fitting, rng, _MOST_FITTED_ROWS)
-    asked = fold.fitting if rows is None else fold.fitting.take(rows)
+    rows = _asked(attack, fold.again, rng)
+    asked = fold.again if rows is None else fold.again.take(rows)
     assert asked.truth is not None
     guesses = attack.posterior(without_truth(asked)).argmax(axis=1)
     return int((guesses == asked.truth).sum()), len(asked)
 
 
-def _asked(
-    attack: Attack, release: Release, rng: np.random.Generator, most: int | None = None
-) -> IndexArray | None:
+def _asked(attack: Attack, release: Release, rng: np.random.Generator) -> IndexArray | None:
     """Return a random sample of rows where the attack is too slow for all, else None."""
-    limits = [limit for limit in (attack.most_rows, most) if limit is not None]
-    if not limits or len(release) <= min(limits):
+    if attack.most_rows is None or len(release) <= attack.most_rows:
         return None
-    return np.sort(rng.choice(len(release), size=min(limits), replace=False))
+    return np.sort(rng.choice(len(release), size=attack.most_rows, replace=False))

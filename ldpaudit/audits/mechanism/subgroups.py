@@ -24,6 +24,7 @@ from ldpaudit.estimators.epsilon.subgroups import (
     surprise,
 )
 from ldpaudit.modelling.encoding import BoostingMatrix
+from ldpaudit.modelling.screening import TREE_COLUMNS, most_bins, screened
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, label_table
 from ldpaudit.result import Estimate
@@ -120,17 +121,20 @@ class _Ranking:
         self._context = context
         self._features = sound_features(context)
         table = self._features.take(rows)
-        self._design = BoostingMatrix.fit(table)
+        betrays = _betrays(context, rows)
+        betrayed = betrays[context.truth[rows], context.release.released[rows]]
+        self._design = screened(BoostingMatrix, table, betrayed, TREE_COLUMNS)
         self._model = HistGradientBoostingRegressor(
             learning_rate=0.1,
             max_iter=_ITERATIONS,
             max_leaf_nodes=8,
             l2_regularization=1.0,
             categorical_features=self._design.categorical(),
+            max_bins=most_bins(self._design.width),
             early_stopping=False,
             random_state=integer_seed(rng),
         )
-        target = surprise(self._rows(np.zeros(len(rows)), rows), _betrays(context, rows))
+        target = surprise(self._rows(np.zeros(len(rows)), rows), betrays)
         self._constant = not self._design.width
         if not self._constant:
             self._model.fit(self._design.transform(table), target)

@@ -1,5 +1,6 @@
 """Audits of the releases of a comparison, with their guesses for pairing."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ldpaudit.api import plan_of, seed_of
@@ -72,3 +73,9 @@ class _Lettered:
 
     def remark(self, text: str) -> None:
         self._progress.remark(f"{self._letter}: {text}")
+
+    def phases(self, names: Sequence[str], seconds: Sequence[float]) -> None:
+        self._progress.phases([f"{self._letter}: {name}" for name in names], seconds)
+
+    def phase(self, number: int) -> None:
+        self._progress.phase(number)

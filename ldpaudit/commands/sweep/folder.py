@@ -34,7 +34,7 @@ def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dic
         name: getattr(request, name)
         for name in (
             *("label", "labels", "generator", "test_share", "learner", "budget", "repeats"),
-            *("queries", "neighbors", "metric"),
+            *("queries", "neighbors", "metric", "exact"),
         )
     }
     lists = {name: list(getattr(request, name)) for name in ("mechanisms", "drop", "only", "skip")}

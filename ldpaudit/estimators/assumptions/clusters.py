@@ -1,13 +1,19 @@
 """Rows that belong together: equal ones, nearly equal ones, given groups; and one row of each."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import gen_batches
 
-from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
+from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
+Mixed = npt.NDArray[np.uint64]
 LARGEST: Final = 30
 """Equal rows that are more are no cluster: so many are equal by chance, as in a small table."""
 _DIRECTIONS: Final = 4
@@ -16,48 +22,137 @@ _STARTS: Final = 16
 _FEW_STARTS: Final = 4
 _MANY_ROWS: Final = 200_000
 _MOST_JOINED: Final = 6
+_MOST_COLUMNS: Final = 64
+_MOST_PAIRS: Final = 20_000
+_PERSISTS: Final = 1.5
+"""Equal so many times as often as any two rows: a column that is the person's, it seems."""
+_LEAST_SHARE: Final = 1e-3
 _NARROW: Final = 0.9
 """The share of rows that are in groups of at most 30 when enough columns have joined."""
 _SEVERAL: Final = 0.2
+_ENTRIES: Final = 1 << 18
+"""Entries of a table that are looked at at once."""
 _WIDTH: Final = 0.1
 """Nearly equal: by less than this share of a standard deviation in any direction."""
 
 
 def equal_rows(features: FeatureTable) -> IndexArray:
     """Return codes of rows, int64 (n,): the same for equal rows, where at most 30 are."""
-    numbers = (np.where(np.isnan(c), np.nan, c + 0.0).view(np.int32) for c in features.numeric.T)
-    mixed = _mixed([*numbers, *features.categorical.T], len(features))
+    if features.width == 0:
+        return np.zeros(len(features), dtype=np.int64)
+    mixed = _mixed(_bits(features))
     return without_large(np.unique(mixed, return_inverse=True)[1].astype(np.int64))
 
 
 def partly_equal_rows(features: FeatureTable, rng: np.random.Generator) -> list[IndexArray]:
     """Return groupings, int64 (n,) each: rows equal in a few columns, where at most 30 are.
 
-    Rows of one person often differ in some columns, by date or place. So each column starts a
-    grouping, and random others join it until few rows have so many others equal to them.
+    Rows of one person often differ in some columns, by date or place. So groupings start from
+    single columns and from random pairs, and the column joins in which rows that are equal so far
+    are equal most above chance. No label is looked at.
     """
-    columns = [*features.numeric.T, *features.categorical.T]
+    columns = _bits(features)
     most = _FEW_STARTS if len(features) > _MANY_ROWS else _STARTS
-    found: list[IndexArray] = []
-    for start in rng.permutation(len(columns))[:most]:
-        others = rng.permutation(np.delete(np.arange(len(columns)), start))
-        codes = _narrowed(columns, [int(start), *others.tolist()])
+    search = _Search.of(columns, most, rng)
+    found: dict[frozenset[int], IndexArray] = {}
+    for start in search.starts(most):
+        joined, codes = search.narrowed(start)
         if codes is not None:
-            found.append(codes)
-    return found
+            found.setdefault(frozenset(joined), codes)
+    return list(found.values())
 
 
-def _narrowed(columns: list[IntArray], order: list[int]) -> IndexArray | None:
-    """Return codes by as many columns as it takes, None where no rows of a group are left."""
-    codes = np.zeros(len(columns[0]), dtype=np.int64)
-    for place in order[:_MOST_JOINED]:
-        values = np.unique(columns[place], return_inverse=True)[1].astype(np.int64)
-        codes = np.unique(codes * (int(values.max()) + 1) + values, return_inverse=True)[1]
-        sizes = np.bincount(codes)[codes]
-        if np.mean(sizes <= LARGEST) >= _NARROW:
-            several = np.mean((sizes > 1) & (sizes <= LARGEST))
-            return without_large(codes) if several >= _SEVERAL else None
-    return None
+def _bits(features: FeatureTable) -> list[IntArray]:
+    """Return each array column as whole numbers that are equal where its values are."""
+    numbers = (np.where(np.isnan(c), np.nan, c + 0.0).view(np.int32) for c in features.numeric.T)
+    return [*numbers, *features.categorical.T]
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A search for columns in which rows of one person are equal, and others are not.
+
+    Attributes
+    ----------
+    columns : list of int32 arrays of shape (n,)
+        A few of them at random where they are many.
+    chances : float64 array of shape (c,)
+        How often two rows are equal in each.
+    rng : numpy.random.Generator
+    """
+
+    columns: list[IntArray]
+    chances: FloatArray
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, columns: list[IntArray], starts: int, rng: np.random.Generator) -> "_Search":
+        """Choose columns, each start looking at all of them."""
+        kept = rng.permutation(len(columns))[: max(_MOST_COLUMNS // (1 + _STARTS // starts), 1)]
+        chosen, n = [columns[j] for j in kept], len(columns[0])
+        pairs = rng.integers(0, n, (2, _MOST_PAIRS))
+        return cls(chosen, _equal_shares(chosen, pairs[0], pairs[1]), rng)
+
+    def starts(self, most: int) -> list[tuple[int, ...]]:
+        """Return columns to start from: a quarter of them single ones, the others pairs."""
+        places = self.rng.permutation(len(self.columns))
+        singles: list[tuple[int, ...]] = [(int(j),) for j in places[: most // 4]]
+        if len(places) < 2:
+            return singles
+        pairs = (self.rng.choice(len(places), 2, replace=False) for _ in range(most - most // 4))
+        return [*singles, *((int(a), int(b)) for a, b in pairs)]
+
+    def narrowed(self, start: tuple[int, ...]) -> tuple[list[int], IndexArray | None]:
+        """Return the columns joined and codes by them, None where no group has several rows."""
+        joined = list(start)
+        found: tuple[list[int], IndexArray | None] = (joined, None)
+        while True:
+            mixed = _mixed([self.columns[place] for place in joined])
+            order = np.argsort(mixed, kind="stable")
+            codes = _codes(mixed, order)
+            sizes = np.bincount(codes)
+            few = sizes <= LARGEST
+            narrow = bool(sizes[few].sum() >= _NARROW * len(codes))
+            if narrow and sizes[few & (sizes > 1)].sum() < _SEVERAL * len(codes):
+                return found
+            if narrow:
+                found = list(joined), without_large(codes)
+            best, lift = self._next(sizes, order, joined)
+            if len(joined) == _MOST_JOINED or best < 0 or (narrow and lift < _PERSISTS):
+                return found
+            joined.append(best)
+
+    def _next(self, sizes: IndexArray, order: IndexArray, joined: list[int]) -> tuple[int, float]:
+        """Return the column in which rows of a group are most clearly equal above chance.
+
+        And how many times as often as any two rows; −1 where no column is left. ``sizes``: of the
+        groups of rows in ``order``.
+        """
+        left = [j for j in range(len(self.columns)) if j not in joined]
+        places = self.rng.integers(0, len(order), _MOST_PAIRS)
+        starts = np.repeat(np.cumsum(sizes) - sizes, sizes)[places]
+        partners = starts + self.rng.integers(0, np.repeat(sizes, sizes)[places])
+        differ = places != partners
+        if not left or not differ.any():
+            return -1, 0.0
+        pairs = order[places[differ]], order[partners[differ]]
+        shares = _equal_shares([self.columns[j] for j in left], *pairs)
+        usual = self.chances[left] + _LEAST_SHARE
+        excess = shares + _LEAST_SHARE - usual
+        best = int(np.argmax(excess / np.sqrt(usual * (1 - usual) + _LEAST_SHARE)))
+        return left[best], float(1 + excess[best] / usual[best])
+
+
+def _equal_shares(columns: list[IntArray], first: IndexArray, second: IndexArray) -> FloatArray:
+    return np.array([np.mean(column[first] == column[second]) for column in columns])
+
+
+def _codes(mixed: Mixed, order: IndexArray) -> IndexArray:
+    """Return codes from 0 of equal numbers, given their order."""
+    steps = np.concatenate([[False], mixed[order[1:]] != mixed[order[:-1]]])
+    codes = np.empty(len(order), dtype=np.int64)
+    codes[order] = np.cumsum(steps)
+    return codes
 
 
 def alike_rows(features: FeatureTable, rng: np.random.Generator, width: float = 1.0) -> IndexArray:
@@ -71,8 +166,8 @@ def alike_rows(features: FeatureTable, rng: np.random.Generator, width: float = 
     for _ in range(_SHIFTS):
         shift = rng.random(places.shape[1])
         cells = np.floor(places / (_WIDTH * width) + shift).astype(np.int32)
-        mixed = _mixed(list(cells.T), len(cells))
-        order = np.argsort(mixed, kind="stable")
+        mixed = _mixed(list(cells.T))
+        order = np.argsort(mixed)
         same = np.flatnonzero(mixed[order[1:]] == mixed[order[:-1]])
         links.append((order[same], order[same + 1]))
     first, second = (np.concatenate(part) for part in zip(*links, strict=True))
@@ -83,25 +178,40 @@ def _projected(features: FeatureTable, rng: np.random.Generator) -> FloatArray:
     """Return rows on random directions in standard deviations; levels are random numbers."""
     columns = features.width
     directions = rng.standard_normal((columns, min(_DIRECTIONS, columns)))
-    places = np.zeros((len(features), directions.shape[1]))
-    for j, column in enumerate(features.numeric.T):
-        spread = max(float(np.nanstd(column)), 1e-12) if len(column) else 1.0
-        values = np.nan_to_num((column - np.nanmean(column)) / spread)
-        places += values[:, None] * directions[j]
-    d = features.numeric.shape[1]
-    for j, codes in enumerate(features.categorical.T):
-        levels = rng.standard_normal(features.cardinalities[j] + 1)
-        places += levels[codes + 1][:, None] * directions[d + j]
+    levels = [rng.standard_normal(size + 1) for size in features.cardinalities]
+    standardised = _standardised(features.numeric)
+    places = np.empty((len(features), directions.shape[1]))
+    for rows in gen_batches(len(features), _rows_at_once(columns)):
+        pairs = zip(levels, features.categorical[rows].T, strict=True)
+        drawn = [level[codes + 1, None] for level, codes in pairs]
+        places[rows] = np.hstack([standardised(rows), *drawn]) @ directions
     return np.asarray(places / np.maximum(places.std(axis=0), 1e-12))
 
 
-def _mixed(columns: list[IntArray], n: int) -> IndexArray:
+def _standardised(numeric: Float32Array) -> Callable[[slice], FloatArray]:
+    """Return a function from rows to their numbers in standard deviations, 0 where missing."""
+    scaler, n = StandardScaler(), len(numeric)
+    for rows in gen_batches(n if numeric.shape[1] else 0, _rows_at_once(numeric.shape[1])):
+        scaler.partial_fit(numeric[rows].astype(np.float64))
+
+    def scaled(rows: slice) -> FloatArray:
+        values = numeric[rows].astype(np.float64)
+        return np.nan_to_num(scaler.transform(values)) if values.shape[1] else values
+
+    return scaled
+
+
+def _rows_at_once(columns: int) -> int:
+    return max(_ENTRIES // max(columns, 1), 1)
+
+
+def _mixed(columns: list[IntArray]) -> Mixed:
     """Return one number for each row, the same for rows that are equal in all columns."""
-    mixed = np.zeros(n, dtype=np.uint64)
+    mixed = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
         mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
-    return mixed.view(np.int64)
+    return mixed
 
 
 def _components(first: IndexArray, second: IndexArray, n: int) -> IndexArray:

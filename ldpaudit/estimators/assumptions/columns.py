@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ldpaudit.modelling.screening import TREE_COLUMNS, most_bins, strongest_of
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
 _BINS: Final = 16
@@ -149,6 +150,8 @@ class Columns:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         known = outcomes[halves.learn]
+        if self.matrix.shape[1] > TREE_COLUMNS:
+            return self._strongest(outcomes, halves).log_odds(outcomes, halves, seed, small=small)
         if len(np.unique(known)) < 2 or self.matrix.shape[1] == 0:
             share = (known.sum() + 0.5) / (len(known) + 1.0)
             return np.full(len(halves.test), np.log(share / (1 - share)))
@@ -157,11 +160,20 @@ class Columns:
             max_leaf_nodes=_FEW_LEAVES if small else _LEAVES,
             early_stopping=False,
             categorical_features=self.categorical,
+            max_bins=most_bins(self.matrix.shape[1]),
             random_state=seed,
         )
         model.fit(self.matrix[halves.learn], known)
         chances = model.predict_proba(self.matrix[halves.test])[:, 1]
         return logit(np.clip(chances, _SUREST, 1 - _SUREST))
+
+    def _strongest(self, outcomes: IntArray, halves: Halves) -> "Columns":
+        """Return those that go most clearly with the outcomes of learning rows."""
+        extra = self.places < 0
+        most = TREE_COLUMNS - int(extra.sum())
+        learn = halves.learn
+        kept = extra | strongest_of(self.matrix[learn], outcomes[learn], ~extra, most)
+        return Columns(self.matrix[:, kept], self.categorical[kept], self.places[kept])
 
 
 def logit(chance: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ from ldpaudit.estimators.assumptions.columns import (
     rates,
     tilts,
 )
+from ldpaudit.modelling.association import association, strongest
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 
 SUSPICIOUS: Final = 0.05
@@ -35,6 +36,7 @@ _MOST_BY_CHANCE: Final = 0.25
 """A column that says more of y than this share of what it says of z is no derived one, however
 few rows say so: a group in the clear must not be taken for one."""
 _EXACT_STRATA: Final = 8
+_MOST_BETS: Final = 1_024
 Counts = npt.NDArray[np.signedinteger[Any]]
 
 
@@ -70,18 +72,21 @@ class Dependence:
     Attributes
     ----------
     columns : float64 array of shape (c,)
-        The logarithm of each array column's wealth.
+        The logarithm of each array column's wealth; 0 where none was bet.
+    staked : list of int
+        The columns that share the stake: those bet on, chosen on learning rows, or left out.
     joint : float
         That of all columns together, by boosting.
     """
 
     columns: FloatArray
+    staked: list[int]
     joint: float
 
     @property
     def p_value(self) -> float:
         """A valid p-value of independence: half of the stake is on all columns together."""
-        return p_value(average([self.joint, average(self.columns)]))
+        return p_value(average([self.joint, average(self.columns[self.staked])]))
 
     def suspects(self) -> list[int]:
         """Return the columns that go with the released label on their own, the clearest first."""
@@ -115,21 +120,39 @@ def dependence(rows: LabelledRows, without: Collection[int] = ()) -> Dependence:
     Valid for independent rows: given the true label, the released labels of a feature-blind channel
     are in any order. ``without``: array columns that take no part.
     """
-    halves, outcomes = rows.halves, rows.sides[1]
+    # In random order: a file sorted by the released label is in none that bets may follow.
+    test = np.random.default_rng(rows.seed).permutation(rows.halves.test)
+    halves, outcomes = Halves(rows.halves.learn, test), rows.sides[1]
     truth = rows.truth.astype(np.int64)
     base = rates(outcomes, truth, halves.learn)
     strata = truth if truth.max() < _EXACT_STRATA else _coarse(base)
     used = [j for j in range(rows.features.width) if j not in without]
     tested = outcomes[halves.test], truth[halves.test]
     wealth = []
-    for j in used:
+    singly = _clearest(rows, strata, used)
+    for j in singly:
         bins, size = column_bins(rows.features, j, halves.learn)
         wealth.append(bet_on_rows(*tested, tilts(bins, size, outcomes, strata, halves)))
     columns = Columns.of(rows.features).only(used).beside(base)
     tilt = columns.log_odds(outcomes, halves, rows.seed) - logit(base)[halves.test]
     every = np.zeros(rows.features.width)
-    every[used] = wealth
-    return Dependence(every, bet_on_rows(*tested, tilt))
+    every[singly] = wealth
+    return Dependence(every, sorted({*singly, *without}), bet_on_rows(*tested, tilt))
+
+
+def _clearest(rows: LabelledRows, strata: IndexArray, used: list[int]) -> list[int]:
+    """Return the columns to bet on singly: of many, those that the learning rows speak for."""
+    if len(used) <= _MOST_BETS:
+        return used
+    learn, outcomes = rows.halves.learn, rows.sides[1]
+    scores = np.full(rows.features.width, -np.inf)
+    for stratum in range(int(strata.max()) + 1):
+        mine = learn[strata[learn] == stratum]
+        if len(np.unique(outcomes[mine])) > 1:
+            found = association(rows.features.take(mine), outcomes[mine])
+            scores = np.maximum(scores, found)
+    allowed = np.asarray(used)
+    return [int(j) for j in allowed[strongest(scores[allowed], _MOST_BETS)]]
 
 
 def _coarse(rate: FloatArray) -> IndexArray:

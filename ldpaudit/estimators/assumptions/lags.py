@@ -12,8 +12,8 @@ _CANDIDATES: Final = 16
 _FEWEST_PAIRS: Final = 50
 _MARGIN: Final = 1.5
 _AS_STRONG: Final = 0.8
-_FADING: Final = 3.0
-"""Standard errors below which a run of shared noise has ended."""
+_SURELY: Final = 3.0
+"""Standard errors."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,15 @@ class LagTest:
     run: int = 0
     strongest: int = 1
 
-    def apart(self, n: int) -> IndexArray:
-        """Return rows of n of which no two share noise by their distance, int64, in order."""
-        return np.arange(min(self.period, n)) if self.period else np.arange(0, n, self.run + 1)
+    def apart(self, rows: IndexArray) -> IndexArray:
+        """Return those of some rows, in order, of which no two share noise by their distance."""
+        if self.period:
+            return rows[np.sort(np.unique(rows % self.period, return_index=True)[1])]
+        kept, place = [], 0
+        while place < len(rows):
+            kept.append(place)
+            place = int(np.searchsorted(rows, rows[place] + self.run + 1))
+        return rows[kept]
 
     def pairs(self, n: int) -> tuple[IndexArray, IndexArray]:
         """Return pairs of rows of n that share noise, but not with other pairs."""
@@ -76,6 +82,26 @@ def lag_test(outcomes: FloatArray, chances: FloatArray) -> LagTest:
     return LagTest(smallest, *_shape(strength, n), lag) if smallest < 1 else LagTest(1.0)
 
 
+def of_some(chances: FloatArray, rows: IndexArray) -> FloatArray:
+    """Return chances with which only some rows take part in a test, at the places they have."""
+    kept = np.zeros(len(chances))
+    kept[rows] = chances[rows]
+    return kept
+
+
+def least_clear(outcomes: FloatArray, *chances: FloatArray) -> LagTest:
+    """Return the test with the largest p-value of several chances, each float64 of shape (n,).
+
+    Where it is not known by which labels the rows were put in order, what any of them explains is
+    no shared noise.
+    """
+    found = lag_test(outcomes, chances[0])
+    for others in chances[1:]:
+        if found.p_value < 1:
+            found = max(found, lag_test(outcomes, others), key=lambda test: test.p_value)
+    return found
+
+
 def _strength(outcomes: FloatArray, chances: FloatArray) -> FloatArray:
     """Return the autocorrelation of each distance in standard errors, float64 of shape (n,)."""
     n = len(outcomes)
@@ -102,14 +128,33 @@ def bet_at(
 
 
 def _shape(strength: FloatArray, n: int) -> tuple[int, int]:
-    """Return the period and the run that autocorrelations (distances from 1) look like."""
-    clear = np.sqrt(2 * np.log(n)) + _MARGIN
-    share = np.where(strength > clear, strength / np.sqrt(n - 1 - np.arange(len(strength))), 0.0)
-    if not share.any():
+    """Return the period and the run that autocorrelations (distances from 1) look like.
+
+    A period is the first distance that is nearly as strong as any, where its multiples are strong
+    too. At long distances few pairs are left and chance makes some of them look strong, so what is
+    compared is what each correlation is at least.
+    """
+    found = strength > np.sqrt(2 * np.log(n)) + _MARGIN
+    if not found.any():
         return 0, 0
-    lag = int(np.flatnonzero(share >= _AS_STRONG * share.max())[0]) + 1
-    again = share[2 * lag - 1 :: lag]
-    if lag > 1 and (len(again) == 0 or np.mean(again >= share.max() / 2) > 0.5):
+    spread = np.sqrt(n - 1 - np.arange(len(strength)))
+    correlation = strength / spread
+    most = float(np.max(np.where(found, (strength - _SURELY) / spread, 0.0)))
+    lag = int(np.flatnonzero(found & (correlation >= _AS_STRONG * most))[0]) + 1
+    again = correlation[2 * lag - 1 :: lag]
+    if lag > 1 and (len(again) == 0 or np.mean(again >= most / 2) > 0.5):
         return lag, 0
-    faded = np.flatnonzero(strength[lag:] < _FADING)
-    return 0, lag + (int(faded[0]) if len(faded) else len(strength) - lag)
+    return 0, _run(strength, correlation)
+
+
+def _run(strength: FloatArray, correlation: FloatArray) -> int:
+    """Return the longest distance at which rows seem to share noise.
+
+    Correlations within blocks of one draw fall in a line: what half of the first is left at half of
+    the block's length is far clearer than where nothing is left. Where they fall otherwise, the run
+    goes on to the first distance that is not clear.
+    """
+    half = int(np.argmax(correlation <= correlation[0] / 2)) or len(correlation)
+    run = min(2 * half, len(strength))
+    faded = np.flatnonzero(strength[run:] < _SURELY)
+    return run + (int(faded[0]) if len(faded) else len(strength) - run)

@@ -12,8 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.estimators.assumptions.columns import Columns, Halves, column_bins, logit, tilts
-from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IntArray
+from ldpaudit.modelling.association import association, strongest
+from ldpaudit.modelling.screening import most_bins
+from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
 
+MOST_SIGNALS: Final = 512
 _CLEAR: Final = 3.5
 """Standard errors."""
 _MARGIN: Final = 1.25
@@ -44,14 +47,24 @@ def bin_frequencies(
     return scores
 
 
-def signals(features: FeatureTable, side: IntArray, halves: Halves) -> FloatArray:
+def looked_at(features: FeatureTable, released: IntArray, most: int) -> IndexArray:
+    """Return the columns to look at one by one: of many, the clearest with the released label."""
+    if features.width <= most:
+        return np.arange(features.width)
+    return strongest(association(features, released), most)
+
+
+def signals(
+    features: FeatureTable, released: IntArray, side: IntArray, halves: Halves
+) -> FloatArray:
     """Return what each column says of the released label, as log-odds; float64 (n, c).
 
-    Learnt on the other half. ``side``: the released label as 0 or 1, int32 of shape (n,).
+    Learnt on the other half. ``side``: the released label as 0 or 1, int32 of shape (n,). Columns
+    beyond the 512 that go most clearly with the label have zeros.
     """
     same = np.zeros(len(side), dtype=np.int64)
-    made = np.empty((len(side), features.width))
-    for column in range(features.width):
+    made = np.zeros((len(side), features.width))
+    for column in looked_at(features, released, MOST_SIGNALS):
         for way in (halves, Halves(halves.test, halves.learn)):
             bins, size = column_bins(features, column, way.learn)
             made[way.test, column] = tilts(bins, size, side, same, way)
@@ -88,7 +101,7 @@ class Signals:
         cls, features: FeatureTable, released: IntArray, side: IntArray, halves: Halves, seed: int
     ) -> "Signals":
         """Learn the signals of all columns, each row's on the other half."""
-        made = signals(features, side, halves)
+        made = signals(features, released, side, halves)
         return cls(features, released, side, halves, made, seed)
 
     @cached_property
@@ -118,16 +131,17 @@ class Signals:
         noise changed. How much is asked of a model, on test rows. Other versions of the same column
         take no part.
         """
-        versions = np.abs(_correlations(self._centred)[column]) > _COPY
+        versions = np.abs(_correlations(self._centred, column)) > _COPY
         versions[column] = True
         if self._centred[:, column].std() < _NOTHING or versions.all():
             return 0.0
         if not self._goes_with(column, ~versions):
             return 0.0
         label = self.released.astype(np.float64)
-        others = Columns.of(self.features).only(np.flatnonzero(~versions).tolist()).beside(label)
+        others = np.flatnonzero(~versions & self.made.any(axis=0)).tolist()
+        columns = Columns.of(self.features).only(others).beside(label)
         signal = self._centred[:, column]
-        share = _explained(others, signal, self.released, self.halves, self.seed)
+        share = _explained(columns, signal, self.released, self.halves, self.seed)
         return max(share, _NOTHING)
 
     def _goes_with(self, column: int, others: BoolArray) -> bool:
@@ -136,7 +150,7 @@ class Signals:
         rest = self._against[:, speaking].sum(axis=1, keepdims=True)
         every = [self._doubts[:, [column]], _centred(_odds(rest), self._cells)]
         table = np.concatenate([*every, self._doubts[:, others]], axis=1)
-        scores = _correlations(table)[0, 1:] * np.sqrt(len(table))
+        scores = _correlations(table, 0)[1:] * np.sqrt(len(table))
         clear = np.sqrt(2 * np.log(2 * self.features.width)) + _MARGIN
         return bool(scores[0] > _CLEAR or scores[1:].max() > clear)
 
@@ -175,12 +189,13 @@ def _explained(
         max_leaf_nodes=15,
         early_stopping=False,
         categorical_features=columns.categorical,
+        max_bins=most_bins(columns.matrix.shape[1]),
         random_state=seed,
     )
     model.fit(columns.matrix[learn], signal[learn])
     guess = _centred(model.predict(columns.matrix[test])[:, None], released[test])[:, 0]
     kept = _centred(signal[test][:, None], released[test])[:, 0]
-    return float(np.clip(_correlations(np.stack([guess, kept], axis=1))[0, 1], 0.0, 1.0) ** 2)
+    return float(np.clip(_correlations(np.stack([guess, kept], axis=1), 0)[1], 0.0, 1.0) ** 2)
 
 
 def _centred(values: FloatArray, codes: IntArray) -> FloatArray:
@@ -190,7 +205,8 @@ def _centred(values: FloatArray, codes: IntArray) -> FloatArray:
     return np.asarray(values - np.stack(sums, axis=1)[codes])
 
 
-def _correlations(values: FloatArray) -> FloatArray:
+def _correlations(values: FloatArray, column: int) -> FloatArray:
+    """Return the correlation of one column with each, float64 of shape (c,)."""
     spread = np.maximum(values.std(axis=0), 1e-12)
     scaled = (values - values.mean(axis=0)) / spread
-    return np.asarray(scaled.T @ scaled / len(values))
+    return np.asarray(scaled.T @ scaled[:, column] / len(values))

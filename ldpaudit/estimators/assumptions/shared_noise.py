@@ -50,6 +50,7 @@ def noise_test(
     chances: FloatArray,
     kinds: Mapping[str, IndexArray],
     rng: np.random.Generator,
+    lags: LagTest | None = None,
 ) -> NoiseTest:
     """Test whether rows of one cluster, or at a fixed distance, have noise of their own.
 
@@ -61,13 +62,15 @@ def noise_test(
         The chance of that, were noise independent.
     kinds : mapping from name to int64 array of shape (n,)
         Codes of rows that may share noise, chosen without the released labels.
+    lags : LagTest, optional
+        That of rows at a fixed distance, if it was done already.
     """
     by_clusters = {}
     for name, codes in kinds.items():
         if has_pairs(codes, FEWEST_PAIRS):
             wealth = bet_on_pairs(outcomes, chances, *disjoint_pairs(codes, rng))
             by_clusters[name] = p_value(wealth)
-    lags = lag_test(outcomes, chances)
+    lags = lag_test(outcomes, chances) if lags is None else lags
     smallest = min([lags.p_value, *by_clusters.values()])
     return NoiseTest(min(1.0, smallest * (len(by_clusters) + 1)), by_clusters, lags)
 

@@ -6,137 +6,171 @@ compared with all its rows in one matrix product. A first round over a sample of
 each query a radius, a second one counts the rows inside by label. Only sums are kept.
 """
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from threading import local
-from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from ldpaudit.estimators.neighbors.cell_index import Block, Cell, CellIndex, nearest
-from ldpaudit.release import Float32Array, IndexArray, IntArray
+from ldpaudit.arrays import Float32Array, IntArray
+from ldpaudit.estimators.neighbors.cell_index import CellIndex
+from ldpaudit.estimators.neighbors.nearest_centers import (
+    FAR,
+    Visits,
+    buffer,
+    most_visits,
+    nearest_visits,
+)
+from ldpaudit.estimators.neighbors.points import Points
+from ldpaudit.scratch import mapping_of, resting
 
-T = TypeVar("T", bound=np.generic)
-
-QUERIES_AT_ONCE = 8192
+SAMPLE_ENTRIES = 24_000_000
+"""Distances to sampled rows that are held at once."""
+MOST_AT_ONCE = 32_768
 _TILE_QUERIES = 512
+_RESTING_ROWS = 1_000_000
 
-_buffers = local()
 
-
-@dataclass(frozen=True)
-class Visit:
-    """The queries that visit one cell, seen from its center c.
+@dataclass(frozen=True, eq=False)
+class CellSearch:
+    """All that a batch of queries needs.
 
     Attributes
     ----------
-    cell : int
-        The cell's number.
-    queries, slots : int64 arrays of shape (v,)
-        Which queries, and as which of their cells.
-    local : float32 array of shape (d + 1, v)
-        q − c, and a row of ones.
-    half_norms : float32 array of shape (v,)
-        ½‖q − c‖².
+    index : CellIndex
+        The rows and their labels.
+    queries : Points
+        All m of them.
+    rank : int
+        The radius reaches the rank-th nearest sampled row of the visited cells.
+    visits : int
+        The number of cells that a query visits, or a few more.
     """
 
-    cell: int
-    queries: IndexArray
-    slots: IndexArray
-    local: Float32Array
-    half_norms: Float32Array
+    index: CellIndex
+    queries: Points
+    rank: int
+    visits: int
+
+    @property
+    def batch(self) -> int:
+        """How many queries to ask at once."""
+        sampled = max(self.index.samples.shape[1] / 2, self.index.sampled.mean())
+        entries = most_visits(self.visits, len(self.index)) * sampled
+        return max(64, min(MOST_AT_ONCE, int(SAMPLE_ENTRIES / entries)))
 
 
-def count_in_cells(
-    index: CellIndex, queries: Float32Array, n_labels: int, rank: int, cells_each: int
-) -> IntArray:
+def count_in_cells(batch: slice, search: CellSearch) -> IntArray:
     """Count the labels within a radius of each query, among the rows of its nearest cells.
 
     Parameters
     ----------
-    index : CellIndex
-        The rows and their labels.
-    queries : float32 array of shape (m, d)
-        At most a few thousand.
-    n_labels : int
-        The number of labels K.
-    rank : int
-        The radius reaches the rank-th nearest sampled row of the visited cells.
-    cells_each : int
-        The number of cells that a query visits.
+    batch : slice
+        Which queries.
+    search : CellSearch
 
     Returns
     -------
-    int32 array of shape (m, K)
+    int32 array of shape (b, K)
         Rows at the border, within the rounding of the distances, are counted.
     """
-    cells = nearest(queries - index.shift, index.centers, cells_each)
-    visits = list(_visits(index, queries, cells))
-    radii = _radii(index, visits, len(queries), rank)
-    counts = np.zeros((n_labels, len(queries)), dtype=np.int32)
-    for visit in visits:
-        _add_counts(index.cells[visit.cell], visit, radii, counts)
-    return counts.T
+    index, queries = search.index, search.queries.take(batch)
+    asked = nearest_visits(queries - index.shift, index.centers, search.visits, index.sampled)
+    visits = _Located(
+        asked,
+        buffer("local", np.float32, (len(asked.queries), queries.shape[1] + 1)),
+        buffer("norms", np.float32, (len(asked.queries),)),
+    )
+    radii = _radii(index, queries, visits, search.rank)
+    counts = np.zeros((index.label_counts.shape[1], len(queries)), dtype=np.int32)
+    unrested = 0
+    for cell, mine in asked:
+        _add_counts(index, cell, visits, mine, radii, counts)
+        unrested += int(index.starts[cell + 1] - index.starts[cell])
+        if unrested > _RESTING_ROWS and mapping_of(index.rows) is not None:
+            resting(index.rows)
+            unrested = 0
+    return np.ascontiguousarray(counts.T)
 
 
-def _visits(index: CellIndex, queries: Float32Array, cells: IntArray) -> Iterator[Visit]:
-    """Yield the visits to each cell, given the cells of each query, int32 of (m, v)."""
-    order = np.argsort(cells, axis=None, kind="stable")
-    ends = np.searchsorted(cells.reshape(-1)[order], np.arange(len(index.cells) + 1))
-    for number, cell in enumerate(index.cells):
-        chosen, slots = np.divmod(order[ends[number] : ends[number + 1]], cells.shape[1])
-        if len(chosen):
-            local = np.ones((queries.shape[1] + 1, len(chosen)), dtype=np.float32)
-            np.subtract(queries[chosen].T, cell.center[:, None], out=local[:-1])
-            half_norms = 0.5 * np.einsum("ij,ij->j", local[:-1], local[:-1])
-            yield Visit(number, chosen, slots, local, half_norms)
+@dataclass(frozen=True, eq=False)
+class _Located:
+    """Visits seen from the origin o of their cell.
+
+    Attributes
+    ----------
+    asked : Visits
+    local : float32 array of shape (v, d + 1)
+        q − o, and a one.
+    half_norms : float32 array of shape (v,)
+        ½‖q − o‖².
+    """
+
+    asked: Visits
+    local: Float32Array
+    half_norms: Float32Array
+
+    def locate(self, mine: slice, queries: Float32Array, origin: Float32Array) -> None:
+        """Fill in the visits of one cell."""
+        local = self.local[mine]
+        local[:, -1] = 1
+        offsets = np.subtract(queries[self.asked.queries[mine]], origin, out=local[:, :-1])
+        self.half_norms[mine] = 0.5 * np.einsum("ij,ij->i", offsets, offsets)
 
 
-def _radii(index: CellIndex, visits: list[Visit], m: int, rank: int) -> Float32Array:
-    """Return half the squared radius of each query, float32 of shape (m,)."""
-    slots = 1 + max(int(visit.slots.max()) for visit in visits)
-    half_squares = _buffer("sample", np.float32, (m, slots, index.sample_rows))
-    half_squares.fill(np.inf)
-    for visit in visits:
-        sample = index.cells[visit.cell].sample
-        # ½‖q − x‖² = ½‖q − c‖² − ((q − c)·(x − c) − ½‖x − c‖²)
-        nearness = visit.half_norms - sample @ visit.local
-        half_squares[visit.queries, visit.slots, : len(sample)] = nearness.T
-    flat = half_squares.reshape(m, -1)
-    flat.partition(rank - 1, axis=1)
-    return flat[:, rank - 1].copy()
+def _radii(index: CellIndex, queries: Float32Array, visits: _Located, rank: int) -> Float32Array:
+    """Return half the squared radius of each query, float32 of shape (b,); locates the visits."""
+    asked = visits.asked
+    width = max(rank, int(asked.sizes.max()))
+    half_squares = buffer("sample", np.float32, (len(queries), width))
+    half_squares[:, int(asked.sizes.min()) :] = FAR
+    flat = half_squares.reshape(-1)
+    for cell, mine in asked:
+        visits.locate(mine, queries, index.origin(cell))
+        sample = index.samples[cell, : index.sampled[cell]]
+        # ½‖q − x‖² = ½‖q − o‖² − ((q − o)·(x − o) − ½‖x − o‖²)
+        nearness = visits.local[mine] @ sample.T
+        # Row i of this view is flat[i : i + s].
+        places = np.ndarray((len(flat) - len(sample) + 1, len(sample)), np.float32, flat, 0, (4, 4))
+        where = asked.queries[mine] * width + asked.before[mine]
+        places[where] = np.subtract(visits.half_norms[mine, None], nearness, out=nearness)
+    half_squares.partition(rank - 1, axis=1)
+    return half_squares[:, rank - 1].copy()
 
 
-def _add_counts(cell: Cell, visit: Visit, radii: Float32Array, counts: IntArray) -> None:
+def _add_counts(
+    index: CellIndex,
+    cell: int,
+    visits: _Located,
+    mine: slice,
+    radii: Float32Array,
+    counts: IntArray,
+) -> None:
     """Add a cell's rows within each visitor's radius, by label."""
-    rounding = np.float32((len(visit.local) + 3) * np.finfo(np.float32).eps)
-    least = visit.half_norms - radii[visit.queries]
-    least -= rounding * (visit.half_norms + np.float32(cell.reach))
-    inner = np.zeros((len(counts), len(visit.queries)), dtype=np.int32)
-    for start in range(0, len(visit.queries), _TILE_QUERIES):
-        tile = slice(start, start + _TILE_QUERIES)
-        for block in cell.blocks:
-            _add_block(block, visit.local[:, tile], least[tile], inner[:, tile])
-    counts[:, visit.queries] += inner
+    chosen, local, half_norms = (
+        visits.asked.queries[mine],
+        visits.local[mine],
+        visits.half_norms[mine],
+    )
+    rounding = np.float32((local.shape[1] + 3) * np.finfo(np.float32).eps)
+    least = half_norms - radii[chosen]
+    least -= rounding * (half_norms + index.reaches[cell])
+    inner = np.zeros((len(counts), len(chosen)), dtype=np.int32)
+    for rows, runs in index.blocks(cell):
+        for start in range(0, len(chosen), _TILE_QUERIES):
+            tile = slice(start, start + _TILE_QUERIES)
+            _add_block(rows, runs, local[tile].T, least[tile], inner[:, tile])
+    counts[:, chosen] += inner
 
 
-def _add_block(block: Block, local: Float32Array, least: Float32Array, counts: IntArray) -> None:
-    """Add the rows with (q − c)·(x − c) − ½‖x − c‖² ≥ ``least`` to ``counts``, by label."""
-    shape = (len(block.rows), local.shape[1])
-    products = np.matmul(block.rows, local, out=_buffer("products", np.float32, shape))
-    inside = np.greater_equal(products, least, out=_buffer("inside", np.bool_, shape))
-    for run in block.runs:
-        rows = inside[run.first : run.last].view(np.uint8)
-        counts[run.label] += rows.sum(axis=0, dtype=np.uint8)
-
-
-def _buffer(name: str, kind: type[T], shape: tuple[int, ...]) -> npt.NDArray[T]:
-    """Return this thread's array of that name with undefined content; fresh memory is slow."""
-    size = math.prod(shape)
-    held: npt.NDArray[T] | None = getattr(_buffers, name, None)
-    if held is None or held.size < size:
-        held = np.empty(size, dtype=kind)
-        setattr(_buffers, name, held)
-    return held[:size].reshape(shape)
+def _add_block(
+    rows: Float32Array,
+    runs: list[tuple[int, int, int]],
+    local: Float32Array,
+    least: Float32Array,
+    counts: IntArray,
+) -> None:
+    """Add the rows with (q − o)·(x − o) − ½‖x − o‖² ≥ ``least`` to ``counts``, by label."""
+    shape = (len(rows), local.shape[1])
+    products = np.matmul(rows, local, out=buffer("products", np.float32, shape))
+    inside = np.greater_equal(products, least, out=buffer("inside", np.bool_, shape))
+    for label, first, last in runs:
+        counts[label] += inside[first:last].view(np.uint8).sum(axis=0, dtype=np.uint8)

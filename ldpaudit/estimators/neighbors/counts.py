@@ -10,23 +10,24 @@ Index rows and queries must be different rows of the release. There is no leave-
 own label must not enter its own count, so split the rows before calling.
 """
 
-import math
-from bisect import bisect_left
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ldpaudit.arrays import IntArray
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
-from ldpaudit.estimators.neighbors.cell_index import LEAST_CELL, MOST_CELLS, build_cells
-from ldpaudit.estimators.neighbors.cell_search import QUERIES_AT_ONCE, count_in_cells
-from ldpaudit.estimators.neighbors.distinct import RowOrder, distinct_rows, row_order
-from ldpaudit.estimators.neighbors.exact import SortedLine, WeightedRows
-from ldpaudit.progress import NoProgress, Progress
-from ldpaudit.release import Float32Array, IntArray
+from ldpaudit.estimators.neighbors.cell_building import LEAST_CELL, MOST_CELLS, build_cells
+from ldpaudit.estimators.neighbors.cell_search import CellSearch, count_in_cells
+from ldpaudit.estimators.neighbors.device_search import DeviceSearch, count_on_device
+from ldpaudit.estimators.neighbors.distinct import count_distinct, distinct_rows
+from ldpaudit.estimators.neighbors.exact import WeightedRows, count_exactly
+from ldpaudit.estimators.neighbors.line import SortedLine, count_on_line
+from ldpaudit.estimators.neighbors.means import Means
+from ldpaudit.estimators.neighbors.points import Points, Summary, blocks, scale, summary
+from ldpaudit.tasks import Threads
 
 EXACT_PAIRS = 30_000_000
 """Up to so many pairs of distinct queries and distinct index rows, every pair is compared."""
@@ -40,6 +41,8 @@ VISITED_ROWS = 20
 """A query visits cells with about 20 k rows, which gave the error of an exact search …"""
 LEAST_VISITS = 24
 """… and at least 24 cells."""
+_KEPT = 8
+"""Finished batches are kept by so many."""
 
 
 @dataclass(frozen=True)
@@ -61,90 +64,15 @@ class NeighborCounts:
     method: str
 
 
-def default_neighbors(n_index: int, dimensions: int | None = None) -> int:
-    """Return how many neighbours to count by default: k as a function of the index size.
-
-    4 √n in feature space, n^(3/4) in one coordinate (the score of a learned metric), at least 20
-    and at most a tenth of the index.
-
-    Two uses pull apart. The error of η̂ is smallest where bias and variance balance, at 0.5 to 1
-    √n in feature space: k = 200 for n = 50,000 and 200 to 500 for 250,000 on a Gaussian mixture in
-    18 dimensions, 50 to 100 for Adult (24,000) and skin (122,000). The lower bound on the privacy
-    loss wants more: its Clopper–Pearson interval at error 5e-6 cannot show log-odds above
-    log(k / 12.2), and the bias costs it little, since averaging over a ball draws η̂ to the prior
-    and the loss down. The mean lower bound was largest at 4 to 8 √n (k = 2,000 of 50,000, 2,000 to
-    5,000 of 250,000, 1,000 for Adult; on skin it still grew at 10,000) and flat around it, so
-    4 √n, between two of the sizes tried, should keep nearly all of it but on skin; the error of η̂
-    is then 0.10 where 0.087 is possible. Too large a k also costs validity: on the mixture no row's
-    bound exceeded its true loss up to k = 5,000, but 0.04 % of rows did at k = n/5.
-
-    In one coordinate the bias is small and both want more: on the mixture the error was smallest
-    at k = 1,000 of 10,000, 2,000 of 50,000 and 5,000 to 10,000 of 250,000, and the mean bound
-    largest at 1,000, 5,000 and 10,000.
-
-    Parameters
-    ----------
-    n_index : int
-        The number of index rows n.
-    dimensions : int, optional
-        The width of the points.
-
-    Returns
-    -------
-    int
-        k, at least 1 and at most n.
-    """
-    wanted = math.pow(n_index, 0.75) if dimensions == 1 else 4 * math.sqrt(n_index)
-    return min(n_index, max(20, min(round(wanted), n_index // 10)))
-
-
-def queries_needed(precision: float = 0.005, delta: float = 0.005) -> int:
-    """Return how many random query rows pin a share of rows down, whatever the share is.
-
-    Parameters
-    ----------
-    precision : float
-        The largest distance allowed between the observed share J and its bound, in (0, 1).
-    delta : float
-        The error probability of the one-sided Clopper–Pearson bound on the share: δ'' of the
-        bound on J, not the δ' of the single neighbourhoods. Half of a two-sided interval's error.
-
-    Returns
-    -------
-    int
-        The smallest multiple of 100 for which J − lower(J) ≤ precision at every count; 66,600 by
-        default. Fewer rows than these in the release: ask them all.
-    """
-    if not (0 < precision < 1 and 0 < delta < 0.5):
-        raise InputError(
-            "The 'precision' must be in (0, 1) and 'delta' in (0, 0.5). "
-            f"Got {precision} and {delta} instead."
-        )
-    most = 1
-    while _widest(100 * most, delta) > precision:
-        most *= 2
-    enough = bisect_left(
-        range(100, 100 * most, 100), True, key=lambda m: _widest(m, delta) <= precision
-    )
-    return 100 * (1 + enough)
-
-
-def _widest(m: int, delta: float) -> float:
-    """Return the largest distance of a count's share of m from its lower bound."""
-    counts = np.unique(np.round(m * np.linspace(0.25, 1.0, 151)).astype(np.int64))
-    return float(np.max(counts / m - clopper_pearson_lower(counts, m, delta)))
-
-
 def count_labels(
-    index: Float32Array,
+    index: Any,
     labels: IntArray,
-    queries: Float32Array,
+    queries: Any,
     k: int,
     n_labels: int,
     *,
-    threads: int = 1,
-    progress: Progress | None = None,
     seed: int = 0,
+    means: Means | None = None,
 ) -> NeighborCounts:
     """Count the labels among about k nearest index rows of each query.
 
@@ -155,7 +83,8 @@ def count_labels(
     Parameters
     ----------
     index : float32 array of shape (n, d)
-        The rows whose labels are counted; finite. The distance is L2.
+        The rows whose labels are counted; finite. The distance is L2. Like the queries they may be
+        memory-mapped: they are read in blocks.
     labels : int32 array of shape (n,)
         Their labels, 0 … n_labels − 1.
     queries : float32 array of shape (m, d)
@@ -164,12 +93,10 @@ def count_labels(
         The wanted neighbourhood size, at least 1; taken as n where n is smaller.
     n_labels : int
         The number of labels.
-    threads : int
-        Threads used; the result does not depend on it.
-    progress : Progress, optional
-        Is given the number of queries answered.
     seed : int
         Chooses the cells of a large search; blind to the labels.
+    means : Means, optional
+        What does the work; the result does not depend on it, unless it asks for exact neighbours.
 
     Returns
     -------
@@ -182,87 +109,120 @@ def count_labels(
         If shapes, labels or k do not fit, or a value is not finite.
     """
     _check(index, labels, queries, k, n_labels)
-    index, queries = _in_range(np.ascontiguousarray(index), np.ascontiguousarray(queries))
-    asked = distinct_rows(queries, row_order(queries, np.random.default_rng(seed)))
+    means = means or Means()
     with threadpool_limits(limits=1):  # BLAS and OpenMP start no threads: batches run in our own.
-        search = _plan(index, labels, min(k, len(index)), n_labels, len(asked.rows), seed)
-        distinct = _run(search, asked.rows, n_labels, threads, progress or NoProgress())
-    counts = distinct[asked.inverse]
+        points, asking = Points(index), Points(queries)
+        found, others = summary(points, means.threads), summary(asking, means.threads)
+        factor = scale(found.largest, others.largest)
+        points, asking = Points(index, factor), Points(queries, factor)
+        distinct = distinct_rows(asking, others.hashes)
+        asked = _Question(
+            points, labels, found, distinct.points, min(k, len(index)), n_labels, seed
+        )
+        search = _search(asked, means)
+        counts = _run(search, len(distinct.points), n_labels, means)
+    if distinct.inverse is not None:
+        counts = counts[distinct.inverse]
     return NeighborCounts(counts, counts.sum(axis=1, dtype=np.int32), search.method)
 
 
-@dataclass(frozen=True)
-class _Search:
-    """A prepared search: ``count`` answers up to ``batch`` queries, from any thread."""
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """Whose neighbours are counted: the index, its summary, distinct queries, k and a seed."""
 
-    count: Callable[[Float32Array], IntArray]
+    points: Points
+    labels: IntArray
+    found: Summary
+    queries: Points
+    k: int
+    n_labels: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A prepared search: ``function(batch, shared)`` answers up to ``batch`` queries."""
+
+    function: Callable[[slice, Any], IntArray]
+    shared: Any
     batch: int
     method: str
+    here: bool = False
+    """Whether one thread of this process must do it."""
 
 
-def _plan(
-    index: Float32Array, labels: IntArray, k: int, n_labels: int, queries: int, seed: int
-) -> _Search:
+def _search(asked: _Question, means: Means) -> _Search:
     """Return the search that suits the sizes."""
-    if index.shape[1] == 1:
-        line = SortedLine(index[:, 0], labels, n_labels)
+    points, labels, k, n_labels = asked.points, asked.labels, asked.k, asked.n_labels
+    if points.width == 1:
+        values = points.take(slice(None))[:, 0]
+        line = SortedLine(values, labels, n_labels, asked.queries, k)
         words = "exact nearest neighbours in one coordinate, ties included"
-        return _Search(lambda rows: line.count(rows[:, 0], k), 65_536, words)
-    order = row_order(index, np.random.default_rng(seed))
-    if k == len(index) or order.distinct * queries <= EXACT_PAIRS:
-        rows = WeightedRows(distinct_rows(index, order), labels, n_labels)
-        words = "exact nearest neighbours, ties included"
-        return _Search(lambda asked: rows.count(asked, k), rows.batch, words)
-    return _plan_cells(index, labels, order, k, n_labels, seed)
+        return _Search(count_on_line, line, line.batch, words)
+    few = count_distinct(asked.found.ordered) * len(asked.queries) <= EXACT_PAIRS
+    if not (few or means.exact or k == len(points)):
+        return _in_cells(asked, means)
+    if not few:
+        means.check_exact(len(asked.queries), len(points), points.width)
+    distinct = distinct_rows(points, asked.found.hashes)
+    rows = WeightedRows(distinct, labels, n_labels, asked.queries, k)
+    return _Search(count_exactly, rows, rows.batch, "exact nearest neighbours, ties included")
 
 
-def _plan_cells(
-    index: Float32Array, labels: IntArray, order: RowOrder, k: int, n_labels: int, seed: int
-) -> _Search:
-    n, step = len(index), max(1, k // SAMPLED_NEIGHBORS)
-    wanted = max(round(CELL_ROWS * k), LEAST_CELL, n // MOST_CELLS)
-    cells = build_cells(index, labels, order.order, wanted, step, np.random.default_rng(seed))
-    number = len(cells.cells)
-    visits = min(number, max(LEAST_VISITS, -(-VISITED_ROWS * k * number // n)))
-    rank = min(max(1, round(k / step)), visits * cells.sample_rows)
+def _in_cells(asked: _Question, means: Means) -> _Search:
+    n, k, step = len(asked.points), asked.k, max(1, asked.k // SAMPLED_NEIGHBORS)
+    cells = build_cells(
+        asked.points,
+        asked.labels,
+        asked.found,
+        asked.n_labels,
+        max(round(CELL_ROWS * k), LEAST_CELL, n // MOST_CELLS),
+        step,
+        seed=asked.seed,
+        threads=means.threads,
+        allocate=means.array,
+    )
+    visits = min(len(cells), max(LEAST_VISITS, -(-VISITED_ROWS * k * len(cells) // n)))
+    rank = min(max(1, round(k / step)), visits * cells.samples.shape[1])
     words = (
         f"rows within a radius that holds about {k}, set for each query on a sample blind to "
-        f"labels, in the nearest {visits} of {number} k-means cells"
+        f"labels, in the nearest {visits} of {len(cells)} k-means cells"
     )
-    return _Search(
-        lambda asked: count_in_cells(cells, asked, n_labels, rank, visits), QUERIES_AT_ONCE, words
-    )
+    search = CellSearch(cells, asked.queries, rank, visits)
+    device = means.accelerator()
+    if device is None:
+        return _Search(count_in_cells, search, search.batch, words)
+    return _Search(count_on_device, DeviceSearch.on(device, search), search.batch, words, True)
 
 
-def _run(
-    search: _Search, queries: Float32Array, n_labels: int, threads: int, progress: Progress
-) -> IntArray:
-    """Return the label counts of all queries, int32 of shape (m, n_labels)."""
-    counts = np.zeros((len(queries), n_labels), dtype=np.int32)
-    starts = range(0, len(queries), search.batch)
-    batches = (queries[start : start + search.batch] for start in starts)
-    with ThreadPoolExecutor(max(1, threads)) as pool:
-        for start, part in zip(starts, pool.map(search.count, batches), strict=True):
-            counts[start : start + search.batch] = part
-            progress.advance(start + len(part), len(queries))
+def _run(search: _Search, m: int, n_labels: int, means: Means) -> IntArray:
+    """Return the label counts of all m queries, int32 of shape (m, n_labels).
+
+    Parts of some batches are kept when they are finished, and not made again.
+    """
+    counts = np.zeros((m, n_labels), dtype=np.int32)
+    wanted, done = [], 0
+    for part in blocks(m, search.batch * _KEPT):
+        known = means.finished.get(f"{means.key}/{part.start}")
+        if known is None:
+            wanted += list(blocks(part.stop, search.batch, part.start))
+        else:
+            counts[part], done = known, done + len(known)
+    workers = Threads() if search.here else means.workers
+    answers = workers.map(search.function, wanted, shared=search.shared)
+    for batch, answer in zip(wanted, answers, strict=True):
+        counts[batch], done = answer, done + len(answer)
+        means.progress.advance(done, m)
+        if batch.stop % (search.batch * _KEPT) == 0 or batch.stop == m:
+            start = (batch.stop - 1) // (search.batch * _KEPT) * search.batch * _KEPT
+            means.finished.put(f"{means.key}/{start}", counts[start : batch.stop])
     return counts
 
 
-def _in_range(index: Float32Array, queries: Float32Array) -> tuple[Float32Array, Float32Array]:
-    """Return both scaled by one power of two so that squares neither overflow nor vanish."""
-    largest = max(float(np.abs(index).max()), float(np.abs(queries).max(initial=0.0)))
-    if largest == 0.0 or 1e-6 < largest < 1e12:
-        return index, queries
-    factor = np.exp2(-np.round(np.log2(largest)))
-    return (index * factor).astype(np.float32), (queries * factor).astype(np.float32)
-
-
-def _check(
-    index: Float32Array, labels: IntArray, queries: Float32Array, k: int, n_labels: int
-) -> None:
-    if index.ndim != 2 or queries.ndim != 2 or index.shape[1] != queries.shape[1]:
+def _check(index: Any, labels: IntArray, queries: Any, k: int, n_labels: int) -> None:
+    if len(index.shape) != 2 or len(queries.shape) != 2 or index.shape[1] != queries.shape[1]:
         raise InputError("The index and the queries must be matrices of the same width.")
-    if index.size == 0 or len(labels) != len(index):
+    if 0 in index.shape or len(labels) != index.shape[0]:
         raise InputError(
             f"The index must have rows, columns and a label for each row. Got {index.shape[0]} "
             f"rows, {index.shape[1]} columns and {len(labels)} labels instead."
@@ -271,5 +231,3 @@ def _check(
         raise InputError(f"The 'k' parameter must be at least 1. Got {k} instead.")
     if labels.min() < 0 or labels.max() >= n_labels:
         raise InputError(f"The labels must be codes from 0 to {n_labels - 1}.")
-    if not (np.isfinite(index).all() and np.isfinite(queries).all()):
-        raise InputError("The index and the queries must be finite.")

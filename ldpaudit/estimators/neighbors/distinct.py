@@ -1,111 +1,64 @@
-"""Equal feature rows, found once, and an order of rows that is blind to the order of the file.
-
-A file may be sorted by label. Whatever is sampled by position or left to rounding afterwards must
-not follow it, so rows are ordered by a hash of their values, equal rows among themselves at random.
-"""
+"""Equal rows, found once by a hash of their values."""
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from ldpaudit.release import BoolArray, Float32Array, IndexArray, IntArray
-
-HashArray = npt.NDArray[np.uint64]
-
-_ROWS_AT_ONCE = 65_536
+from ldpaudit.arrays import IndexArray, IntArray, WordArray
+from ldpaudit.estimators.neighbors.points import Points, blocks
 
 
-@dataclass(frozen=True)
-class RowOrder:
-    """Rows in the order of a hash of their values.
-
-    Attributes
-    ----------
-    order : int64 array of shape (n,)
-        The rows, equal ones side by side.
-    starts : bool array of shape (n,)
-        True where, in that order, a new value begins.
-    """
-
-    order: IndexArray
-    starts: BoolArray
-
-    @property
-    def distinct(self) -> int:
-        """The number of distinct rows."""
-        return int(self.starts.sum())
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DistinctRows:
     """The distinct rows of a matrix.
 
     Attributes
     ----------
-    rows : float32 array of shape (u, d)
-        Each distinct row once, ordered by a hash of its values.
-    inverse : int64 array of shape (n,)
-        For each row of the matrix its position in ``rows``.
+    points : Points
+        Each distinct row once: u of them.
+    inverse : int64 array of shape (n,) or None
+        For each row of the matrix its position in ``points``; None where no two rows are equal.
     """
 
-    rows: Float32Array
-    inverse: IndexArray
+    points: Points
+    inverse: IndexArray | None
 
     def label_counts(self, labels: IntArray, n_labels: int) -> IntArray:
         """Return how often each label occurs at each distinct row, int32 of shape (u, n_labels)."""
-        cells = self.inverse * n_labels + labels
-        counts = np.bincount(cells, minlength=len(self.rows) * n_labels)
-        return counts.reshape(len(self.rows), n_labels).astype(np.int32)
+        inverse = np.arange(len(labels)) if self.inverse is None else self.inverse
+        counts = np.bincount(inverse * n_labels + labels, minlength=len(self.points) * n_labels)
+        return counts.reshape(len(self.points), n_labels).astype(np.int32)
 
 
-def row_order(matrix: Float32Array, rng: np.random.Generator) -> RowOrder:
-    """Return the rows of a float32 matrix of shape (n, d) in an order blind to the file's.
-
-    Parameters
-    ----------
-    matrix : float32 array of shape (n, d)
-        The rows; finite. O(n d + n log n).
-    rng : numpy.random.Generator
-        Orders equal rows among themselves.
-    """
-    shuffled = rng.permutation(len(matrix))
-    hashes = _row_hashes(matrix)[shuffled]
-    ranks = np.argsort(hashes, kind="stable")
-    hashes = hashes[ranks]
-    starts = np.ones(len(hashes), dtype=np.bool_)
-    np.not_equal(hashes[1:], hashes[:-1], out=starts[1:])
-    return RowOrder(shuffled[ranks], starts)
+def count_distinct(ordered: WordArray) -> int:
+    """Return the number of different values of an ascending array."""
+    return int((ordered[1:] != ordered[:-1]).sum()) + min(1, len(ordered))
 
 
-def distinct_rows(matrix: Float32Array, order: RowOrder) -> DistinctRows:
-    """Return the distinct rows of a matrix, given its :func:`row_order`."""
-    inverse = np.empty(len(matrix), dtype=np.int64)
-    inverse[order.order] = np.cumsum(order.starts) - 1
-    rows = matrix[order.order[order.starts]]
-    if _equal_rows(matrix, rows, inverse):
-        return DistinctRows(rows, inverse)
-    rows, inverse = np.unique(matrix, axis=0, return_inverse=True)  # two rows had one hash
-    return DistinctRows(rows, inverse.reshape(-1).astype(np.int64))
+def distinct_rows(points: Points, hashes: WordArray) -> DistinctRows:
+    """Return the distinct rows, given one hash for each row, equal where rows are."""
+    if points.width == 1:  # in order of their values, for a search on the line
+        values, inverse = np.unique(points.take(slice(None)), return_inverse=True)
+        return DistinctRows(Points(values[:, None]), inverse.reshape(-1).astype(np.int64))
+    order = np.argsort(hashes, kind="stable")
+    ranked = hashes[order]
+    starts = np.ones(len(order), dtype=np.bool_)
+    np.not_equal(ranked[1:], ranked[:-1], out=starts[1:])
+    if starts.all():
+        return DistinctRows(points, None)
+    inverse = np.empty(len(order), dtype=np.int64)
+    inverse[order] = np.cumsum(starts) - 1
+    chosen = order[starts]
+    if _all_equal(points, chosen, inverse):
+        return DistinctRows(Points(points.take(chosen)), inverse)
+    everything = points.take(slice(None))  # two rows had one hash
+    rows, inverse = np.unique(everything, axis=0, return_inverse=True)
+    return DistinctRows(Points(rows), inverse.reshape(-1).astype(np.int64))
 
 
-def _row_hashes(matrix: Float32Array) -> HashArray:
-    """Return a 64-bit hash of each row's bits (the splitmix64 finalizer, column after column)."""
-    hashes = np.zeros(len(matrix), dtype=np.uint64)
-    for column in matrix.T:
-        hashes += (column + np.float32(0.0)).view(np.uint32)  # -0.0 counts as 0.0
-        hashes += np.uint64(0x9E3779B97F4A7C15)
-        hashes ^= hashes >> np.uint64(30)
-        hashes *= np.uint64(0xBF58476D1CE4E5B9)
-        hashes ^= hashes >> np.uint64(27)
-        hashes *= np.uint64(0x94D049BB133111EB)
-        hashes ^= hashes >> np.uint64(31)
-    return hashes
-
-
-def _equal_rows(matrix: Float32Array, rows: Float32Array, inverse: IndexArray) -> bool:
-    """Return whether every row equals its distinct row."""
-    if len(rows) == len(matrix):
-        return True
-    pieces = [slice(i, i + _ROWS_AT_ONCE) for i in range(0, len(matrix), _ROWS_AT_ONCE)]
-    return all(np.array_equal(matrix[piece], rows[inverse[piece]]) for piece in pieces)
+def _all_equal(points: Points, chosen: IndexArray, inverse: IndexArray) -> bool:
+    """Return whether every row equals the chosen row of its hash."""
+    return all(
+        np.array_equal(points.take(piece), points.take(chosen[inverse[piece]]))
+        for piece in blocks(len(points))
+    )

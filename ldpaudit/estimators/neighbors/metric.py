@@ -5,6 +5,7 @@
 both be rows that the model was not fitted on.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.modelling.encoding import DesignMatrix, LevelsInAll, Limits
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray
+from ldpaudit.scratch import resting
 
 MetricName = Literal["l2", "raw"]
 
@@ -36,6 +38,7 @@ _LIMITS = {
 }
 _FIT_ROWS = 200_000
 _CELLS_AT_ONCE = 16_000_000
+_CELLS_CODED = 4_000_000
 _LEAST_PROBABILITY = 1e-6
 
 
@@ -64,17 +67,26 @@ class ColumnMetric:
             return self.design.width
         return int(self.components.n_components_)
 
-    def transform(self, table: FeatureTable) -> Float32Array:
-        """Return the points of all rows of a table, float32 of shape (n, dimensions).
+    def transform(
+        self,
+        table: FeatureTable,
+        rows: IndexArray | None = None,
+        allocate: Callable[[tuple[int, ...], Any], Any] = np.empty,
+    ) -> Float32Array:
+        """Return the points of some rows of a table, float32 of shape (n, dimensions).
 
-        Works in batches of rows: no further copy of the whole table is made.
+        ``rows`` None means all. Works in batches: no further copy of the whole table is made, and
+        where the points lie is up to ``allocate``.
         """
-        points = np.empty((len(table), self.dimensions), dtype=np.float32)
-        batch = _batch_rows(self.design.width)
-        for start in range(0, len(table), batch):
-            rows = np.arange(start, min(start + batch, len(table)))
-            coded = self.design.transform(table.take(rows))
-            points[rows] = coded if self.components is None else self.components.transform(coded)
+        n = len(table) if rows is None else len(rows)
+        points: Float32Array = allocate((n, self.dimensions), np.float32)
+        cells = _CELLS_CODED if self.components is None else _CELLS_AT_ONCE
+        batch = max(1, cells // max(1, self.design.width))
+        for start in range(0, n, batch):
+            part = np.arange(start, min(start + batch, n))
+            coded = self.design.transform(table.take(part if rows is None else rows[part]))
+            points[part] = coded if self.components is None else self.components.transform(coded)
+            resting(points)
         return points
 
 
@@ -163,10 +175,6 @@ def score_space(posterior: FloatArray) -> Float32Array:
     return np.asarray(logs @ helmert(posterior.shape[1]).T, dtype=np.float32)
 
 
-def _batch_rows(width: int) -> int:
-    return max(1, _CELLS_AT_ONCE // max(1, width))
-
-
 def _thinned(n: int, most: int, rng: np.random.Generator) -> IndexArray:
     """Return at most ``most`` of n rows, in order."""
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
@@ -178,7 +186,7 @@ def _fitted_components(
     """Return principal components fitted on as many rows as fit into one batch."""
     from sklearn.decomposition import PCA
 
-    rows = _thinned(len(sample), _batch_rows(design.width), rng)
+    rows = _thinned(len(sample), max(1, _CELLS_AT_ONCE // design.width), rng)
     coded = design.transform(sample.take(rows))
     return PCA(min(dimensions, *coded.shape), random_state=integer_seed(rng)).fit(coded)
 

@@ -6,6 +6,7 @@ the best guess of φ does not give the best bound: a flatter and lower one does.
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from ldpaudit.estimators.renyi.cells import CellMap
 from ldpaudit.release import FloatArray
 
 Form = Literal["donsker-varadhan", "tangent"]
+_FORMS: tuple[Form, Form] = ("donsker-varadhan", "tangent")
 
 _SCALES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.3)
 _CLIPS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 12.0)
@@ -137,108 +139,100 @@ def _best_of(
     scales: tuple[float, ...] = _SCALES,
     clips: tuple[float, ...] = _CLIPS,
 ) -> list[ClippedCritic]:
+    """Return for each order the critic that promises most; of equals the first."""
     guess = tuning if mapped is None else Scores(mapped(tuning.p), mapped(tuning.q))
-    best: list[ClippedCritic | None] = [None] * len(orders)
-    pooled = _Pooled.of(guess)
-    for scale in scales:
-        for clip in clips:
-            for position, order in enumerate(orders):
-                for critic in _candidates(mapped, guess, pooled, order, scale, clip, n_p, n_q):
-                    held = best[position]
-                    if held is None or critic.foreseen > held.foreseen:
-                        best[position] = critic
-    return [critic for critic in best if critic is not None]
+    trial = _Trial.of(guess, np.array(orders), n_p, n_q)
+    settings = list(product(scales, clips))
+    # Of shape (settings, forms, orders).
+    found = np.array([trial.promises(*setting) for setting in settings])
+    critics = []
+    for position, order in enumerate(orders):
+        best, form = divmod(int(found[:, :2, position].argmax()), 2)
+        shift = float(found[best, 2, position]) if form else 0.0
+        foreseen = float(found[best, form, position])
+        critics.append(ClippedCritic(order, _FORMS[form], mapped, *settings[best], shift, foreseen))
+    return critics
 
 
-@dataclass(frozen=True)
-class _Pooled:
-    """The rows of both sides as one sample of a mixture, weighted back to P and to Q.
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Tuning rows, on which settings of critics are tried for all orders at once.
 
-    Where Q has few rows P has many: the weights trust the guess, and in turn the mean of e^{αφ}
-    has the variance that it has under P.
+    Attributes
+    ----------
+    guess : float64 array of shape (n,)
+        Of the rows of P, then those of Q.
+    weights : float64 array of shape (2, 2, n)
+        For the rows as two samples, and as one sample of a mixture: their weights under P and Q.
+    orders : float64 array of shape (o,)
+    n_p, n_q : int
+        The rows that a bound is to be taken on.
     """
 
     guess: FloatArray
-    to_p: FloatArray
-    to_q: FloatArray
+    weights: FloatArray
+    orders: FloatArray
+    n_p: int
+    n_q: int
 
     @classmethod
-    def of(cls, guess: Scores) -> "_Pooled":
+    def of(cls, guess: Scores, orders: FloatArray, n_p: int, n_q: int) -> "_Trial":
+        """Weigh the rows.
+
+        Where Q has few rows P has many: as one sample of a mixture, weighted back to P and to Q,
+        the weights trust the guess, and in turn the mean of e^{αφ} has the variance that it has
+        under P.
+        """
         both = np.concatenate([guess.p, guess.q])
+        of_p = np.arange(len(both)) < len(guess.p)
         share = len(guess.p) / len(both)
         ratio = np.exp(np.clip(both, -30, 30))
         below = share * ratio + 1 - share
-        to_p, to_q = ratio / below, 1 / below
-        return cls(both, to_p / to_p.sum(), to_q / to_q.sum())
+        weights = np.array([[of_p, ~of_p], [ratio / below, 1 / below]])
+        weights /= weights.sum(axis=2, keepdims=True)
+        return cls(both, weights, orders, n_p, n_q)
+
+    def promises(self, scale: float, clip: float) -> FloatArray:
+        """Return what each form promises at one setting, and the tangent's shift, shape (3, o).
+
+        Each promises the worse of what two estimates say: the samples' own moments miss what is
+        rare, the pooled ones trust the guess. −∞ where a promise is not believed.
+        """
+        cut = np.clip(scale * self.guess, -clip - 12.0, clip)
+        powers = np.exp(np.outer(self.orders - 1, cut))
+        p = _moments(powers, self.weights[:, 0])
+        powers *= np.exp(cut)
+        q = _moments(powers, self.weights[:, 1])
+        # c = A/B maximises α c^{α−1} A − (α − 1) c^α B.
+        shift = np.log(p[0, 1] / q[0, 1])
+        far = _RANGE_COST * np.exp(self.orders * clip) / self.n_q
+        plain = self._donsker_varadhan(p, q, far).min(axis=0)
+        tangent = self._tangent(p, q, far, shift).min(axis=0)
+        return np.stack([plain, np.where(tangent > _TANGENT_UP_TO, -np.inf, tangent), shift])
+
+    def _donsker_varadhan(self, p: FloatArray, q: FloatArray, far: FloatArray) -> FloatArray:
+        """Return the bound at 95 % that moments give on n_p and n_q rows, shape (2, o)."""
+        low = p[0] - _LOWER * np.sqrt(p[1] / self.n_p)
+        high = q[0] + _UPPER * np.sqrt(q[1] / self.n_q) + far
+        ratio = self.orders / (self.orders - 1)
+        return np.where(low > 0, ratio * _log(low) - np.log(high), 0.0)
+
+    def _tangent(
+        self, p: FloatArray, q: FloatArray, far: FloatArray, shift: FloatArray
+    ) -> FloatArray:
+        power = self.orders - 1
+        a, b = self.orders * np.exp(power * shift), power * np.exp(self.orders * shift)
+        error = np.sqrt(a**2 * p[1] / self.n_p + b**2 * q[1] / self.n_q)
+        low = a * p[0] - b * q[0] - _MARGIN * error - b * far
+        return np.where(low > 0, _log(low) / power, 0.0)
 
 
-@dataclass(frozen=True)
-class _Moments:
-    """Means and variances of e^{(α−1)φ} under P and of e^{αφ} under Q."""
-
-    p: float
-    p_var: float
-    q: float
-    q_var: float
-
-    @classmethod
-    def of_samples(cls, p: FloatArray, q: FloatArray) -> "_Moments":
-        return cls(float(p.mean()), float(p.var()), float(q.mean()), float(q.var()))
-
-    @classmethod
-    def of_pooled(cls, pooled: _Pooled, p: FloatArray, q: FloatArray) -> "_Moments":
-        mean_p, mean_q = float(pooled.to_p @ p), float(pooled.to_q @ q)
-        var_p = float(pooled.to_p @ p**2) - mean_p**2
-        var_q = float(pooled.to_q @ q**2) - mean_q**2
-        return cls(mean_p, max(var_p, 0.0), mean_q, max(var_q, 0.0))
-
-    def promise(
-        self, form: Form, order: float, shift: float, top: float, n_p: int, n_q: int
-    ) -> float:
-        """Return the bound at 95 % that these moments give on n_p and n_q rows."""
-        far = _RANGE_COST * math.exp(order * top) / n_q
-        if form == "donsker-varadhan":
-            low = self.p - _LOWER * math.sqrt(self.p_var / n_p)
-            high = self.q + _UPPER * math.sqrt(self.q_var / n_q) + far
-            if low <= 0:
-                return 0.0
-            return order / (order - 1) * math.log(low) - math.log(high)
-        a, b = order * math.exp((order - 1) * shift), (order - 1) * math.exp(order * shift)
-        mean = a * self.p - b * self.q
-        error = math.sqrt(a**2 * self.p_var / n_p + b**2 * self.q_var / n_q)
-        low = mean - _MARGIN * error - b * far
-        return math.log(low) / (order - 1) if low > 0 else 0.0
+def _moments(powers: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return means and variances of powers (o, n) by each of two weights (2, n), (2, 2, o)."""
+    means, squares = weights @ powers.T, weights @ (powers**2).T
+    return np.stack([means, np.maximum(squares - means**2, 0.0)])
 
 
-def _candidates(
-    mapped: CellMap | None,
-    guess: Scores,
-    pooled: _Pooled,
-    order: float,
-    scale: float,
-    clip: float,
-    n_p: int,
-    n_q: int,
-) -> list[ClippedCritic]:
-    """Return both forms at one setting; each promises the worse of what two estimates say.
-
-    The samples' own moments miss what is rare, the pooled ones trust the guess.
-    """
-    floor = -clip - 12.0
-    cut = np.clip(scale * pooled.guess, floor, clip)
-    first, second = np.exp((order - 1) * cut), np.exp(order * cut)
-    seen = _Moments.of_samples(first[: len(guess.p)], second[len(guess.p) :])
-    trusted = _Moments.of_pooled(pooled, first, second)
-    # c = A/B maximises α c^{α−1} A − (α − 1) c^α B.
-    shift = math.log(trusted.p / trusted.q)
-    forms = []
-    for form, moved in (("donsker-varadhan", 0.0), ("tangent", shift)):
-        promises = [
-            m.promise(form, order, moved, clip, n_p, n_q)  # type: ignore[arg-type]
-            for m in (seen, trusted)
-        ]
-        if form == "tangent" and min(promises) > _TANGENT_UP_TO:
-            continue
-        critic = ClippedCritic(order, form, mapped, scale, clip, moved, min(promises))  # type: ignore[arg-type]
-        forms.append(critic)
-    return forms
+def _log(values: FloatArray) -> FloatArray:
+    """Return logarithms, finite where a value is not positive."""
+    return np.asarray(np.log(np.maximum(values, 1e-300)))

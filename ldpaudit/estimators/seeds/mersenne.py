@@ -29,13 +29,13 @@ def python(seeds: SeedArray, draws: int) -> FloatArray:
 
 def r(seeds: SeedArray, draws: int) -> FloatArray:
     """Return the first numbers of R's ``set.seed(seed); runif``, float64 (draws, s)."""
-    return _singles(_words(_by_r(seeds)), draws, 2.3283064365386963e-10)
+    return _singles(_words(_by_r(seeds)), seeds, draws, 2.3283064365386963e-10)
 
 
 def torch(seeds: SeedArray, draws: int) -> FloatArray:
     """Return the first numbers of ``torch.manual_seed(seed); torch.rand``, float64 (draws, s)."""
     low = (word & np.uint32(0xFFFFFF) for word in _words(_by_knuth(seeds)))
-    return _singles(low, draws, 2.0**-24)
+    return _singles(low, seeds, draws, 2.0**-24)
 
 
 def _doubles(words: Words, seeds: SeedArray, draws: int) -> FloatArray:
@@ -43,13 +43,17 @@ def _doubles(words: Words, seeds: SeedArray, draws: int) -> FloatArray:
     result = np.empty((draws, len(seeds)))
     for row in result:
         high, low = next(words) >> np.uint32(5), next(words) >> np.uint32(6)
-        row[:] = (high * 2.0**26 + low) * 2.0**-53
+        np.multiply(high, 2.0**-27, out=row)
+        np.add(row, low * 2.0**-53, out=row)
     return result
 
 
-def _singles(words: Words, draws: int, unit: float) -> FloatArray:
+def _singles(words: Words, seeds: SeedArray, draws: int, unit: float) -> FloatArray:
     """Return numbers that are multiples of a unit, each from one word."""
-    return np.stack([next(words) * unit for _ in range(draws)])
+    result = np.empty((draws, len(seeds)))
+    for row in result:
+        np.multiply(next(words), unit, out=row)
+    return result
 
 
 def _by_knuth(seeds: SeedArray) -> Words:

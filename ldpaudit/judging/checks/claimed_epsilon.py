@@ -3,11 +3,15 @@
 import math
 from collections.abc import Mapping
 
-from ldpaudit.audits.epsilon_proofs import (
+from ldpaudit.audits.assumptions.stated import (
+    DOUBTFUL_COLUMNS,
+    DOUBTFUL_ROWS,
     FEATURE_BLIND_TEST,
+    SHARED_WITH_OTHERS,
+)
+from ldpaudit.audits.epsilon_proofs import (
     INSIDER_SHARES,
     SHARED_NOISE,
-    SHARED_WITH_OTHERS,
     SUBGROUPS,
     shares,
 )
@@ -23,11 +27,18 @@ _IN_DOUBT = (
     "the released label may depend on the features, and where it does none of this audit's bounds "
     "of ε holds"
 )
-_DOUBTFUL = (
-    "a column says more of the released label than the true one explains, and these rows do not "
-    "show whether it was computed from the released label, which gives nothing away, or used by "
-    "the mechanism, which refutes the claim"
-)
+_DOUBTS = {
+    DOUBTFUL_COLUMNS: (
+        "a column says more of the released label than the true one explains, and these rows do "
+        "not show whether it was computed from the released label, which gives nothing away, or "
+        "used by the mechanism, which refutes the claim"
+    ),
+    DOUBTFUL_ROWS: (
+        "rows that are alike have alike noise, and these rows do not show whether they are one "
+        "person's, whose answer was remembered, or the released label depends on the features, "
+        "which refutes the claim"
+    ),
+}
 _SHARES_NOISE = (
     "the claim is refuted: rows of different people share noise, so whoever knows one of their "
     "labels reads the noise of the others"
@@ -125,8 +136,9 @@ def _in_a_group(proofs: Mapping[str, float], evidence: Evidence, alpha: float, l
 
 def _weakness(evidence: Evidence, allowed: float, alpha: float) -> str | None:
     """Return why not having found a violation says too little, None where it says enough."""
-    if "assumptions.doubtful_columns" in evidence.estimates:
-        return _DOUBTFUL
+    for name, doubt in _DOUBTS.items():
+        if name in evidence.estimates:
+            return doubt
     power = evidence.estimates.get(POWER)
     if power is None:
         return "how much this audit could miss is not known"

@@ -1,8 +1,7 @@
 """Was noise drawn for each row on its own?"""
 
+from ldpaudit.audits.assumptions.stated import SHARED_NOISE_TEST
 from ldpaudit.judging.checks.interface import Answer, Case, Draft
-
-SHARED_NOISE_TEST = "assumptions.shared_noise"
 
 
 def draft(case: Case) -> Draft | None:

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
+from zoo.audited import audit
+from zoo.catalogue import FAULTS
 
 import ldpaudit
 from ldpaudit.audits.assumptions import stated
@@ -150,6 +152,32 @@ def test_remembered_answers_to_rows_that_differ_are_no_violation(truth: bool) ->
     assert result.verdict != "fail"
     assert values(result)["assumptions.counted_rows"] <= 600
     assert values(result).get("mechanism.shared_noise_epsilon_lower", 0) == 0
+
+
+@pytest.mark.parametrize("name", ["remembered-visits", "remembered-coarse"])
+def test_rows_of_one_person_that_are_alike_in_some_columns_alone(name: str) -> None:
+    """They share noise, or might: then features must not be said to steer the channel."""
+    found = audit(FAULTS[name], 3000, 0, True, only=("assumptions", "mechanism", "power"))
+    assert not found.accused
+    text = " ".join(found.facts) + found.sentence
+    assert "share noise" in text or "answer was remembered" in text
+
+
+def test_a_file_sorted_by_its_released_labels_is_honest() -> None:
+    """Its order is made from released labels: bets on rows may not follow it."""
+    for seed in range(4):
+        found = audit(FAULTS["sorted-by-release"], 3000, seed, True, only=("assumptions",))
+        assert not found.accused
+        assert not any("depend on the features" in fact for fact in found.facts)
+
+
+def test_what_the_release_alone_refutes_says_on_what_it_rests() -> None:
+    frame, _ = release("none", 2, 6000, made=3.0)
+    result = ldpaudit.audit(
+        frame.drop(columns="home"), mechanism=CLAIM, rng=2, only=("mechanism", "power"), threads=1
+    )
+    assert result.verdict == "fail"
+    assert "if each released label comes from the true label alone" in result.sentence
 
 
 def test_a_faint_score_of_the_released_label_is_no_violation() -> None:

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ldpaudit.audits.instance_loss import certificates as loss_certificates
-from ldpaudit.audits.instance_loss import queries as loss_queries
+from ldpaudit.audits.instance_loss import scores as loss_scores
 from ldpaudit.audits.instance_loss.audit import InstanceLossAudit
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.errors import InsufficientDataError
@@ -66,8 +65,7 @@ def known_posterior(context: AuditContext, target: str) -> FloatArray:
 
 @pytest.fixture(autouse=True)
 def perfect_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (loss_certificates, loss_queries):
-        monkeypatch.setattr(module, "cross_fitted_posterior", known_posterior)
+    monkeypatch.setattr(loss_scores, "cross_fitted_posterior", known_posterior)
 
 
 def run(context: AuditContext) -> Finding:
@@ -279,7 +277,7 @@ def test_a_coarse_metric_is_told_by_the_certified_bound() -> None:
     buried = replace(release, features=replace(release.features, numeric=numeric))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            loss_certificates,
+            loss_scores,
             "cross_fitted_posterior",
             lambda context, target: known_posterior(context_of(release), target),
         )

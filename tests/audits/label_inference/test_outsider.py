@@ -44,7 +44,7 @@ def outsider():
 def test_without_true_labels_accuracy_is_estimated_under_the_claim(outsider):
     found = {e.id: e for e in outsider[0].estimates}
     seen = {e.id: e for e in outsider[1].estimates}
-    for name in ("prior", "released-label", "classifier", "bayes", "knn"):
+    for name in ("prior", "released-label", "classifier", "bayes"):
         estimate = found[f"attack.{name}.accuracy"]
         assert estimate.kind == "estimated"
         assert "the claim holds" in estimate.assumptions[0]

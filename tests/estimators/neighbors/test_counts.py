@@ -6,13 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.neighbors import cell_search
 from ldpaudit.estimators.neighbors import counts as neighbors
-from ldpaudit.estimators.neighbors.counts import (
-    NeighborCounts,
-    count_labels,
-    default_neighbors,
-    queries_needed,
-)
+from ldpaudit.estimators.neighbors.counts import NeighborCounts, count_labels
+from ldpaudit.estimators.neighbors.means import Means
+from ldpaudit.estimators.neighbors.sizes import default_neighbors, queries_needed
 from ldpaudit.release import Float32Array, IntArray
 
 
@@ -120,9 +118,9 @@ def test_totals_of_cells_stay_in_their_band(seed: int, d: int, k: int) -> None:
 def test_result_depends_neither_on_threads_nor_on_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     index, labels, queries = sample(20_000, 3_000, 6, 3)
     one = count_labels(index, labels, queries, 300, 3)
-    two = count_labels(index, labels, queries, 300, 3, threads=2)
+    two = count_labels(index, labels, queries, 300, 3, means=Means(2))
     np.testing.assert_array_equal(one.counts, two.counts)
-    monkeypatch.setattr(neighbors, "QUERIES_AT_ONCE", 700)
+    monkeypatch.setattr(cell_search, "MOST_AT_ONCE", 700)
     small = count_labels(index, labels, queries, 300, 3)
     assert (small.counts == one.counts).mean() > 0.999  # rounding of products, at most
 
@@ -276,7 +274,7 @@ def test_progress_reaches_the_end() -> None:
 
     steps = Steps()
     index, labels, queries = sample(3_000, 5_000, 3, 2)
-    count_labels(index, labels, queries, 10, 2, progress=steps)
+    count_labels(index, labels, queries, 10, 2, means=Means(progress=steps))
     assert steps.seen[-1] == (5_000, 5_000)
     assert len(steps.seen) > 1
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.modelling.screening import most_bins, strongest_of
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import BoolArray, Float32Array, FloatArray
 
@@ -215,6 +216,7 @@ def _fit_boosting(
     present = np.asarray(there.any(axis=0))
     if not present.any():
         raise InsufficientDataError("A discriminator needs a column that is not all missing.")
+    present = strongest_of(rows, is_p, present)
     top = np.where(there, rows, 0).max(axis=0)[present]
     model = HistGradientBoostingClassifier(
         max_iter=_ITERATIONS,
@@ -223,6 +225,7 @@ def _fit_boosting(
         min_samples_leaf=max(20, len(rows) // 2000),
         l2_regularization=_RIDGE,
         categorical_features=categorical[present] & (top < _LEVELS),
+        max_bins=most_bins(int(present.sum())),
         early_stopping=len(rows) >= 400,
         n_iter_no_change=6,
         random_state=integer_seed(rng),

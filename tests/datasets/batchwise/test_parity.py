@@ -1,0 +1,181 @@
+"""A file that is read batch by batch gives what it gives when it is read whole."""
+
+import dataclasses
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from ldpaudit.datasets import read_release
+from ldpaudit.datasets.batchwise import opening
+from ldpaudit.datasets.reading import ReadReport
+from ldpaudit.errors import InputError
+from ldpaudit.memory import LEAST
+from ldpaudit.scratch import Scratch, mapping_of
+
+N = 3_000
+
+
+def content() -> pa.Table:
+    rng = np.random.default_rng(1)
+    day = datetime.date(2020, 1, 1)
+    town = rng.choice(["Ulm", "Bonn", "Kiel", "Aachen"], N).tolist()
+    town[7] = None
+    town[N - 1] = "Zell"  # a category of the last batch alone
+    lists = rng.normal(size=(N, 3)).tolist()
+    lists[5] = None
+    return pa.table(
+        {
+            "label": rng.choice(["no", "yes"], N),
+            "truth": rng.choice(["no", "yes"], N),
+            "x": rng.normal(size=N),
+            "far": 1e9 + rng.integers(0, 50, N),
+            "huge": pa.array(rng.normal(size=N) * 1e20),
+            "small": pa.array(rng.normal(size=N).astype(np.float32)),
+            "count": pa.array([None, *rng.integers(0, 9, N - 1).tolist()], pa.int16()),
+            "town": town,
+            "group": pa.array(rng.choice(["a", "b"], N)).dictionary_encode(),
+            "day": [day + datetime.timedelta(int(d)) for d in rng.integers(0, 900, N)],
+            "id": np.arange(N),
+            "note": [f"word{i} and word{i % 7}" for i in range(N)],
+            "flag": pa.array(rng.random(N) < 0.5),
+            "lists": lists,
+            "left": rng.permutation(N),
+        }
+    )
+
+
+def in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_ROWS", "_CELLS", "_BYTES"):
+        monkeypatch.setattr(opening, name, 1)
+
+
+def same(one: Any, other: Any) -> None:
+    assert type(one) is type(other) or isinstance(one, np.ndarray)
+    if isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    elif dataclasses.is_dataclass(one):
+        for field in dataclasses.fields(one):
+            same(getattr(one, field.name), getattr(other, field.name))
+    else:
+        assert one == other
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_the_same_release(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, table = tmp_path / f"r{suffix}", content()
+    if suffix == ".csv":
+        table = table.drop_columns(["lists", "group"])
+        pyarrow.csv.write_csv(table, path)
+    else:
+        pq.write_table(table, path, row_group_size=700)
+
+    def read() -> ReadReport:
+        return read_release(path, truth_column="truth", drop=["left"])
+
+    whole = read()
+    in_batches(monkeypatch)
+    monkeypatch.setattr("ldpaudit.datasets.formats.batches._MOST_ROWS", 640)
+    monkeypatch.setattr("ldpaudit.datasets.formats.csv_batches._BLOCK", 1 << 13)
+    monkeypatch.setattr("ldpaudit.datasets.batchwise.features.RESTED", 1 << 14)
+    batched = read()
+    assert whole.warnings == batched.warnings
+    assert whole.release.columns[-1].concern == batched.release.columns[-1].concern
+    same(whole.release, batched.release)
+
+    monkeypatch.setattr(opening, "_IN_MEMORY", 0.0)
+    with Scratch() as scratch:
+        mapped = read_release(path, truth_column="truth", drop=["left"], scratch=scratch)
+        assert mapping_of(mapped.release.features.numeric) is not None
+        same(whole.release, mapped.release)
+
+
+def test_many_values_share_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "r.parquet"
+    names = [f"n{i % 1500}" for i in range(N)]
+    pq.write_table(pa.table({"label": ["a", "b"] * (N // 2), "name": names}), path)
+    in_batches(monkeypatch)
+    monkeypatch.setattr("ldpaudit.datasets.formats.batches._MOST_ROWS", 640)
+    monkeypatch.setattr("ldpaudit.datasets.batchwise.categories.MOST", 1024)
+    features = read_release(path).release.features
+    codes = features.categorical[:, 0]
+    assert features.cardinalities == (1024,)
+    assert codes.min() >= 0
+    assert 700 < len(np.unique(codes)) <= 1024
+    np.testing.assert_array_equal(codes[:1500], codes[1500:])
+
+
+def test_too_little_memory_is_said_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.parquet"
+    pq.write_table(content(), path)
+    in_batches(monkeypatch)
+    with pytest.raises(InputError, match=r"--memory is 600 MiB, and 3,000 rows need at least 601"):
+        read_release(path, memory=LEAST)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pa.array([1.0] * (N - 1) + [np.inf]), "'bad' must be finite"),
+        (pa.array([[1.0]] * (N - 1) + [[1.0, 2.0]]), "'bad' must all have one length"),
+        (pa.array([{"a": 1}] * N), "'bad' holds nested objects"),
+        (pa.array([[["a"]]] * N), "'bad' must hold numbers"),
+    ],
+)
+def test_what_cannot_be_a_feature(
+    column: pa.Array, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.parquet"
+    pq.write_table(content().append_column("bad", column), path)
+    in_batches(monkeypatch)
+    monkeypatch.setattr("ldpaudit.datasets.formats.batches._MOST_ROWS", 640)
+    with pytest.raises(InputError, match=message):
+        read_release(path)
+
+
+def test_a_file_that_changes_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.parquet"
+    pq.write_table(content(), path)
+    in_batches(monkeypatch)
+    encode = opening.encode_batches
+
+    def meddled(*given: Any) -> Any:
+        encoded = encode(*given)
+        pq.write_table(content().slice(1), path)
+        return encoded
+
+    monkeypatch.setattr(opening, "encode_batches", meddled)
+    with pytest.raises(InputError, match="changed while it was being read"):
+        read_release(path)
+
+
+def test_a_part_that_is_cut_short_or_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_batches(monkeypatch)
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for part in range(3):
+        pq.write_table(content().slice(1000 * part, 1000), folder / f"{part}.parquet")
+    assert len(read_release(folder).release) == N
+    last = folder / "2.parquet"
+    whole = last.read_bytes()
+    last.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="truncated"):
+        read_release(folder)
+    middle = bytearray(whole)
+    middle[len(whole) // 3 : len(whole) // 3 + 400] = b"\xff" * 400
+    last.write_bytes(bytes(middle))
+    with pytest.raises(InputError, match="damaged or truncated"):
+        read_release(folder)
+    pq.write_table(content().slice(2000).drop_columns(["far"]), last)
+    with pytest.raises(InputError, match="must have the same columns and types"):
+        read_release(folder)
