@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from multiprocessing.resource_tracker import ensure_running
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ldpaudit.errors import InputError, LdpAuditError
+from ldpaudit.tasks.processes import THREADS
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
     from ldpaudit.tasks.opening import ClusterPlace
 
 _SECONDS: Final = 5
-_NO_PAGES: Final[dict[str, list[str]]] = {
-    f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")
+_OWN: Final[dict[str, Any]] = {
+    # Pages about a local cluster would be open to all of the machine.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.worker.profile.enabled": False,  # It takes time, and nobody sees it.
+    # Memory is kept as in any process: Dask's setting for workers gives it back after each use.
+    "distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, "1"),
 }
-"""A local cluster shows nothing about itself: its pages would be open to all of the machine."""
 _LOGS: Final = ("distributed", "tornado", "asyncio", "bokeh")
 
 
@@ -84,8 +89,9 @@ def _started(workers: int, memory: float | None, folder: Path) -> "Iterator[Clie
     from distributed import Client, LocalCluster
     from distributed.security import Security
 
+    own = {**_OWN, "temporary-directory": str(folder)}
     try:
-        with dask.config.set(_NO_PAGES), _undisturbed(), warnings.catch_warnings():
+        with _undisturbed(), dask.config.set(own), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             cluster = LocalCluster(
                 n_workers=workers,
