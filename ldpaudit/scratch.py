@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import itertools
 import mmap
 import os
 import re
@@ -20,6 +21,8 @@ from ldpaudit.errors import OutputError
 
 _PREFIX: Final = "ldpaudit-scratch-"
 _LOCK: Final = "lock"
+_SPAN: Final = 1 << 26
+"""Bytes of a mapped array from which rows are taken before its pages are let go."""
 _NUMBERED: Final = re.compile(r"[a-z0-9-]{1,40}")
 
 
@@ -128,6 +131,24 @@ def mapping_of(array: Any) -> mmap.mmap | None:
             return array
         array = getattr(array, "base", None)
     return None
+
+
+def rows_of(array: npt.NDArray[Any], rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return some rows (indices or a mask) of an array; of a mapped one few pages at a time."""
+    if mapping_of(array) is None:
+        return np.asarray(array[rows])
+    places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+    order = None if (places[1:] >= places[:-1]).all() else np.argsort(places, kind="stable")
+    ranked = places if order is None else places[order]
+    plain: npt.NDArray[Any] = np.asarray(array)
+    taken: npt.NDArray[Any] = np.empty((len(places), *array.shape[1:]), array.dtype)
+    span = max(1, _SPAN * len(array) // max(array.nbytes, 1))
+    cuts = np.searchsorted(ranked, np.arange(0, len(array) + span, span))
+    for start, stop in itertools.pairwise(cuts):
+        there = slice(start, stop) if order is None else order[start:stop]
+        taken[there] = plain[ranked[start:stop]]
+        resting(array)
+    return taken
 
 
 @contextlib.contextmanager

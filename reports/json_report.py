@@ -49,5 +49,8 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
+        # Long lists are of numbers, and finite: these are not looked at one by one.
+        if set(map(type, value)) == {float} and not any(map(math.isinf, value)):
+            return value
         return [_finite(item) for item in value]
     return value

@@ -12,7 +12,7 @@ import pytest
 
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.memory import LEAST, allowance, machine_memory, shown, size_of
-from ldpaudit.scratch import Scratch, mapping_of, resting
+from ldpaudit.scratch import Scratch, mapping_of, resting, rows_of
 
 
 @pytest.fixture(autouse=True)
@@ -125,3 +125,18 @@ def test_sizes_in_words() -> None:
     assert shown(LEAST) == "600 MiB"
     assert shown(1.01 * 2**30) == "1.1 GiB"
     assert 1 << 28 < allowance(None) <= machine_memory() // 2
+
+
+def test_rows_of_a_mapped_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpaudit.scratch._SPAN", 1 << 12)
+    rng = np.random.default_rng(1)
+    with Scratch() as scratch:
+        mapped = scratch.array((5000, 3), np.float32)
+        mapped[:] = plain = rng.normal(size=(5000, 3)).astype(np.float32)
+        few = np.array([7, 7, 4999, 0])
+        for rows in (few, np.sort(few), rng.random(5000) < 0.3, rng.permutation(5000)[:999]):
+            taken = rows_of(mapped, rows)
+            assert type(taken) is np.ndarray
+            np.testing.assert_array_equal(taken, plain[rows])
+        assert rows_of(mapped, np.empty(0, dtype=np.int64)).shape == (0, 3)
+    np.testing.assert_array_equal(rows_of(plain, few), plain[few])

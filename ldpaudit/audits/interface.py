@@ -88,6 +88,10 @@ class Plan:
     memory: int | None = None
 
 
+_AT_ONCE = 1 << 22
+"""Rows that are put into halves at once."""
+
+
 @dataclass(frozen=True)
 class AuditContext:
     """Everything an audit may use.
@@ -95,7 +99,8 @@ class AuditContext:
     ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
     pays for it. ``guesses``, where not None, records which held-out guesses were right. ``scratch``
     is a folder on the disk for arrays that do not fit in memory. ``tasks`` does independent pieces
-    of work side by side.
+    of work side by side. ``whole``: the whole release, where ``release`` holds a part of its rows
+    (:mod:`ldpaudit.audits.part`).
 
     A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
     has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
@@ -112,6 +117,7 @@ class AuditContext:
     finished: Finished = field(default_factory=Finished)
     stop: Stop = field(default_factory=Stop)
     scratch: Scratch = field(default_factory=Scratch)
+    whole: Release | None = None
     tasks: Tasks = field(default_factory=Threads)
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -170,8 +176,11 @@ class AuditContext:
 
         codes = clusters(self)
         n = len(self.release) if codes is None else int(codes.max()) + 1
-        halves = np.zeros(n, dtype=np.int32)
-        halves[self.rng("halves").permutation(n)[: n // 2]] = 1
+        rng, halves = self.rng("halves"), np.zeros(n, dtype=np.int32)
+        # Of a large release a half of each block: a permutation of all rows takes much memory.
+        for start in range(0, n, _AT_ONCE):
+            part = halves[start : start + _AT_ONCE]
+            part[rng.permutation(len(part))[: len(part) // 2]] = 1
         return halves if codes is None else halves[codes]
 
 

@@ -11,10 +11,13 @@ from functools import cached_property
 import numpy as np
 
 from ldpaudit.errors import InputError
-from ldpaudit.release import FloatArray, Label
+from ldpaudit.release import BoolArray, FloatArray, Label
 
 ROW_SUM_TOLERANCE = 1e-9
-_SAFE_EXPONENT = 600.0
+_CACHED = 1 << 15
+"""So many numbers stay in a processor's cache."""
+_LEAST_LEFT = 1e-260
+"""A sum of powers below this, relative to the largest of each row, may have lost terms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +86,17 @@ class Channel:
 
         δ(ε) = max over ordered pairs of Σ_z (T[y,z] − e^ε T[y',z])₊, with ε ≥ 0 in nats.
         """
-        scaled = math.exp(epsilon) * self.matrix
-        return float(max(np.clip(row - scaled, 0, None).sum(axis=1).max() for row in self.matrix))
+        if epsilon >= self.epsilon:
+            return 0.0
+        scaled, most = math.exp(epsilon) * self.matrix, 0.0
+        rows = max(_CACHED // scaled.shape[1], 1)
+        for start in range(0, len(scaled), rows):
+            others = scaled[start : start + rows]
+            excess = np.empty_like(others)
+            for row in self.matrix:
+                np.maximum(np.subtract(row, others, out=excess), 0.0, out=excess)
+                most = max(most, float(excess.sum(axis=1).max()))
+        return most
 
     def rdp(self, alpha: float) -> float:
         """Return the Rényi label-DP parameter at order α > 0, in nats.
@@ -96,27 +108,27 @@ class Channel:
         ----------
         Mironov (2017), Definition 3; Busa-Fekete et al. (2023), Definition 4.2.
         """
-        return float(self.divergences(alpha).max())
+        if math.isinf(alpha):
+            return self.epsilon
+        values, doubtful = self._logarithms.renyi(alpha)
+        most = float(values[~doubtful].max())
+        pairs = np.argwhere(doubtful)
+        for y, other in pairs[np.argsort(-values[doubtful])]:
+            if values[y, other] <= most:
+                break
+            most = max(most, self._logarithms.renyi_of_two(y, other, alpha))
+        return most
 
     def divergences(self, alpha: float) -> FloatArray:
         """Return D_α(T[y] ‖ T[y']) in nats for all pairs, float64 of shape (k, k)."""
-        if alpha <= 0:
-            raise InputError(f"The order alpha must be above 0, got {alpha}.")
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.matrix)
-        if (
-            alpha != 1
-            and (self.matrix > 0).all()
-            and abs(alpha - 1) * self.epsilon < _SAFE_EXPONENT
-        ):
-            return _renyi_of_pairs(logs, alpha)
-        k = len(self.classes)
-        result = np.zeros((k, k))
-        for y in range(k):
-            for other in range(k):
-                if y != other:
-                    result[y, other] = _renyi(logs[y], logs[other], alpha)
-        return result
+        values, doubtful = self._logarithms.renyi(alpha)
+        for y, other in np.argwhere(doubtful):
+            values[y, other] = self._logarithms.renyi_of_two(y, other, alpha)
+        return values
+
+    @cached_property
+    def _logarithms(self) -> "_Logarithms":
+        return _Logarithms.of(self.matrix)
 
     def posterior(self, prior: FloatArray) -> FloatArray:
         """Return P(y | z) for priors of shape (..., k) as an array of shape (..., m, k).
@@ -158,33 +170,78 @@ class Channel:
         return np.asarray(np.linalg.pinv(self.matrix), dtype=np.float64)
 
 
-def _renyi_of_pairs(logs: FloatArray, alpha: float) -> FloatArray:
-    """Return D_α of all pairs of rows by one matrix product, float64 of shape (k, k).
+@dataclass(frozen=True, eq=False)
+class _Logarithms:
+    """The logarithms of a channel's entries.
 
-    Σ_z p^α q^{1−α} = Σ_z m (p/m)^α (q/m)^{1−α} with m the column's largest entry: neither power
-    overflows while |α − 1| ε is moderate.
+    Attributes
+    ----------
+    there : bool array of shape (k, m)
+        Which entries are above 0.
+    centre : float64 array of shape (m,)
+        The middle of each column's logarithms.
+    away : float64 array of shape (k, m)
+        The logarithms less the middle of their column; 0 where an entry is 0.
     """
-    top = logs.max(axis=0)
-    relative = logs - top
-    sums = (np.exp(alpha * relative) * np.exp(top)) @ np.exp((1 - alpha) * relative).T
-    result: FloatArray = np.maximum(np.log(sums) / (alpha - 1), 0.0)
-    np.fill_diagonal(result, 0.0)
-    return result
 
+    there: BoolArray
+    centre: FloatArray
+    away: FloatArray
 
-def _renyi(log_p: FloatArray, log_q: FloatArray, alpha: float) -> float:
-    support = np.isfinite(log_p)
-    if math.isinf(alpha):
-        return float(np.max(log_p[support] - log_q[support]))
-    if alpha >= 1 and not np.isfinite(log_q[support]).all():
-        return math.inf
-    if alpha == 1:
-        p = np.exp(log_p[support])
-        return float(np.sum(p * (log_p[support] - log_q[support])))
-    both = support & np.isfinite(log_q)
-    if not both.any():
-        return math.inf
-    terms = alpha * log_p[both] + (1 - alpha) * log_q[both]
-    top = terms.max()
-    value = (top + math.log(np.exp(terms - top).sum())) / (alpha - 1)
-    return max(float(value), 0.0)
+    @classmethod
+    def of(cls, matrix: FloatArray) -> "_Logarithms":
+        there = matrix > 0
+        logs = np.log(np.where(there, matrix, 1.0))
+        low = np.where(there, logs, np.inf).min(axis=0)
+        high = np.where(there, logs, -np.inf).max(axis=0)
+        centre = np.where(there.any(axis=0), low, 0.0)
+        centre[there.any(axis=0)] += (high - low)[there.any(axis=0)] / 2
+        return cls(there, centre, np.where(there, logs - centre, 0.0))
+
+    def renyi(self, alpha: float) -> tuple[FloatArray, BoolArray]:
+        """Return D_α of all pairs of rows, shape (k, k), and which are upper bounds only."""
+        if not alpha > 0:
+            raise InputError(f"The order alpha must be above 0, got {alpha}.")
+        doubtful = np.zeros((len(self.away), len(self.away)), dtype=bool)
+        if math.isinf(alpha):
+            rows = zip(self.away, self.there, strict=True)
+            values = np.stack([(row[on] - self.away[:, on]).max(axis=1) for row, on in rows])
+        elif alpha == 1:
+            p = np.where(self.there, np.exp(self.away + self.centre), 0.0)
+            values = (p * self.away).sum(axis=1)[:, None] - p @ self.away.T
+        else:
+            values, doubtful = self._of_order(alpha)
+        if alpha >= 1 and not self.there.all():
+            uncovered = self.there.astype(np.float64) @ (~self.there).T.astype(np.float64) > 0
+            values[uncovered], doubtful[uncovered] = math.inf, False
+        np.fill_diagonal(values, 0.0)
+        np.fill_diagonal(doubtful, False)
+        return np.maximum(values, 0.0), doubtful
+
+    def _of_order(self, alpha: float) -> tuple[FloatArray, BoolArray]:
+        """Return D_α of pairs for α other than 1 and ∞, and which are upper bounds only.
+
+        Σ_z p^α q^{1−α} = Σ_z c (p/c)^α (q/c)^{1−α} with c the middle of each column, both powers
+        relative to the largest of their row. Where nearly nothing is left of a sum, what was lost
+        may matter.
+        """
+        first, second = alpha * self.away + self.centre, (1 - alpha) * self.away
+        if not self.there.all():
+            first[~self.there] = second[~self.there] = -np.inf
+        tops = first.max(axis=1, keepdims=True), second.max(axis=1, keepdims=True)
+        for power, top in zip((first, second), tops, strict=True):
+            np.exp(np.subtract(power, top, out=power), out=power)
+        sums = first @ second.T
+        doubtful = sums < _LEAST_LEFT
+        values = (np.log(np.maximum(sums, _LEAST_LEFT)) + tops[0] + tops[1].T) / (alpha - 1)
+        return np.where(doubtful & (alpha < 1), math.inf, values), doubtful
+
+    def renyi_of_two(self, y: int, other: int, alpha: float) -> float:
+        """Return D_α of two rows for α other than 1 and ∞, by sums of logarithms."""
+        both = self.there[y] & self.there[other]
+        if not both.any():
+            return math.inf
+        p, q = self.away[y][both], self.away[other][both]
+        terms = alpha * p + (1 - alpha) * q + self.centre[both]
+        top = float(terms.max())
+        return max((top + math.log(float(np.exp(terms - top).sum()))) / (alpha - 1), 0.0)

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import log as mplog
+from mpmath import mpf
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import Channel, RandomizedResponse
@@ -135,3 +137,41 @@ def test_samples_follow_the_channel(seed: int) -> None:
             p = mechanism.channel.matrix[y, z]
             share = (released[rows] == z).mean()
             assert abs(share - p) < 6 * math.sqrt(p * (1 - p) / rows.sum())
+
+
+def _divergence(p, q, alpha):
+    """The definition, in exact rational powers of mpmath."""
+    terms = [(mpf(float(a)), mpf(float(b))) for a, b in zip(p, q, strict=True) if a > 0]
+    if any(b == 0 for _, b in terms) and alpha >= 1:
+        return math.inf
+    terms = [(a, b) for a, b in terms if b > 0]
+    if alpha == 1:
+        return float(sum(a * mplog(a / b) for a, b in terms))
+    total = sum(a**alpha * b ** (1 - alpha) for a, b in terms)
+    return math.inf if total == 0 else float(mplog(total) / (alpha - 1))
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1, 1.1, 2, 32, 1000])
+@pytest.mark.parametrize("spread", [0.1, 2.0, 40.0])
+def test_divergences_of_all_pairs_are_those_of_the_definition(alpha, spread):
+    rng = np.random.default_rng(3)
+    matrix = np.exp(spread * rng.standard_normal((5, 6)))
+    matrix[0, :2] = matrix[1, 0] = matrix[:, 5] = 0
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    channel = Channel(matrix, tuple(range(5)), tuple(range(6)))
+    expected = [[_divergence(p, q, alpha) for q in channel.matrix] for p in channel.matrix]
+    # Sums of about 1 are known to 1e-16, so their logarithm over α − 1 to less.
+    np.testing.assert_allclose(channel.divergences(alpha), expected, rtol=1e-9, atol=1e-13)
+    assert channel.rdp(alpha) == pytest.approx(np.max(expected), rel=1e-9)
+
+
+def test_a_large_channel_is_analysed_in_blocks(monkeypatch):
+    rng = np.random.default_rng(4)
+    matrix = rng.random((7, 5))
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    channel = Channel(matrix, tuple(range(7)), tuple(range(5)))
+    monkeypatch.setattr("ldpaudit.mechanisms.channel._CACHED", 10)
+    for epsilon in (0.0, 0.3):
+        pairs = np.clip(matrix[:, None] - np.exp(epsilon) * matrix[None], 0, None).sum(axis=2)
+        assert channel.delta(epsilon) == pytest.approx(pairs.max(), rel=1e-14)
+    assert channel.delta(channel.epsilon) == 0

@@ -18,6 +18,7 @@ from ldpaudit.audits.instance_loss.levels import ExceedanceLevels
 from ldpaudit.audits.instance_loss.queries import Neighborhoods, neighborhoods
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import FEATURE_BLIND, INDEPENDENT
+from ldpaudit.audits.part import over_all_rows
 from ldpaudit.estimators.loss.exceedance import ErrorBudget
 from ldpaudit.result import Curve, Finding, Note
 
@@ -43,11 +44,13 @@ class InstanceLossAudit:
     def run(self, context: AuditContext) -> Finding:
         """Run it; with fewer than 100 rows or only one true label raise InsufficientDataError."""
         budget = ErrorBudget.of(min(LARGEST_ERROR, 1 - context.plan.confidence))
-        labels = loss_labels(context, budget.prior)
-        asked = neighborhoods(context, labels, budget.count)
+        every = over_all_rows(context)
+        labels = loss_labels(every, budget.prior)
+        asked = neighborhoods(every, labels, budget)
         report = loss_report(labels, asked, budget, _assumptions(labels, asked))
-        learned = _in_learned_metric(context, labels, budget) if asked.features else Finding()
-        certified = certificates(context, labels)
+        modelled = labels if every is context else loss_labels(context, budget.prior)
+        learned = _in_learned_metric(context, modelled, budget) if asked.features else Finding()
+        certified = certificates(context, modelled)
         return Finding(
             estimates=(*certified.estimates, *report.estimates, *learned.estimates),
             curves=(*report.curves, *learned.curves),
@@ -55,7 +58,7 @@ class InstanceLossAudit:
             notes=tuple(_notes(labels, asked, report, certified)),
             bounds={
                 **(certified.bounds or {}),
-                **_at_levels(context, asked, report, report.curves[0]),
+                **_at_levels(every, asked, report, report.curves[0]),
                 **learned.bounds,
             },
         )
@@ -70,7 +73,7 @@ def _in_learned_metric(context: AuditContext, labels: LossLabels, budget: ErrorB
     if context.plan.metric == "learned":
         return Finding()
     context = replace(context, plan=replace(context.plan, metric="learned"))
-    asked = neighborhoods(context, labels, budget.count)
+    asked = neighborhoods(context, labels, budget)
     report = loss_report(labels, asked, budget, _assumptions(labels, asked))
     mean = next(e for e in report.estimates if e.id == MEAN)
     curve = next(c for c in report.curves if c.id == EXCEEDANCE)

@@ -6,14 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.audits.instance_loss.labels import LossLabels
+from ldpaudit.audits.instance_loss.pilot import PILOT, enough, most_queries
 from ldpaudit.audits.instance_loss.scores import scored_rows, scores
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import Target
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.neighbors.counts import count_labels
+from ldpaudit.estimators.loss.exceedance import ErrorBudget
+from ldpaudit.estimators.neighbors.counts import NeighborCounter
 from ldpaudit.estimators.neighbors.means import Means
 from ldpaudit.estimators.neighbors.metric import LEARNED_DESCRIPTION, fit_metric, score_space
-from ldpaudit.estimators.neighbors.sizes import default_neighbors, queries_needed
+from ldpaudit.estimators.neighbors.sizes import default_neighbors
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import Float32Array, IntArray
 
@@ -21,8 +23,6 @@ Rows = npt.NDArray[np.int64]
 
 MIN_ROWS = 100
 """With fewer rows neither half is of any use."""
-PRECISION = 0.005
-"""How far below the observed share its bound may lie, for any share."""
 NO_FEATURES = "no features: every person has the same neighbours"
 
 
@@ -55,26 +55,44 @@ class Neighborhoods:
     features: bool
 
 
-def neighborhoods(context: AuditContext, labels: LossLabels, count_error: float) -> Neighborhoods:
+def neighborhoods(context: AuditContext, labels: LossLabels, budget: ErrorBudget) -> Neighborhoods:
     """Count labels around randomly chosen queries, index rows and queries being disjoint.
 
     Index rows are one half, queries are from the other; with the learned metric both are parts of
-    one half and the metric comes from the other. The error probability of the bound on a share of
-    the queries, ``count_error``, determines how many are enough. Raise InsufficientDataError with
-    fewer than 100 rows.
+    one half and the metric comes from the other. How many are enough is decided on a pilot, whose
+    rows are not among them (:mod:`ldpaudit.audits.instance_loss.pilot`). Raise
+    InsufficientDataError with fewer than 100 rows.
     """
     if len(context.release) < MIN_ROWS:
         raise InsufficientDataError(f"The privacy loss needs at least {MIN_ROWS} rows.")
     index, asking = _split(context)
-    queries = _sample(context, asking, count_error)
+    queries, first = _sample(context, asking, budget)
+    prepared = _prepared(context, labels, index, queries)
+    if prepared is None:
+        return _without_features(labels, index, queries[first:])
+    counter, k, words = prepared
+    last = len(queries)
+    if first:
+        last = min(last, first + enough(labels, counter.count(slice(0, first)), budget))
+    found = counter.count(slice(first, last))
+    method = f"{words}; {found.method}"
+    return Neighborhoods(
+        queries[first:last], found.counts, found.totals, len(index), k, method, True
+    )
+
+
+def _prepared(
+    context: AuditContext, labels: LossLabels, index: Rows, queries: Rows
+) -> tuple[NeighborCounter, int, str] | None:
+    """Return a search, k, and the metric in words; None without features."""
     points = _points(context, labels, index, queries)
     if points is None:
-        return _without_features(labels, index, queries)
+        return None
     at_index, at_queries, words = points
     k = context.plan.neighbors or default_neighbors(len(index), at_index.shape[1])
     k = min(k, len(index))
     context.progress.step("counting the labels of nearest neighbours")
-    neighbors = count_labels(
+    counter = NeighborCounter(
         at_index,
         labels.counted[index],
         at_queries,
@@ -83,8 +101,7 @@ def neighborhoods(context: AuditContext, labels: LossLabels, count_error: float)
         seed=integer_seed(context.rng("instance-loss", "search")),
         means=_means(context),
     )
-    counts, totals, method = neighbors.counts, neighbors.totals, f"{words}; {neighbors.method}"
-    return Neighborhoods(queries, counts, totals, len(index), k, method, True)
+    return counter, k, words
 
 
 def _means(context: AuditContext) -> Means:
@@ -115,15 +132,20 @@ def has_features(context: AuditContext) -> bool:
     return context.once("features.useful", lambda: not features.is_constant())
 
 
-def _sample(context: AuditContext, rows: Rows, count_error: float) -> Rows:
+def _sample(context: AuditContext, rows: Rows, budget: ErrorBudget) -> tuple[Rows, int]:
+    """Return the rows that may ask, and how many of them, the first ones, are a pilot."""
     wanted = context.plan.queries
     if wanted is None:
-        wanted = queries_needed(PRECISION, count_error)
+        most = most_queries(budget.count)
+        if PILOT + most < len(rows):
+            rng = context.rng("instance-loss", "queries")
+            return rng.choice(rows, size=PILOT + most, replace=False), PILOT
+        wanted = most
     if wanted == "all" or wanted >= len(rows):
-        return rows
+        return rows, 0
     if wanted < 1:
         raise InputError(f"The number of queries must be at least 1. Got {wanted} instead.")
-    return context.sample(rows, wanted, "instance-loss", "queries")
+    return context.sample(rows, wanted, "instance-loss", "queries"), 0
 
 
 def _points(

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ldpaudit.audits.claimed_channel import aligned_channel, why_unscored
-from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.label_inference.budget import LeftOut
+from ldpaudit.audits.interface import AuditContext, Cost
+from ldpaudit.audits.label_inference.budget import LeftOut, predicted_cost
 from ldpaudit.audits.label_inference.curve import confidence_curve
 from ldpaudit.audits.label_inference.estimates import best_estimates, score_estimates, strongest
 from ldpaudit.audits.label_inference.groups import class_estimates, slice_estimates
@@ -36,6 +36,10 @@ class LabelInferenceAudit:
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why no attack can be scored, None where one can."""
         return why_unscored(context, "an attack cannot be scored")
+
+    def cost(self, context: AuditContext) -> Cost:
+        """Return what the attacks will take."""
+        return predicted_cost(context, aligned_channel(context))
 
     def run(self, context: AuditContext) -> Finding:
         """Fit every attack on one half of the rows, score it on the other, and the reverse.

@@ -6,13 +6,15 @@ every machine; no clock ends an attack. An audit that is told to end keeps the a
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
+
+import numpy as np
 
 from ldpaudit.attacks import available_attacks, create_attack, in_default_set
 from ldpaudit.attacks.costs import Choice, Size, affordable, cost_of
 from ldpaudit.attacks.interface import Attack, Knowledge, missing_need
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Cost
 from ldpaudit.audits.models import threads_of_each
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.mechanisms.channel import Channel
@@ -21,6 +23,10 @@ from ldpaudit.release import IntArray, Release
 from ldpaudit.stopping import Stopped
 
 T = TypeVar("T")
+
+_FEW: Final = 1_000
+_ALWAYS: Final = 1.0
+"""Seconds of scoring and of bounds."""
 
 Candidates = Mapping[str, list[Attack]]
 """By name, an attack for each fold."""
@@ -91,11 +97,30 @@ def run_affordable(
     return results, left_out
 
 
+def predicted_cost(context: AuditContext, channel: Channel | None) -> Cost:
+    """Return what the attacks will take that the plan has room for.
+
+    Which apply is told from the first rows of the release, by an attacker who knows ``channel``.
+    """
+    rows = np.arange(min(len(context.release), _FEW))
+    few = replace(context.release.take(rows), places=rows)
+    candidates, left_out = candidate_attacks(context, few, [knowledge_of(context, channel, 0)])
+    choice, size = _chosen(context, candidates, left_out), _size(context)
+    parts: dict[str, float] = {}
+    for name in choice.names:
+        parts |= cost_of(candidates[name][0], size)
+    return Cost(_ALWAYS + sum(parts.values()), words=f"{left_out.possible} attacks")
+
+
+def _size(context: AuditContext) -> Size:
+    release = context.release
+    width = min(release.features.width, MOST_COLUMNS)
+    return Size(len(release) // 2, width, len(release.classes))
+
+
 def _chosen(context: AuditContext, candidates: Candidates, left_out: LeftOut) -> Choice:
     """Return which attacks the budget has room for; all of them where the plan is thorough."""
-    release, plan = context.release, context.plan
-    width = min(release.features.width, MOST_COLUMNS)
-    size = Size(len(release) // 2, width, len(release.classes))
+    plan, size = context.plan, _size(context)
     costs = [(name, cost_of(attacks[0], size)) for name, attacks in candidates.items()]
     choice = affordable(costs, math.inf if plan.thorough else plan.budget)
     every = {part: seconds for _, parts in costs for part, seconds in parts.items()}
@@ -123,9 +148,9 @@ def candidate_attacks(
         The attacks that apply to the release, and those that do not, or were not asked for.
     """
     candidates: dict[str, list[Attack]] = {}
-    left_out = LeftOut()
+    left_out, size = LeftOut(), _size(context)
     for name in available_attacks():
-        asked = context.plan.thorough or in_default_set(name, knowledge[0])
+        asked = context.plan.thorough or in_default_set(name, knowledge[0], size)
         try:
             attacks = [create_attack(name, known) for known in knowledge]
             reason = missing_need(attacks[0], release, knowledge[0])

@@ -31,14 +31,12 @@ _RESTING_ROWS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class CellSearch:
-    """All that a batch of queries needs.
+    """Cells, and how to search them.
 
     Attributes
     ----------
     index : CellIndex
         The rows and their labels.
-    queries : Points
-        All m of them.
     rank : int
         The radius reaches the rank-th nearest sampled row of the visited cells.
     visits : int
@@ -46,7 +44,6 @@ class CellSearch:
     """
 
     index: CellIndex
-    queries: Points
     rank: int
     visits: int
 
@@ -58,31 +55,33 @@ class CellSearch:
         return max(64, min(MOST_AT_ONCE, int(SAMPLE_ENTRIES / entries)))
 
 
-def count_in_cells(batch: slice, search: CellSearch) -> IntArray:
+def count_in_cells(batch: slice, asked: tuple[CellSearch, Points]) -> IntArray:
     """Count the labels within a radius of each query, among the rows of its nearest cells.
 
     Parameters
     ----------
     batch : slice
         Which queries.
-    search : CellSearch
+    asked : CellSearch, Points
+        Where they are searched, and all of them.
 
     Returns
     -------
     int32 array of shape (b, K)
         Rows at the border, within the rounding of the distances, are counted.
     """
-    index, queries = search.index, search.queries.take(batch)
-    asked = nearest_visits(queries - index.shift, index.centers, search.visits, index.sampled)
+    search, queries = asked[0], asked[1].take(batch)
+    index = search.index
+    chosen = nearest_visits(queries - index.shift, index.centers, search.visits, index.sampled)
     visits = _Located(
-        asked,
-        buffer("local", np.float32, (len(asked.queries), queries.shape[1] + 1)),
-        buffer("norms", np.float32, (len(asked.queries),)),
+        chosen,
+        buffer("local", np.float32, (len(chosen.queries), queries.shape[1] + 1)),
+        buffer("norms", np.float32, (len(chosen.queries),)),
     )
     radii = _radii(index, queries, visits, search.rank)
     counts = np.zeros((index.label_counts.shape[1], len(queries)), dtype=np.int32)
     unrested = 0
-    for cell, mine in asked:
+    for cell, mine in chosen:
         _add_counts(index, cell, visits, mine, radii, counts)
         unrested += int(index.starts[cell + 1] - index.starts[cell])
         if unrested > _RESTING_ROWS and mapping_of(index.rows) is not None:

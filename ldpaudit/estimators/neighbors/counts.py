@@ -108,32 +108,62 @@ def count_labels(
     ldpaudit.errors.InputError
         If shapes, labels or k do not fit, or a value is not finite.
     """
-    _check(index, labels, queries, k, n_labels)
-    means = means or Means()
-    with threadpool_limits(limits=1):  # BLAS and OpenMP start no threads: batches run in our own.
-        points, asking = Points(index), Points(queries)
-        found, others = summary(points, means.threads), summary(asking, means.threads)
-        factor = scale(found.largest, others.largest)
-        points, asking = Points(index, factor), Points(queries, factor)
-        distinct = distinct_rows(asking, others.hashes)
-        asked = _Question(
-            points, labels, found, distinct.points, min(k, len(index)), n_labels, seed
-        )
-        search = _search(asked, means)
-        counts = _run(search, len(distinct.points), n_labels, means)
-    if distinct.inverse is not None:
-        counts = counts[distinct.inverse]
-    return NeighborCounts(counts, counts.sum(axis=1, dtype=np.int32), search.method)
+    counter = NeighborCounter(index, labels, queries, k, n_labels, seed=seed, means=means)
+    return counter.count(slice(0, len(queries)))
+
+
+class NeighborCounter:
+    """A search that is prepared once and then asked part by part; see :func:`count_labels`.
+
+    Parameters
+    ----------
+    index, labels, queries, k, n_labels, seed, means
+        Those of :func:`count_labels`; ``queries`` are all rows that may ask.
+    """
+
+    def __init__(
+        self,
+        index: Any,
+        labels: IntArray,
+        queries: Any,
+        k: int,
+        n_labels: int,
+        *,
+        seed: int = 0,
+        means: Means | None = None,
+    ) -> None:
+        _check(index, labels, queries, k, n_labels)
+        self._means, self._n_labels = means or Means(), n_labels
+        with threadpool_limits(limits=1):  # Batches run in threads of our own.
+            threads = self._means.threads
+            found, asked = summary(Points(index), threads), summary(Points(queries), threads)
+            factor = scale(found.largest, asked.largest)
+            self._queries, self._hashes = Points(queries, factor), asked.hashes
+            m = count_distinct(asked.ordered)
+            question = _Question(
+                Points(index, factor), labels, found, m, min(k, len(index)), n_labels, seed
+            )
+            self._search = _search(question, self._means)
+
+    def count(self, which: slice) -> NeighborCounts:
+        """Return the counts of some queries."""
+        asking = Points(self._queries.rows[which], self._queries.factor)
+        with threadpool_limits(limits=1):
+            distinct = distinct_rows(asking, self._hashes[which])
+            counts = _run(self._search, distinct.points, which.start, self._n_labels, self._means)
+        if distinct.inverse is not None:
+            counts = counts[distinct.inverse]
+        return NeighborCounts(counts, counts.sum(axis=1, dtype=np.int32), self._search.method)
 
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """Whose neighbours are counted: the index, its summary, distinct queries, k and a seed."""
+    """Whose neighbours are counted: the index and its summary, m distinct queries, k, a seed."""
 
     points: Points
     labels: IntArray
     found: Summary
-    queries: Points
+    queries: int
     k: int
     n_labels: int
     seed: int
@@ -141,31 +171,31 @@ class _Question:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """A prepared search: ``function(batch, shared)`` answers up to ``batch`` queries."""
+    """A prepared search: ``function(batch, (prepared, queries))`` answers up to ``batch`` queries.
+
+    ``here`` says whether one thread of this process must do it.
+    """
 
     function: Callable[[slice, Any], IntArray]
-    shared: Any
+    prepared: Any
     batch: int
     method: str
     here: bool = False
-    """Whether one thread of this process must do it."""
 
 
 def _search(asked: _Question, means: Means) -> _Search:
     """Return the search that suits the sizes."""
     points, labels, k, n_labels = asked.points, asked.labels, asked.k, asked.n_labels
     if points.width == 1:
-        values = points.take(slice(None))[:, 0]
-        line = SortedLine(values, labels, n_labels, asked.queries, k)
+        line = SortedLine(points.take(slice(None))[:, 0], labels, n_labels, k)
         words = "exact nearest neighbours in one coordinate, ties included"
         return _Search(count_on_line, line, line.batch, words)
-    few = count_distinct(asked.found.ordered) * len(asked.queries) <= EXACT_PAIRS
+    few = count_distinct(asked.found.ordered) * asked.queries <= EXACT_PAIRS
     if not (few or means.exact or k == len(points)):
         return _in_cells(asked, means)
     if not few:
-        means.check_exact(len(asked.queries), len(points), points.width)
-    distinct = distinct_rows(points, asked.found.hashes)
-    rows = WeightedRows(distinct, labels, n_labels, asked.queries, k)
+        means.check_exact(asked.queries, len(points), points.width)
+    rows = WeightedRows(distinct_rows(points, asked.found.hashes), labels, n_labels, k)
     return _Search(count_exactly, rows, rows.batch, "exact nearest neighbours, ties included")
 
 
@@ -188,34 +218,36 @@ def _in_cells(asked: _Question, means: Means) -> _Search:
         f"rows within a radius that holds about {k}, set for each query on a sample blind to "
         f"labels, in the nearest {visits} of {len(cells)} k-means cells"
     )
-    search = CellSearch(cells, asked.queries, rank, visits)
+    search = CellSearch(cells, rank, visits)
     device = means.accelerator()
     if device is None:
         return _Search(count_in_cells, search, search.batch, words)
     return _Search(count_on_device, DeviceSearch.on(device, search), search.batch, words, True)
 
 
-def _run(search: _Search, m: int, n_labels: int, means: Means) -> IntArray:
-    """Return the label counts of all m queries, int32 of shape (m, n_labels).
+def _run(search: _Search, queries: Points, first: int, n_labels: int, means: Means) -> IntArray:
+    """Return the label counts of m queries, int32 of shape (m, n_labels).
 
-    Parts of some batches are kept when they are finished, and not made again.
+    Parts of some batches are kept when they are finished, and not made again; ``first`` names them
+    together with their place.
     """
+    m, size = len(queries), search.batch * _KEPT
     counts = np.zeros((m, n_labels), dtype=np.int32)
     wanted, done = [], 0
-    for part in blocks(m, search.batch * _KEPT):
-        known = means.finished.get(f"{means.key}/{part.start}")
-        if known is None:
+    for part in blocks(m, size):
+        known = means.finished.get(f"{means.key}/{first}/{part.start}")
+        if known is None or len(known) != part.stop - part.start:
             wanted += list(blocks(part.stop, search.batch, part.start))
         else:
             counts[part], done = known, done + len(known)
     workers = Threads() if search.here else means.workers
-    answers = workers.map(search.function, wanted, shared=search.shared)
+    answers = workers.map(search.function, wanted, shared=(search.prepared, queries))
     for batch, answer in zip(wanted, answers, strict=True):
         counts[batch], done = answer, done + len(answer)
         means.progress.advance(done, m)
-        if batch.stop % (search.batch * _KEPT) == 0 or batch.stop == m:
-            start = (batch.stop - 1) // (search.batch * _KEPT) * search.batch * _KEPT
-            means.finished.put(f"{means.key}/{start}", counts[start : batch.stop])
+        if batch.stop % size == 0 or batch.stop == m:
+            start = (batch.stop - 1) // size * size
+            means.finished.put(f"{means.key}/{first}/{start}", counts[start : batch.stop])
     return counts
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from ldpaudit.arrays import Float32Array, IntArray
 from ldpaudit.estimators.neighbors.cell_search import CellSearch
 from ldpaudit.estimators.neighbors.nearest_centers import FAR, folds_for, most_visits
+from ldpaudit.estimators.neighbors.points import Points
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,7 +49,7 @@ class DeviceSearch:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Visits:
     """Visits ordered by cell: who visits, as which of its visits, and where each cell's begin."""
 
     queries: "Tensor"
@@ -57,18 +58,18 @@ class _Asked:
     most: int
 
 
-def count_on_device(batch: slice, on: DeviceSearch) -> IntArray:
+def count_on_device(batch: slice, asked: tuple[DeviceSearch, Points]) -> IntArray:
     """Return what :func:`ldpaudit.estimators.neighbors.cell_search.count_in_cells` does."""
     import torch
 
-    index, device = on.search.index, on.rows.device
-    queries = torch.as_tensor(on.search.queries.take(batch), device=device)
-    shift = torch.as_tensor(index.shift, device=device)
-    asked = _visits(queries - shift, on)
-    radii = _radii(queries, asked, on)
+    on, device = asked[0], asked[0].rows.device
+    index = on.search.index
+    queries = _tensor(asked[1].take(batch), device)
+    visits = _visits(queries - _tensor(index.shift, device), on)
+    radii = _radii(queries, visits, on)
     counts = torch.zeros((index.label_counts.shape[1], len(queries)), device=device)
-    for cell in np.flatnonzero(np.diff(asked.ends)).tolist():
-        chosen, local, half_norms = _located(queries, asked, cell, on)
+    for cell in np.flatnonzero(np.diff(visits.ends)).tolist():
+        chosen, local, half_norms = _located(queries, visits, cell, on)
         rounding = (local.shape[1] + 3) * float(np.finfo(np.float32).eps)
         reach = float(index.reaches[cell])
         least = half_norms - radii[chosen] - rounding * (half_norms + reach)
@@ -90,7 +91,7 @@ def _tensor(array: object, device: object) -> "Tensor":
     return torch.as_tensor(array, device=device)  # type: ignore[arg-type]
 
 
-def _visits(local: "Tensor", on: DeviceSearch) -> _Asked:
+def _visits(local: "Tensor", on: DeviceSearch) -> _Visits:
     """Return the same visits as on the processor, but for centers that are equally near."""
     import torch
 
@@ -116,11 +117,11 @@ def _visits(local: "Tensor", on: DeviceSearch) -> _Asked:
     queries, cells, slots = queries[kept], cells[kept], slots[kept]
     cells, order = cells.sort(stable=True)
     ends = torch.searchsorted(cells, torch.arange(len(centers) + 1, device=cells.device))
-    return _Asked(queries[order], slots[order], ends.tolist(), most)
+    return _Visits(queries[order], slots[order], ends.tolist(), most)
 
 
 def _located(
-    queries: "Tensor", asked: _Asked, cell: int, on: DeviceSearch
+    queries: "Tensor", asked: _Visits, cell: int, on: DeviceSearch
 ) -> "tuple[Tensor, Tensor, Tensor]":
     """Return who visits a cell, q − o with a one, and ½‖q − o‖²."""
     import torch
@@ -131,7 +132,7 @@ def _located(
     return chosen, torch.cat([offsets, ones], dim=1), 0.5 * (offsets * offsets).sum(dim=1)
 
 
-def _radii(queries: "Tensor", asked: _Asked, on: DeviceSearch) -> "Tensor":
+def _radii(queries: "Tensor", asked: _Visits, on: DeviceSearch) -> "Tensor":
     """Return half the squared radius of each query."""
     import torch
 

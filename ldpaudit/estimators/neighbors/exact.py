@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ldpaudit.arrays import FloatArray, IntArray
+from ldpaudit.arrays import Float32Array, FloatArray, IntArray
 from ldpaudit.estimators.neighbors.distinct import DistinctRows
 from ldpaudit.estimators.neighbors.points import Points
 
@@ -23,16 +23,12 @@ class WeightedRows:
         Their labels, 0 … n_labels − 1.
     n_labels : int
         The number of labels.
-    queries : Points
-        Who asks.
     k : int
         The wanted neighbourhood size.
     """
 
-    def __init__(
-        self, distinct: DistinctRows, labels: IntArray, n_labels: int, queries: Points, k: int
-    ) -> None:
-        self._queries, self._k = queries, k
+    def __init__(self, distinct: DistinctRows, labels: IntArray, n_labels: int, k: int) -> None:
+        self._k = k
         rows = distinct.points.take(slice(None))
         self._center = rows.mean(axis=0, dtype=np.float64)
         self._rows = rows - self._center
@@ -45,9 +41,9 @@ class WeightedRows:
         """How many queries to ask at once."""
         return max(_FEWEST_AT_ONCE, _DISTANCES_AT_ONCE // len(self._rows))
 
-    def count(self, batch: slice) -> IntArray:
+    def count(self, queries: Float32Array) -> IntArray:
         """Return the label counts of the k nearest rows and all ties, int32 of (m, n_labels)."""
-        local = self._queries.take(batch) - self._center
+        local = queries - self._center
         # ½‖q − x‖² − ½‖q‖², in float64: ties differ by rounding only.
         far = self._half_norms - local @ self._rows.T
         norms = 0.5 * np.einsum("ij,ij->i", local, local)
@@ -76,6 +72,7 @@ class WeightedRows:
         return np.asarray(np.take_along_axis(distances, where, axis=1)[:, 0])
 
 
-def count_exactly(batch: slice, search: WeightedRows) -> IntArray:
+def count_exactly(batch: slice, asked: tuple[WeightedRows, Points]) -> IntArray:
     """Return the label counts of a batch of queries, int32 of shape (m, n_labels)."""
-    return search.count(batch)
+    search, queries = asked
+    return search.count(queries.take(batch))

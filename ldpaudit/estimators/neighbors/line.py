@@ -25,27 +25,25 @@ class SortedLine:
         Their labels, 0 … n_labels − 1.
     n_labels : int
         The number of labels.
-    queries : Points
-        Who asks, in one coordinate; fastest in ascending order.
     k : int
         The wanted neighbourhood size.
     """
 
     batch = 65_536
 
-    def __init__(
-        self, values: Values, labels: IntArray, n_labels: int, queries: Points, k: int
-    ) -> None:
-        self._queries, self._k = queries, k
+    def __init__(self, values: Values, labels: IntArray, n_labels: int, k: int) -> None:
+        self._k = k
         self._values, self._codes = _sorted(values, labels)
         pieces = np.arange(len(values)) // _STRIDE
         table = np.bincount(pieces * n_labels + self._codes, minlength=(pieces[-1] + 1) * n_labels)
         self._before = np.zeros((int(pieces[-1]) + 2, n_labels), dtype=np.int32)
         np.cumsum(table.reshape(-1, n_labels), axis=0, out=self._before[1:])
 
-    def count(self, batch: slice) -> IntArray:
-        """Return the label counts of the k nearest rows and all ties, int32 of (m, n_labels)."""
-        queries = self._queries.take(batch)[:, 0]
+    def count(self, queries: Values) -> IntArray:
+        """Return the label counts of the k nearest rows and all ties, int32 of (m, n_labels).
+
+        Fastest where the queries are in order.
+        """
         first, last = self._window(queries.astype(np.float64), self._k)
         return self._below(last) - self._below(first)
 
@@ -105,6 +103,7 @@ def _sorted(values: Values, labels: IntArray) -> tuple[Values, IntArray]:
     return np.where(bits & _SIGN, bits ^ _SIGN, ~bits).view(np.float32), codes
 
 
-def count_on_line(batch: slice, search: SortedLine) -> IntArray:
+def count_on_line(batch: slice, asked: tuple[SortedLine, Points]) -> IntArray:
     """Return the label counts of a batch of queries, int32 of shape (m, n_labels)."""
-    return search.count(batch)
+    search, queries = asked
+    return search.count(queries.take(batch)[:, 0])

@@ -46,8 +46,8 @@ def default_neighbors(n_index: int, dimensions: int | None = None) -> int:
     return min(n_index, max(20, min(round(wanted), n_index // 10)))
 
 
-def queries_needed(precision: float = 0.005, delta: float = 0.005) -> int:
-    """Return how many random query rows pin a share of rows down, whatever the share is.
+def queries_needed(precision: float = 0.005, delta: float = 0.005, worst: float = 0.5) -> int:
+    """Return how many random query rows pin a share of rows down.
 
     Parameters
     ----------
@@ -56,12 +56,14 @@ def queries_needed(precision: float = 0.005, delta: float = 0.005) -> int:
     delta : float
         The error probability of the one-sided Clopper–Pearson bound on the share: δ'' of the
         bound on J, not the δ' of the single neighbourhoods. Half of a two-sided interval's error.
+    worst : float
+        How close to 1/2 the share, or what it leaves of 1, may come, in [0, 0.5].
 
     Returns
     -------
     int
-        The smallest multiple of 100 for which J − lower(J) ≤ precision at every count; 66,600 by
-        default. Fewer rows than these in the release: ask them all.
+        The smallest multiple of 100 for which J − lower(J) ≤ precision at every such count; 66,600
+        by default, whatever the share is. Fewer rows than these in the release: ask them all.
     """
     if not (0 < precision < 1 and 0 < delta < 0.5):
         raise InputError(
@@ -69,15 +71,18 @@ def queries_needed(precision: float = 0.005, delta: float = 0.005) -> int:
             f"Got {precision} and {delta} instead."
         )
     most = 1
-    while _widest(100 * most, delta) > precision:
+    while _widest(100 * most, delta, worst) > precision:
         most *= 2
     enough = bisect_left(
-        range(100, 100 * most, 100), True, key=lambda m: _widest(m, delta) <= precision
+        range(100, 100 * most, 100), True, key=lambda m: _widest(m, delta, worst) <= precision
     )
     return 100 * (1 + enough)
 
 
-def _widest(m: int, delta: float) -> float:
+def _widest(m: int, delta: float, worst: float) -> float:
     """Return the largest distance of a count's share of m from its lower bound."""
-    counts = np.unique(np.round(m * np.linspace(0.25, 1.0, 151)).astype(np.int64))
+    shares = np.linspace(0.25, 1.0, 151)
+    if worst < 0.5:
+        shares = np.concatenate([np.linspace(0, worst, 50), np.linspace(1 - worst, 1, 50)])
+    counts = np.unique(np.round(m * shares).astype(np.int64))
     return float(np.max(counts / m - clopper_pearson_lower(counts, m, delta)))

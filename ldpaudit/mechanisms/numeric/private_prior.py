@@ -45,6 +45,30 @@ def prior_budget(epsilon: float, k: int, n: int) -> float:
     return first
 
 
+def check_prior_budget(epsilon: float, k: int, n: int) -> None:
+    """Refuse an ε₁ with which the prior would be noise alone.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε₁ in nats: the noise moves each count by about 2/ε₁.
+    k, n : int
+        The numbers of labels and rows.
+
+    Raises
+    ------
+    InputError
+        If the noise of k counts adds up to more than n rows.
+    """
+    least = 2 * k / max(n, 1)
+    if check_epsilon(epsilon) < least:
+        raise InputError(
+            f"A private prior at epsilon = {epsilon:.4g} would be noise alone: {k} "
+            f"label{'s' * (k > 1)} on {n} rows need at least {least:.2g}; spend more, or give a "
+            "public prior."
+        )
+
+
 def private_prior(
     counts: Sequence[int] | npt.NDArray[np.integer],
     epsilon: float,

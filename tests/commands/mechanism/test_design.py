@@ -142,6 +142,7 @@ def test_a_private_prior_spends_its_share(command, result, tmp_path):
         ((), "public prior"),
         (("--private-prior", 0.5), "--data"),
         (("--private-prior", 1.0, "--data", "data", "--label", "y"), "leave something"),
+        (("--private-prior", 1e-9, "--data", "two", "--label", "y"), "noise alone"),
         (("--private-prior", 0, "--data", "data", "--label", "y"), "above 0"),
         (("--private-prior", 0.5, "--data", "data", "--label", "z"), "column"),
         (("--private-prior", 0.5, "--data", "data", "--label", "y"), "range"),
@@ -152,7 +153,9 @@ def test_a_private_prior_spends_its_share(command, result, tmp_path):
 def test_bad_designs_are_one_line(command, prior, tmp_path, words, says):
     data = tmp_path / "data.csv"
     data.write_text("y\n" + "7\n" * 40)
-    files = {"data": data, "prior": prior(range(3), [0.5, 0.25, 0.25])}
+    two = tmp_path / "two.csv"
+    two.write_text("y\n" + "2\n" * 40)
+    files = {"data": data, "two": two, "prior": prior(range(3), [0.5, 0.25, 0.25])}
     given = [files.get(word, word) for word in words]
     status, out, err = command("design", "--labels", "0:2", "--epsilon", 1.0, "--quiet", *given)
     assert (status, out) == (2, "")

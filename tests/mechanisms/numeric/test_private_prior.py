@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.numeric.private_prior import prior_budget, private_prior
+from ldpaudit.mechanisms.numeric.private_prior import (
+    check_prior_budget,
+    prior_budget,
+    private_prior,
+)
 
 
 def test_the_split_of_the_paper():
@@ -15,6 +19,16 @@ def test_the_split_of_the_paper():
 def test_too_few_rows_leave_nothing_for_the_labels(epsilon, k, n):
     with pytest.raises(InputError, match="rows"):
         prior_budget(epsilon, k, n)
+
+
+@pytest.mark.parametrize(("epsilon", "k", "n"), [(1e-12, 2, 10**6), (0.1, 100, 1000)])
+def test_a_prior_of_noise_alone_is_refused(epsilon, k, n):
+    with pytest.raises(InputError, match="noise alone"):
+        check_prior_budget(epsilon, k, n)
+
+
+def test_noise_smaller_than_the_table_is_allowed():
+    check_prior_budget(0.2, 100, 1000)
 
 
 def test_the_noise_has_scale_two_over_epsilon():

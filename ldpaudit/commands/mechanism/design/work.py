@@ -16,7 +16,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.analysis import label_errors
 from ldpaudit.mechanisms.design import Candidate, Problem
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.numeric.private_prior import private_prior
+from ldpaudit.mechanisms.numeric.private_prior import check_prior_budget, private_prior
 from ldpaudit.mechanisms.parameters import check_epsilon, check_prior
 from ldpaudit.mechanisms.registry import candidates
 from ldpaudit.progress import NoProgress, Progress
@@ -71,6 +71,7 @@ def _prior(request: DesignRequest, labels: LabelRange, spent: float) -> FloatArr
     assert request.column is not None
     codes = labels.codes(numeric_column(request.data, request.column))
     counts = np.bincount(codes, minlength=labels.steps + 1)
+    check_prior_budget(spent, len(counts), len(codes))
     # The operating system's randomness: the noise protects real labels.
     return private_prior(counts, spent)
 

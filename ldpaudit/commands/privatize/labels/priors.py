@@ -11,7 +11,11 @@ from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.datasets.beside.priors import LabelPrior
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import traits_of
-from ldpaudit.mechanisms.numeric.private_prior import prior_budget, private_prior
+from ldpaudit.mechanisms.numeric.private_prior import (
+    check_prior_budget,
+    prior_budget,
+    private_prior,
+)
 from ldpaudit.release import FloatArray, Label
 
 
@@ -57,12 +61,14 @@ def choose_prior(
     """
     if table is not None:
         probabilities = prior_over(classes, table)
-        # RR-Top-k leaves labels out on purpose, and rounding reaches neighbours of what occurs.
-        if traits_of(request.mechanism).numeric and request.round is None:
+        # Rounding reaches neighbours of what occurs.
+        if request.round is None:
             _check_covered(probabilities, survey)
         return Prior(probabilities, "file")
     if request.private_prior is not None:
         first = _first_epsilon(request, len(classes), survey.rows)
+        # Few rows may do with a poor prior; where one count is noise alone, none does.
+        check_prior_budget(first, 1, survey.rows)
         noisy = private_prior(survey.counts, first, request.randomness("prior"))
         return Prior(noisy, "private histogram", first)
     # On classes a uniform prior would say nothing about which labels to keep.

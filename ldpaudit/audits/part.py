@@ -1,0 +1,76 @@
+"""Large releases: most audits look at a part of the rows, drawn without a look at any label."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.memory import RUN, most_rows
+from ldpaudit.randomness import child_generator
+from ldpaudit.release import IndexArray
+from ldpaudit.result import Note
+
+_FIRST: Final = 1 << 16
+"""The first rows are always among them: seeds are tried there, and rows far apart compared."""
+
+
+def rows_looked_at(rows: int, seed: int, most: int) -> IndexArray | None:
+    """Return the rows of a large release to look at, int64 in order; None where it is all rows."""
+    if rows <= most:
+        return None
+    first = min(_FIRST, most // 2) // RUN
+    others = np.arange(first, rows // RUN)
+    rng = child_generator(seed, "rows looked at")
+    chosen = rng.choice(others, most // RUN - first, replace=False)
+    starts = np.concatenate([np.arange(first), np.sort(chosen)]) * RUN
+    return np.asarray((starts[:, None] + np.arange(RUN)).reshape(-1))
+
+
+def in_part(context: AuditContext) -> AuditContext:
+    """Return the context of a part of the rows, or the same where all are looked at.
+
+    Rows that were released in bags, and those of a comparison, are never left out.
+    """
+    release, plan = context.release, context.plan
+    whole = release.bags is not None or context.guesses is not None
+    most = most_rows(release.features.width, len(release.classes))
+    rows = None if whole else rows_looked_at(len(release), plan.seed, most)
+    if rows is None:
+        return context
+    slices = tuple(replace(one, codes=one.codes[rows]) for one in plan.slices)
+    plan = replace(plan, slices=slices)
+    return replace(context, release=release.take(rows), plan=plan, whole=release)
+
+
+def over_all_rows(context: AuditContext) -> AuditContext:
+    """Return the context of all rows, for counts that can be made of them.
+
+    What is known of columns, and that rows share no noise, comes from the part that was looked at.
+    Where rows of the part do share noise, or belong together, it is the context of the part.
+    """
+    from ldpaudit.audits.assumptions.columns import column_evidence
+    from ldpaudit.audits.assumptions.rows import Clusters, Counted, clusters, counted
+
+    if context.whole is None or clusters(context) is not None:
+        return context
+    part = counted(context)
+    if part.rows is not None or not part.holds:
+        return context
+    shared: dict[str, Any] = context.once("all rows", dict)
+    shared["assumptions.clusters"] = Clusters({}, (), None)
+    shared["assumptions.counted"] = Counted(None)
+    shared["assumptions.columns"] = column_evidence(context)
+    return replace(context, release=context.whole, whole=None, _shared=shared)
+
+
+def part_note(context: AuditContext) -> tuple[Note, ...]:
+    """Return a note on the rows that were looked at, where those are not all."""
+    if context.whole is None:
+        return ()
+    text = (
+        f"Audits looked at {len(context.release):,} of the {len(context.whole):,} rows: the first "
+        f"{_FIRST:,}, and runs of {RUN} that follow each other, drawn blind to all labels. "
+        "Unless rows share noise, labels were counted in all rows, and neighbours looked for there."
+    )
+    return (Note.info("reading", text),)

@@ -1,0 +1,116 @@
+"""Large releases: which rows audits look at, and what counts all of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ldpaudit.audits import part
+from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.part import in_part, over_all_rows, part_note, rows_looked_at
+from ldpaudit.datasets.beside.slices import Slices
+from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.memory import most_rows
+from ldpaudit.pipeline import run_audit
+from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
+
+N = 9_000
+CLAIM = RandomizedResponse.from_epsilon(("a", "b"), 1.0)
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpaudit.memory.MOST_ROWS", 4096)
+    monkeypatch.setattr(part, "_FIRST", 512)
+
+
+def release(*, copies: int = 1, epsilon: float = 1.0) -> Release:
+    """Return a release; with copies each row, with its noise, is there several times."""
+    rng = np.random.default_rng(7)
+    rows = np.repeat(np.arange(N // copies), copies)
+    truth = (rng.random(N) < 0.4).astype(np.int32)
+    numbers = (truth[:, None] + rng.standard_normal((N, 2))).astype(np.float32)
+    made = RandomizedResponse.from_epsilon(("a", "b"), epsilon)
+    released = made.sample(truth, np.random.default_rng(11))
+    return Release(
+        FeatureTable(numbers[rows], np.zeros((N, 0), np.int32), (), 2),
+        ReleasedLabels(released[rows]),
+        ("a", "b"),
+        ("a", "b"),
+        TrueLabels(truth[rows]),
+        declaration=None,
+    )
+
+
+def test_rows_are_runs_and_the_first_ones() -> None:
+    assert rows_looked_at(4096, 1, 4096) is None
+    rows = rows_looked_at(N, 1, 4096)
+    assert rows is not None
+    assert len(rows) == len(np.unique(rows)) == 4096
+    assert (np.diff(rows) > 0).all()
+    assert rows[:512].tolist() == list(range(512))
+    assert (rows.reshape(-1, 256) % 256 == np.arange(256)).all()
+    other = rows_looked_at(N, 2, 4096)
+    assert other is not None
+    assert (rows == rows_looked_at(N, 1, 4096)).all()
+    assert (rows != other).any()
+
+
+def test_fewer_rows_of_more_columns_or_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpaudit.memory.MOST_ROWS", 1 << 21)
+    assert most_rows(18, 2) == most_rows(32, 16) == 1 << 21
+    assert most_rows(64, 2) == most_rows(18, 32) == 1 << 20
+    assert most_rows(100_000, 2) == 1 << 18
+    assert most_rows(33, 53) % 256 == 0
+
+
+def test_the_rows_depend_on_no_label() -> None:
+    one = in_part(AuditContext(release(), CLAIM, Plan(seed=3)))
+    flipped = replace(release(), released=ReleasedLabels(1 - release().released))
+    other = in_part(AuditContext(flipped, CLAIM, Plan(seed=3)))
+    np.testing.assert_array_equal(one.release.features.numeric, other.release.features.numeric)
+    assert (one.release.released == 1 - other.release.released).all()
+
+
+def test_what_goes_with_the_rows() -> None:
+    codes = np.arange(N, dtype=np.int32) % 3
+    plan = Plan(seed=3, slices=(Slices("s", ("x", "y", "z"), codes),))
+    context = in_part(AuditContext(release(), CLAIM, plan))
+    rows = rows_looked_at(N, 3, 4096)
+    assert context.whole is not None
+    assert len(context.whole) == N
+    np.testing.assert_array_equal(context.plan.slices[0].codes, codes[rows])
+    assert "4,096 of the 9,000 rows" in part_note(context)[0].text
+    small = AuditContext(release().take(np.arange(2000)), CLAIM, Plan(seed=3))
+    assert in_part(small) is small
+    assert part_note(small) == ()
+    assert over_all_rows(small) is small
+
+
+def test_all_rows_are_counted_unless_rows_share_noise() -> None:
+    context = in_part(AuditContext(release(), CLAIM, Plan(seed=3)))
+    every = over_all_rows(context)
+    assert len(every.release) == N
+    assert abs(int(every.halves().sum()) - N // 2) <= 1
+    shared = in_part(AuditContext(release(copies=3), CLAIM, Plan(seed=3)))
+    assert over_all_rows(shared) is shared
+
+
+def test_neighbours_are_looked_for_among_all_rows() -> None:
+    found = run_audit(release(), Plan(seed=3), only=["instance-loss"])
+    assert found.release.rows == N
+    assert any("among 4500 other people" in note.text for note in found.notes)
+    assert any("4,096 of the 9,000 rows" in note.text for note in found.notes)
+
+
+@pytest.mark.parametrize(("epsilon", "found"), [(1.0, False), (3.0, True)])
+def test_validity_and_power_of_a_part(epsilon: float, found: bool) -> None:
+    """A bound from the part holds (false alarm: 5 % for one fixed seed) and finds a violation."""
+    made = replace(release(epsilon=epsilon), declaration=None)
+    result = run_audit(made, Plan(seed=3), only=["mechanism"])
+    bound = next(e for e in result.estimates if e.id == "mechanism.epsilon_lower")
+    assert bound.low is not None
+    assert bound.n is not None
+    assert bound.n > 4096, "labels are counted in all rows"
+    assert 0.5 < bound.low <= epsilon
+    assert (bound.low > CLAIM.epsilon) == found
