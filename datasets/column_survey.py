@@ -1,7 +1,7 @@
 """A survey of feature columns: which number the rows, name a person, or hold texts or dates."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -15,6 +15,7 @@ from ldpaudit.datasets.features import EncodedFeatures, is_categorical
 from ldpaudit.datasets.formats.columns import LISTS, decoded, is_any, stored, value_type
 from ldpaudit.datasets.names import text_of
 from ldpaudit.errors import InputError
+from ldpaudit.release import FloatArray
 
 GLANCE: Final = 10_000
 """Rows that are looked at first: most questions are answered by them."""
@@ -69,6 +70,18 @@ def survey_left_out(cells: Iterable[tuple[str, pa.ChunkedArray]]) -> tuple[Colum
         for _ in surveyed(cells, found):
             pass
     return tuple(found)
+
+
+def survey_keys(columns: Mapping[str, pa.ChunkedArray], width: int) -> tuple[ColumnSurvey, ...]:
+    """Return surveys of ids and groups; their arrays come after the ``width`` ones of features."""
+    every = enumerate(columns.items(), width)
+    return tuple(replace(survey_column(*named), arrays=(place,)) for place, named in every)
+
+
+def ranks(column: pa.ChunkedArray) -> FloatArray:
+    """Return the rank of each value of a column among its values, float64 of shape (n,)."""
+    ranked = pc.rank(decoded(stored(column)).combine_chunks(), tiebreaker="dense")
+    return np.asarray(ranked.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 class Facts(Protocol):

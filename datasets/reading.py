@@ -18,6 +18,7 @@ from ldpaudit.datasets.beside.leak_warnings import warnings_about
 from ldpaudit.datasets.beside.local_reports import read_reports
 from ldpaudit.datasets.beside.truth import Truth, read_truth, true_labels
 from ldpaudit.datasets.coding import Coding, LabelCoding, PlainCoding, Reports
+from ldpaudit.datasets.column_survey import ranks, survey_keys
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.domains import (
     EncodedLabels,
@@ -31,6 +32,7 @@ from ldpaudit.datasets.labels import LabelColumn, most_classes, read_labels
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.numbers import read_numbers
 from ldpaudit.datasets.roles import Roles, assign_roles
+from ldpaudit.datasets.sparse.table import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.release import Bags, Declaration, Release, ReleasedLabels, TrueLabels
@@ -73,6 +75,7 @@ def read_release(
     held_out: Any = None,
     test: Any = None,
     public: Any = None,
+    projection: int | None = None,
     memory: int | None = None,
     scratch: Scratch | None = None,
 ) -> ReadReport:
@@ -81,8 +84,9 @@ def read_release(
     Parameters
     ----------
     source : str, os.PathLike, pandas.DataFrame or pyarrow.Table
-        A Parquet file, a folder or a pattern of Parquet files, a CSV file (also ``.csv.gz``), the
-        URL of any of them, or a table in memory. n rows.
+        A Parquet file, a folder or a pattern of Parquet files, a CSV file (also ``.csv.gz``), an
+        svmlight file (``.svm``, ``.libsvm``, also with ``.gz``), the URL of any of them, a table in
+        memory, or a pair of a SciPy sparse matrix and labels. n rows.
     label : str, optional
         The released label's column; default: the declared one, else ``"label"``.
     truth : path, table, Series or array of shape (n,), optional
@@ -111,6 +115,8 @@ def read_release(
         Rows outside of the release with true labels, in the column ``label``.
     public : path or table, optional
         Public rows with labels, in the column ``label``, for the observational audit.
+    projection : int, optional
+        Of a sparse release, the columns that its features become; default: 256.
     memory : int, optional
         The most bytes of memory to use; default: half of the machine's.
     scratch : Scratch, optional
@@ -125,7 +131,7 @@ def read_release(
     InputError
         One line about what is wrong; it may name a column, never a value.
     """
-    table = open_source(source)
+    table = open_source(source, projection)
     before = table.stamp()
     declared = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed(None if declared is None else declared.mechanism, declaration)
@@ -145,9 +151,10 @@ def read_release(
     sources |= {"held-out": held_out}
     used = {*roles.special, *roles.features, bag}
     rest = tuple(name for name in table.names if name not in used)
+    space = Space(memory, scratch or Scratch())
     reading = reading_of(
         *(table, roles, rest, partial(_coded, mechanism, roles)),
-        space=Space(memory, scratch or Scratch()),
+        space=space,
         alone=all(one is None for one in sources.values()),
     )
     special = reading.special
@@ -158,11 +165,14 @@ def read_release(
     view = mechanism.view(len(column))
     known = _truth(table, special, roles, truth, truth_column, view is not None)
     labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
+    space.check(len(column), len(roles.features), len(labels.domains.classes))
     beside = open_beside(sources, len(column), roles, special)
     encoded, tables, columns = reading.encoded(beside)
+    keys = {name: special[name] for name in roles.keys}
+    features_read = encoded.table()
     release = tables.beside(
         Release(
-            features=encoded.table(),
+            features=features_read,
             released=ReleasedLabels(labels.released),
             outputs=labels.domains.outputs,
             classes=labels.domains.classes,
@@ -174,10 +184,12 @@ def read_release(
             numeric=labels.numeric,
             reports=reports,
             bags=bags,
-            columns=columns,
+            columns=columns + survey_keys(keys, features_read.width),
+            keys=tuple(ranks(column) for column in keys.values()),
             holds_truth=roles.truth is not None,
             left_out=len(rest),
             groups=read_groups(special, group, roles.identifier),
+            sketch=table.sketch if isinstance(table, SparseTable) else None,
         )
     )
     if table.stamp() != before:

@@ -25,6 +25,12 @@ class Roles:
         others = (self.label, self.truth, self.identifier, self.group)
         return tuple(dict.fromkeys(name for name in others if name is not None))
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that say whose row it is."""
+        others = (self.identifier, self.group)
+        return tuple(dict.fromkeys(name for name in others if name is not None))
+
 
 def assign_roles(
     names: Sequence[str],

@@ -44,6 +44,10 @@ class Finished:
     folder: Path | None = None
     tell: Callable[[str], None] = field(default=lambda _: None, repr=False)
 
+    def __contains__(self, key: str) -> bool:
+        """Return whether a part is there, whole or damaged."""
+        return self.folder is not None and self._place(key).exists()
+
     def get(self, key: str) -> Part | None:
         """Return a finished part; None where it is not there, or damaged.
 

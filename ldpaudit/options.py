@@ -194,6 +194,10 @@ class ReleaseOptions:
     group: Annotated[
         str | None, Option("The column of rows that belong together: a household, a person.")
     ] = None
+    projection: Annotated[
+        int | None,
+        Option("Columns that sparse features become (svmlight; default: 256).", shown=True),
+    ] = None
     drop: Annotated[Collection[str], Option("A column that is no feature (repeatable).")] = ()
     features: Annotated[
         Collection[str] | None,
@@ -313,6 +317,8 @@ class AuditOptions(PlanOptions, ReleaseOptions):
         so that an audit gives the same numbers every time; for a table in memory, 0.
     label, truth_column, id_column, group, drop, features
         The columns' roles, as on the command line.
+    projection : int, optional
+        Of sparse features, the numeric columns that they become; default: 256.
     original, synthetic, held_out : path or table, optional
         The original features in the same row order (or joined on ``id_column``), the synthetic
         rows that features were replaced with, with the column ``label``, and rows of the same

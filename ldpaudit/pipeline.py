@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import ldpaudit
+from ldpaudit.audits.assumptions.standing import as_it_stands
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
@@ -31,6 +32,7 @@ from ldpaudit.release import Declaration, Release
 from ldpaudit.result import (
     AuditRecord,
     AuditResult,
+    Check,
     MechanismInfo,
     Note,
     ReleaseInfo,
@@ -132,6 +134,8 @@ def run_audit(
         columns = columns_finding(context)
         context.progress.phases((), ())
         records = tuple(record for record, _ in outcomes)
+        if any(record.id == "assumptions" and record.status == "ran" for record in records):
+            outcomes = [(r, as_it_stands(context, r.id, finding)) for r, finding in outcomes]
         findings = (*(finding for _, finding in outcomes), columns)
         today = today or datetime.date.today()
         judgement = judge(
@@ -143,9 +147,7 @@ def run_audit(
             today=today,
             known=_circumstances(context, records, only),
         )
-    if judgement.checks and not any(record.status in ("ran", "stopped") for record in records):
-        reasons = "; ".join(f"{r.id}: {r.reason}" for r in records if r.reason)
-        raise PolicyError(f"No check of the policy could run ({reasons}).")
+    _check_some_ran(judgement.checks, records)
     return AuditResult(
         ldpaudit_version=ldpaudit.__version__,
         verdict=judgement.verdict,
@@ -162,6 +164,19 @@ def run_audit(
         audits=records,
         run=run_info(plan, command, time.perf_counter() - start, policy),
     )
+
+
+def _check_some_ran(checks: tuple[Check, ...], records: tuple[AuditRecord, ...]) -> None:
+    """Refuse to judge where no check could run, unless the audit was stopped (PolicyError)."""
+    if not checks or any(record.status == "stopped" for record in records):
+        return
+    if not any(record.status == "ran" for record in records):
+        reasons = [f"{r.id}: {r.reason}" for r in records if r.reason]
+    elif any(c.verdict != "inconclusive" or c.evidence or c.observed is not None for c in checks):
+        return
+    else:
+        reasons = [f"{check.id}: {check.reason}" for check in checks]
+    raise PolicyError(f"No check of the policy could run ({'; '.join(reasons)}).")
 
 
 def _circumstances(
@@ -194,8 +209,13 @@ def _claim(release: Release, policy: Policy) -> tuple[Release, Mechanism]:
         return release, from_declaration(declared, release.classes)
     claimed = policy.claim.declaration(None if declared is None else declared.name)
     same = declared is not None and claimed.name == declared.name
-    if same and not traits_of(claimed.name).whole:
-        return release, _within(from_declaration(declared, release.classes), claimed)
+    if same and (policy.claim.epsilon is not None or not traits_of(claimed.name).whole):
+        mechanism = from_declaration(declared, release.classes)
+        if "lambda" in claimed.parameters:
+            raise PolicyError(f"A claim of {claimed.name!r} must be stated by its epsilon.")
+        if policy.checks.claimed_epsilon is None or mechanism.epsilon is None:
+            _check_within(mechanism, claimed)
+        return release, mechanism
     if declared is not None and "classes" in declared.parameters:
         classes = declared.parameters["classes"]
         claimed = replace(claimed, parameters={**claimed.parameters, "classes": classes})
@@ -203,23 +223,20 @@ def _claim(release: Release, policy: Policy) -> tuple[Release, Mechanism]:
     return release, from_declaration(release.declaration, release.classes)
 
 
-def _within(declared: Mechanism, claimed: Declaration) -> Mechanism:
-    """Return the declared mechanism; a policy can only limit its ε.
+def _check_within(declared: Mechanism, claimed: Declaration) -> None:
+    """Check that the declared ε is within the policy's limit, where no check of it does.
 
     Raises
     ------
     PolicyError
         If the declared ε lies above the limit.
     """
-    if "lambda" in claimed.parameters:
-        raise PolicyError(f"A claim of {claimed.name!r} must be stated by its epsilon.")
     limit = claimed.parameters.get("epsilon")
     epsilon = math.inf if declared.epsilon is None else declared.epsilon
     if limit is not None and epsilon > limit * (1 + 1e-9):
         raise PolicyError(
             f"The policy allows ε = {limit:.6g}, but the release declares ε = {epsilon:.6g}."
         )
-    return declared
 
 
 def _pinned(plan: Plan, policy: Policy) -> Plan:

@@ -3,6 +3,7 @@
 Nothing here reads files; :mod:`ldpaudit.datasets` builds these objects.
 """
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NewType
@@ -146,6 +147,42 @@ class FeatureTable:
         return bool(same.all()) and bool((self.categorical[rows] == self.categorical[0]).all())
 
 
+@dataclass(frozen=True)
+class Sketch:
+    """How sparse features became a few numeric columns, without a look at any label.
+
+    Attributes
+    ----------
+    features : int
+        The largest index, counted from 0, and one more.
+    single, shared : int
+        Columns of one feature each, and columns in which all other features are summed with
+        random signs; 0 shared ones where no other feature occurs.
+    share : float
+        The share of pairs of rows that ``bound`` and ``error`` speak of.
+    error : float or None
+        How far the squared distance of so large a share of the sampled pairs is off, relatively.
+    pairs : int
+        How many pairs were sampled.
+    """
+
+    features: int
+    single: int
+    shared: int
+    share: float
+    error: float | None
+    pairs: int
+
+    @property
+    def bound(self) -> float:
+        """How far the squared distance of a pair is off with probability 1 − share at most.
+
+        Chebyshev's inequality with the relative variance of at most 2/b of b shared columns, over
+        random signs and places.
+        """
+        return math.sqrt(2.0 / (self.shared * (1.0 - self.share))) if self.shared else 0.0
+
+
 def joined(first: FeatureTable, second: FeatureTable) -> FeatureTable:
     """Return the rows of two tables with the same columns and codes, one after the other."""
     return replace(
@@ -261,8 +298,12 @@ class Release:
         release that was not read.
     holds_truth : bool
         Whether the table that was read holds the true labels, too.
+    keys : tuple of float64 arrays of shape (n,)
+        The ranks of the values of columns that are no features, such as ids and groups.
     left_out : int
         Its columns that are no features because the user left them out.
+    sketch : Sketch or None
+        How the features were projected, where they are sparse.
     places : int64 array of shape (n,) or None
         The row of the file that each row was, for what looks at the order of rows.
     """
@@ -288,8 +329,10 @@ class Release:
     groups: IndexArray | None = None
     columns: tuple[ColumnSurvey, ...] = ()
     holds_truth: bool = False
+    keys: tuple[FloatArray, ...] = ()
     left_out: int = 0
     places: IndexArray | None = None
+    sketch: Sketch | None = None
 
     def __post_init__(self) -> None:
         n = len(self.released)
@@ -336,5 +379,6 @@ class Release:
             canaries=None if self.canaries is None else self.canaries[rows],
             bags=None,
             groups=None if self.groups is None else self.groups[rows],
+            keys=tuple(key[rows] for key in self.keys),
             places=None if self.places is None else self.places[rows],
         )

@@ -39,6 +39,7 @@ NOT_SWEPT = {
     "--channel",
     # A mechanism that needs the first is not swept; the others are about one given release.
     *("--public-posterior", "--public", "--canaries", "--slice", "--show-class-names", "--timeout"),
+    "--projection",
 }
 """The options of an audit that a sweep lacks, and why."""
 
@@ -177,7 +178,7 @@ def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
         for command in (run, compare)
     }
     audit = {"--seed", "--queries", "--neighbors", "--metric", "--only", "--skip", "--threads"}
-    audit |= {"--exact"}
+    audit |= {"--exact", "--projection"}
     claim = {"--epsilon", "--lambda", "--mechanism"}
     attacks = {"--budget", "--thorough", "--seeds-tried", "--made-on"}
     work = {"--device", "--memory", "--timeout"}

@@ -19,6 +19,8 @@ DECLARATION_KEY = b"ldpaudit"
 """The key of the declaration in the schema metadata of a Parquet file or an Arrow table."""
 CELLS_AT_ONCE = 1 << 24
 """Columns are read in groups of about this many cells, so a wide file is never whole in memory."""
+_COLUMNS_AT_ONCE = 10_000
+"""The time of one call grows with the square of its columns."""
 
 _MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
 
@@ -147,7 +149,7 @@ class ParquetFiles:
         as_text: Collection[str] = (),  # noqa: ARG002
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
         """Yield the columns in the given order, read a group at a time."""
-        at_once = max(1, CELLS_AT_ONCE // max(self._rows, 1))
+        at_once = min(max(1, CELLS_AT_ONCE // max(self._rows, 1)), _COLUMNS_AT_ONCE)
         for start in range(0, len(names), at_once):
             group = list(names[start : start + at_once])
             with unreadable(self.name):

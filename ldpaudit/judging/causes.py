@@ -99,9 +99,23 @@ BY_CHECK: Final[Mapping[str, str]] = {
 
 def causes(signs: Signs) -> Iterator[str]:
     """Yield what to look at in the release code, the likeliest cause first."""
+    if declared := _declared(signs):
+        yield declared
+        return
     found = [sentence for signature in SIGNATURES if (sentence := signature(signs)) is not None]
     found += [BY_CHECK[c.id] for c in signs.checks if c.id in BY_CHECK and signs.failed(c.id)]
     yield from found or [_unexplained(signs)]
+
+
+def _declared(signs: Signs) -> str | None:
+    """Return what to do where the declaration alone is more than the policy allows."""
+    beyond = [c for c in signs.checks if c.id == "claimed-epsilon" and c.confidence is None]
+    if not beyond or beyond[0].verdict != "fail" or beyond[0].limit is None:
+        return None
+    return (
+        f"Release with ε = {number(beyond[0].limit, 'down')} or less (privatize --epsilon), or "
+        "have the policy changed by whoever answers for it."
+    )
 
 
 def _guessable_seed(signs: Signs) -> str | None:

@@ -190,7 +190,7 @@ def _refutation(checks: list[Check]) -> list[Note]:
     failed = [
         check.confidence or 0.0
         for check in checks
-        if check.verdict == "fail" and check.id in _CLAIM_CHECKS
+        if check.verdict == "fail" and check.id in _CLAIM_CHECKS and check.confidence is not None
     ]
     if not failed:
         return []

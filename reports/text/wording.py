@@ -18,6 +18,12 @@ PUBLISH: Final[dict[Decision, str]] = {
 }
 """The answer to "publish?"."""
 
+
+def publish_line(decision: Decision) -> str:
+    """Return the line that every command prints of a release: whether to publish it."""
+    return f"Publish: {PUBLISH[decision]}."
+
+
 MARKS: Final = {
     "exact": "computed from the declared mechanism alone; no data, no uncertainty",
     "lower": "certified lower bound: the truth is at least this, at the stated confidence",

@@ -170,8 +170,8 @@ def _row_notes(context: AuditContext) -> Iterator[Note]:
     share = "share noise" if found.test is not None else "may share noise"
     text = (
         f"Some {' and '.join(kinds)} {share}, so bounds of ε count {len(rows.rows):,} rows "
-        f"instead of {len(context.release):,}. Other numbers that count rows are less sure than "
-        "they say."
+        f"instead of {len(context.release):,}. Intervals of attacks, losses "
+        "and divergences count all rows and are estimates."
     )
     if not rows.holds:
         text += " Even these share noise: no bound of ε holds."

@@ -1,10 +1,17 @@
 """Which of a bound's assumptions still stand, and what the bound may be called."""
 
+import math
+from dataclasses import replace
+from typing import Any, Final
+
 from ldpaudit.audits.assumptions.columns import uses_features
 from ldpaudit.audits.assumptions.rows import counted
-from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT
+from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_INDEPENDENT, REFUTED
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.result import Kind
+from ldpaudit.result import Finding, Kind
+
+ROW_COUNTING: Final = ("label-inference", "instance-loss", "numeric-inference", "renyi")
+"""Audits whose intervals count every row, also where rows share noise."""
 
 
 def standing(context: AuditContext, *assumptions: str) -> tuple[Kind, tuple[str, ...]]:
@@ -14,5 +21,28 @@ def standing(context: AuditContext, *assumptions: str) -> tuple[Kind, tuple[str,
         refuted.add(FEATURE_BLIND)
     if not counted(context).holds:
         refuted.add(INDEPENDENT)
-    marked = tuple(f"{a} (refuted here)" if a in refuted else a for a in assumptions)
+    marked = tuple(a + REFUTED if a in refuted else a for a in assumptions)
     return ("certified" if marked == assumptions else "estimated"), marked
+
+
+def as_it_stands(context: AuditContext, audit: str, finding: Finding) -> Finding:
+    """Return a finding with nothing certified that counts rows which share noise as so many.
+
+    Where rows share noise, bounds of ε count one of each group; the intervals of other audits count
+    all rows and are estimates there. No check may fail by them.
+    """
+    if audit not in ROW_COUNTING or counted(context).rows is None:
+        return finding
+    return replace(
+        finding,
+        estimates=tuple(_estimated(one) for one in finding.estimates),
+        curves=tuple(_estimated(one) for one in finding.curves),
+        bounds=dict.fromkeys(finding.bounds, lambda _: -math.inf),
+    )
+
+
+def _estimated(one: Any) -> Any:
+    if one.kind != "certified":
+        return one
+    kept = tuple(text for text in one.assumptions if text != INDEPENDENT)
+    return one.model_copy(update={"kind": "estimated", "assumptions": (*kept, NOT_INDEPENDENT)})

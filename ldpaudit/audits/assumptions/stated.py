@@ -8,6 +8,8 @@ from typing import Final
 INDEPENDENT: Final = "rows were released independently of each other"
 FEATURE_BLIND: Final = "the released label depends on the true label alone, not on the features"
 NOT_DERIVED: Final = "no feature was computed from the released label"
+REFUTED: Final = " (refuted here)"
+NOT_INDEPENDENT: Final = INDEPENDENT + REFUTED
 
 FEATURE_BLIND_TEST: Final = "assumptions.feature_blind"
 SHARED_NOISE_TEST: Final = "assumptions.shared_noise"

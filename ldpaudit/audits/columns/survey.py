@@ -6,6 +6,7 @@ from typing import Final
 from ldpaudit.audits.columns.telling import telling
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.columns import ColumnSurvey, Concern
+from ldpaudit.release import Sketch
 from ldpaudit.result import Estimate, Finding, Note
 
 TRUTH_INSIDE: Final = "columns.truth"
@@ -25,6 +26,7 @@ def columns_finding(context: AuditContext) -> Finding:
             *told.estimates,
             *_estimates(context.release.columns),
             *_true_labels(context),
+            *_distortion(context.release.sketch),
         ),
         notes=(*told.notes, *_notes(context)),
     )
@@ -52,6 +54,36 @@ def _true_labels(context: AuditContext) -> Iterator[Estimate]:
             "Columns of true labels in the release",
             1,
             method="the true labels were read from the release itself (--truth-column)",
+        )
+
+
+def _distortion(sketch: Sketch | None) -> Iterator[Estimate]:
+    """Yield how far the projection of sparse features moves distances."""
+    if sketch is None or not sketch.shared:
+        return
+    share = f"{100 * sketch.share:.0f} %"
+    method = (
+        f"{sketch.features:,} sparse features, projected without labels: the {sketch.single} most "
+        f"frequent ones of the first rows have a column each, the others are summed with random "
+        f"signs in {sketch.shared} columns (count sketch)"
+    )
+    yield Estimate.estimated(
+        "features.distortion_bound",
+        f"Error of the squared distance of a pair of rows, at most, in {share} of projections",
+        sketch.bound,
+        unit="proportion",
+        method=f"{method}; Chebyshev's inequality with a relative variance of 2/{sketch.shared}",
+        assumptions=("hashed places and signs are like independent draws",),
+    )
+    if sketch.error is not None:
+        yield Estimate.estimated(
+            "features.distortion",
+            f"Error of the squared distance that {share} of pairs of rows do not exceed",
+            sketch.error,
+            unit="proportion",
+            n=sketch.pairs,
+            method=f"{method}; random pairs of near-by lines, before columns are standardised",
+            assumptions=("the pairs looked at are like the others",),
         )
 
 

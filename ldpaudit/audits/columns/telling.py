@@ -51,12 +51,13 @@ def telling(context: AuditContext) -> Finding:
 
 
 def _arrays(context: AuditContext, places: Iterable[int]) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """Yield some feature columns by number."""
+    """Yield some feature columns by number, then ids and groups."""
     features = context.release.features
     width = features.numeric.shape[1]
     for place in places:
         block = features.numeric if place < width else features.categorical
         yield place, block[:, place if place < width else place - width]
+    yield from enumerate(context.release.keys, features.width)
 
 
 class _Names:

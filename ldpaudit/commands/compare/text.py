@@ -1,6 +1,7 @@
 """What ``ldpaudit compare`` prints."""
 
 from ldpaudit.reports.text.numbers import number, percent
+from ldpaudit.reports.text.wording import publish_line
 from ldpaudit.result.comparison import Comparison, Difference
 from ldpaudit.terminal import say
 
@@ -11,7 +12,8 @@ def print_summary(comparison: Comparison, *, quiet: bool) -> None:
     if quiet:
         return
     for print_, result in zip(comparison.fingerprints, comparison.releases, strict=True):
-        say(f"  {print_.letter:<12} {result.verdict}: {result.sentence}")
+        publish = publish_line(result.decision)
+        say(f"  {print_.letter:<12} {publish} {result.verdict}: {result.sentence}")
     for difference in comparison.differences:
         say(f"  {difference.a + ' to ' + difference.b:<12} {_words(difference)}")
     for note in comparison.notes:

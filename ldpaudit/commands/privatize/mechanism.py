@@ -88,6 +88,8 @@ def declared_labels(
                 f"LO:HI:STEP or --classes; they are declared, never read from the data."
             )
         return DeclaredLabels(None, None)
+    if request.classes is None and len(classes) < 2:
+        raise InputError("The prior (--prior) must list every label: at least two. It lists one.")
     checked = check_numeric_classes(classes) if traits.numeric else check_classes(classes)
     return DeclaredLabels(None, checked)
 

@@ -42,6 +42,9 @@ _BETWEEN = (
     " Numbers between the mechanism's labels are rounded to one of them with --round unbiased, "
     "which keeps their mean, or --round nearest."
 )
+_NOT_IN_PRIOR = (
+    " The classes are those that the prior (--prior) lists: give it a row for each label."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +136,8 @@ def survey_labels(
     domain = labels.numeric_domain(request.round, request.randomness("rounding"))
     between = "round" in options_of(request.mechanism) and request.round is None
     hint = _BETWEEN if between else ""
+    if request.prior is not None and request.classes is None:
+        hint = _NOT_IN_PRIOR
     if domain is not None:
         return survey_numbers(source, request.label, domain, progress, hint)
     return survey_classes(source, request.label, labels.classes, progress, hint)

@@ -1,6 +1,6 @@
 """What ``ldpaudit run`` prints."""
 
-from ldpaudit.reports.text.wording import PUBLISH, assumptions_of_bounds
+from ldpaudit.reports.text.wording import assumptions_of_bounds, publish_line
 from ldpaudit.result import AuditResult
 from ldpaudit.terminal import say
 
@@ -10,9 +10,9 @@ SPECIAL = frozenset({"numeric-inference", "aggregates", "synthetic"})
 
 def print_summary(result: AuditResult, *, quiet: bool) -> None:
     """Print the decision, the verdict, what to do next and the checks; quiet: in one line."""
-    publish = f"Publish: {PUBLISH[result.decision]}."
+    publish = publish_line(result.decision)
     if quiet:
-        step = f" Next: {result.next_steps[0]}" if result.decision != "publish" else ""
+        step = f" Next: {result.next_steps[0]}" if result.next_steps else ""
         say(f"{publish} {result.sentence}{step}")
         return
     say(f"{publish} Audited on {result.date}." if result.date else publish)

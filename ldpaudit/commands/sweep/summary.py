@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ldpaudit.commands.sweep.grid import Grid, Parameter
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
-from ldpaudit.result import readable
+from ldpaudit.result import Decision, readable
 
 REPORTED: Final = (
     "attack.best.accuracy",
@@ -105,7 +105,7 @@ class Setting:
     value : float
     epsilon, noise : float or None
         ε in nats and λ of the mechanism, exact.
-    verdicts : tuple of str
+    verdicts, decisions : tuples of str
         Of the measured draws.
     failed : tuple of str
         Why the others could not be measured.
@@ -125,6 +125,7 @@ class Setting:
     epsilon: float | None
     noise: float | None
     verdicts: tuple[str, ...]
+    decisions: tuple[Decision, ...]
     failed: tuple[str, ...]
     means: tuple[Mean, ...]
     test: Mean | None
@@ -137,6 +138,14 @@ class Setting:
         if self.failed or not self.verdicts:
             return "failed"
         return next(word for word in _WORST_FIRST if word in self.verdicts)
+
+    @property
+    def decision(self) -> Decision:
+        """Whether such a release may be published, by the worst draw."""
+        worst = ("do not publish", "not yet", "publish")
+        if self.failed or not self.decisions:
+            return "not yet"
+        return min(self.decisions, key=worst.index)
 
     @property
     def passes(self) -> int:
@@ -182,6 +191,7 @@ class Setting:
             "epsilon": self.epsilon,
             "lambda": self.noise,
             "verdict": self.verdict,
+            "decision": self.decision,
             "verdicts": dict(Counter(self.verdicts)),
             "sentence": self.reason,
             "pass_share": None
@@ -223,6 +233,7 @@ def setting_of(
         _maybe(first.get("epsilon")),
         _maybe(first.get("lambda")),
         tuple(str(content["verdict"]) for content in contents),
+        tuple(content.get("decision", "not yet") for content in contents),
         tuple(failed),
         tuple(_means(contents)),
         Mean.of(tests) if tests else None,

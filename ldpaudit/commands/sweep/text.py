@@ -6,6 +6,7 @@ from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Mean, Setting
 from ldpaudit.commands.utility.scores import SQUARED_ERROR
 from ldpaudit.reports.text.numbers import number
+from ldpaudit.reports.text.wording import PUBLISH
 from ldpaudit.terminal import say, show
 
 _LEAKAGE: Final = ("attack.best.accuracy", "numeric.best.within_5")
@@ -49,7 +50,7 @@ def cell(mean: Mean | None) -> str:
 def headers(sweep: Sweep) -> tuple[str, ...]:
     """Return the headers of :func:`setting_row`."""
     words = (leakage_words(sweep), utility_words(sweep))
-    return ("Mechanism", "Value", "ε (nats)", "Verdict", "Passed", *words)
+    return ("Mechanism", "Value", "ε (nats)", "Verdict", "Publish", "Passed", *words)
 
 
 def setting_row(setting: Setting) -> tuple[str, ...]:
@@ -59,6 +60,7 @@ def setting_row(setting: Setting) -> tuple[str, ...]:
         setting.value_text,
         "–" if setting.epsilon is None else number(setting.epsilon),
         setting.verdict,
+        PUBLISH[setting.decision],
         f"{setting.passes} of {setting.draws}",
         cell(leakage_of(setting)),
         cell(setting.test),

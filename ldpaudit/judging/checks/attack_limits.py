@@ -3,9 +3,13 @@
 import math
 from collections.abc import Callable
 
+from ldpaudit.audits.assumptions.stated import NOT_INDEPENDENT
 from ldpaudit.judging.checks.interface import Answer, Case, Draft, Evidence
 from ldpaudit.judging.policy import LimitSection
 from ldpaudit.result import Estimate
+
+_SHARED = "rows share noise, so no certified interval holds for the attack's score"
+_ASSUMED = "the attack could be scored only under the claim's own assumption"
 
 
 def draft_advantage(case: Case) -> Draft | None:
@@ -36,8 +40,8 @@ def _against(
         if estimate is None or estimate.low is None or estimate.high is None:
             return Answer("inconclusive", None, "no attack could be scored against true labels")
         if estimate.kind != "certified":
-            reason = "the attack could be scored only under the claim's own assumption"
-            return Answer("inconclusive", estimate.value, reason)
+            shared = NOT_INDEPENDENT in estimate.assumptions
+            return Answer("inconclusive", estimate.value, _SHARED if shared else _ASSUMED)
         low = _lower_end(estimate, evidence, alpha)
         if low > limit:
             return Answer("fail", low, f"the best attack's {what} lies above the limit", "lower")

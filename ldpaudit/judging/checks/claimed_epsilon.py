@@ -17,8 +17,11 @@ from ldpaudit.audits.epsilon_proofs import (
 )
 from ldpaudit.judging.checks.claimed_channel import CONSISTENCY
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence
-from ldpaudit.reports.text.numbers import number
+from ldpaudit.reports.text.numbers import against, number
 
+DECLARED = "mechanism.epsilon"
+_ID = "claimed-epsilon"
+_QUESTION = "Does the release leak more about a label than the claimed ε?"
 _REFUTED = (
     "the claim is refuted: the released label depends on the features and not on the true label "
     "alone, as the declared mechanism would have it"
@@ -54,6 +57,9 @@ def draft(case: Case) -> Draft | None:
     section, evidence = case.policy.checks.claimed_epsilon, case.evidence
     if section is None:
         return None
+    beyond = _declares_too_much(case, section.level)
+    if beyond is not None:
+        return beyond
     limit, allowed = case.claim.epsilon, case.policy.audit.max_undetected_excess
     proofs = shares(_found(evidence))
 
@@ -85,8 +91,20 @@ def draft(case: Case) -> Draft | None:
         return Answer("pass", bound, "no certified lower bound lies above the claim", "lower")
 
     ids = (*proofs, POWER) if POWER in evidence.estimates else tuple(proofs)
-    question = "Does the release leak more about a label than the claimed ε?"
-    return Draft("claimed-epsilon", section.level, question, limit, ids, test, failure=failure)
+    return Draft(_ID, section.level, _QUESTION, limit, ids, test, failure=failure)
+
+
+def _declares_too_much(case: Case, level: str) -> Draft | None:
+    """Return a check that fails whatever was measured: more is declared than the policy allows."""
+    most = None if case.policy.claim is None else case.policy.claim.epsilon
+    declared = case.claim.epsilon
+    if most is None or declared is None or declared <= most * (1 + 1e-9):
+        return None
+    told, limit = against(declared, most, "up")
+    reason = f"the release itself declares ε = {told}, and the policy allows {limit}"
+    answer = Answer("fail", declared, reason)
+    ids = (DECLARED,) if DECLARED in case.evidence.estimates else ()
+    return Draft(_ID, level, _QUESTION, most, ids, lambda _: answer, counted=True)
 
 
 def _found(evidence: Evidence) -> set[str]:

@@ -14,6 +14,7 @@ from zoo.catalogue import FAULTS
 import ldpaudit
 from ldpaudit.audits.assumptions import stated
 from ldpaudit.errors import InputError
+from ldpaudit.judging.policy import Policy
 from ldpaudit.result import AuditResult
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -284,3 +285,25 @@ def test_noise_of_a_persons_own_rows_does_not(kind: str) -> None:
         shared = audited(kind, seed).estimate("assumptions.shared_with_others")
         assert shared is not None
         assert shared.value > 0.01
+
+
+def test_where_rows_share_noise_no_interval_of_an_attack_is_certified() -> None:
+    """Attacks count all rows; the check may not fail by them. Honest rows keep their intervals."""
+    strict = {"schema": 1, "checks": {"label-inference-accuracy": {"level": "error", "max": 0.3}}}
+    cases = (("remembered", "estimated", "inconclusive"), ("none", "certified", "fail"))
+    for kind, expected, verdict in cases:
+        frame, labels = release(kind, 4, 1500)
+        result = ldpaudit.audit(
+            frame.drop(columns="home"),
+            truth=labels,
+            mechanism=CLAIM,
+            rng=4,
+            only=("assumptions", "label-inference"),
+            budget=0.5,
+            policy=Policy.model_validate(strict),
+            threads=1,
+        )
+        best = result.estimate("attack.best.accuracy")
+        assert best is not None
+        assert (best.kind, result.verdict) == (expected, verdict)
+        assert (stated.NOT_INDEPENDENT in best.assumptions) == (kind == "remembered")

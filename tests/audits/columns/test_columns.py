@@ -71,6 +71,31 @@ def test_columns_that_tell_the_label_are_warned_of(case: str, insider: bool) -> 
     assert any(note.audit == "columns" and "1 column" in note.text for note in result.notes)
 
 
+@pytest.mark.parametrize("role", ["group", "id_column"])
+@pytest.mark.parametrize("insider", [True, False])
+def test_ids_and_groups_that_tell_the_label_are_warned_of(role: str, insider: bool) -> None:
+    """Numbers that were given class by class; the id is no feature, and yet in the file."""
+    number = np.empty(N, dtype=int)
+    number[np.argsort(TRUTH, kind="stable")] = ROW
+    person = [f"P{i:05d}" for i in number]
+    table = released(TRUTH, 1.0 if insider else 3.0, 1, person=person, mine=TRUTH)
+    result = audited(table, **{role: "person"}, **truth_in(insider))
+    assert check(result, "features-reveal-label").verdict == "fail"
+    assert "1 that differ" in check(result, "identifiers").reason
+    assert "P00" not in result.to_json()
+
+
+def test_ids_in_no_order_tell_nothing() -> None:
+    table = released(TRUTH, 1.0, 1, person=RNG.permutation(N), mine=TRUTH)
+    result = audited(table, id_column="person", **truth_in(True))
+    assert check(result, "features-reveal-label").limit == 0.98
+    assert not any("1 column" in note.text for note in result.notes)
+
+
+def truth_in(insider: bool) -> dict[str, Any]:
+    return {"truth_column": "mine"} if insider else {"drop": ["mine"]}
+
+
 def test_a_flag_is_found_with_the_truth() -> None:
     found = check(
         audited(released(TRUTH, 1.0, 1, secret=TRUTH == 0), TRUTH), "features-reveal-label"

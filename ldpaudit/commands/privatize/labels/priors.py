@@ -61,8 +61,8 @@ def choose_prior(
     """
     if table is not None:
         probabilities = prior_over(classes, table)
-        # RR-Top-k leaves labels out on purpose, and rounding reaches neighbours of what occurs.
-        if traits_of(request.mechanism).numeric and request.round is None:
+        # Rounding reaches neighbours of what occurs.
+        if request.round is None:
             _check_covered(probabilities, survey)
         return Prior(probabilities, "file")
     if request.private_prior is not None:

@@ -70,6 +70,7 @@ def measure(
         "epsilon": mechanism.epsilon,
         "lambda": mechanism.parametrisations().get("lambda") if by_noise else None,
         "verdict": "fail" if beyond else result.verdict,
+        "decision": "do not publish" if beyond else result.decision,
         "sentence": f"Violation found: {_DECLARED_ONLY}." if beyond else result.sentence,
         "test": learnt.estimate.model_dump(),
         "correction": learnt.correction.name or "none",
