@@ -13,6 +13,7 @@ from ldpaudit.columns import ColumnSurvey
 from ldpaudit.datasets.batchwise.features import encode_batches
 from ldpaudit.datasets.batchwise.labels import coded_columns
 from ldpaudit.datasets.beside.companions import Companion, Tables, encode_together
+from ldpaudit.datasets.beside.truth import LARGE
 from ldpaudit.datasets.column_survey import survey_left_out, surveyed, with_arrays
 from ldpaudit.datasets.features import EncodedFeatures
 from ldpaudit.datasets.formats.batches import FileBatches, ParquetBatches, open_batches
@@ -25,7 +26,7 @@ from ldpaudit.memory import allowance, most_rows, shown
 from ldpaudit.release import FeatureTable
 from ldpaudit.scratch import Scratch
 
-_ROWS, _CELLS = 1 << 17, 1 << 22
+_ROWS, _CELLS = LARGE, 1 << 22
 """A Parquet file with fewer is read whole."""
 _BYTES, _COLUMNS = 1 << 26, 1000
 """A smaller CSV file, or one with more columns, is read whole."""

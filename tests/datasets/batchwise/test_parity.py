@@ -70,6 +70,22 @@ def same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_the_same_truth_from_a_file_of_its_own(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, path = content().select(["label", "x"]), tmp_path / f"t{suffix}"
+    truth = pa.table({"label": pa.array(["no", "yes", "yes"] * (N // 3)).dictionary_encode()})
+    if suffix == ".csv":
+        pyarrow.csv.write_csv(truth.cast(pa.schema([("label", pa.string())])), path)
+    else:
+        pq.write_table(truth, path, row_group_size=100)
+    whole = read_release(release, truth=path).release
+    monkeypatch.setattr("ldpaudit.datasets.beside.truth.LARGE", 1)
+    monkeypatch.setattr("ldpaudit.datasets.formats.batches._MOST_ROWS", 640)
+    same(whole, read_release(release, truth=path).release)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_the_same_release(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, table = tmp_path / f"r{suffix}", content()
     if suffix == ".csv":
