@@ -9,6 +9,7 @@ import importlib
 import importlib.metadata
 from typing import Final
 
+from ldpaudit.attacks.costs import Size
 from ldpaudit.attacks.interface import Attack, Knowledge
 from ldpaudit.errors import InputError
 
@@ -68,6 +69,9 @@ DEFAULT: Final = (
 """The attacks that run unless all are asked for; so do those of other packages."""
 _WITHOUT_CHANNEL: Final = "unknown-channel"
 """Runs, too, where no channel is declared: ``bayes`` cannot."""
+_FROM_MORE_ROWS: Final = "bayes-whole-release"
+_ENOUGH_WORK: Final = 2.0
+"""Millions of rows × columns × labels of a half beyond which more rows teach at most 0.2 points."""
 _STATED: Final = ("name", "title", "needs", "uses_release", "learns_from_asked", "most_rows")
 
 
@@ -77,10 +81,12 @@ def available_attacks() -> dict[str, str]:
     return ATTACKS | {plugin.name: plugin.value for plugin in plugins if plugin.name not in ATTACKS}
 
 
-def in_default_set(name: str, knowledge: Knowledge) -> bool:
+def in_default_set(name: str, knowledge: Knowledge, size: Size) -> bool:
     """Return whether an attack runs without being asked for."""
     if name == _WITHOUT_CHANNEL:
         return knowledge.channel is None
+    if name == _FROM_MORE_ROWS and size.work > _ENOUGH_WORK:
+        return False
     return name in DEFAULT or name not in ATTACKS
 
 

@@ -2,16 +2,18 @@
 
     python benchmarks/attack_set.py measure DATA OUT.jsonl [--tables adult,skin] [--epsilons 1,4]
                                     [--rows 100000] [--only bayes,knn]
-    python benchmarks/attack_set.py table FULL.jsonl [DEFAULT.jsonl]
+    python benchmarks/attack_set.py table FILE.jsonl …
 
-``measure`` writes one line for each table, ε and attack: accuracy over both folds and seconds, with
-what the attack shares with others (a model of the released labels) paid by the first that uses it.
-``table`` prints Markdown. DATA is the folder with adult.parquet and the others.
+``measure`` writes one line for each table, ε and attack: accuracy and advantage over both folds,
+seconds and predicted seconds; what several attacks share (a model of the released labels) is paid
+by the first that uses it. ``table`` prints Markdown. DATA is the folder with adult.parquet and the
+others.
 """
 
 import argparse
 import json
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +22,8 @@ import pandas as pd
 import pyarrow as pa
 from real_releases import LOADERS, Dataset, mixture
 
-from ldpaudit.attacks import available_attacks, create_attack
+from ldpaudit.attacks import DEFAULT, available_attacks, create_attack
+from ldpaudit.attacks.costs import Size, cost_of
 from ldpaudit.attacks.interface import missing_need
 from ldpaudit.attacks.scoring.measures import ACCURACY, ADVANTAGE, average
 from ldpaudit.audits.interface import AuditContext, Plan
@@ -31,7 +34,6 @@ from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import Release, ReleasedLabels, TrueLabels
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
-SMALL = 6_000
 
 
 def weeks(data: Path) -> Dataset:
@@ -70,6 +72,9 @@ def context_of(release: Release, mechanism: RandomizedResponse, seed: int = 1) -
 
 def measured(context: AuditContext, only: list[str]) -> Iterator[dict[str, object]]:
     """Yield what each attack reaches and costs, in the order of the list."""
+    release = context.release
+    size = Size(len(release) // 2, release.features.width, len(release.classes))
+    paid: set[str] = set()
     start = time.process_time()
     folds = runs.folds_of(context)
     yield {"attack": "(model of true labels)", "seconds": time.process_time() - start}
@@ -84,8 +89,12 @@ def measured(context: AuditContext, only: list[str]) -> Iterator[dict[str, objec
             yield {"attack": name, "failed": str(error)}
             continue
         seconds = time.process_time() - start
+        parts = cost_of(attacks[0], size)
+        predicted = sum(price for part, price in parts.items() if part not in paid)
+        paid |= set(parts)
         scores = {m.name: average(run.folds, m.value) for m in (ACCURACY, ADVANTAGE)}
-        yield {"attack": name, "seconds": seconds, "uses_release": run.uses_release, **scores}
+        spent = {"seconds": seconds, "predicted": predicted}
+        yield {"attack": name, **spent, "uses_release": run.uses_release, **scores}
 
 
 def measure(arguments: argparse.Namespace) -> None:
@@ -101,6 +110,30 @@ def measure(arguments: argparse.Namespace) -> None:
                     out.flush()
 
 
+def table(arguments: argparse.Namespace) -> None:
+    """Print, by table and ε, the strongest attack of the default set and of the others."""
+    found: dict[tuple[str, int, float], list[dict]] = defaultdict(list)
+    for path in arguments.files:
+        for line in map(json.loads, path.read_text().splitlines()):
+            found[line["table"], line["rows"], line["epsilon"]].append(line)
+    heads = ("by default", "of these, without true labels", "the others")
+    print(f"| table | rows | ε | strongest {' | '.join(heads)} | default ahead by |")
+    print("|---|---:|---:|---|---|---|---:|")
+    for (name, rows, epsilon), lines in found.items():
+        scored = [line for line in lines if line.get("uses_release")]
+        usual = [line for line in scored if line["attack"] in DEFAULT]
+        public = [line for line in usual if line["attack"] != "oracle"]
+        others = [line for line in scored if line["attack"] not in DEFAULT]
+        if not public or not others:
+            continue
+        # Advantages: slow attacks are asked about a sample, and a sample has its own difficulty.
+        kinds = (usual, public, others)
+        best = [max(each, key=lambda line: line["advantage"]) for each in kinds]
+        shown = [f"`{x['attack']}` {100 * x['advantage']:+.2f}" for x in best]
+        ahead = [f"{100 * (x['advantage'] - best[2]['advantage']):+.2f}" for x in best[:2]]
+        print(f"| {name} | {rows:,} | {epsilon:g} | {' | '.join(shown)} | {' / '.join(ahead)} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parts = parser.add_subparsers(required=True)
@@ -112,6 +145,9 @@ def main() -> None:
     part.add_argument("--rows", type=int, default=None)
     part.add_argument("--only", default="")
     part.set_defaults(work=measure)
+    part = parts.add_parser("table")
+    part.add_argument("files", type=Path, nargs="+")
+    part.set_defaults(work=table)
     arguments = parser.parse_args()
     arguments.work(arguments)
 

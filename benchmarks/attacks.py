@@ -6,7 +6,6 @@
     python benchmarks/attacks.py peers [--install-peers] [--folder FOLDER]
                                                      beside Anonymeter, SDMetrics, PrivacyGuard
     python benchmarks/attacks.py coverage            intervals over 500 simulated releases
-    python benchmarks/attacks.py time                predicted and measured seconds
 
 Prints Markdown. DATA is the folder with military.parquet and fertility.parquet; the peers
 live in environments of their own, which --install-peers makes in FOLDER.
@@ -28,9 +27,8 @@ from exact_advantage import SEEDS, TASKS, load
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
-from ldpaudit.attacks import ATTACKS, Knowledge, create_attack
-from ldpaudit.attacks.costs import Size, cost_of
-from ldpaudit.attacks.interface import as_seen_by, missing_need, without_truth
+from ldpaudit.attacks import Knowledge, create_attack
+from ldpaudit.attacks.interface import as_seen_by, without_truth
 from ldpaudit.attacks.scoring.fold import score_fold
 from ldpaudit.attacks.scoring.measures import ACCURACY, lower_bound, upper_bound
 from ldpaudit.audits.label_inference.estimates import best_estimates
@@ -45,7 +43,7 @@ PUBLIC = ("released-label", "bayes", "bayes-whole-release")
 """Attacks that see no true label."""
 PUBLISHED = {0.1: -0.244, 0.5: -0.146, 1.0: -0.025, 2.0: 0.118, 4.0: 0.218}
 """Advantages of the attack of Wu et al. (2023) in its own simulation."""
-PARTS = ("optimum", "small", "published", "peers", "coverage", "time")
+PARTS = ("optimum", "small", "published", "peers", "coverage")
 PEERS = {
     "attacks": ("anonymeter", "sdmetrics"),
     "privacyguard": ("privacyguard-platform", "torch<2.14"),
@@ -332,34 +330,7 @@ def simulated(epsilon: float, seed: int, n: int = 300, fresh: int = 20_000):
             ]
             runs.setdefault(name, []).append(folds[0])
             true[name] = true.get(name, 0.0) + ACCURACY.value(folds[1]) / 2
-    return [AttackRun(name, True, tuple(folds), 1, 1) for name, folds in runs.items()], true
-
-
-def seconds(rows: int) -> None:
-    rng = np.random.default_rng(0)
-    truth = rng.random(rows) < 0.4
-    values = rng.normal(size=(rows, 20)) + 0.25 * (2 * truth[:, None] - 1)
-    release, mechanism = released(numeric(values), truth, 1.0, 2, rng)
-    knowledge = Knowledge(mechanism.channel, claim=mechanism)
-    size = Size(rows // 2, 20, 2)
-    print("| attack | predicted s | measured s of one core | accuracy |\n|---|---|---|---|")
-    for name in ATTACKS:
-        attack = create_attack(name, knowledge)
-        if missing_need(attack, release, knowledge) is not None:
-            continue
-        start = time.process_time()
-        halves = np.arange(rows) % 2
-        right = asked = 0
-        for half in (0, 1):
-            fitting, held = (release.take(np.flatnonzero(halves == h)) for h in (half, 1 - half))
-            own = create_attack(name, Knowledge(mechanism.channel, claim=mechanism))
-            own.fit(as_seen_by(own, fitting), rng)
-            held = held.take(np.arange(min(len(held), attack.most_rows or len(held))))
-            guess = own.posterior(without_truth(held)).argmax(axis=1)
-            right, asked = right + int((guess == held.truth).sum()), asked + len(held)
-        spent = time.process_time() - start
-        price = sum(cost_of(attack, size).values())
-        print(f"| `{name}` | {price:.1f} | {spent:.1f} | {right / asked:.4f} |", flush=True)
+    return [AttackRun(name, name, True, tuple(folds), 1, 1) for name, folds in runs.items()], true
 
 
 def main() -> None:
@@ -378,10 +349,8 @@ def main() -> None:
         published(options.runs or 60)
     elif options.part == "peers":
         peers(options.folder, options.install_peers)
-    elif options.part == "coverage":
-        coverage(options.runs or 500)
     else:
-        seconds(options.runs or 200_000)
+        coverage(options.runs or 500)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import OneHotEncoder
 
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.label_inference.runs import run_attacks
+from ldpaudit.audits.label_inference.runs import folds_of, run_attacks
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
@@ -351,7 +351,7 @@ def measure(case: Case) -> str:
     release, mechanism = released_by(features, truth, rng)
     context = AuditContext(release, mechanism, Plan(seed=1, budget=BUDGET, device="cpu"))
     started = time.perf_counter()
-    runs, _ = run_attacks(context)
+    runs, _ = run_attacks(context, folds_of(context))
     seconds = time.perf_counter() - started
     scores = {r.name: sum(f.correct for f in r.folds) / sum(f.n for f in r.folds) for r in runs}
     attacks = [r.name for r in runs if r.uses_release]

@@ -136,6 +136,8 @@ def read_release(
     declared = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed(None if declared is None else declared.mechanism, declaration)
     mechanism = coding(claim)
+    if isinstance(table, SparseTable) and (label or declared):
+        table.call_label(label or (table.names[0] if declared is None else declared.label))
     bag = bag_column(mechanism.bags, table.names)
     roles = assign_roles(
         table.names,
@@ -151,9 +153,10 @@ def read_release(
     sources |= {"held-out": held_out}
     used = {*roles.special, *roles.features, bag}
     rest = tuple(name for name in table.names if name not in used)
+    space = Space(memory, scratch or Scratch())
     reading = reading_of(
         *(table, roles, rest, partial(_coded, mechanism, roles)),
-        space=Space(memory, scratch or Scratch()),
+        space=space,
         alone=all(one is None for one in sources.values()),
     )
     special = reading.special
@@ -164,6 +167,7 @@ def read_release(
     view = mechanism.view(len(column))
     known = _truth(table, special, roles, truth, truth_column, view is not None)
     labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
+    space.check(len(column), len(roles.features), len(labels.domains.classes))
     beside = open_beside(sources, len(column), roles, special)
     encoded, tables, columns = reading.encoded(beside)
     keys = {name: special[name] for name in roles.keys}

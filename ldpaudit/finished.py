@@ -44,6 +44,10 @@ class Finished:
     folder: Path | None = None
     tell: Callable[[str], None] = field(default=lambda _: None, repr=False)
 
+    def __contains__(self, key: str) -> bool:
+        """Return whether a part is there, whole or damaged."""
+        return self.folder is not None and self._place(key).exists()
+
     def get(self, key: str) -> Part | None:
         """Return a finished part; None where it is not there, or damaged.
 
@@ -93,16 +97,17 @@ class Finished:
 
 
 def private_folder(path: Path) -> None:
-    """Make a folder that its owner alone can use (mode 0700), and the folders around it.
+    """Make a folder that its owner alone can use (mode 0700); so is the one around it, if new.
 
     Raises
     ------
     OutputError
         If that is not possible, or the folder is another user's.
     """
-    shown = quoted(path.name)
+    shown = quoted(path.parent.name)
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
         if hasattr(os, "getuid") and path.stat().st_uid != os.getuid():
             raise OutputError(f"The folder {shown} belongs to another user.")
         path.chmod(0o700)

@@ -29,6 +29,13 @@ _CONTROL_GROUPS: Final = (
 LEAST: Final = 600 << 20
 """Bytes for Python, the libraries and the audits' working blocks, whatever the table."""
 
+MOST_ROWS, FEWEST_ROWS = 1 << 21, 1 << 18
+"""Rows of a release that all audits look at, and those with very many columns or classes."""
+_MOST_CELLS, _MOST_SHARES = 1 << 26, 1 << 25
+"""Rows times columns, and rows times classes, of what audits look at."""
+RUN: Final = 1 << 8
+"""Rows that follow each other and are looked at together."""
+
 
 def size_of(text: str | float) -> int:
     """Return the bytes of a size such as ``"4GiB"``, ``"500 MB"`` or ``"2G"`` (GiB).
@@ -98,3 +105,9 @@ def has_addresses_for(size: int) -> bool:
     except (OSError, MemoryError):
         return False
     return True
+
+
+def most_rows(columns: int, classes: int) -> int:
+    """Return how many rows audits look at: 2²¹, or fewer with many columns or classes."""
+    room = min(_MOST_CELLS // max(columns, 1), _MOST_SHARES // max(classes, 1), MOST_ROWS)
+    return max(room, min(FEWEST_ROWS, MOST_ROWS)) // RUN * RUN

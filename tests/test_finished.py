@@ -21,8 +21,10 @@ VALUE = {
 def test_a_part_comes_back_as_it_was(tmp_path: Path) -> None:
     finished = Finished(tmp_path / "parts" / "one")
     assert finished.get("a") is None
+    assert "a" not in finished
     finished.put("a", VALUE)
     finished.put("b", (1, "x"))
+    assert "a" in finished
     found = Finished(tmp_path / "parts" / "one").get("a")
     assert found["share"] == VALUE["share"]
     assert found["limit"] == float("inf")

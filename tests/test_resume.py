@@ -109,9 +109,8 @@ def test_an_audit_that_is_cut_short_again_and_again_gives_the_same_result(
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("at", ["attack: released-label", "seeds"])
 def test_a_killed_run_goes_on(
-    at: str, files: tuple[Path, Path], whole: dict[str, Any], tmp_path: Path
+    files: tuple[Path, Path], whole: dict[str, Any], tmp_path: Path
 ) -> None:
     script = (
         "import sys\n"
@@ -122,7 +121,7 @@ def test_a_killed_run_goes_on(
         "audited(tuple(map(Path, files)), Path(folder), progress=cut)\n"
     )
     folder = tmp_path / "parts"
-    words = [sys.executable, "-c", script, str(folder), str(at), *map(str, files)]
+    words = [sys.executable, "-c", script, str(folder), "attack: oracle", *map(str, files)]
     places = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     done = subprocess.run(words, env=os.environ | {"PYTHONPATH": places}, check=False)
     assert done.returncode == -signal.SIGKILL
@@ -210,6 +209,19 @@ def test_what_cannot_be_resumed_is_refused(files: tuple[Path, Path], tmp_path: P
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be made"):
         audited(files, tmp_path / "file")
+
+
+def test_a_folder_that_is_there_stays_as_it_is(files: tuple[Path, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    folder.mkdir(mode=0o755)
+    (folder / "notes").mkdir()
+    cut = Cut("mechanism")
+    with pytest.raises(CutError):
+        audited(files, folder, progress=cut)
+    assert cut.remarks == []
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
+    (own,) = [path for path in folder.iterdir() if path.name != "notes"]
+    assert stat.S_IMODE(own.stat().st_mode) == 0o700
 
 
 def test_every_part_of_a_finding_is_kept() -> None:

@@ -76,7 +76,10 @@ def test_an_audit_that_was_stopped_never_passes() -> None:
     judgement = judged(found, records=stopped("renyi"))
     assert judgement.verdict == "inconclusive"
     assert f"{TIME} before renyi ended" in judgement.sentence
+    assert len(judgement.next_steps) == 1
     assert judgement.next_steps[0].startswith("Let the audit run to its end")
+    judgement = judged(evidence(), records=stopped("mechanism", "power"))
+    assert judgement.sentence == f"Inconclusive: the audit mechanism was stopped: {TIME}."
 
 
 def test_a_violation_stays_one_at_the_same_level() -> None:

@@ -13,6 +13,7 @@ from ldpaudit.columns import ColumnSurvey
 from ldpaudit.datasets.batchwise.features import encode_batches
 from ldpaudit.datasets.batchwise.labels import coded_columns
 from ldpaudit.datasets.beside.companions import Companion, Tables, encode_together
+from ldpaudit.datasets.beside.truth import LARGE
 from ldpaudit.datasets.column_survey import survey_left_out, surveyed, with_arrays
 from ldpaudit.datasets.features import EncodedFeatures
 from ldpaudit.datasets.formats.batches import FileBatches, ParquetBatches, open_batches
@@ -21,18 +22,22 @@ from ldpaudit.datasets.roles import Roles
 from ldpaudit.datasets.sparse.svmlight import is_svmlight
 from ldpaudit.datasets.sparse.table import FEATURES, SparseTable, as_sparse, open_svmlight
 from ldpaudit.errors import InputError
-from ldpaudit.memory import LEAST, allowance, shown
+from ldpaudit.memory import allowance, most_rows, shown
 from ldpaudit.release import FeatureTable
 from ldpaudit.scratch import Scratch
 
-_ROWS, _CELLS = 1 << 17, 1 << 22
+_ROWS, _CELLS = LARGE, 1 << 22
 """A Parquet file with fewer is read whole."""
 _BYTES, _COLUMNS = 1 << 26, 1000
 """A smaller CSV file, or one with more columns, is read whole."""
 _IN_MEMORY: Final = 0.25
 """Share of the memory that features may take; larger ones go to the scratch folder."""
+_BASE: Final = 450 << 20
+"""Bytes of Python and the libraries."""
 _BYTES_PER_ROW: Final = 24
 """What an audit needs of each row besides features: labels, halves, and one pass over them."""
+_WORKING, _PER_COLUMN, _PER_CLASS = 220, 12, 40
+"""Bytes of each row that audits look at: in all, for each column, and for each class."""
 
 Encoded = tuple[EncodedFeatures, Tables, tuple[ColumnSurvey, ...]]
 """Features, the tables beside them, and what each column is like."""
@@ -78,18 +83,21 @@ class Space:
     memory: int | None = None
     scratch: Scratch = field(default_factory=Scratch)
 
-    def check(self, rows: int) -> None:
-        """Refuse an amount of memory in which so many rows cannot be audited.
+    def check(self, rows: int, columns: int, classes: int) -> None:
+        """Refuse an amount of memory in which a table cannot be audited.
 
         Raises
         ------
         InputError
             It says the least that is enough.
         """
-        least = LEAST + rows * _BYTES_PER_ROW
+        looked_at = min(rows, most_rows(columns, classes))
+        of_each = _WORKING + _PER_COLUMN * columns + _PER_CLASS * classes
+        least = _BASE + rows * _BYTES_PER_ROW + looked_at * of_each
         if self.memory is not None and self.memory < least:
             raise InputError(
-                f"--memory is {shown(self.memory)}, and {rows:,} rows need at least {shown(least)}."
+                f"--memory is {shown(self.memory)}; {rows:,} rows with {columns:,} columns and "
+                f"{classes:,} classes need at least {shown(least)}."
             )
 
     def placing(self, rows: int, width: int) -> Callable[[tuple[int, ...], Any], Any]:
@@ -166,7 +174,7 @@ class _Sparse:
                 "--synthetic, --held-out, --test, --public) cannot be read beside it."
             )
         rows = table.rows()
-        space.check(rows)
+        space.check(rows, table.dimensions, 2)
         labels, self._block = table.read(space.placing(rows, table.dimensions))
         self._table, self.special = table, {table.names[0]: labels}
 
@@ -200,7 +208,6 @@ class _InBatches:
         self._table, self._features, self._rest, self._space = table, roles.features, rest, space
         _ = table.schema  # A CSV file's rows are counted by it.
         assert table.row_count is not None
-        space.check(table.row_count)
         few = list(coded(table.row_count))
         whole = [name for name in roles.special if name not in few]
         self.special = coded_columns(table, few) if few else {}

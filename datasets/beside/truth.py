@@ -1,12 +1,15 @@
 """True labels beside a release: in the same row order, or joined on an id."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ldpaudit.datasets.batchwise.labels import coded_columns
+from ldpaudit.datasets.formats.batches import FileBatches, open_batches
 from ldpaudit.datasets.formats.columns import decoded, is_any
 from ldpaudit.datasets.formats.tabular import MemoryTable, TableSource, open_table
 from ldpaudit.datasets.labels import LabelColumn, read_labels
@@ -15,6 +18,9 @@ from ldpaudit.datasets.numbers import read_numbers
 from ldpaudit.datasets.roles import DEFAULT_LABEL
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray
+
+LARGE: Final = 1 << 17
+"""From so many rows on labels are read batch by batch."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,10 @@ def read_truth(
     join = identifiers is not None and not bare
     name = table.names[0] if bare else _column(table.names, label, truth_column, id_column, join)
     wanted = [name, id_column] if join and id_column is not None else [name]
-    columns = [column for _, column in table.columns(wanted, as_text=wanted)]
+    if rows >= LARGE and not join and not numeric and isinstance(table, FileBatches):
+        columns = list(coded_columns(table, wanted).values())
+    else:
+        columns = [column for _, column in table.columns(wanted, as_text=wanted)]
     values, unused = columns[0], 0
     if join:
         order = matching_rows(identifiers, columns[1])
@@ -104,7 +113,8 @@ def _open(source: Any) -> tuple[TableSource, bool]:
         return MemoryTable(pa.table({DEFAULT_LABEL: source})), True
     one_dimensional = getattr(source, "ndim", None) == 1 or isinstance(source, list | tuple)
     if not one_dimensional:
-        return open_table(source), False
+        is_file = isinstance(source, str | os.PathLike)
+        return open_batches(source) if is_file else open_table(source), False
     import pandas as pd
 
     return MemoryTable(pd.DataFrame({DEFAULT_LABEL: _without_index(source)})), True

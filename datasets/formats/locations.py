@@ -98,6 +98,15 @@ def unreadable(name: str, problem: str = "is damaged or truncated") -> Iterator[
     except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error) as error:
         kind = type(error).__name__
         raise InputError(f"The file {quoted(name)} {problem} ({kind}).") from None
+    except Exception as error:
+        # A library behind a URL has errors of its own, whose texts may hold hosts and paths.
+        if type(error).__module__.partition(".")[0] in ("builtins", "ldpaudit"):
+            raise
+        kind = type(error).__name__
+        raise InputError(
+            f"The file {quoted(name)} could not be read to its end ({kind}); try again, or copy it "
+            "to this machine first."
+        ) from None
 
 
 def locate(path: str | os.PathLike[str]) -> Location:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ldpaudit.audits.interface import Audit, AuditContext, Cost, Costed
+from ldpaudit.memory import allowance
 from ldpaudit.progress import duration
 
 LONG: Final = 10.0
@@ -67,7 +68,8 @@ def plan_line(context: AuditContext, costs: Sequence[Cost]) -> str:
     memory = _table(context) + max((cost.memory for cost in costs), default=0.0)
     memory = memory if limit is None else min(memory, limit)
     work = [cost.words for cost in costs if cost.words]
-    parts = (*work, duration(seconds), f"about {memory / 2**30:.1f} GiB")
+    most = f"about {memory / 2**30:.1f} of at most {allowance(limit) / 2**30:.1f} GiB"
+    parts = (*work, duration(seconds), most)
     return f"{rows} rows × {columns:,} column{'s' if columns != 1 else ''}: {', '.join(parts)}"
 
 

@@ -31,7 +31,7 @@ def learning_rows(context: AuditContext, half: int) -> IndexArray:
 
 def held_out_posterior(context: AuditContext, half: int, rows: IndexArray) -> FloatArray:
     """Return P(true label | features) of some rows of the other half, float64 of shape (r, k)."""
-    if len(context.release) <= 2 * _BLOCK or len(rows) == len(context.half(1 - half)):
+    if len(rows) == len(context.half(1 - half)):
         return cross_fitted_posterior(context, "truth")[rows]
     return half_model(context, "truth", half).predict(context.release.features.take(rows))
 

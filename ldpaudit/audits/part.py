@@ -6,28 +6,25 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
+from ldpaudit.memory import RUN, most_rows
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import IndexArray
 from ldpaudit.result import Note
 
-MOST_ROWS: Final = 1 << 21
-"""Rows of a release that all audits look at."""
 _FIRST: Final = 1 << 16
 """The first rows are always among them: seeds are tried there, and rows far apart compared."""
-_RUN: Final = 1 << 8
-"""The others are runs of so many rows that follow each other."""
 
 
-def rows_looked_at(rows: int, seed: int) -> IndexArray | None:
+def rows_looked_at(rows: int, seed: int, most: int) -> IndexArray | None:
     """Return the rows of a large release to look at, int64 in order; None where it is all rows."""
-    if rows <= MOST_ROWS:
+    if rows <= most:
         return None
-    first = min(_FIRST, MOST_ROWS // 2) // _RUN
-    others = np.arange(first, rows // _RUN)
+    first = min(_FIRST, most // 2) // RUN
+    others = np.arange(first, rows // RUN)
     rng = child_generator(seed, "rows looked at")
-    chosen = rng.choice(others, MOST_ROWS // _RUN - first, replace=False)
-    starts = np.concatenate([np.arange(first), np.sort(chosen)]) * _RUN
-    return np.asarray((starts[:, None] + np.arange(_RUN)).reshape(-1))
+    chosen = rng.choice(others, most // RUN - first, replace=False)
+    starts = np.concatenate([np.arange(first), np.sort(chosen)]) * RUN
+    return np.asarray((starts[:, None] + np.arange(RUN)).reshape(-1))
 
 
 def in_part(context: AuditContext) -> AuditContext:
@@ -37,7 +34,8 @@ def in_part(context: AuditContext) -> AuditContext:
     """
     release, plan = context.release, context.plan
     whole = release.bags is not None or context.guesses is not None
-    rows = None if whole else rows_looked_at(len(release), plan.seed)
+    most = most_rows(release.features.width, len(release.classes))
+    rows = None if whole else rows_looked_at(len(release), plan.seed, most)
     if rows is None:
         return context
     slices = tuple(replace(one, codes=one.codes[rows]) for one in plan.slices)
@@ -59,12 +57,10 @@ def over_all_rows(context: AuditContext) -> AuditContext:
     part = counted(context)
     if part.rows is not None or not part.holds:
         return context
-    known: dict[str, Any] = {
-        "assumptions.clusters": Clusters({}, (), None),
-        "assumptions.counted": Counted(None),
-        "assumptions.columns": column_evidence(context),
-    }
-    shared = context.once("all rows", lambda: known)
+    shared: dict[str, Any] = context.once("all rows", dict)
+    shared["assumptions.clusters"] = Clusters({}, (), None)
+    shared["assumptions.counted"] = Counted(None)
+    shared["assumptions.columns"] = column_evidence(context)
     return replace(context, release=context.whole, whole=None, _shared=shared)
 
 
@@ -73,8 +69,8 @@ def part_note(context: AuditContext) -> tuple[Note, ...]:
     if context.whole is None:
         return ()
     text = (
-        f"All audits looked at {len(context.release):,} of the {len(context.whole):,} rows: the "
-        f"first {_FIRST:,}, and runs of {_RUN} that follow each other, drawn without a look at any "
-        "label. Neighbours are looked for among all rows, unless rows share noise."
+        f"Audits looked at {len(context.release):,} of the {len(context.whole):,} rows: the first "
+        f"{_FIRST:,}, and runs of {RUN} that follow each other, drawn blind to all labels. "
+        "Unless rows share noise, labels were counted in all rows, and neighbours looked for there."
     )
     return (Note.info("reading", text),)

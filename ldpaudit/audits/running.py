@@ -62,7 +62,8 @@ def prepared(chosen: Mapping[str, str], context: AuditContext) -> list[Job]:
         audit = load(path)
         reason = _unavailable(name, audit, context)
         number = sum(job.reason is None for job in jobs)
-        cost = Cost(0.0) if reason else cost_of(name, audit, context)
+        done = reason is not None or _key(name) in context.finished
+        cost = Cost(0.0) if done else cost_of(name, audit, context)
         jobs.append(Job(name, audit, reason, number, cost))
     at_work = [job for job in jobs if job.reason is None]
     line = plan_line(context, [job.cost for job in at_work])
@@ -134,18 +135,22 @@ def _found(job: Job, context: AuditContext) -> Finding:
         ) from error
 
 
+def _key(name: str) -> str:
+    return f"audit/{name}"
+
+
 def _keep(record: AuditRecord, finding: Finding, context: AuditContext) -> None:
     """Keep what an audit found, unless guesses of rows are wanted too, which are never kept."""
     if context.guesses is None:
         parts = {name: [p.model_dump() for p in getattr(finding, name)] for name in _PARTS}
         bounds = {"bounds": sorted(finding.bounds)}
         part = {"record": record.model_dump(), **parts, **bounds}
-        context.finished.put(f"audit/{record.id}", part)
+        context.finished.put(_key(record.id), part)
 
 
 def _kept(job: Job, context: AuditContext) -> tuple[AuditRecord, Finding] | None:
     """Return what an audit found in an earlier run that was cut short."""
-    part = None if context.guesses is not None else context.finished.get(f"audit/{job.name}")
+    part = None if context.guesses is not None else context.finished.get(_key(job.name))
     if part is None:
         return None
     found: dict[str, Any] = {

@@ -54,6 +54,8 @@ class Circumstances:
         """Return why an audit has no numbers, or only a part of them; None if it ran."""
         if audit in self.left_out:
             return f"the audit {audit} was left out ({self.left_out[audit]})"
+        if audit in {record.id for record in self.stopped}:
+            return f"the audit {audit} was stopped: {next(self._skipped(audit))}"
         return next((f"the audit {audit} did not run: {r}" for r in self._skipped(audit)), None)
 
     @property

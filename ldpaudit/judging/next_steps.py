@@ -82,9 +82,10 @@ def _after_failure(case: Case, known: Circumstances, checks: Sequence[Check]) ->
 def _to_decide(case: Case, known: Circumstances, checks: Sequence[Check]) -> Iterator[str]:
     if known.stopped:
         yield _TO_THE_END
-    for check in checks:
-        if check.level == "error" and check.verdict == "inconclusive":
-            yield from Open(check, case, known).remedies()
+    else:
+        for check in checks:
+            if check.level == "error" and check.verdict == "inconclusive":
+                yield from Open(check, case, known).remedies()
     if known.holds_truth:
         yield _WITHOUT_TRUTH
     warned = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]

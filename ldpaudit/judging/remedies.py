@@ -71,6 +71,8 @@ class Open:
     @property
     def reason(self) -> str:
         """Why it is inconclusive, with the audit that is missing."""
+        if self.missing in {record.id for record in self.known.stopped}:
+            return self.known.absence(str(self.missing)) or ""
         because = "" if self.missing is None else f", because {self.known.absence(self.missing)}"
         return self.check.reason + because
 

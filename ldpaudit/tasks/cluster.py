@@ -7,11 +7,12 @@ in files of the shared folder, and what they return goes from the worker to this
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import ldpaudit
+from ldpaudit.errors import LdpAuditError
 from ldpaudit.tasks.interface import Answer, attempt, in_order
 from ldpaudit.tasks.parcels import opened, parcel
 
@@ -77,9 +78,8 @@ def _do(number: int, place: str, version: str) -> Answer:
     """Do one task on a worker; whatever it raises is answered, so no log of Dask shows it."""
     if version != ldpaudit.__version__:
         return Answer(reason=f"A worker of the cluster has another version than {version}.")
-    _one_thread()
     try:
-        function, items, shared = opened(Path(place))
+        function, items, shared = _prepared(place)
     except OSError:
         return Answer(reason="A worker of the cluster cannot read the scratch folder; set TMPDIR.")
     except (ImportError, AttributeError) as error:
@@ -87,12 +87,14 @@ def _do(number: int, place: str, version: str) -> Answer:
     return attempt(function, items[number], shared)
 
 
-@cache
-def _one_thread() -> None:
-    """Let BLAS use one thread, as in one process: more would round sums in another way."""
+@lru_cache(1)
+def _prepared(place: str) -> Any:
+    """Return what a parcel holds, with one thread for BLAS: more would round sums differently."""
     from threadpoolctl import threadpool_limits
 
+    content = opened(Path(place))  # It imports what the function needs.
     threadpool_limits(1, user_api="blas")
+    return content
 
 
 def _answer(future: "Future[Any]") -> Answer:
@@ -109,5 +111,5 @@ def _answer(future: "Future[Any]") -> Answer:
         reason = f"A worker of the cluster lacks ldpaudit {ldpaudit.__version__}."
         return Answer(reason=reason)
     if error is None:
-        return Answer(reason="The scheduler of the cluster was lost.")
+        raise LdpAuditError("The scheduler of the cluster was lost.")
     return Answer(reason=f"The cluster failed at it ({type(error).__name__}).")

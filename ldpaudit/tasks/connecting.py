@@ -2,13 +2,17 @@
 
 import asyncio
 import logging
+import signal
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Final
+from multiprocessing.resource_tracker import ensure_running
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from ldpaudit.errors import InputError, LdpAuditError
+from ldpaudit.tasks.processes import THREADS
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -16,14 +20,24 @@ if TYPE_CHECKING:
     from ldpaudit.tasks.opening import ClusterPlace
 
 _SECONDS: Final = 5
+_OWN: Final[dict[str, Any]] = {
+    # Pages about a local cluster would be open to all of the machine.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.worker.profile.enabled": False,  # It takes time, and nobody sees it.
+    # Memory is kept as in any process: Dask's setting for workers gives it back after each use.
+    "distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, "1"),
+}
 _LOGS: Final = ("distributed", "tornado", "asyncio", "bokeh")
 
 
 @contextmanager
 def connected(
-    place: "ClusterPlace", workers: int | None, memory: float | None
+    place: "ClusterPlace", workers: int | None, memory: float | None, folder: Path
 ) -> "Iterator[Client]":
     """Give a client; a cluster of ``workers`` processes on this machine is started for it.
+
+    What these put on the disk lies in ``folder``.
 
     Raises
     ------
@@ -39,7 +53,7 @@ def connected(
         if workers is None:
             client = open_until_then.enter_context(_client(place))
         else:
-            client = open_until_then.enter_context(_started(workers, memory))
+            client = open_until_then.enter_context(_started(workers, memory, folder))
         yield client
 
 
@@ -69,26 +83,42 @@ async def _knock(address: str) -> None:
 
 
 @contextmanager
-def _started(workers: int, memory: float | None) -> "Iterator[Client]":
+def _started(workers: int, memory: float | None, folder: Path) -> "Iterator[Client]":
     """Start a scheduler and workers that nobody without this process's key can talk to."""
+    import dask.config
     from distributed import Client, LocalCluster
     from distributed.security import Security
 
+    own = {**_OWN, "temporary-directory": str(folder)}
     try:
-        cluster = LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            memory_limit="auto" if memory is None else int(memory / workers),
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-            security=Security.temporary(),
-        )
+        with _undisturbed(), dask.config.set(own), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit="auto" if memory is None else int(memory / workers),
+                dashboard_address="127.0.0.1:0",
+                local_directory=str(folder),
+                silence_logs=logging.CRITICAL,
+                security=Security.temporary(),
+            )
     except Exception as error:
         raise LdpAuditError(
             f"The local cluster could not be started ({type(error).__name__})."
         ) from None
     with cluster, Client(cluster, set_as_default=False) as client:
         yield client
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let threads and processes that start here never see Ctrl-C: this process ends them."""
+    ensure_running()  # When it starts it would let the signal through again.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -76,7 +76,7 @@ def open_cluster(
     from ldpaudit.tasks.connecting import connected
 
     (progress or NoProgress()).step("connecting with the cluster")
-    with connected(place, local_workers(place), memory) as client:
+    with connected(place, local_workers(place), memory, folder) as client:
         from ldpaudit.tasks.cluster import Cluster
         from ldpaudit.tasks.meeting import meet
 

@@ -28,7 +28,7 @@ _TICK: Final = 0.5
 """Seconds between two looks at the clock and the memory."""
 _SHARE: Final = 0.75
 _CHILD: Final = "from ldpaudit.tasks.child_process import serve; serve()"
-_THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREADS: Final = ("OMP_NUMTHREADS", "OPENBLAS_NUMTHREADS", "MKL_NUMTHREADS")
 
 
 @dataclass
@@ -120,7 +120,7 @@ class Processes:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=os.environ | dict.fromkeys(_THREADS, str(self.threads)),
+            env=os.environ | dict.fromkeys(THREADS, str(self.threads)),
         )
         theirs.close()
         with suppress(OSError):  # Its end is noticed when it is read.

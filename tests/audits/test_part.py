@@ -10,6 +10,7 @@ from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.part import in_part, over_all_rows, part_note, rows_looked_at
 from ldpaudit.datasets.beside.slices import Slices
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.memory import most_rows
 from ldpaudit.pipeline import run_audit
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
@@ -19,7 +20,7 @@ CLAIM = RandomizedResponse.from_epsilon(("a", "b"), 1.0)
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part, "MOST_ROWS", 4096)
+    monkeypatch.setattr("ldpaudit.memory.MOST_ROWS", 4096)
     monkeypatch.setattr(part, "_FIRST", 512)
 
 
@@ -30,7 +31,7 @@ def release(*, copies: int = 1, epsilon: float = 1.0) -> Release:
     truth = (rng.random(N) < 0.4).astype(np.int32)
     numbers = (truth[:, None] + rng.standard_normal((N, 2))).astype(np.float32)
     made = RandomizedResponse.from_epsilon(("a", "b"), epsilon)
-    released = made.sample(truth, np.random.default_rng(8))
+    released = made.sample(truth, np.random.default_rng(11))
     return Release(
         FeatureTable(numbers[rows], np.zeros((N, 0), np.int32), (), 2),
         ReleasedLabels(released[rows]),
@@ -42,17 +43,25 @@ def release(*, copies: int = 1, epsilon: float = 1.0) -> Release:
 
 
 def test_rows_are_runs_and_the_first_ones() -> None:
-    assert rows_looked_at(4096, 1) is None
-    rows = rows_looked_at(N, 1)
+    assert rows_looked_at(4096, 1, 4096) is None
+    rows = rows_looked_at(N, 1, 4096)
     assert rows is not None
     assert len(rows) == len(np.unique(rows)) == 4096
     assert (np.diff(rows) > 0).all()
     assert rows[:512].tolist() == list(range(512))
     assert (rows.reshape(-1, 256) % 256 == np.arange(256)).all()
-    other = rows_looked_at(N, 2)
+    other = rows_looked_at(N, 2, 4096)
     assert other is not None
-    assert (rows == rows_looked_at(N, 1)).all()
+    assert (rows == rows_looked_at(N, 1, 4096)).all()
     assert (rows != other).any()
+
+
+def test_fewer_rows_of_more_columns_or_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpaudit.memory.MOST_ROWS", 1 << 21)
+    assert most_rows(18, 2) == most_rows(32, 16) == 1 << 21
+    assert most_rows(64, 2) == most_rows(18, 32) == 1 << 20
+    assert most_rows(100_000, 2) == 1 << 18
+    assert most_rows(33, 53) % 256 == 0
 
 
 def test_the_rows_depend_on_no_label() -> None:
@@ -67,7 +76,7 @@ def test_what_goes_with_the_rows() -> None:
     codes = np.arange(N, dtype=np.int32) % 3
     plan = Plan(seed=3, slices=(Slices("s", ("x", "y", "z"), codes),))
     context = in_part(AuditContext(release(), CLAIM, plan))
-    rows = rows_looked_at(N, 3)
+    rows = rows_looked_at(N, 3, 4096)
     assert context.whole is not None
     assert len(context.whole) == N
     np.testing.assert_array_equal(context.plan.slices[0].codes, codes[rows])
@@ -101,5 +110,7 @@ def test_validity_and_power_of_a_part(epsilon: float, found: bool) -> None:
     result = run_audit(made, Plan(seed=3), only=["mechanism"])
     bound = next(e for e in result.estimates if e.id == "mechanism.epsilon_lower")
     assert bound.low is not None
+    assert bound.n is not None
+    assert bound.n > 4096, "labels are counted in all rows"
     assert 0.5 < bound.low <= epsilon
     assert (bound.low > CLAIM.epsilon) == found

@@ -1,18 +1,25 @@
 """Tasks on a Dask cluster: the same results, whatever becomes of a worker, and no data in sight."""
 
 import os
-import signal
 import socket
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import releases
+from cluster_tasks import SECRET, always_dies, dies_once, fails, here, killed_first, total
 
+from ldpaudit.audits.interface import Plan
+from ldpaudit.datasets import read_release
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError
+from ldpaudit.estimators.neighbors import cell_search, counts
+from ldpaudit.mechanisms.coding import DeclaredCoding
+from ldpaudit.pipeline import run_audit
 from ldpaudit.progress import NoProgress
 from ldpaudit.tasks import connecting, meeting, opening
 from ldpaudit.tasks.cluster import Cluster
@@ -21,8 +28,6 @@ from ldpaudit.tasks.opening import check_cluster, open_cluster
 
 distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Those of Dask are not ours.
-
-SECRET = "a-secret-cell"
 
 
 @pytest.fixture(scope="module")
@@ -37,31 +42,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     os.environ["PYTHONPATH"] = before
 
 
-def total(item: int, shared: dict[str, Any]) -> tuple[int, float, bool]:
-    return item, float(shared["rows"][item:].sum()), bool(shared["labels"].flags.writeable)
+@dataclass
+class Deadly:
+    """A cluster on which the worker of the first task is killed."""
 
+    cluster: Cluster
+    mark: Path
+    workers: int = 2
 
-def fails(item: int, _shared: None) -> None:
-    if item == 1:
-        raise ValueError(SECRET)
-    raise InsufficientDataError("There are too few rows.")
-
-
-def dies_once(item: int, shared: Path) -> int:
-    """End the whole process at the first try of the second item."""
-    mark = shared / "died"
-    if item == 1 and not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return item
-
-
-def always_dies(_item: int, _shared: None) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def here(_item: int, _shared: None) -> int:
-    return os.getpid()
+    def map(self, function: Any, items: Any, *, shared: Any = None) -> Iterator[Any]:
+        return self.cluster.map(killed_first, items, shared=(function, shared, self.mark))
 
 
 def test_results_are_those_of_one_process(cluster: Cluster, tmp_path: Path) -> None:
@@ -71,7 +61,29 @@ def test_results_are_those_of_one_process(cluster: Cluster, tmp_path: Path) -> N
     alone = [(i, float(rows[10 + i :].sum()), False) for i in range(20)]
     assert list(cluster.map(total, range(20), shared=shared)) == alone
     assert cluster.workers == 2
-    assert not [*cluster.folder.iterdir()]
+    assert not [*cluster.folder.glob("tasks-*")]
+
+
+def test_an_audit_is_the_same_to_the_last_bit_though_a_worker_is_killed(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counts, "EXACT_PAIRS", 0)  # Cells, as for a large table …
+    monkeypatch.setattr(cell_search, "MOST_AT_ONCE", 256)  # … in several tasks.
+    release, truth = releases.table(3000)
+    deadly = Deadly(cluster, tmp_path / "died")
+    results = [
+        run_audit(
+            read_release(release, truth=truth, coding=DeclaredCoding).release,
+            Plan(seed=5, queries="all", neighbors=60, threads=2),
+            only=["mechanism", "instance-loss"],
+            tasks=tasks,
+        ).model_dump()
+        for tasks in (None, deadly)
+    ]
+    assert deadly.mark.exists()
+    for result in results:
+        result["run"]["seconds"] = [audit.pop("seconds") for audit in result["audits"]] and 0
+    assert results[0] == results[1]
 
 
 def test_what_a_task_raises_is_one_line_without_data(cluster: Cluster) -> None:
@@ -81,6 +93,14 @@ def test_what_a_task_raises_is_one_line_without_data(cluster: Cluster) -> None:
         list(cluster.map(fails, [1, 0]))
     logs = str(cluster.client.get_worker_logs()) + str(cluster.client.get_scheduler_logs())
     assert SECRET not in logs
+
+
+def test_a_task_that_ends_worker_after_worker_is_given_up(cluster: Cluster) -> None:
+    cluster.client.run_on_scheduler(_forgiving, 0)
+    with pytest.raises(LdpAuditError, match="Several workers ended"):
+        list(cluster.map(always_dies, [0]))
+    cluster.client.run_on_scheduler(_forgiving, 3)
+    assert list(cluster.map(total, [0], shared={"rows": np.ones(3), "labels": np.ones(2)}))
 
 
 def test_a_lost_worker_costs_its_tasks_and_not_the_run(cluster: Cluster, tmp_path: Path) -> None:
@@ -95,6 +115,10 @@ def test_tasks_have_readable_names_without_data(cluster: Cluster) -> None:
     assert "here" in story
     assert SECRET not in story
     results.close()  # type: ignore[attr-defined]
+
+
+def _forgiving(failures: int, dask_scheduler: Any) -> None:
+    dask_scheduler.allowed_failures = failures
 
 
 def _story(dask_scheduler: Any) -> str:

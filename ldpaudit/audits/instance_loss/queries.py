@@ -67,9 +67,27 @@ def neighborhoods(context: AuditContext, labels: LossLabels, budget: ErrorBudget
         raise InsufficientDataError(f"The privacy loss needs at least {MIN_ROWS} rows.")
     index, asking = _split(context)
     queries, first = _sample(context, asking, budget)
+    prepared = _prepared(context, labels, index, queries)
+    if prepared is None:
+        return _without_features(labels, index, queries[first:])
+    counter, k, words = prepared
+    last = len(queries)
+    if first:
+        last = min(last, first + enough(labels, counter.count(slice(0, first)), budget))
+    found = counter.count(slice(first, last))
+    method = f"{words}; {found.method}"
+    return Neighborhoods(
+        queries[first:last], found.counts, found.totals, len(index), k, method, True
+    )
+
+
+def _prepared(
+    context: AuditContext, labels: LossLabels, index: Rows, queries: Rows
+) -> tuple[NeighborCounter, int, str] | None:
+    """Return a search, k, and the metric in words; None without features."""
     points = _points(context, labels, index, queries)
     if points is None:
-        return _without_features(labels, index, queries[first:])
+        return None
     at_index, at_queries, words = points
     k = context.plan.neighbors or default_neighbors(len(index), at_index.shape[1])
     k = min(k, len(index))
@@ -83,14 +101,7 @@ def neighborhoods(context: AuditContext, labels: LossLabels, budget: ErrorBudget
         seed=integer_seed(context.rng("instance-loss", "search")),
         means=_means(context),
     )
-    last = len(queries)
-    if first:
-        last = min(last, first + enough(labels, counter.count(slice(0, first)), budget))
-    found = counter.count(slice(first, last))
-    method = f"{words}; {found.method}"
-    return Neighborhoods(
-        queries[first:last], found.counts, found.totals, len(index), k, method, True
-    )
+    return counter, k, words
 
 
 def _means(context: AuditContext) -> Means:

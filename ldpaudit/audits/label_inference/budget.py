@@ -148,9 +148,9 @@ def candidate_attacks(
         The attacks that apply to the release, and those that do not, or were not asked for.
     """
     candidates: dict[str, list[Attack]] = {}
-    left_out = LeftOut()
+    left_out, size = LeftOut(), _size(context)
     for name in available_attacks():
-        asked = context.plan.thorough or in_default_set(name, knowledge[0])
+        asked = context.plan.thorough or in_default_set(name, knowledge[0], size)
         try:
             attacks = [create_attack(name, known) for known in knowledge]
             reason = missing_need(attacks[0], release, knowledge[0])

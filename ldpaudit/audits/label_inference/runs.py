@@ -37,7 +37,7 @@ from ldpaudit.datasets.beside.slices import joint_slices
 from ldpaudit.randomness import seed_from
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Release
 
-MOST_SCORED: Final = 500_000
+MOST_SCORED: Final = 250_000
 """Rows of each half that attacks are scored on: of more, a random sample."""
 _MOST_FITTED_ROWS: Final = 25_000
 _NOT_PAIRED = (

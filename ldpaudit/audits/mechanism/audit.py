@@ -27,6 +27,7 @@ from ldpaudit.audits.mechanism.evidence import (
 from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
 from ldpaudit.audits.mechanism.local_reports import report_counts
 from ldpaudit.audits.mechanism.subgroups import subgroup_estimate, subgroup_evidence
+from ldpaudit.audits.part import over_all_rows
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound, smallest_positive
 from ldpaudit.estimators.epsilon.consistency import (
     SMALLEST_P_VALUE,
@@ -192,8 +193,9 @@ def _agreement(context: AuditContext) -> tuple[list[Estimate], list[Note]]:
     channel = aligned_channel(context)
     if channel is None:
         return [], []
-    rows = counted(context).rows
-    seen = context.release.released if rows is None else context.release.released[rows]
+    every = over_all_rows(context)
+    rows, labels = counted(every).rows, every.release.released
+    seen = labels if rows is None else labels[rows]
     released = np.bincount(seen, minlength=len(channel.outputs))
     estimates, alpha = [], 1 - context.plan.confidence
     p_value = marginal_consistency(released.astype(np.int64), channel.matrix)

@@ -10,6 +10,7 @@ from ldpaudit.audits.assumptions.stated import INDEPENDENT as INDEPENDENT
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.release_alone import evidence_of
+from ldpaudit.audits.part import over_all_rows
 from ldpaudit.estimators.epsilon.power import worth_looking_for
 from ldpaudit.estimators.epsilon.release_only.bound import (
     ReleaseOnlyEvidence,
@@ -21,13 +22,13 @@ from ldpaudit.release import label_table
 def label_counts(context: AuditContext) -> npt.NDArray[np.int64]:
     """Return how many rows have each true label and output, int64 of shape (k, m).
 
-    Where rows share noise, one row of each group counts.
+    All rows of a large release count, too. Where rows share noise, one row of each group counts.
     """
-    release = context.release
+    every = over_all_rows(context)
+    release, rows = every.release, counted_rows(every)
     k, m = len(release.classes), len(release.outputs)
-    rows = counted_rows(context)
     counted = slice(None) if rows is None else rows
-    return label_table(context.truth[counted], release.released[counted], k, m)
+    return label_table(every.truth[counted], release.released[counted], k, m)
 
 
 def feature_dependence(context: AuditContext) -> str | None:

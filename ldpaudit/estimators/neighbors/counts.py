@@ -236,7 +236,7 @@ def _run(search: _Search, queries: Points, first: int, n_labels: int, means: Mea
     wanted, done = [], 0
     for part in blocks(m, size):
         known = means.finished.get(f"{means.key}/{first}/{part.start}")
-        if known is None:
+        if known is None or len(known) != part.stop - part.start:
             wanted += list(blocks(part.stop, search.batch, part.start))
         else:
             counts[part], done = known, done + len(known)

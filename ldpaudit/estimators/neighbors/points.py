@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpaudit.arrays import Float32Array, FloatArray, WordArray
 from ldpaudit.errors import InputError
-from ldpaudit.scratch import resting
+from ldpaudit.scratch import resting, rows_of
 from ldpaudit.tasks import Threads
 
 BLOCK_ROWS = 65_536
@@ -22,8 +22,7 @@ class Points:
     Attributes
     ----------
     rows : float32 array of shape (n, d)
-        In memory, memory-mapped, or anything with a shape that gives such rows for a slice and for
-        an array of numbers.
+        In memory or memory-mapped.
     factor : float
         A power of two, by which the rows are multiplied when they are read.
     """
@@ -42,7 +41,8 @@ class Points:
 
     def take(self, which: Any) -> Float32Array:
         """Return some rows (a slice, or numbers), float32 of shape (m, d)."""
-        part = np.ascontiguousarray(self.rows[which], dtype=np.float32)
+        rows = self.rows[which] if isinstance(which, slice) else rows_of(self.rows, which)
+        part = np.ascontiguousarray(rows, dtype=np.float32)
         return part if self.factor == 1.0 else part * np.float32(self.factor)
 
 

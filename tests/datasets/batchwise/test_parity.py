@@ -11,8 +11,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+import ldpaudit
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.batchwise import opening
+from ldpaudit.datasets.batchwise.opening import Space
 from ldpaudit.datasets.reading import ReadReport
 from ldpaudit.errors import InputError
 from ldpaudit.memory import LEAST
@@ -68,6 +70,22 @@ def same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_the_same_truth_from_a_file_of_its_own(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, path = content().select(["label", "x"]), tmp_path / f"t{suffix}"
+    truth = pa.table({"label": pa.array(["no", "yes", "yes"] * (N // 3)).dictionary_encode()})
+    if suffix == ".csv":
+        pyarrow.csv.write_csv(truth.cast(pa.schema([("label", pa.string())])), path)
+    else:
+        pq.write_table(truth, path, row_group_size=100)
+    whole = read_release(release, truth=path).release
+    monkeypatch.setattr("ldpaudit.datasets.beside.truth.LARGE", 1)
+    monkeypatch.setattr("ldpaudit.datasets.formats.batches._MOST_ROWS", 640)
+    same(whole, read_release(release, truth=path).release)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_the_same_release(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, table = tmp_path / f"r{suffix}", content()
     if suffix == ".csv":
@@ -117,7 +135,13 @@ def test_too_little_memory_is_said_before_the_work(
     path = tmp_path / "r.parquet"
     pq.write_table(content(), path)
     in_batches(monkeypatch)
-    with pytest.raises(InputError, match=r"--memory is 600 MiB, and 3,000 rows need at least 601"):
+    most = Space(LEAST)
+    Space(None).check(10**9, 18, 2)
+    most.check(100_000, 23, 2)
+    with pytest.raises(InputError, match=r"600 MiB; 4,500,000 rows with 18 .* at least 1.6 GiB"):
+        most.check(4_500_000, 18, 2)
+    monkeypatch.setattr(opening, "_BASE", LEAST)
+    with pytest.raises(InputError, match=r"3,000 rows with 14 columns and 2 classes need at least"):
         read_release(path, memory=LEAST)
 
 
@@ -179,3 +203,43 @@ def test_a_part_that_is_cut_short_or_other(tmp_path: Path, monkeypatch: pytest.M
     pq.write_table(content().slice(2000).drop_columns(["far"]), last)
     with pytest.raises(InputError, match="must have the same columns and types"):
         read_release(folder)
+
+
+class HostError(Exception):
+    """What a library behind a URL may raise, with a secret in its text."""
+
+
+HostError.__module__ = "some_host.errors"
+
+
+def test_storage_that_fails_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fsspec
+
+    path = tmp_path / "r.parquet"
+    pq.write_table(content(), path, row_group_size=500)
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/failing/r.parquet", path.read_bytes())
+    in_batches(monkeypatch)
+    assert len(read_release("memory://failing/r.parquet").release) == N
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise HostError("https://user:secret@host")
+
+    monkeypatch.setattr("ldpaudit.datasets.formats.batches.pq.ParquetFile.iter_batches", broken)
+    with pytest.raises(InputError, match=r"not be read to its end \(HostError\)") as failed:
+        read_release("memory://failing/r.parquet")
+    assert "secret" not in str(failed.value)
+
+
+def test_the_numbers_are_the_same_with_any_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.parquet"
+    pq.write_table(content().select(["label", "truth", "x", "small", "town"]), path)
+    in_batches(monkeypatch)
+    found = []
+    for share in (1.0, 0.0):
+        monkeypatch.setattr(opening, "_IN_MEMORY", share)
+        result = ldpaudit.audit(path, truth_column="truth", only=["instance-loss"], memory="4GiB")
+        found.append((result.estimates, result.curves))
+    assert found[0] == found[1]
