@@ -1,9 +1,12 @@
 """What other attack evaluators make of a release; run by attacks.py in their own environments.
 
     python attack_peers.py FOLDER attacks|privacyguard EPSILON
+    python attack_peers.py FOLDER ATTACK ROWS
 
 Reads original.csv and released.csv from the folder given, with the columns a, b, c, d and label,
-and prints {name: [share of labels inferred or accuracy, AUC or null, seconds]} as JSON.
+and prints {name: [share of labels inferred or accuracy, AUC or null, seconds]} as JSON. With the
+name of one attack, of ATTACKS below, it attacks only so many rows, given the whole release, and
+prints [share, seconds, processor seconds].
 """
 
 import contextlib
@@ -12,7 +15,10 @@ import json
 import sys
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,11 +27,15 @@ warnings.simplefilter("ignore")
 FEATURES = ["a", "b", "c", "d"]
 
 
-def anonymeter(original: pd.DataFrame, released: pd.DataFrame) -> float:
+def anonymeter(original: pd.DataFrame, released: pd.DataFrame, rows: int | None = None) -> float:
     from anonymeter.evaluators import InferenceEvaluator
 
     evaluator = InferenceEvaluator(
-        ori=original, syn=released, aux_cols=FEATURES, secret="label", n_attacks=len(original)
+        ori=original,
+        syn=released,
+        aux_cols=FEATURES,
+        secret="label",
+        n_attacks=rows or len(original),
     )
     evaluator.evaluate(n_jobs=1)
     return float(evaluator.results().attack_rate.value)
@@ -106,24 +116,61 @@ def privacyguard_attacks(
     return found
 
 
+def disclosure(original: pd.DataFrame, released: pd.DataFrame) -> float:
+    from sdmetrics.single_table import DisclosureProtection
+
+    # "cap_protection" is one less the mean share of equal rows with the right label.
+    found = DisclosureProtection.compute_breakdown(
+        original,
+        released,
+        known_column_names=FEATURES,
+        sensitive_column_names=["label"],
+        continuous_column_names=FEATURES,
+        num_discrete_bins=20,
+        computation_method="generalized_cap",
+    )
+    return 1.0 - float(found["cap_protection"])
+
+
+Attack = Callable[[pd.DataFrame, pd.DataFrame], float]
+ATTACKS: dict[str, Attack] = {
+    "Anonymeter, inference": anonymeter,
+    "SDMetrics, CategoricalKNN": partial(sdmetrics, name="CategoricalKNN"),
+    "SDMetrics, CategoricalNB": partial(sdmetrics, name="CategoricalNB"),
+    "SDMetrics, DisclosureProtection": disclosure,
+}
+
+
 def attacks(original: pd.DataFrame, released: pd.DataFrame) -> dict[str, list[float | None]]:
-    chosen = {
-        "Anonymeter, inference": lambda: anonymeter(original, released),
-        "SDMetrics, CategoricalKNN": lambda: sdmetrics(original, released, "CategoricalKNN"),
-        "SDMetrics, CategoricalNB": lambda: sdmetrics(original, released, "CategoricalNB"),
-    }
     found: dict[str, list[float | None]] = {}
-    for name, attack in chosen.items():
+    for name in list(ATTACKS)[:3]:
         start = time.perf_counter()
-        found[name] = [attack(), None, time.perf_counter() - start]
+        found[name] = [ATTACKS[name](original, released), None, time.perf_counter() - start]
     return found
 
 
+def alone(original: pd.DataFrame, released: pd.DataFrame, name: str, rows: int) -> list[float]:
+    """Return what one attack infers of so many rows, its seconds and its processor seconds."""
+    attack = ATTACKS[name]
+    if name.startswith("Anonymeter"):
+        attack = partial(anonymeter, rows=rows)
+        # Numba compiles at the first call.
+        anonymeter(original.head(100), released.head(100))
+    else:
+        original = original.sample(rows, random_state=1)
+    wall, used = time.perf_counter(), time.process_time()
+    share = attack(original, released)
+    return [share, time.perf_counter() - wall, time.process_time() - used]
+
+
 def main() -> None:
-    folder, tool, epsilon = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+    folder, tool = Path(sys.argv[1]), sys.argv[2]
     original, released = (pd.read_csv(folder / f"{n}.csv") for n in ("original", "released"))
-    if tool == "privacyguard":
-        found: dict = privacyguard_attacks(original, released, epsilon)
+    found: Any
+    if tool in ATTACKS:
+        found = alone(original, released, tool, int(sys.argv[3]))
+    elif tool == "privacyguard":
+        found = privacyguard_attacks(original, released, float(sys.argv[3]))
     else:
         found = attacks(original, released)
     print(json.dumps(found))

@@ -4,8 +4,10 @@ A mixture of two Gaussian classes, randomized labels, every row a query: nearly 
 counting neighbours. Each audit runs in a process of its own, whose children's CPU time counts.
 
     python benchmarks/cluster.py [--rows 400000] [--neighbors 1000] [--workers 2] [--kill]
+    python benchmarks/cluster.py --cost [--rows 2000000]
 
 Writes a row for each to standard output and compares the results: they must be equal but for times.
+``--cost`` measures the constants of docs/cluster.md instead, on one processor.
 """
 
 import argparse
@@ -16,10 +18,12 @@ import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import psutil
+from measuring import timed
 
 COLUMNS = 18
 _WARM = 4
@@ -29,6 +33,9 @@ _Timed = tuple[float, float, str, float]
 
 def main() -> None:
     options = _options()
+    if options.cost:
+        _print_cost(options.rows // 2)
+        return
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         release, truth = _release(place, options.rows)
@@ -61,7 +68,32 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--neighbors", type=int, default=1000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kill", action="store_true", help="also with a worker killed halfway")
+    parser.add_argument("--cost", action="store_true", help="measure the cost of a cell instead")
     return parser.parse_args()
+
+
+def _print_cost(rows: int) -> None:
+    """Print the seconds of the index per row, and those of a query per row that it is held to."""
+    from ldpaudit.estimators.neighbors.counts import (
+        CELL_ROWS,
+        LEAST_VISITS,
+        VISITED_ROWS,
+        count_labels,
+    )
+    from ldpaudit.estimators.neighbors.sizes import default_neighbors
+
+    rng, few, many = np.random.default_rng(1), 256, 33_024
+    index = rng.standard_normal((rows, COLUMNS), dtype=np.float32)
+    queries = rng.standard_normal((many, COLUMNS), dtype=np.float32)
+    labels, k = rng.integers(0, 2, rows).astype(np.int32), default_neighbors(rows, COLUMNS)
+    seconds = [
+        timed(partial(count_labels, index, labels, queries[:m], k, 2, seed=1), 3)[1]
+        for m in (few, many)
+    ]
+    visited = max(VISITED_ROWS * k, LEAST_VISITS * max(CELL_ROWS * k, rows / 2048))
+    per_pair = (seconds[1] - seconds[0]) / ((many - few) * visited)
+    print(f"{rows:,} rows indexed, k = {k:,}, about {visited:,.0f} rows for each query")
+    print(f"b = {seconds[0] / rows:.2e} s per indexed row; c = {per_pair:.2e} s per query and row")
 
 
 def _release(folder: Path, rows: int) -> tuple[str, str]:

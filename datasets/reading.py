@@ -136,6 +136,8 @@ def read_release(
     declared = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed(None if declared is None else declared.mechanism, declaration)
     mechanism = coding(claim)
+    if isinstance(table, SparseTable) and (label or declared):
+        table.call_label(label or (table.names[0] if declared is None else declared.label))
     bag = bag_column(mechanism.bags, table.names)
     roles = assign_roles(
         table.names,

@@ -97,16 +97,17 @@ class Finished:
 
 
 def private_folder(path: Path) -> None:
-    """Make a folder that its owner alone can use (mode 0700), and the folders around it.
+    """Make a folder that its owner alone can use (mode 0700); so is the one around it, if new.
 
     Raises
     ------
     OutputError
         If that is not possible, or the folder is another user's.
     """
-    shown = quoted(path.name)
+    shown = quoted(path.parent.name)
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
         if hasattr(os, "getuid") and path.stat().st_uid != os.getuid():
             raise OutputError(f"The folder {shown} belongs to another user.")
         path.chmod(0o700)

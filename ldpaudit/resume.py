@@ -55,8 +55,10 @@ def finished_parts(
     name = _digest(said)[:32]
     tell = getattr(options.progress, "remark", lambda _: None)
     finished = Finished(folder / name, tell)
-    private_folder(folder)
-    _remark_others(folder, name, said, tell)
+    new = not (folder / name).exists()
+    private_folder(folder / name)
+    if new:
+        _remark_others(folder, name, said, tell)
     finished.put(_MANIFEST, said)
     return finished
 
@@ -127,8 +129,8 @@ def _remark_others(
     folder: Path, name: str, said: dict[str, str], tell: Callable[[str], None]
 ) -> None:
     """Say in one line that the folder holds parts of other audits, which are left alone."""
-    others = sorted(p for p in folder.iterdir() if p.is_dir() and p.name != name)
-    if not others or (folder / name).exists():
+    others = sorted(p for p in folder.iterdir() if p.name != name and any(p.glob("*.part")))
+    if not others:
         return
     there = Finished(others[0]).get(_MANIFEST)
     there = there if isinstance(there, dict) else {}

@@ -211,5 +211,18 @@ def test_what_cannot_be_resumed_is_refused(files: tuple[Path, Path], tmp_path: P
         audited(files, tmp_path / "file")
 
 
+def test_a_folder_that_is_there_stays_as_it_is(files: tuple[Path, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    folder.mkdir(mode=0o755)
+    (folder / "notes").mkdir()
+    cut = Cut("mechanism")
+    with pytest.raises(CutError):
+        audited(files, folder, progress=cut)
+    assert cut.remarks == []
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
+    (own,) = [path for path in folder.iterdir() if path.name != "notes"]
+    assert stat.S_IMODE(own.stat().st_mode) == 0o700
+
+
 def test_every_part_of_a_finding_is_kept() -> None:
     assert {f.name for f in fields(Finding)} == {*_PARTS, "bounds"}

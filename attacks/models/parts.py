@@ -171,7 +171,7 @@ def fit_boosting(
         min_samples_leaf=max(20, len(rows) // 2000),
         l2_regularization=1.0,
         categorical_features=design.categorical(),
-        max_bins=most_bins(design.width),
+        max_bins=most_bins(design.width, design.categorical()),
         early_stopping=True,
         n_iter_no_change=8,
         random_state=integer_seed(rng),

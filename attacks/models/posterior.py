@@ -199,8 +199,9 @@ def _fit(everything: Labelled, rows: IndexArray, rng: np.random.Generator) -> Po
     if len(rows) < MIN_ROWS or len(np.unique(table.codes)) < 2 or table.features.is_constant():
         return PosteriorModel(table.prior)
     folds = _folds(table, rng)
-    screen = Screen.fit(*_rows_of(table, folds[0][0]), MOST_COLUMNS)
-    if screen.columns is not None:
+    screen = Screen()
+    if table.features.width > MOST_COLUMNS:
+        screen = Screen.fit(*_rows_of(table, folds[0][0]), MOST_COLUMNS)
         # The other folds' validation rows have chosen the columns.
         everything, table, folds = everything.screened(screen), table.screened(screen), folds[:1]
     fitted = [_parts(table, training, validation, rng) for training, validation in folds]

@@ -127,7 +127,7 @@ def _boosted(
             min_samples_leaf=_LEAF * k,
             l2_regularization=1.0,
             categorical_features=design.categorical(),
-            max_bins=most_bins(design.width),
+            max_bins=most_bins(design.width, design.categorical()),
             early_stopping=False,
             random_state=seed,
         )

@@ -9,6 +9,7 @@ import pyarrow as pa
 from ldpaudit.datasets.features import Extent, raw_numbers
 from ldpaudit.datasets.formats.batches import FileBatches
 from ldpaudit.datasets.formats.columns import is_any, stored
+from ldpaudit.datasets.formats.csv_batches import CsvBatches
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 
@@ -62,6 +63,9 @@ def _check_width(widths: dict[str, int], name: str, width: int) -> None:
 
 def _stated(source: FileBatches, names: Sequence[str]) -> dict[str, Extent]:
     """Return the extents that the files state of their columns, for those of which all do."""
+    if isinstance(source, CsvBatches):
+        every = {name: Extent(*map(float, source.bounds[name])) for name in names}
+        return {name: extent for name, extent in every.items() if _is_finite(extent)}
     found: dict[str, Extent] = {}
     missing: set[str] = set()
     for metadata in source.metadata():
@@ -82,4 +86,8 @@ def _extent(group: Any, place: int) -> Extent | None:
     if statistics is None or not statistics.has_min_max:
         return None
     extent = Extent(float(statistics.min), float(statistics.max))
-    return extent if np.isfinite([extent.low, extent.high]).all() else None
+    return extent if _is_finite(extent) else None
+
+
+def _is_finite(extent: Extent) -> bool:
+    return bool(np.isfinite([extent.low, extent.high]).all())

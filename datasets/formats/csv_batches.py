@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,6 +48,11 @@ class CsvBatches(CsvFile):
 
     row_count: int | None = None
 
+    @cached_property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """The least and the largest value of each column of numbers, once types are known."""
+        return {}
+
     @property
     def location(self) -> Location:
         """Where the file lies."""
@@ -62,11 +66,15 @@ class CsvBatches(CsvFile):
         for block in self._text_blocks(list(self.names)):
             self.row_count += len(block)
             kinds = [_widened(k, c) for k, c in zip(kinds, block.columns, strict=True)]
+            for name, kind, cells in zip(self.names, kinds, block.columns, strict=True):
+                self._see(name, kind, cells)
         return pa.schema(list(zip(self.names, kinds, strict=True)))
 
-    def metadata(self) -> Iterator[Any]:
-        """Yield nothing: a CSV file states nothing of its columns."""
-        yield from ()
+    def _see(self, name: str, kind: pa.DataType, cells: pa.Array) -> None:
+        if is_any(kind, "integer", "floating") and cells.null_count < len(cells):
+            bounds = pc.min_max(cells.cast(kind)).as_py()
+            low, high = self.bounds.get(name, (bounds["min"], bounds["max"]))
+            self.bounds[name] = (min(low, bounds["min"]), max(high, bounds["max"]))
 
     def batches(
         self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()

@@ -38,7 +38,7 @@ class SparseTable:
     """
 
     text = False
-    names = (DEFAULT_LABEL, FEATURES)
+    names: tuple[str, str] = (DEFAULT_LABEL, FEATURES)
     declaration: bytes | None = None
 
     def __init__(self, name: str, dimensions: int | None) -> None:
@@ -49,6 +49,10 @@ class SparseTable:
                 f"Got {self.dimensions} instead."
             )
         self.sketch: Sketch | None = None
+
+    def call_label(self, name: str) -> None:
+        """Name the label, which has no name of its own."""
+        self.names = (name, FEATURES)
 
     def sha256(self) -> str | None:
         """Return the digest of the file; None for a matrix in memory."""
@@ -95,7 +99,7 @@ class SparseTable:
         labels, block = self.read()
         values = pa.array(np.ascontiguousarray(block).ravel())
         lists = pa.FixedSizeListArray.from_arrays(values, block.shape[1])
-        columns = {DEFAULT_LABEL: labels, FEATURES: pa.chunked_array([lists])}
+        columns = {self.names[0]: labels, FEATURES: pa.chunked_array([lists])}
         for name in names:
             yield name, columns[name]
 

@@ -138,7 +138,9 @@ def fit_boosted_released(
     parameters = options.parameters(len(matrix))
     # Holding rows out is stratified, which takes two of each label.
     parameters["early_stopping"] &= bool(counts[counts > 0].min() > 1)
-    model = HistGradientBoostingClassifier(**parameters, max_bins=most_bins(matrix.shape[1]))
+    model = HistGradientBoostingClassifier(
+        **parameters, max_bins=most_bins(matrix.shape[1], options.categorical)
+    )
     # Weighted quantiles of wide tables take minutes.
     alike = bool((weights == weights[0]).all())
     return BoostedReleased(model.fit(matrix, codes, None if alike else weights), transition)

@@ -79,9 +79,12 @@ def screened(
     return design if screen.columns is None else ScreenedDesign(screen, design)
 
 
-def most_bins(width: int) -> int:
-    """Return how many bins boosting cuts each number into: fewer for wide tables."""
-    return 255 if width <= _NARROW else 63
+def most_bins(width: int, categorical: Any = None) -> int:
+    """Return how many bins boosting cuts each number into: fewer for wide tables of numbers.
+
+    ``categorical``: which columns are, bool of shape (width,), or None; each level needs a bin.
+    """
+    return 255 if width <= _NARROW or (categorical is not None and np.any(categorical)) else 63
 
 
 def strongest_of(

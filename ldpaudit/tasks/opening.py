@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Union
 
@@ -28,18 +29,16 @@ def check_cluster(place: ClusterPlace | None) -> None:
     InputError
         If it is neither an address nor ``local:N``.
     MissingDependencyError
-        If the library for clusters is not installed.
+        If the libraries for clusters are not installed.
     """
     if place is None:
         return
     if isinstance(place, str) and not (_LOCAL.fullmatch(place) or _ADDRESS.fullmatch(place)):
         raise InputError("The cluster must be an address such as tcp://host:8786, or local:4.")
-    try:
-        import distributed  # noqa: F401
-    except ImportError:
+    if not all(map(find_spec, ("distributed", "cryptography"))):
         raise MissingDependencyError(
             "--cluster needs Dask; install it with: pip install 'ldpaudit[cluster]'"
-        ) from None
+        )
 
 
 def local_workers(place: ClusterPlace) -> int | None:

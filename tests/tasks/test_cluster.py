@@ -16,7 +16,7 @@ from cluster_tasks import SECRET, always_dies, dies_once, fails, here, killed_fi
 
 from ldpaudit.audits.interface import Plan
 from ldpaudit.datasets import read_release
-from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError
+from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
 from ldpaudit.estimators.neighbors import cell_search, counts
 from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.pipeline import run_audit
@@ -185,3 +185,9 @@ def test_what_names_no_cluster_is_refused(place: str) -> None:
         check_cluster(place)
     assert opening.local_workers("local:12") == 12
     assert opening.local_workers("tcp://host:8786") is None
+
+
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "find_spec", lambda _name: None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'ldpaudit\[cluster\]'"):
+        check_cluster("local:2")

@@ -130,7 +130,7 @@ class _Ranking:
             max_leaf_nodes=8,
             l2_regularization=1.0,
             categorical_features=self._design.categorical(),
-            max_bins=most_bins(self._design.width),
+            max_bins=most_bins(self._design.width, self._design.categorical()),
             early_stopping=False,
             random_state=integer_seed(rng),
         )

@@ -70,6 +70,8 @@ def _check_options(request: SweepRequest) -> None:
 def _check_numbers(request: SweepRequest) -> None:
     if not 0 < request.test_share < 1:
         raise InputError(f"--test-share must lie in (0, 1). Got {request.test_share:g} instead.")
+    if request.cluster is not None and request.processes is not None:
+        raise InputError("--processes does not go with --cluster, which has workers of its own.")
     request.check()
     for name in ("repeats", "processes"):
         value = getattr(request, name)

@@ -191,7 +191,8 @@ def _projected(features: FeatureTable, rng: np.random.Generator) -> FloatArray:
 def _standardised(numeric: Float32Array) -> Callable[[slice], FloatArray]:
     """Return a function from rows to their numbers in standard deviations, 0 where missing."""
     scaler, n = StandardScaler(), len(numeric)
-    for rows in gen_batches(n if numeric.shape[1] else 0, _rows_at_once(numeric.shape[1])):
+    # Of no rows there are no batches: scikit-learn refuses to make any.
+    for rows in gen_batches(n, _rows_at_once(numeric.shape[1])) if numeric.size else ():
         scaler.partial_fit(numeric[rows].astype(np.float64))
 
     def scaled(rows: slice) -> FloatArray:

@@ -160,7 +160,7 @@ class Columns:
             max_leaf_nodes=_FEW_LEAVES if small else _LEAVES,
             early_stopping=False,
             categorical_features=self.categorical,
-            max_bins=most_bins(self.matrix.shape[1]),
+            max_bins=most_bins(self.matrix.shape[1], self.categorical),
             random_state=seed,
         )
         model.fit(self.matrix[halves.learn], known)

@@ -189,7 +189,7 @@ def _explained(
         max_leaf_nodes=15,
         early_stopping=False,
         categorical_features=columns.categorical,
-        max_bins=most_bins(columns.matrix.shape[1]),
+        max_bins=most_bins(columns.matrix.shape[1], columns.categorical),
         random_state=seed,
     )
     model.fit(columns.matrix[learn], signal[learn])

@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 
 import ldpaudit.audits.label_inference.budget as attack_budget
+import ldpaudit.audits.label_inference.runs as runs_module
+import ldpaudit.audits.models as models_module
 from ldpaudit.attacks import ATTACKS, DEFAULT
+from ldpaudit.attacks.scoring.measures import ACCURACY, lower_bound
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
+from ldpaudit.audits.label_inference.estimates import best_estimates
 from ldpaudit.audits.label_inference.needless import Needless
 from ldpaudit.audits.label_inference.runs import folds_of, run_attacks
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
@@ -107,3 +111,42 @@ def test_what_cannot_be_stronger_is_left_out(monkeypatch: pytest.MonkeyPatch) ->
     assert more is not None
     # Few rows and much noise: more rows help, and other rows may know.
     assert _needless(*made(400, 0.5, shift=0.7)) == [None, None]
+
+
+@pytest.mark.usefixtures("few_attacks")
+def test_the_strongest_is_corrected_for_all_that_could_have_run() -> None:
+    release, claim = made(300, 1.0)
+    context = AuditContext(release, claim, Plan(seed=1))
+    runs, missing = run_attacks(context, folds_of(context))
+    few, many = (best_estimates(runs, 0.95, possible) for possible in (missing.possible, 10))
+    lower = max(lower_bound(run.folds, ACCURACY, 0.025 / 10) for run in runs if run.uses_release)
+    assert many[0][0].low == pytest.approx(lower)
+    assert many[0][0].low < few[0][0].low  # type: ignore[operator]
+    assert many[0][0].value == few[0][0].value
+    assert few[0][0].high == many[0][0].high
+
+
+@pytest.mark.usefixtures("few_attacks")
+def test_of_many_rows_a_sample_is_learnt_from_and_scored_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runs_module, "MOST_SCORED", 100)
+    monkeypatch.setattr(models_module, "_MOST_LEARNT", 120)
+    monkeypatch.setattr(models_module, "_FEWEST_LEARNT", 10)
+    release, claim = made(600, 1.0)
+    result = finding(release, claim)
+    best = next(e for e in result.estimates if e.id == "attack.best.accuracy")
+    assert best.n == 200
+    assert best.low < best.value < best.high
+    said = [note.text for note in result.notes if "random sample" in note.text]
+    assert said
+    assert "learn from 240" in said[0]
+    assert "scored on 200" in said[0]
+
+
+def test_the_sample_does_not_look_at_labels() -> None:
+    release, claim = made(400, 1.0)
+    flipped = replace(release, truth=TrueLabels(1 - release.truth))  # type: ignore[operator]
+    contexts = [AuditContext(each, claim, Plan(seed=1)) for each in (release, flipped)]
+    ours, theirs = (models_module.learning_rows(context, 0) for context in contexts)
+    np.testing.assert_array_equal(ours, theirs)

@@ -51,6 +51,11 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "share": (("--mechanism", "rr", *GRID, "--test-share", "1"), "(0, 1)"),
     "repeats": (("--mechanism", "rr", *GRID, "--repeats", "0"), "at least 1"),
     "memory": (("--mechanism", "rr", *GRID, "--memory", "0"), "at least 600 MiB"),
+    "cluster": (("--mechanism", "rr", *GRID, "--cluster", "here"), "tcp://host:8786"),
+    "processes": (
+        ("--mechanism", "rr", *GRID, "--cluster", "local:2", "--processes", "2"),
+        "does not go with --cluster",
+    ),
     "resume": (("--mechanism", "rr", *GRID, "--resume"), "--out"),
     "audit": (("--mechanism", "rr", *GRID, "--only", "magic"), "no audit"),
     "policy": (("--mechanism", "rr", *GRID, "--policy", "none.toml"), "none.toml"),

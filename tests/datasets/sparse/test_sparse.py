@@ -101,6 +101,14 @@ def test_the_declaration_beside_a_file_is_read(written, tmp_path):
     declaration = {"version": 1, "label": "label", "mechanism": mechanism}
     (tmp_path / "declared.svm.ldpaudit.json").write_text(json.dumps(declaration))
     assert read_release(str(file)).release.declaration.parameters["epsilon"] == 0.5
+    with pytest.raises(InputError, match="declares the label 'label'"):
+        read_release(str(file), label="click")
+
+
+def test_the_label_takes_the_name_that_is_asked_for(written):
+    release = read_release(str(written[2]), declaration=RR, label="click").release
+    assert release.label == "click"
+    assert release.outputs == (0, 1)
 
 
 def test_an_audit_of_a_sparse_release_states_the_distortion(written):

@@ -225,7 +225,7 @@ def _fit_boosting(
         min_samples_leaf=max(20, len(rows) // 2000),
         l2_regularization=_RIDGE,
         categorical_features=categorical[present] & (top < _LEVELS),
-        max_bins=most_bins(int(present.sum())),
+        max_bins=most_bins(int(present.sum()), categorical[present]),
         early_stopping=len(rows) >= 400,
         n_iter_no_change=6,
         random_state=integer_seed(rng),
