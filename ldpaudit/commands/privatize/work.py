@@ -136,10 +136,10 @@ def survey_labels(
     domain = labels.numeric_domain(request.round, request.randomness("rounding"))
     between = "round" in options_of(request.mechanism) and request.round is None
     hint = _BETWEEN if between else ""
-    if request.prior is not None and request.classes is None:
-        hint = _NOT_IN_PRIOR
     if domain is not None:
         return survey_numbers(source, request.label, domain, progress, hint)
+    if request.prior is not None and request.classes is None:
+        hint = _NOT_IN_PRIOR
     return survey_classes(source, request.label, labels.classes, progress, hint)
 
 
