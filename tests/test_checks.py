@@ -61,6 +61,11 @@ def shared(leaks: bool) -> Finding:
     return Finding(estimates=(Estimate.upper_bound("assumptions.shared_noise", "", p_value, 0.95),))
 
 
+def composition(leaks: bool) -> Finding:
+    total = 3.0 if leaks else 1.0
+    return Finding(estimates=(Estimate.exact("assumptions.composed_epsilon", "", total),))
+
+
 def reveals(leaks: bool) -> Finding:
     shares = {"attack.features-only.auc": 1.0 if leaks else 0.9, "columns.told": 0.7}
     return Finding(estimates=tuple(Estimate.estimated(n, "", v) for n, v in shares.items()))
@@ -100,6 +105,7 @@ FOUND: dict[str, Callable[[bool], Finding]] = {
     "identifiers": identifiers,
     "guessable-seed": seed,
     "shared-noise": shared,
+    "composition": composition,
     "instance-loss-exceedance": exceedance,
     "label-inference-advantage": lambda leaks: attack("advantage", 0.2 if leaks else 0.0),
     "label-inference-accuracy": lambda leaks: attack("accuracy", 0.9 if leaks else 0.6),

@@ -93,6 +93,11 @@ BY_CHECK: Final[Mapping[str, str]] = {
         "exact dates and free text (privatize names them, and leaves them out with --drop)."
     ),
     "shared-noise": SHARED,
+    "composition": (
+        "Draw noise once for each person and repeat the answer in all of that person's rows, or "
+        "divide ε by the rows of a person, and declare what they add up to. If rows that are "
+        "alike are different people, nothing is to be done."
+    ),
 }
 """What to look at where a check failed that needs no further signature."""
 

@@ -102,6 +102,7 @@ class ChecksSection(_Section):
     identifiers: Annotated[CountSection | None, Field(alias="identifiers")] = None
     guessable_seed: Annotated[CheckSection | None, Field(alias="guessable-seed")] = None
     shared_noise: Annotated[CheckSection | None, Field(alias="shared-noise")] = None
+    composition: Annotated[CheckSection | None, Field(alias="composition")] = None
     instance_loss_exceedance: Annotated[
         ExceedanceSection | None, Field(alias="instance-loss-exceedance")
     ] = None
@@ -157,6 +158,7 @@ DEFAULT_CHECKS: dict[str, Any] = {
     "identifiers": {"level": "warn"},
     "guessable-seed": {"level": "error"},
     "shared-noise": {"level": "warn"},
+    "composition": {"level": "warn"},
 }
 """``ldpaudit:default``: that the claim is not refuted, and a warning of columns that give labels or
 people away whatever the noise."""
@@ -225,6 +227,11 @@ EXPLANATIONS = {
         "at any distance in the file, in equal or nearly equal rows, in groups (--group). It fails "
         "when the p-value is below one minus the confidence. Bounds of ε then count one row of "
         "each group."
+    ),
+    "composition": (
+        "Looks for people with several rows, each with noise of its own: groups (--group) whose "
+        "rows have one true label, or, with true labels, rows with equal features and equal "
+        "labels. It fails where there are some: ε is then that of a row times the rows of a person."
     ),
     "instance-loss-exceedance": (
         "Looks at J(τ), the share of people whose instance-based privacy loss is at least 'at' "

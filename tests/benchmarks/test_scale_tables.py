@@ -42,14 +42,14 @@ def test_a_larger_table_begins_with_the_smaller_one(tables, tmp_path, monkeypatc
 
 
 def test_a_parquet_release_can_be_audited_and_its_noise_is_its_own(tables, tmp_path):
-    path = tables.make("susy", tmp_path, 20_000, epsilon=2.0, eta=True)
-    truth = path.with_name("susy-20000.truth.parquet")
+    path = tables.make("susy", tmp_path, 4_000, epsilon=2.0, eta=True)
+    truth = path.with_name("susy-4000.truth.parquet")
     result = ldpaudit.audit(path, truth=truth, only=["mechanism", "seeds"])
     assert all(check.verdict != "fail" for check in result.checks)
     assert result.mechanism.epsilon == pytest.approx(2.0)
-    eta = pq.read_table(path.with_name("susy-20000.eta.parquet"))["label"].to_numpy()
+    eta = pq.read_table(path.with_name("susy-4000.eta.parquet"))["label"].to_numpy()
     guesses = (eta > 0.5) == pq.read_table(truth)["label"].to_numpy()
-    assert 0.8 < guesses.mean() < 0.86
+    assert 0.79 < guesses.mean() < 0.87
 
 
 def test_an_svmlight_release(tables, tmp_path, monkeypatch):

@@ -25,7 +25,8 @@ from zoo.specimen import (
 SHARED = Trace(("warning:assumptions: .*share noise.*",))
 GUESSED = Trace(("fail:guessable-seed",))
 SEEDED = Trace(("warning:seeds: .*",))
-COMPOSED = Trace(("warning:assumptions: .*fresh noise.*",))
+COMPOSED = Trace(("fail:composition",))
+FOLDED = Trace(("warning:assumptions: .*fresh noise.*",))
 _KEEP = keep(CLAIM, 2)
 
 
@@ -163,7 +164,7 @@ SHARED_NOISE = (
         _composition,
         3 * CLAIM,
         COMPOSED,
-        COMPOSED,
+        FOLDED,
     ),
     Fault(
         "composition-visits",

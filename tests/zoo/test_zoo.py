@@ -14,9 +14,6 @@ ROWS = 5000
 SEED = 1
 TOO_SMALL = {"clear-1", "redrawn-in-range", "noise-truncated"}
 """Their excess is smaller than what so few rows can show, or there is none."""
-MISSED = {"composition-3"}
-"""Without --group nothing says that equal rows are one person's."""
-
 
 MECHANISMS = {name for name in FAULTS if name.startswith("honest-") and "classes" not in name}
 QUICK = {
@@ -42,7 +39,7 @@ def chosen(honest: bool, without: set[str]) -> list[Any]:
     return [pytest.param(f, id=f.id, marks=m) for f, m in zip(faults, long, strict=True)]
 
 
-@pytest.mark.parametrize("fault", chosen(False, MISSED | TOO_SMALL))
+@pytest.mark.parametrize("fault", chosen(False, TOO_SMALL))
 def test_a_fault_is_found(fault: Fault) -> None:
     outcome = audit(fault, ROWS, SEED, True, only=needed(fault))
     assert outcome.found != bool(fault.insider.why_not), outcome

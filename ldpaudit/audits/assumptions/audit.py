@@ -13,6 +13,7 @@ from ldpaudit.audits.assumptions.neighbours import (
 from ldpaudit.audits.assumptions.persons import equal_share, rows_of_one
 from ldpaudit.audits.assumptions.rows import GROUPS, counted, noise_clusters, tested
 from ldpaudit.audits.assumptions.stated import (
+    COMPOSED_EPSILON,
     COUNTED_ROWS,
     DERIVED_COLUMNS,
     DOUBTFUL_COLUMNS,
@@ -214,23 +215,34 @@ def _neighbours(context: AuditContext) -> Iterator[Estimate]:
 
 def _sums(context: AuditContext) -> Iterator[Estimate]:
     rows = rows_of_one(context)
-    if rows and context.claim.epsilon is not None:
-        yield Estimate.exact(
-            "assumptions.composed_epsilon",
-            "Declared ε for all rows of one group together",
-            rows * context.claim.epsilon,
-            axis="epsilon",
-            unit="nats",
-            method=f"the largest group has {rows:,} rows with noise of their own; ε adds up",
-            reference="Dwork & Roth (2014), Theorem 3.14",
-        )
+    if not rows or context.claim.epsilon is None:
+        return
+    named = context.release.groups is not None
+    make = Estimate.exact if named else Estimate.estimated
+    yield make(
+        COMPOSED_EPSILON,
+        f"Declared ε for all rows of one {'group' if named else 'person'} together",
+        rows * context.claim.epsilon,
+        axis="epsilon",
+        unit="nats",
+        method=f"the largest group has {rows:,} rows with noise of their own; ε adds up",
+        assumptions=() if named else ("rows with equal features and labels are one person's",),
+        reference="Dwork & Roth (2014), Theorem 3.14",
+    )
 
 
 def _sum_notes(context: AuditContext) -> Iterator[Note]:
     rows, epsilon = rows_of_one(context), context.claim.epsilon
     if epsilon is None:
         return
-    if rows:
+    if rows and context.release.groups is None:
+        text = (
+            "Rows with equal features nearly all have equal true labels: they look like one "
+            f"person's. With fresh noise for each, up to {rows:,} rows are ε = "
+            f"{rows * epsilon:.4g}, not {epsilon:.4g}. Name the column of persons (--group)."
+        )
+        yield Note.warning("assumptions", text)
+    elif rows:
         text = (
             f"The same label was released up to {rows:,} times with fresh noise (--group). For a "
             f"person with that many rows the claim is ε = {rows * epsilon:.4g}, not {epsilon:.4g}."

@@ -26,8 +26,7 @@ from ldpaudit.release import FeatureTable, IndexArray, IntArray
 DETERMINED: Final = 4.0
 """Nats: a column that tells more than this of the released label alone is no natural feature."""
 _MOSTLY: Final = 0.5
-_PARTLY: Final = 0.05
-"""Shares of a column that the others explain; the second for one that alone refutes the claim."""
+"""The share of a column that the others explain."""
 _FEWEST: Final = 200
 _SUSPICIOUS_SHARES: Final = (1.0, 0.5)
 """Shares of the claim; the second where the first leaves a violation."""
@@ -127,7 +126,8 @@ def first_look(context: AuditContext, together: IndexArray) -> tuple[int, ...]:
     if not suspects:
         return ()
     signals, most = _signals(context, rows, halves), max(DETERMINED, limit)
-    return tuple(j for j in suspects if alone[j].certified > most or not _natural(signals, j))
+    found = (j for j in suspects if alone[j].certified > most or not signals.levels_off(j))
+    return tuple(found) if len(suspects) < context.release.features.width else ()
 
 
 def _split(context: AuditContext, rows: IndexArray, halves: IntArray) -> tuple[IndexArray, Halves]:
@@ -193,10 +193,11 @@ def _is_natural(
     limit = _limit(context)
     if alone[column].certified > max(DETERMINED, limit) or not _natural(signals, column):
         return False
-    # A score that a model gave its own training rows is in part a function of the others, and
-    # without it nothing speaks against the claim.
-    share = _PARTLY if alone[column].certified > limit else _MOSTLY
-    scored = not signals.levels_off(column) and signals.explained(column) > share
+    # A score that a model gave its own training rows, or a mean over rows near by, is in part a
+    # function of the others, and without it nothing speaks against the claim.
+    scored = not signals.levels_off(column)
+    if alone[column].certified <= limit:
+        scored = scored and signals.explained(column) > _MOSTLY
     return not scored or _bound_without(context, (column,)) > limit
 
 

@@ -1,7 +1,8 @@
 """Rows that belong together: equal ones, nearly equal ones, given groups; and one row of each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -18,16 +19,18 @@ LARGEST: Final = 30
 """Equal rows that are more are no cluster: so many are equal by chance, as in a small table."""
 _DIRECTIONS: Final = 4
 _SHIFTS: Final = 3
-_STARTS: Final = 16
+_STARTS: Final = 32
 _FEW_STARTS: Final = 4
-_MANY_ROWS: Final = 200_000
+_SORTED: Final = 400_000
+_CELLS: Final = 10_000_000
+_FEW_COLUMNS: Final = 16
 _MOST_JOINED: Final = 6
 _MOST_COLUMNS: Final = 64
-_MOST_PAIRS: Final = 20_000
+_MOST_PAIRS: Final = 50_000
 _PERSISTS: Final = 1.5
 """Equal so many times as often as any two rows: a column that is the person's, it seems."""
 _LEAST_SHARE: Final = 1e-3
-_NARROW: Final = 0.9
+_NARROW: Final = 0.8
 """The share of rows that are in groups of at most 30 when enough columns have joined."""
 _SEVERAL: Final = 0.2
 _ENTRIES: Final = 1 << 18
@@ -40,7 +43,8 @@ def equal_rows(features: FeatureTable) -> IndexArray:
     """Return codes of rows, int64 (n,): the same for equal rows, where at most 30 are."""
     if features.width == 0:
         return np.zeros(len(features), dtype=np.int64)
-    mixed = _mixed(_bits(features))
+    numbers = (np.where(np.isnan(c), np.nan, c + 0.0).view(np.int32) for c in features.numeric.T)
+    mixed = _mixed(chain(numbers, features.categorical.T), len(features))
     return without_large(np.unique(mixed, return_inverse=True)[1].astype(np.int64))
 
 
@@ -51,21 +55,18 @@ def partly_equal_rows(features: FeatureTable, rng: np.random.Generator) -> list[
     single columns and from random pairs, and the column joins in which rows that are equal so far
     are equal most above chance. No label is looked at.
     """
-    columns = _bits(features)
-    most = _FEW_STARTS if len(features) > _MANY_ROWS else _STARTS
-    search = _Search.of(columns, most, rng)
+    # Views: no column is copied. Missing values and zeros of another form are as good as new ones.
+    columns = [*(column.view(np.int32) for column in features.numeric.T), *features.categorical.T]
+    if not columns:
+        return []
+    most = int(np.clip(_SORTED // len(features), _FEW_STARTS, _STARTS))
+    search = _Search.of(columns, rng)
     found: dict[frozenset[int], IndexArray] = {}
     for start in search.starts(most):
         joined, codes = search.narrowed(start)
         if codes is not None:
             found.setdefault(frozenset(joined), codes)
     return list(found.values())
-
-
-def _bits(features: FeatureTable) -> list[IntArray]:
-    """Return each array column as whole numbers that are equal where its values are."""
-    numbers = (np.where(np.isnan(c), np.nan, c + 0.0).view(np.int32) for c in features.numeric.T)
-    return [*numbers, *features.categorical.T]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +87,11 @@ class _Search:
     rng: np.random.Generator
 
     @classmethod
-    def of(cls, columns: list[IntArray], starts: int, rng: np.random.Generator) -> "_Search":
-        """Choose columns, each start looking at all of them."""
-        kept = rng.permutation(len(columns))[: max(_MOST_COLUMNS // (1 + _STARTS // starts), 1)]
-        chosen, n = [columns[j] for j in kept], len(columns[0])
+    def of(cls, columns: list[IntArray], rng: np.random.Generator) -> "_Search":
+        """Choose columns: each start looks at all of them."""
+        n = len(columns[0])
+        most = int(np.clip(_CELLS // n, _FEW_COLUMNS, _MOST_COLUMNS))
+        chosen = [columns[j] for j in rng.permutation(len(columns))[:most]]
         pairs = rng.integers(0, n, (2, _MOST_PAIRS))
         return cls(chosen, _equal_shares(chosen, pairs[0], pairs[1]), rng)
 
@@ -107,7 +109,7 @@ class _Search:
         joined = list(start)
         found: tuple[list[int], IndexArray | None] = (joined, None)
         while True:
-            mixed = _mixed([self.columns[place] for place in joined])
+            mixed = _mixed((self.columns[place] for place in joined), len(self.columns[0]))
             order = np.argsort(mixed, kind="stable")
             codes = _codes(mixed, order)
             sizes = np.bincount(codes)
@@ -166,7 +168,7 @@ def alike_rows(features: FeatureTable, rng: np.random.Generator, width: float = 
     for _ in range(_SHIFTS):
         shift = rng.random(places.shape[1])
         cells = np.floor(places / (_WIDTH * width) + shift).astype(np.int32)
-        mixed = _mixed(list(cells.T))
+        mixed = _mixed(cells.T, len(cells))
         order = np.argsort(mixed)
         same = np.flatnonzero(mixed[order[1:]] == mixed[order[:-1]])
         links.append((order[same], order[same + 1]))
@@ -191,7 +193,8 @@ def _projected(features: FeatureTable, rng: np.random.Generator) -> FloatArray:
 def _standardised(numeric: Float32Array) -> Callable[[slice], FloatArray]:
     """Return a function from rows to their numbers in standard deviations, 0 where missing."""
     scaler, n = StandardScaler(), len(numeric)
-    for rows in gen_batches(n if numeric.shape[1] else 0, _rows_at_once(numeric.shape[1])):
+    # Of no rows there are no batches: scikit-learn refuses to make any.
+    for rows in gen_batches(n, _rows_at_once(numeric.shape[1])) if numeric.size else ():
         scaler.partial_fit(numeric[rows].astype(np.float64))
 
     def scaled(rows: slice) -> FloatArray:
@@ -205,9 +208,9 @@ def _rows_at_once(columns: int) -> int:
     return max(_ENTRIES // max(columns, 1), 1)
 
 
-def _mixed(columns: list[IntArray]) -> Mixed:
+def _mixed(columns: Iterable[IntArray], n: int) -> Mixed:
     """Return one number for each row, the same for rows that are equal in all columns."""
-    mixed = np.zeros(len(columns[0]), dtype=np.uint64)
+    mixed = np.zeros(n, dtype=np.uint64)
     for column in columns:
         mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)

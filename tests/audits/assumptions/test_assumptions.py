@@ -307,3 +307,10 @@ def test_where_rows_share_noise_no_interval_of_an_attack_is_certified() -> None:
         assert best is not None
         assert (best.kind, result.verdict) == (expected, verdict)
         assert (stated.NOT_INDEPENDENT in best.assumptions) == (kind == "remembered")
+
+
+def test_equal_rows_with_equal_labels_look_like_one_persons() -> None:
+    """Three rows of each, fresh noise; but four people with equal features are nobody's fault."""
+    audits = ("assumptions", "mechanism", "power")
+    assert "fail:composition" in audit(FAULTS["composition-3"], 1500, 0, True, only=audits).facts
+    assert "fail:composition" not in audit(FAULTS["duplicates"], 1500, 0, True, only=audits).facts
