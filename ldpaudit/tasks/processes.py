@@ -28,7 +28,8 @@ _TICK: Final = 0.5
 """Seconds between two looks at the clock and the memory."""
 _SHARE: Final = 0.75
 _CHILD: Final = "from ldpaudit.tasks.child_process import serve; serve()"
-THREADS: Final = ("OMP_NUMTHREADS", "OPENBLAS_NUMTHREADS", "MKL_NUMTHREADS")
+THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""The variables that say how many threads a process uses."""
 
 
 @dataclass
