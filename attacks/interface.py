@@ -10,9 +10,9 @@ from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms.capabilities import PublicModelLabel, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import FeatureTable, FloatArray, IntArray, Release
+from ldpaudit.running.progress import NoProgress, Progress
 
 Need = Literal[
     "truth",

@@ -31,8 +31,8 @@ from ldpaudit.estimators.neighbors.counts import count_labels
 from ldpaudit.estimators.neighbors.means import Means
 from ldpaudit.estimators.neighbors.metric import score_space
 from ldpaudit.estimators.neighbors.sizes import default_neighbors
-from ldpaudit.memory import size_of
-from ldpaudit.scratch import Scratch, resting
+from ldpaudit.running.memory import size_of
+from ldpaudit.running.scratch import Scratch, resting
 
 DIMENSIONS, WEIGHT, PRIOR, K = 18, 0.25, 0.457, 1000
 COMPARED = 10_000

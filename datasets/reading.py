@@ -36,7 +36,7 @@ from ldpaudit.datasets.sparse.table import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.release import Bags, Declaration, Release, ReleasedLabels, TrueLabels
-from ldpaudit.scratch import Scratch
+from ldpaudit.running.scratch import Scratch
 
 
 @dataclass(frozen=True)

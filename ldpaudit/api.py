@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
 import numpy as np
 
 from ldpaudit.claim import declaration_of
-from ldpaudit.finished import Finished
-from ldpaudit.memory import size_of
 from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for
 from ldpaudit.randomness import seed_from
 from ldpaudit.result import AuditResult, Note
-from ldpaudit.stopping import Stop
+from ldpaudit.running.finished import Finished
+from ldpaudit.running.memory import size_of
+from ldpaudit.running.stopping import Stop
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from ldpaudit.datasets.beside.slices import Slices
     from ldpaudit.datasets.reading import ReadReport
     from ldpaudit.judging.policy import Policy
-    from ldpaudit.progress import Progress
     from ldpaudit.release import Release
-    from ldpaudit.scratch import Scratch
+    from ldpaudit.running.progress import Progress
+    from ldpaudit.running.scratch import Scratch
     from ldpaudit.tasks.cluster import Cluster
 
 P = ParamSpec("P")
@@ -106,7 +106,7 @@ def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResul
     from ldpaudit.datasets.beside.public_posterior import with_public_posterior
     from ldpaudit.datasets.beside.slices import read_slices
     from ldpaudit.pipeline import run_audit
-    from ldpaudit.scratch import Scratch
+    from ldpaudit.running.scratch import Scratch
 
     options.check()
     stop = options.stop or Stop.after(options.timeout)

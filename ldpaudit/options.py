@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
-from ldpaudit.memory import size_of
-from ldpaudit.progress import Progress
-from ldpaudit.stopping import Stop
+from ldpaudit.running.memory import size_of
+from ldpaudit.running.progress import Progress
+from ldpaudit.running.stopping import Stop
 from ldpaudit.tasks.opening import ClusterPlace, check_cluster
 
 if TYPE_CHECKING:

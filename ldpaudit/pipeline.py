@@ -21,13 +21,11 @@ from ldpaudit.audits.part import in_part, part_note
 from ldpaudit.audits.running import prepared, run_one
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, PolicyError
-from ldpaudit.finished import Finished
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.circumstances import Circumstances, LeavingOut
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.verdict import judge
 from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
-from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.release import Declaration, Release
 from ldpaudit.result import (
     AuditRecord,
@@ -38,8 +36,10 @@ from ldpaudit.result import (
     ReleaseInfo,
     RunInfo,
 )
-from ldpaudit.scratch import Scratch
-from ldpaudit.stopping import Stop, Watched
+from ldpaudit.running.finished import Finished
+from ldpaudit.running.progress import NoProgress, Progress
+from ldpaudit.running.scratch import Scratch
+from ldpaudit.running.stopping import Stop, Watched
 from ldpaudit.tasks import Tasks, Threads
 
 AUDITS = {

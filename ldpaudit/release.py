@@ -15,7 +15,7 @@ from ldpaudit.arrays import BoolArray, Float32Array, FloatArray, IndexArray, Int
 from ldpaudit.columns import ColumnSurvey
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericLabels
-from ldpaudit.scratch import rows_of
+from ldpaudit.running.scratch import rows_of
 
 __all__ = [
     "BoolArray",

@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.errors import InputError, quoted
-from ldpaudit.finished import Finished, private_folder
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.options import AuditOptions, Option, declared
 from ldpaudit.release import Release
+from ldpaudit.running.finished import Finished, private_folder
 
 _MANIFEST: Final = "manifest"
 _CHANGES_NO_NUMBER: Final = frozenset({"cluster", "memory", "policy", "resume", "timeout"})

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from ldpaudit.progress import NoProgress, Pace, Progress, duration
+from ldpaudit.running.progress import NoProgress, Pace, Progress, duration
 
 _CELL: Final = 46
 """Characters of a table's cell."""

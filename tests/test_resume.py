@@ -21,7 +21,7 @@ import ldpaudit
 from ldpaudit.audits.running import _PARTS
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.result import AuditResult, Finding
-from ldpaudit.stopping import INTERRUPTED, Stop
+from ldpaudit.running.stopping import INTERRUPTED, Stop
 
 ONLY = ("mechanism", "label-inference", "seeds", "power")
 OPTIONS: dict[str, Any] = {"only": ONLY, "budget": 0.3, "threads": 1, "seeds_tried": 100}

@@ -24,7 +24,7 @@ from ldpaudit.datasets.names import quoted, text_of
 from ldpaudit.datasets.texts import Reader, reader_of
 from ldpaudit.errors import InputError
 from ldpaudit.release import FeatureTable, Float32Array
-from ldpaudit.scratch import resting
+from ldpaudit.running.scratch import resting
 
 RESTED: Final = 1 << 26
 """Bytes that are written to a mapped block before its pages are let go."""

@@ -22,9 +22,9 @@ from ldpaudit.datasets.roles import Roles
 from ldpaudit.datasets.sparse.svmlight import is_svmlight
 from ldpaudit.datasets.sparse.table import FEATURES, SparseTable, as_sparse, open_svmlight
 from ldpaudit.errors import InputError
-from ldpaudit.memory import allowance, most_rows, shown
 from ldpaudit.release import FeatureTable
-from ldpaudit.scratch import Scratch
+from ldpaudit.running.memory import allowance, most_rows, shown
+from ldpaudit.running.scratch import Scratch
 
 _ROWS, _CELLS = LARGE, 1 << 22
 """A Parquet file with fewer is read whole."""

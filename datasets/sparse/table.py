@@ -19,7 +19,7 @@ from ldpaudit.datasets.sparse.projection import (
 from ldpaudit.datasets.sparse.svmlight import count_lines, read_batches
 from ldpaudit.errors import InputError
 from ldpaudit.release import Float32Array, FloatArray, Sketch
-from ldpaudit.scratch import resting
+from ldpaudit.running.scratch import resting
 
 FEATURES: Final = "features"
 _ROWS_AT_ONCE: Final = 1 << 14

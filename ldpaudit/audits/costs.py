@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ldpaudit.audits.interface import Audit, AuditContext, Cost, Costed
-from ldpaudit.memory import allowance
-from ldpaudit.progress import duration
+from ldpaudit.running.memory import allowance
+from ldpaudit.running.progress import duration
 
 LONG: Final = 10.0
 """Seconds of work from which on a plan is announced."""

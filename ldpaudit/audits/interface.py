@@ -11,14 +11,14 @@ from ldpaudit.audits.allowed_excess import DEFAULT_EXCESS, AllowedExcess
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.datasets.beside.slices import Slices
 from ldpaudit.device import DeviceName
-from ldpaudit.finished import Finished
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Bags, IndexArray, IntArray, Release
 from ldpaudit.result import Finding
-from ldpaudit.scratch import Scratch
-from ldpaudit.stopping import Stop
+from ldpaudit.running.finished import Finished
+from ldpaudit.running.progress import NoProgress, Progress
+from ldpaudit.running.scratch import Scratch
+from ldpaudit.running.stopping import Stop
 from ldpaudit.tasks import Tasks, Threads
 
 T = TypeVar("T")
@@ -105,7 +105,7 @@ class AuditContext:
     A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
     has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
     does not ask ends at the next step or advance of ``progress``, which then raises
-    :class:`ldpaudit.stopping.Stopped`, and what it had is lost. What is dear is kept in
+    :class:`ldpaudit.running.stopping.Stopped`, and what it had is lost. What is dear is kept in
     ``finished``, part by part.
     """
 

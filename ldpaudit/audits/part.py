@@ -6,10 +6,10 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.memory import RUN, most_rows
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import IndexArray
 from ldpaudit.result import Note
+from ldpaudit.running.memory import RUN, most_rows
 
 _FIRST: Final = 1 << 16
 """The first rows are always among them: seeds are tried there, and rows far apart compared."""

@@ -13,7 +13,7 @@ from ldpaudit.audits.costs import cost_of, plan_line
 from ldpaudit.audits.interface import Audit, AuditContext, Cost
 from ldpaudit.errors import InsufficientDataError, LdpAuditError
 from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Histogram, Note
-from ldpaudit.stopping import Stop, Stopped, Watched
+from ldpaudit.running.stopping import Stop, Stopped, Watched
 
 _OF_BAGS: Final = ("mechanism", "aggregates")
 """The audits of a release of bags: the others count rows as if they were released one by one."""

@@ -11,7 +11,7 @@ import sys
 from types import FrameType
 from typing import Final
 
-from ldpaudit.memory import address_limit, shown
+from ldpaudit.running.memory import address_limit, shown
 
 LEAST: Final = 1_200 << 20
 """Bytes of addresses that Python and the libraries need; with fewer they may abort in any way."""

@@ -6,8 +6,8 @@ from typing import Any, Protocol, TypeVar
 
 from ldpaudit.commands.outputs import Outputs
 from ldpaudit.options import input_files
-from ldpaudit.progress import Progress
 from ldpaudit.reports.json_report import as_json
+from ldpaudit.running.progress import Progress
 from ldpaudit.terminal import progress_on_terminal
 from ldpaudit.writing import terminable
 

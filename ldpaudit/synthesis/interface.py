@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
-from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.release import IntArray
+from ldpaudit.running.progress import NoProgress, Progress
 
 VERSION: Final = 2
 """The version of the generators: it changes whenever the same seed gives other rows."""

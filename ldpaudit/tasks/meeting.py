@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import ldpaudit
 from ldpaudit.errors import InputError
-from ldpaudit.progress import Progress
+from ldpaudit.running.progress import Progress
 
 if TYPE_CHECKING:
     from distributed import Client

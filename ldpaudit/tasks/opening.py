@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Union
 
 from ldpaudit.errors import InputError, MissingDependencyError
-from ldpaudit.progress import NoProgress, Progress
+from ldpaudit.running.progress import NoProgress, Progress
 
 if TYPE_CHECKING:
     from distributed import Client

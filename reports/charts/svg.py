@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from ldpaudit.memory import has_addresses_for
+from ldpaudit.running.memory import has_addresses_for
 
 _NAMESPACE: Final = "{http://www.w3.org/2000/svg}"
 _DROPPED: Final = frozenset({"class", "role", "pointer-events", "font-family", "stroke-miterlimit"})

@@ -10,9 +10,9 @@ from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.part import in_part, over_all_rows, part_note, rows_looked_at
 from ldpaudit.datasets.beside.slices import Slices
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.memory import most_rows
 from ldpaudit.pipeline import run_audit
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
+from ldpaudit.running.memory import most_rows
 
 N = 9_000
 CLAIM = RandomizedResponse.from_epsilon(("a", "b"), 1.0)
@@ -20,7 +20,7 @@ CLAIM = RandomizedResponse.from_epsilon(("a", "b"), 1.0)
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpaudit.memory.MOST_ROWS", 4096)
+    monkeypatch.setattr("ldpaudit.running.memory.MOST_ROWS", 4096)
     monkeypatch.setattr(part, "_FIRST", 512)
 
 
@@ -57,7 +57,7 @@ def test_rows_are_runs_and_the_first_ones() -> None:
 
 
 def test_fewer_rows_of_more_columns_or_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpaudit.memory.MOST_ROWS", 1 << 21)
+    monkeypatch.setattr("ldpaudit.running.memory.MOST_ROWS", 1 << 21)
     assert most_rows(18, 2) == most_rows(32, 16) == 1 << 21
     assert most_rows(64, 2) == most_rows(18, 32) == 1 << 20
     assert most_rows(100_000, 2) == 1 << 18

@@ -12,7 +12,7 @@ from ldpaudit.errors import (
     InsufficientDataError,
     OutputError,
 )
-from ldpaudit.progress import NoProgress
+from ldpaudit.running.progress import NoProgress
 from ldpaudit.synthesis import (
     ConditionalGan,
     Generator,

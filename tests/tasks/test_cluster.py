@@ -20,7 +20,7 @@ from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, Mi
 from ldpaudit.estimators.neighbors import cell_search, counts
 from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.pipeline import run_audit
-from ldpaudit.progress import NoProgress
+from ldpaudit.running.progress import NoProgress
 from ldpaudit.tasks import connecting, meeting, opening
 from ldpaudit.tasks.cluster import Cluster
 from ldpaudit.tasks.meeting import differences, meet

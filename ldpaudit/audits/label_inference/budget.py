@@ -20,7 +20,7 @@ from ldpaudit.errors import LdpAuditError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.modelling.screening import MOST_COLUMNS
 from ldpaudit.release import IntArray, Release
-from ldpaudit.stopping import Stopped
+from ldpaudit.running.stopping import Stopped
 
 T = TypeVar("T")
 

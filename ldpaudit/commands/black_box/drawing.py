@@ -8,8 +8,8 @@ from ldpaudit.commands.black_box.estimators.events import Event
 from ldpaudit.commands.black_box.estimators.forms import OutputForm
 from ldpaudit.commands.black_box.loading import Randomizer, load_function
 from ldpaudit.errors import InputError
-from ldpaudit.progress import Progress
 from ldpaudit.randomness import child_generator
+from ldpaudit.running.progress import Progress
 from ldpaudit.tasks.interface import Answer
 from ldpaudit.tasks.processes import Processes
 

@@ -26,8 +26,8 @@ from ldpaudit.estimators.epsilon.guesses import (
     detectable_epsilon,
     epsilon_lower,
 )
-from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
+from ldpaudit.running.progress import NoProgress, Progress
 from ldpaudit.tasks.processes import Processes
 
 CHUNK = 20_000

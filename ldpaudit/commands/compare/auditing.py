@@ -12,8 +12,8 @@ from ldpaudit.datasets.beside.slices import read_slices
 from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import Policy
 from ldpaudit.pipeline import run_audit
-from ldpaudit.progress import Progress
 from ldpaudit.result import AuditResult
+from ldpaudit.running.progress import Progress
 
 
 def shared_plan(request: CompareRequest, inputs: tuple[Input, ...]) -> Plan:

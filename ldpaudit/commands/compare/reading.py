@@ -14,10 +14,10 @@ from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.tabular import open_table
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import UNKNOWN, traits_of
-from ldpaudit.progress import Progress
 from ldpaudit.release import Release
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.result.comparison import LETTERS
+from ldpaudit.running.progress import Progress
 
 
 @dataclass(frozen=True)

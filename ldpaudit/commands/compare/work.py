@@ -21,12 +21,12 @@ from ldpaudit.commands.utility.scores import Utility, utility
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.pipeline import run_info
-from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.result.comparison import Comparison, Fingerprint
-from ldpaudit.scratch import Scratch
-from ldpaudit.stopping import Stop
+from ldpaudit.running.progress import NoProgress, Progress
+from ldpaudit.running.scratch import Scratch
+from ldpaudit.running.stopping import Stop
 from ldpaudit.tasks import Tasks, Threads
 
 _AUDIT = "comparison"

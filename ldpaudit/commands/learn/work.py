@@ -11,10 +11,10 @@ from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import utility
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.mechanisms import UNKNOWN
-from ldpaudit.progress import Progress
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Release, ReleasedLabels
 from ldpaudit.result import Estimate
+from ldpaudit.running.progress import Progress
 
 
 def learn(request: LearnRequest, progress: Progress) -> Learnt:

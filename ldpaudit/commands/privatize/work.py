@@ -31,8 +31,8 @@ from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.writing import TableFile, is_csv
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.release import IntArray, Label
+from ldpaudit.running.progress import NoProgress, Progress
 from ldpaudit.writing import WholeFiles, terminable
 
 _CHANGED = "The data changed while it was read; run again when nothing writes to it."

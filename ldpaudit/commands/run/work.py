@@ -10,10 +10,10 @@ from ldpaudit.commands.outputs import Outputs, read_result
 from ldpaudit.commands.run.request import RunRequest
 from ldpaudit.commands.run.text import print_summary
 from ldpaudit.commands.shell import carry_out
-from ldpaudit.progress import Progress
 from ldpaudit.reports import render
 from ldpaudit.result import AuditResult
-from ldpaudit.stopping import Stop
+from ldpaudit.running.progress import Progress
+from ldpaudit.running.stopping import Stop
 from ldpaudit.terminal import say
 
 

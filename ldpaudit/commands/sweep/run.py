@@ -14,9 +14,9 @@ from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Setting, setting_of
 from ldpaudit.errors import LdpAuditError
-from ldpaudit.memory import size_of
-from ldpaudit.progress import Progress
-from ldpaudit.scratch import Scratch
+from ldpaudit.running.memory import size_of
+from ldpaudit.running.progress import Progress
+from ldpaudit.running.scratch import Scratch
 from ldpaudit.tasks.interface import Answer, Pool
 from ldpaudit.tasks.local import PREPARE, LocalProcesses
 from ldpaudit.tasks.processes import Processes, default_cap

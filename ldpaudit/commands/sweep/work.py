@@ -19,7 +19,7 @@ from ldpaudit.errors import OutputError, PolicyError
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms import traits_of
 from ldpaudit.pipeline import chosen_audits
-from ldpaudit.progress import NoProgress, Progress
+from ldpaudit.running.progress import NoProgress, Progress
 
 
 def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:

@@ -15,7 +15,7 @@ from ldpaudit.arrays import Float32Array, IndexArray, IntArray, WordArray
 from ldpaudit.estimators.neighbors.cell_index import Allocate, CellIndex
 from ldpaudit.estimators.neighbors.nearest_centers import nearest_center
 from ldpaudit.estimators.neighbors.points import Points, Summary, blocks
-from ldpaudit.scratch import resting
+from ldpaudit.running.scratch import resting
 from ldpaudit.tasks import Threads
 
 MOST_CELLS = 2048

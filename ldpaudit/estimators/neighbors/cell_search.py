@@ -20,7 +20,7 @@ from ldpaudit.estimators.neighbors.nearest_centers import (
     nearest_visits,
 )
 from ldpaudit.estimators.neighbors.points import Points
-from ldpaudit.scratch import mapping_of, resting
+from ldpaudit.running.scratch import mapping_of, resting
 
 SAMPLE_ENTRIES = 24_000_000
 """Distances to sampled rows that are held at once."""

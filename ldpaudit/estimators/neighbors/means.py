@@ -8,10 +8,10 @@ import numpy as np
 
 from ldpaudit.device import DeviceName, torch_device
 from ldpaudit.errors import InputError
-from ldpaudit.finished import Finished
-from ldpaudit.memory import allowance, shown
-from ldpaudit.progress import NoProgress, Progress
-from ldpaudit.scratch import Scratch
+from ldpaudit.running.finished import Finished
+from ldpaudit.running.memory import allowance, shown
+from ldpaudit.running.progress import NoProgress, Progress
+from ldpaudit.running.scratch import Scratch
 from ldpaudit.tasks import Tasks, Threads
 
 _DRIVER: Final = Path("/dev/nvidiactl")

@@ -15,7 +15,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.modelling.encoding import DesignMatrix, LevelsInAll, Limits
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray
-from ldpaudit.scratch import resting
+from ldpaudit.running.scratch import resting
 
 MetricName = Literal["l2", "raw"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpaudit.arrays import Float32Array, FloatArray, WordArray
 from ldpaudit.errors import InputError
-from ldpaudit.scratch import resting, rows_of
+from ldpaudit.running.scratch import resting, rows_of
 from ldpaudit.tasks import Threads
 
 BLOCK_ROWS = 65_536

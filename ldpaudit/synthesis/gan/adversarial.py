@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ldpaudit.progress import Progress
 from ldpaudit.release import Float32Array, IntArray
+from ldpaudit.running.progress import Progress
 from ldpaudit.synthesis.closeness import SlicedDistance
 from ldpaudit.synthesis.gan.batches import BalancedBatches
 from ldpaudit.synthesis.gan.networks import NetworkPair, draw_noise

@@ -19,7 +19,7 @@ from ldpaudit.audits.label_inference.runs import folds_of, run_attacks
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Finding
-from ldpaudit.stopping import Stop, Watched
+from ldpaudit.running.stopping import Stop, Watched
 
 CHEAP = ("prior", "released-label", "oracle", "knn", "unknown-channel")
 

@@ -50,7 +50,7 @@ def test_no_metadata_comes_through(tmp_path: Path) -> None:
 def test_labels_that_are_never_released_leave_no_trace(tmp_path: Path) -> None:
     """With one kept label the other one, though true of somebody, is nowhere in the data."""
     true = frame(400).assign(label=["qzrarekx", *["a"] * 399])
-    (tmp_path / "prior.csv").write_text("label,probability\na,1\nqzrarekx,0\n")
+    (tmp_path / "prior.csv").write_text("label,probability\na,1\nqzrarekx,1e-9\n")
     for name, labels in {
         "plain": true["label"],
         "category": true["label"].astype(pd.CategoricalDtype(["qzrarekx", "qzunusedkx", "a"])),

@@ -17,8 +17,8 @@ from ldpaudit.datasets.batchwise import opening
 from ldpaudit.datasets.batchwise.opening import Space
 from ldpaudit.datasets.reading import ReadReport
 from ldpaudit.errors import InputError
-from ldpaudit.memory import LEAST
-from ldpaudit.scratch import Scratch, mapping_of
+from ldpaudit.running.memory import LEAST
+from ldpaudit.running.scratch import Scratch, mapping_of
 
 N = 3_000
 

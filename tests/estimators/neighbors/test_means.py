@@ -14,8 +14,8 @@ from ldpaudit.errors import InputError
 from ldpaudit.estimators.neighbors import cell_search, counts, means
 from ldpaudit.estimators.neighbors.counts import count_labels
 from ldpaudit.estimators.neighbors.means import Means
-from ldpaudit.finished import Finished
-from ldpaudit.scratch import Scratch
+from ldpaudit.running.finished import Finished
+from ldpaudit.running.scratch import Scratch
 
 
 def sample(n: int, m: int, d: int, n_labels: int) -> tuple[Float32Array, IntArray, Float32Array]:

@@ -21,8 +21,8 @@ from ldpaudit.mechanisms.composition import compose
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.progress import Progress
 from ldpaudit.release import Label
+from ldpaudit.running.progress import Progress
 
 _MOST: Final = 1000
 _MOST_CELLS: Final = 1 << 22

@@ -26,8 +26,8 @@ from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.progress import Progress
 from ldpaudit.release import FloatArray, Label
+from ldpaudit.running.progress import Progress
 
 
 def describe(request: DescribeRequest, _progress: Progress) -> Analysis:

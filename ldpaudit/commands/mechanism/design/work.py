@@ -19,8 +19,8 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.numeric.private_prior import check_prior_budget, private_prior
 from ldpaudit.mechanisms.parameters import check_epsilon, check_prior
 from ldpaudit.mechanisms.registry import candidates
-from ldpaudit.progress import NoProgress, Progress
 from ldpaudit.release import FloatArray
+from ldpaudit.running.progress import NoProgress, Progress
 
 _ROUNDING: Final = 1e-9
 """How much smaller, relatively, another loss may be than one that is proved to be the least."""

@@ -16,8 +16,8 @@ from ldpaudit.commands.privatize.features.synthetic_rows import (
 from ldpaudit.commands.privatize.labels.survey import Survey
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.datasets.formats.batches import BatchSource
-from ldpaudit.progress import Progress
 from ldpaudit.release import IndexArray, IntArray, Label
+from ldpaudit.running.progress import Progress
 
 if TYPE_CHECKING:
     from ldpaudit.synthesis import Generator

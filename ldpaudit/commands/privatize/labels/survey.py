@@ -29,8 +29,8 @@ from ldpaudit.datasets.labels import (
 )
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
-from ldpaudit.progress import Progress
 from ldpaudit.release import Label
+from ldpaudit.running.progress import Progress
 
 CountArray = npt.NDArray[np.int64]
 _MOST_FOUND = 100_000

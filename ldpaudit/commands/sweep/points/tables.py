@@ -16,8 +16,8 @@ from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.formats.batches import open_batches, read_whole
 from ldpaudit.datasets.formats.locations import Location
 from ldpaudit.errors import InputError
-from ldpaudit.progress import NoProgress
 from ldpaudit.randomness import child_generator
+from ldpaudit.running.progress import NoProgress
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from ldpaudit.commands.sweep.points.measuring import measure, reference
 from ldpaudit.commands.sweep.points.tables import MemoryBatches, SweepTables, read_tables
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.judging.policy import Policy
-from ldpaudit.progress import NoProgress
+from ldpaudit.running.progress import NoProgress
 
 Task = Literal["generator", "reference"] | Point
 """Fit the generator, score a learner on the true labels, or measure a point."""

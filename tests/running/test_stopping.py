@@ -15,9 +15,9 @@ from processes import heed_interrupts
 from releases import written
 
 import ldpaudit
-from ldpaudit.progress import NoProgress
 from ldpaudit.result import AuditRecord, AuditResult
-from ldpaudit.stopping import INTERRUPTED, Stop, Stopped, Watched
+from ldpaudit.running.progress import NoProgress
+from ldpaudit.running.stopping import INTERRUPTED, Stop, Stopped, Watched
 
 TIME = "its time was over (--timeout 60)"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from releases import written
 
-from ldpaudit.progress import Pace, duration
+from ldpaudit.running.progress import Pace, duration
 from ldpaudit.terminal import progress_on_terminal
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from ldpaudit.errors import InputError, OutputError
-from ldpaudit.memory import LEAST, allowance, machine_memory, shown, size_of
-from ldpaudit.scratch import Scratch, mapping_of, resting, rows_of
+from ldpaudit.running.memory import LEAST, allowance, machine_memory, shown, size_of
+from ldpaudit.running.scratch import Scratch, mapping_of, resting, rows_of
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def test_no_place_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 HOLD = """
 import sys, tempfile, time
 tempfile.tempdir = sys.argv[1]
-from ldpaudit.scratch import Scratch
+from ldpaudit.running.scratch import Scratch
 scratch = Scratch()
 scratch.array((9,), "int8")
 print("ready", flush=True)
@@ -128,7 +128,7 @@ def test_sizes_in_words() -> None:
 
 
 def test_rows_of_a_mapped_array(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpaudit.scratch._SPAN", 1 << 12)
+    monkeypatch.setattr("ldpaudit.running.scratch._SPAN", 1 << 12)
     rng = np.random.default_rng(1)
     with Scratch() as scratch:
         mapped = scratch.array((5000, 3), np.float32)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ldpaudit.errors import OutputError
-from ldpaudit.finished import Finished
+from ldpaudit.running.finished import Finished
 
 VALUE = {
     "name": "bayes",

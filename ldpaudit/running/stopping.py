@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Final
 
-from ldpaudit.progress import Progress
+from ldpaudit.running.progress import Progress
 
 INTERRUPTED: Final = "it was interrupted"
 _TOLD: Final = (
