@@ -151,6 +151,20 @@ def test_it_can_fail_and_pass(check: str, others: int, confidence: float) -> Non
     assert verdicts[check] == "pass"
 
 
+def test_a_mean_loss_that_neighbours_miss_leaves_their_share_open() -> None:
+    means = {"instance_loss.mean": 0.40, "instance_loss.mean_learned": 0.41}
+    check = "instance-loss-exceedance"
+    for certified, verdict in ((0.42, "pass"), (0.52, "inconclusive")):  # .11 nats / 2 = 5.5 %
+        found = exceedance(False)
+        more = [Estimate.estimated(name, "", value) for name, value in means.items()]
+        more.append(Estimate.lower_bound("instance_loss.mean_lower", "", certified, 0.95))
+        policy = Policy.model_validate({"schema": 1, "checks": {check: SECTIONS[check]}})
+        evidence = Evidence.collect([found, Finding(estimates=tuple(more))])
+        today = datetime.date(2026, 6, 1)
+        judgement = judge(policy, CLAIM, evidence, rows=5000, sha256=None, today=today)
+        assert judgement.checks[0].verdict == verdict
+
+
 def test_people_who_lose_too_much_are_found_at_any_confidence() -> None:
     """A real audit: labels all but told by the features, six checks, confidence 0.99."""
     rng = np.random.default_rng(3)

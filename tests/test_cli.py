@@ -361,3 +361,14 @@ def test_an_interruption_of_an_import_exits_2(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.stderr == "ldpaudit: Interrupted; nothing was written.\n"
     assert done.returncode == 2
+
+
+@pytest.mark.parametrize("ends", [">/dev/full", "2>/dev/full", ">&-", "2>&-", ">&- 2>&-", "| true"])
+@pytest.mark.parametrize(("words", "status"), [("policy explain claimed-epsilon", 0), ("policy check none.toml", 2)])
+def test_the_status_is_that_of_the_work_whatever_becomes_of_the_streams(
+    words: str, status: int, ends: str
+) -> None:
+    command = f"set -o pipefail; {sys.executable} -m ldpaudit.cli {words} {ends}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr

@@ -22,6 +22,8 @@ _PROBED = 1_000
 _CHEAP_PAIRS = 2e7
 """Up to so many pairs of rows the part is kept without asking whether it is worth its time."""
 _WORTH = 0.02
+_TREE_COLUMNS = 5
+"""Up to so many columns a tree finds near rows faster than comparing all pairs."""
 _SURE = 2.0
 """So many standard errors a part must gain where rows are many: it is the dearest of all."""
 
@@ -71,7 +73,8 @@ def nearest(points: Float32Array) -> Any:
     """Return an index of rows by distance."""
     from sklearn.neighbors import NearestNeighbors
 
-    return NearestNeighbors(n_jobs=1).fit(points)
+    few = points.shape[1] <= _TREE_COLUMNS
+    return NearestNeighbors(n_jobs=1, algorithm="kd_tree" if few else "brute").fit(points)
 
 
 def near_counts(

@@ -18,6 +18,8 @@ SPARSE_SUFFIXES: Final = (*SUFFIXES, *(f"{suffix}.gz" for suffix in SUFFIXES))
 _BYTES: Final = 1 << 24
 _LONGEST_LINE: Final = 1 << 26
 LARGEST_INDEX: Final = (1 << 31) - 2
+LARGEST_VALUE: Final = 1e18
+"""Squares of sums of such numbers fit in float32."""
 _NUMBER: Final = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _LINE: Final = re.compile(
     rf"\s*{_NUMBER}(\s+qid:\d+)?((\s+\d+:{_NUMBER})*)\s*(#.*)?".encode(), re.DOTALL
@@ -82,7 +84,7 @@ def _parsed(text: bytes, name: str, first: int) -> tuple[Any, FloatArray]:
         matrix, labels = load_svmlight_file(io.BytesIO(text), zero_based=True)
     except (ValueError, OverflowError):
         raise _explained(text, name, first) from None
-    if not (np.isfinite(labels).all() and np.isfinite(matrix.data).all()):
+    if not (np.isfinite(labels).all() and (np.abs(matrix.data) <= LARGEST_VALUE).all()):
         raise _explained(text, name, first)
     return matrix, np.asarray(labels, dtype=np.float64)
 
@@ -109,7 +111,8 @@ def _problem(line: bytes) -> str | None:
         return "must have each index once, in increasing order"
     if indices and indices[-1] > LARGEST_INDEX:
         return f"must have indices of at most {LARGEST_INDEX}"
-    return None if np.isfinite(_values(line)).all() else "must have finite values"
+    fits = (np.abs(_values(line)) <= LARGEST_VALUE).all()
+    return None if fits else f"must have finite values of at most {LARGEST_VALUE:g}"
 
 
 def _values(line: bytes) -> FloatArray:

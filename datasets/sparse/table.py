@@ -16,7 +16,7 @@ from ldpaudit.datasets.sparse.projection import (
     Distortion,
     Projection,
 )
-from ldpaudit.datasets.sparse.svmlight import count_lines, read_batches
+from ldpaudit.datasets.sparse.svmlight import LARGEST_VALUE, count_lines, read_batches
 from ldpaudit.errors import InputError
 from ldpaudit.release import Float32Array, FloatArray, Sketch
 from ldpaudit.running.scratch import resting
@@ -183,8 +183,9 @@ class SparsePair(SparseTable):
                 f"{self._matrix.shape[0]} rows, labels of shape {self._labels.shape}."
             )
         self._matrix.sum_duplicates()
-        if self._matrix.dtype.kind not in "buif" or not np.isfinite(self._matrix.data).all():
-            raise InputError("A sparse matrix must hold finite numbers.")
+        numbers = self._matrix.data if self._matrix.dtype.kind in "buif" else np.array([np.nan])
+        if not (np.abs(numbers.astype(np.float64)) <= LARGEST_VALUE).all():
+            raise InputError(f"A sparse matrix must hold numbers of at most {LARGEST_VALUE:g}.")
 
     def rows(self) -> int:
         """Return the number of rows."""

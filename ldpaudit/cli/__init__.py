@@ -15,6 +15,7 @@ from ldpaudit import __version__
 from ldpaudit.cli import compare, learn, mechanism, policy, privatize, run, sweep
 from ldpaudit.cli.limits import status_under_limit
 from ldpaudit.cli.parameters import spread
+from ldpaudit.cli.streams import steady_streams
 
 COULD_NOT_RUN = 2
 INTERRUPTED = 130
@@ -77,7 +78,15 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; every error becomes one line on stderr and exit status 2."""
+    """Run the command line; every error becomes one line on stderr and exit status 2.
+
+    The status is that of the work, whatever becomes of standard output and error.
+    """
+    with steady_streams():
+        _main()
+
+
+def _main() -> None:
     # Threads that wait must not spin: on a shared machine that costs more than the work itself.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # An optimiser of torch makes the compiler's cache folder; nothing is compiled here, so let it

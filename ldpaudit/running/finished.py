@@ -71,18 +71,15 @@ class Finished:
             return None
 
     def put(self, key: str, value: Part) -> None:
-        """Keep a finished part, whole or not at all.
-
-        Raises
-        ------
-        OutputError
-            If it cannot be written.
-        """
+        """Keep a finished part, whole or not at all; one line tells where that is not possible."""
         if self.folder is None:
             return
-        private_folder(self.folder)
-        with WholeFiles() as files:
-            files.add(self._place(key), private=True).write(_packed(key, value))
+        try:
+            private_folder(self.folder)
+            with WholeFiles() as files:
+                files.add(self._place(key), private=True).write(_packed(key, value))
+        except OutputError:
+            self.tell("A part cannot be written to the folder of --resume, and is not kept.")
 
     def remove(self) -> None:
         """Remove the parts of this audit, and the folder around them where nothing else is left."""

@@ -13,6 +13,9 @@ from typing import Final
 from ldpaudit.running.progress import Progress
 
 INTERRUPTED: Final = "it was interrupted"
+_AT_ONCE: Final = 1.0
+"""Seconds within which signals are one request: ``timeout`` and service managers may tell a process
+and then its group."""
 _TOLD: Final = (
     "ldpaudit: stopping at the next chance; the report will say what is missing. Once more ends at "
     "once and writes nothing."
@@ -42,6 +45,8 @@ class Stop:
         Whether an audit has begun that can end early and still be reported.
     obeyed : bool
         Whether somebody was told to end since this was last set to False.
+    since : float
+        When it was first asked to end, on ``clock``.
     """
 
     deadline: float | None = None
@@ -49,6 +54,7 @@ class Stop:
     asked: str = ""
     running: bool = False
     obeyed: bool = False
+    since: float = 0.0
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
 
     @classmethod
@@ -70,15 +76,18 @@ class Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Let Ctrl-C, or a request to terminate, end the audit early instead of at once.
+        """Let Ctrl-C, a request to terminate or a lost terminal end the audit early, not at once.
 
-        The second one, or one before the audit has begun, raises KeyboardInterrupt. Outside of the
-        main thread, where no signals arrive, nothing changes.
+        One more after a second, or one before the audit has begun, raises KeyboardInterrupt. A lost
+        terminal that is ignored (``nohup``) stays so. Outside of the main thread, where no signals
+        arrive, nothing changes.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        numbers = (signal.SIGINT, signal.SIGTERM)
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
         before = {number: signal.signal(number, self._heed) for number in numbers}
         try:
             yield
@@ -87,9 +96,11 @@ class Stop:
                 signal.signal(number, handler)
 
     def _heed(self, _number: int, _frame: FrameType | None) -> None:
+        if self.asked and self.clock() - self.since < _AT_ONCE:
+            return
         if self.asked or not self.running:
             raise KeyboardInterrupt
-        self.asked = INTERRUPTED
+        self.asked, self.since = INTERRUPTED, self.clock()
         # Not through sys.stderr, which may be writing when the signal comes.
         with suppress(OSError):
             os.write(2, f"\n{_TOLD}\n".encode())

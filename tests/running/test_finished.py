@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ldpaudit.errors import OutputError
 from ldpaudit.running.finished import Finished
 
 VALUE = {
@@ -71,6 +70,12 @@ def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     for value in (np.array([object()]), {1: 2}, {"ndarray": 3}):
         with pytest.raises(TypeError):
             finished.put("a", value)
+
+
+def test_a_folder_that_fills_up_costs_the_parts_alone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be made"):
-        Finished(tmp_path / "file" / "parts").put("a", 1)
+    told: list[str] = []
+    finished = Finished(tmp_path / "file" / "parts", told.append)
+    finished.put("a", 1)
+    assert finished.get("a") is None
+    assert told == ["A part cannot be written to the folder of --resume, and is not kept."]

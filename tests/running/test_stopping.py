@@ -52,14 +52,18 @@ def test_who_does_not_ask_ends_at_the_next_step_and_who_asks_is_trusted() -> Non
 
 
 def test_signals_ask_first_and_interrupt_then(capfd: pytest.CaptureFixture[str]) -> None:
-    stop = Stop()
+    now = [0.0]
+    stop = Stop(clock=lambda: now[0])
     handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
     with stop.on_signals():
         with pytest.raises(KeyboardInterrupt):  # Nothing is there to be reported.
             os.kill(os.getpid(), signal.SIGINT)
         stop.running = True
         os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)  # To the process, then to its group: one request.
+        os.kill(os.getpid(), signal.SIGHUP)
         assert stop.due()
+        now[0] = 2.0
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers

@@ -15,6 +15,12 @@ from ldpaudit.result import Note
 def sampling(context: AuditContext, scored: int) -> Iterator[Note]:
     """Say how many rows attacks learn from and are scored on, where they are not all."""
     n = len(context.release)
+    if context.release.groups is not None:
+        text = (
+            "Attacks are scored on one row of each group (--group, a repeated --id), drawn at "
+            "random: rows that belong together are no independent guesses."
+        )
+        yield Note.info(AUDIT_ID, text)
     learnt = sum(len(learning_rows(context, half)) for half in (0, 1))
     if min(scored, learnt) < n:
         text = (

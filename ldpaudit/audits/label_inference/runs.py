@@ -34,8 +34,9 @@ from ldpaudit.audits.models import (
     side_by_side,
 )
 from ldpaudit.datasets.beside.slices import joint_slices
+from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.randomness import seed_from
-from ldpaudit.release import FloatArray, IndexArray, IntArray, Release
+from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Release, TrueLabels
 
 MOST_SCORED: Final = 250_000
 """Rows of each half that attacks are scored on: of more, a random sample."""
@@ -91,6 +92,8 @@ class Fold:
     slices : int32 array or None
     half : int
         Which half is learnt from.
+    scored : bool array or None
+        Of the held-out rows those that are scored; None: all.
     """
 
     knowledge: Knowledge
@@ -102,6 +105,7 @@ class Fold:
     baseline: IntArray
     slices: IntArray | None
     half: int
+    scored: BoolArray | None = None
 
 
 def folds_of(context: AuditContext) -> list[Fold]:
@@ -156,7 +160,22 @@ def _fold(context: AuditContext, placed: Release, half: int) -> Fold:
         baseline=posterior.argmax(axis=1).astype(np.int32),
         slices=joint_slices(context.plan.slices, others),
         half=half,
+        scored=one_of_each_group(context, others, str(half)),
     )
+
+
+def one_of_each_group(context: AuditContext, rows: IndexArray, name: str) -> BoolArray | None:
+    """Return which of the rows are scored, bool of shape (n,): one of each stated group.
+
+    Rows of one person or household go together, and an interval would count them as so many people.
+    None where no groups are stated.
+    """
+    groups = context.release.groups
+    if groups is None:
+        return None
+    scored = np.zeros(len(rows), dtype=np.bool_)
+    scored[one_of_each(groups[rows], context.rng("label-inference", "group", name))] = True
+    return scored
 
 
 def _run(
@@ -192,20 +211,23 @@ def _held_out_score(
     drawing = context.rng("label-inference", "asked", attack.name, str(fold.half))
     rows = _asked(attack, fold.held_out, drawing)
     asked = fold.held_out if rows is None else fold.held_out.take(rows)
-    baseline = fold.baseline if rows is None else fold.baseline[rows]
     assert asked.truth is not None
-    posterior = attack.posterior(without_truth(asked))
+    posterior, truth = attack.posterior(without_truth(asked)), asked.truth
+    rows = np.arange(len(fold.held_out)) if rows is None else rows
+    if fold.scored is not None:
+        kept = np.flatnonzero(fold.scored[rows])
+        posterior, rows = posterior[kept], rows[kept]
+        truth = TrueLabels(truth[kept])
     if context.guesses is not None:
-        places = fold.rows if rows is None else fold.rows[rows]
-        right = posterior.argmax(axis=1) == asked.truth
-        context.guesses.record(attack.name, places, right, context.halves())
+        right = posterior.argmax(axis=1) == truth
+        context.guesses.record(attack.name, fold.rows[rows], right, context.halves())
     return score_fold(
-        asked.truth,
+        truth,
         posterior,
-        baseline if attack.uses_release else None,
+        fold.baseline[rows] if attack.uses_release else None,
         rate_alpha=(1 - context.plan.confidence) / 2,
         rng=rng,
-        slices=fold.slices if rows is None or fold.slices is None else fold.slices[rows],
+        slices=None if fold.slices is None else fold.slices[rows],
         alike=not attack.learns_from_asked,
     )
 

@@ -141,7 +141,8 @@ class _Search:
         shares = _equal_shares([self.columns[j] for j in left], *pairs)
         usual = self.chances[left] + _LEAST_SHARE
         excess = shares + _LEAST_SHARE - usual
-        best = int(np.argmax(excess / np.sqrt(usual * (1 - usual) + _LEAST_SHARE)))
+        spread = np.maximum(usual * (1 - usual), 0.0) + _LEAST_SHARE
+        best = int(np.argmax(excess / np.sqrt(spread)))
         return left[best], float(1 + excess[best] / usual[best])
 
 

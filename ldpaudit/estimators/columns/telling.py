@@ -140,7 +140,8 @@ def _judged(balanced: FloatArray, plain: FloatArray, weights: FloatArray) -> Tol
     shares = right / totals[counted]
     others = (weights[:, counted] ** 2).sum(axis=0) - squares
     variances = (squares * (1 - shares) ** 2 + others * shares**2) / totals[counted] ** 2
-    share, error = float(shares.mean()), float(np.sqrt(variances.sum()) / counted.sum())
+    spread = max(float(variances.sum()), 0.0)
+    share, error = float(shares.mean()), float(np.sqrt(spread) / counted.sum())
     correct, majority = float(plain[0].sum()), float(totals.max()) / n
     accuracy, wrong = correct / n, n - float(balanced[0].sum())
     if accuracy - majority >= _LEAST_LIFT * (1 - majority) and accuracy > share:

@@ -1,10 +1,16 @@
 """Do too many people lose too much? J(τ) against a share."""
 
-from ldpaudit.judging.checks.interface import Answer, Case, Draft
+from ldpaudit.judging.checks.interface import Answer, Case, Draft, Evidence
 from ldpaudit.reports.text.numbers import number
 from ldpaudit.result import Curve
 
 CURVES = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
+MEANS = ("instance_loss.mean", "instance_loss.mean_learned")
+MEAN_LOWER = "instance_loss.mean_lower"
+_TOO_COARSE = (
+    "people's mean loss is certified to lie above its estimate by neighbours, so more people than "
+    "estimated may lose that much: the neighbourhoods are too coarse"
+)
 
 
 def draft(case: Case) -> Draft | None:
@@ -15,6 +21,8 @@ def draft(case: Case) -> Draft | None:
     limit, at = section.max, section.at
     curves = [evidence.curves[name] for name in CURVES if name in evidence.curves]
     curves = [curve for curve in curves if curve.low is not None]
+
+    missed = _missed_mean(evidence)
 
     def test(alpha: float) -> Answer:
         points = [(curve, grid_point(curve, at)) for curve in curves]
@@ -27,6 +35,8 @@ def draft(case: Case) -> Draft | None:
         value = max(curve.value[place] for curve, place in known)
         if low > limit:
             return Answer("fail", low, "the lower bound of the share lies above the limit", "lower")
+        if max(low, value) <= limit < value + missed / max(at, 1e-9):
+            return Answer("inconclusive", value, _TOO_COARSE)
         if max(low, value) <= limit:
             return Answer("pass", value, "the estimated share lies within the limit")
         return Answer("inconclusive", value, "the share's estimate straddles the limit")
@@ -34,6 +44,18 @@ def draft(case: Case) -> Draft | None:
     question = f"Is the share of people whose loss is at least {number(at)} nats too large?"
     ids = tuple(curve.id for curve in curves)
     return Draft("instance-loss-exceedance", section.level, question, limit, ids, test)
+
+
+def _missed_mean(evidence: Evidence) -> float:
+    """Return how much of the certified mean loss the neighbours' estimates miss, in nats, if any.
+
+    Where d nats are missed, a share of d/τ more people may lose τ nats: nobody loses less than 0 on
+    average over what is released.
+    """
+    means = [evidence.estimates[name].value for name in MEANS if name in evidence.estimates]
+    if MEAN_LOWER not in evidence.estimates or not means:
+        return 0.0
+    return max(evidence.estimates[MEAN_LOWER].value - max(means), 0.0)
 
 
 def grid_point(curve: Curve, at: float) -> int | None:

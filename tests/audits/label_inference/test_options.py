@@ -66,3 +66,21 @@ def test_bad_options_are_refused_before_anything_runs(options, word):
     frame, truth, _ = survey()
     with pytest.raises(InputError, match=word):
         ldpaudit.audit(frame, truth, only=("label-inference",), **options)
+
+
+def test_one_row_of_each_group_is_scored() -> None:
+    """Ten rows a person, with one true label: as ten guesses they would be counted ten times."""
+    rng = np.random.default_rng(4)
+    people = 300
+    side = rng.integers(0, 2, people)
+    truth = np.repeat(np.where(rng.random(people) < 0.7, side, 1 - side), 10)
+    released = np.where(rng.random(len(truth)) < 0.57, truth, 1 - truth)
+    frame = pd.DataFrame({"x": np.repeat(side, 10), "label": released})
+    frame["person"] = [f"p{i}" for i in np.repeat(np.arange(people), 10)]
+    claim = {"name": "randomized-response", "epsilon": 0.3, "classes": [0, 1]}
+    result = ldpaudit.audit(frame, truth, claim, group="person", only=("label-inference",))
+    accuracy = next(e for e in result.estimates if e.id == "attack.features-only.accuracy")
+    assert accuracy.n == people
+    assert accuracy.kind == "certified"
+    assert accuracy.high - accuracy.low > 0.1
+    assert any("one row of each group" in note.text for note in result.notes)

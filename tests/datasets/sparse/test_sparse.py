@@ -141,6 +141,7 @@ SECRET = "geheim"
         ("1 3", "index:value pairs"),
         ("1 3:nan", "index:value pairs"),
         ("1 3:1e999", "finite values"),
+        ("1 3:1e300", "of at most 1e"),
         ("inf 3:1", "a number for the label"),
         ("1 99999999999:1", "at most"),
         ("1 3:1:4", "index:value pairs"),

@@ -1,0 +1,58 @@
+"""Standard output and error that may break without any harm to the work or its exit status."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+
+class Steady:
+    """A text stream whose reader may go, or whose disk may fill up: what is left is thrown away."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text, or throw it away where that is not possible."""
+        with self._broken():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is buffered, or throw it away."""
+        with self._broken():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _broken(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            # What is in the buffer cannot be taken back: it goes nowhere, now and at the end.
+            with contextlib.suppress(OSError, ValueError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, self._stream.fileno())
+                os.close(nowhere)
+
+
+@contextlib.contextmanager
+def steady_streams() -> Iterator[None]:
+    """Print on streams that cannot fail; a closed one takes everything and shows nothing."""
+    before = sys.stdout, sys.stderr
+    streams = [
+        Steady(open(os.devnull, "w", encoding="utf-8") if stream is None else stream)  # noqa: SIM115, PTH123
+        for stream in before
+    ]
+    shown: Any = streams
+    sys.stdout, sys.stderr = shown
+    try:
+        yield
+    finally:
+        for stream in streams:
+            stream.flush()
+        if None not in before:
+            sys.stdout, sys.stderr = before
