@@ -23,7 +23,7 @@ demo: $(READY) ## Audit an honest and a dishonest release of the embedded sample
 	$(BIN)/ldpaudit demo
 
 test: $(READY) ## Run the tests
-	$(BIN)/python -m pytest -n auto -m 'not validate'
+	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not validate'
 
 check: $(READY) ## Check format, lint, types, layers and the wheel
 	$(BIN)/ruff format --check .

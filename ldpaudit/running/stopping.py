@@ -14,8 +14,8 @@ from ldpaudit.running.progress import Progress
 
 INTERRUPTED: Final = "it was interrupted"
 _AT_ONCE: Final = 1.0
-"""Seconds within which signals are one request: ``timeout`` and service managers may tell a process
-and then its group."""
+"""Seconds within which requests to terminate are one: ``timeout`` and service managers may tell a
+process and then its group."""
 _TOLD: Final = (
     "ldpaudit: stopping at the next chance; the report will say what is missing. Once more ends at "
     "once and writes nothing."
@@ -95,8 +95,9 @@ class Stop:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _heed(self, _number: int, _frame: FrameType | None) -> None:
-        if self.asked and self.clock() - self.since < _AT_ONCE:
+    def _heed(self, number: int, _frame: FrameType | None) -> None:
+        again = number != signal.SIGINT and self.clock() - self.since < _AT_ONCE
+        if self.asked and again:
             return
         if self.asked or not self.running:
             raise KeyboardInterrupt
