@@ -364,7 +364,9 @@ def test_an_interruption_of_an_import_exits_2(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ends", [">/dev/full", "2>/dev/full", ">&-", "2>&-", ">&- 2>&-", "| true"])
-@pytest.mark.parametrize(("words", "status"), [("policy explain claimed-epsilon", 0), ("policy check none.toml", 2)])
+@pytest.mark.parametrize(
+    ("words", "status"), [("policy explain claimed-epsilon", 0), ("policy check none.toml", 2)]
+)
 def test_the_status_is_that_of_the_work_whatever_becomes_of_the_streams(
     words: str, status: int, ends: str
 ) -> None:
