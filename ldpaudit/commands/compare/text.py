@@ -13,7 +13,7 @@ def print_summary(comparison: Comparison, *, quiet: bool) -> None:
         return
     for print_, result in zip(comparison.fingerprints, comparison.releases, strict=True):
         publish = publish_line(result.decision)
-        say(f"  {print_.letter:<12} {publish} {result.verdict}: {result.sentence}")
+        say(f"  {print_.letter:<12} {publish} {result.sentence}")
     for difference in comparison.differences:
         say(f"  {difference.a + ' to ' + difference.b:<12} {_words(difference)}")
     for note in comparison.notes:
