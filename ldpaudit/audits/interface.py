@@ -133,11 +133,6 @@ class AuditContext:
         assert self.release.bags is not None
         return self.release.bags
 
-    @property
-    def deadline(self) -> float | None:
-        """When the audit's time is over, on the clock ``time.monotonic``; None: never."""
-        return self.stop.deadline
-
     def out_of_time(self) -> bool:
         """Return whether the audit is to end now; who asks and is told so must end."""
         return self.stop.due()

@@ -71,6 +71,7 @@ def part_note(context: AuditContext) -> tuple[Note, ...]:
     text = (
         f"Audits looked at {len(context.release):,} of the {len(context.whole):,} rows: the first "
         f"{_FIRST:,}, and runs of {RUN} that follow each other, drawn blind to all labels. "
-        "Unless rows share noise, labels were counted in all rows, and neighbours looked for there."
+        "Unless rows share noise or belong together (--group), labels were counted in all rows, "
+        "and neighbours looked for there."
     )
     return (Note.info("reading", text),)

@@ -78,9 +78,9 @@ class Stop:
     def on_signals(self) -> Iterator[None]:
         """Let Ctrl-C, a request to terminate or a lost terminal end the audit early, not at once.
 
-        One more after a second, or one before the audit has begun, raises KeyboardInterrupt. A lost
-        terminal that is ignored (``nohup``) stays so. Outside of the main thread, where no signals
-        arrive, nothing changes.
+        A second one, or one before the audit has begun, raises KeyboardInterrupt; requests to
+        terminate within a second of the first are the same one. A lost terminal that is ignored
+        (``nohup``) stays so. Outside of the main thread, where no signals arrive, nothing changes.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

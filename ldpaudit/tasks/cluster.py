@@ -5,25 +5,23 @@ in files of the shared folder, and what they return goes from the worker to this
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import ldpaudit
 from ldpaudit.errors import LdpAuditError
-from ldpaudit.tasks.interface import Answer, attempt, in_order
+from ldpaudit.tasks.interface import Answer, Pool, attempt
 from ldpaudit.tasks.parcels import opened, parcel
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True)
-class Cluster:
+class Cluster(Pool):
     """A Dask cluster; whoever made its client closes it.
 
     A task whose worker is lost is done again by another one.
@@ -42,12 +40,6 @@ class Cluster:
     def workers(self) -> int:
         """How many tasks the workers that are there now do at the same time."""
         return max(1, sum(map(int, self.client.nthreads().values())))
-
-    def map(
-        self, function: Callable[[Any, Any], T], items: Iterable[Any], *, shared: Any = None
-    ) -> Iterator[T]:
-        """Yield the results in the order of the items; the first error in order is raised."""
-        yield from in_order(self.answers(function, [*items], shared))
 
     def answers(
         self, function: Callable[[Any, Any], Any], items: Sequence[Any], shared: Any = None

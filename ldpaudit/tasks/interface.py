@@ -97,6 +97,12 @@ def attempt(work: Callable[..., Any], *task: Any) -> Answer:
 class Pool(Tasks, Protocol):
     """Processes that do tasks; one that fails, or whose process ends, costs no other."""
 
+    def map(
+        self, function: Callable[[Any, Any], T], items: Iterable[Any], *, shared: Any = None
+    ) -> Iterator[T]:
+        """Yield the results in the order of the items; the first error in order is raised."""
+        yield from in_order(self.answers(function, [*items], shared))
+
     def answers(
         self, function: Callable[[Any, Any], Any], items: Sequence[Any], shared: Any = None
     ) -> Iterator[tuple[int, Answer]]:

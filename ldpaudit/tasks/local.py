@@ -1,21 +1,19 @@
 """Tasks in processes beside this one, below one memory limit."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from ldpaudit.tasks.interface import Answer, in_order
+from ldpaudit.tasks.interface import Answer, Pool
 from ldpaudit.tasks.parcels import opened, parcel
 from ldpaudit.tasks.processes import Processes
-
-T = TypeVar("T")
 
 PREPARE: Final = "ldpaudit.tasks.local:prepare"
 
 
 @dataclass(frozen=True)
-class LocalProcesses:
+class LocalProcesses(Pool):
     """Tasks in processes.
 
     Attributes
@@ -33,12 +31,6 @@ class LocalProcesses:
     def workers(self) -> int:
         """How many processes there are at most."""
         return self.processes.most
-
-    def map(
-        self, function: Callable[[Any, Any], T], items: Iterable[Any], *, shared: Any = None
-    ) -> Iterator[T]:
-        """Yield the results in the order of the items; the first error in order is raised."""
-        yield from in_order(self.answers(function, [*items], shared))
 
     def answers(
         self, function: Callable[[Any, Any], Any], items: Sequence[Any], shared: Any = None

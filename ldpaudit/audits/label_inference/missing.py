@@ -14,8 +14,9 @@ from ldpaudit.result import Note
 
 def sampling(context: AuditContext, scored: int) -> Iterator[Note]:
     """Say how many rows attacks learn from and are scored on, where they are not all."""
-    n = len(context.release)
+    n, of_groups = len(context.release), ""
     if context.release.groups is not None:
+        of_groups = "the groups of "
         text = (
             "Attacks are scored on one row of each group (--group, a repeated --id), drawn at "
             "random: rows that belong together are no independent guesses."
@@ -24,9 +25,9 @@ def sampling(context: AuditContext, scored: int) -> Iterator[Note]:
     learnt = sum(len(learning_rows(context, half)) for half in (0, 1))
     if min(scored, learnt) < n:
         text = (
-            f"Of {n:,} rows, attacks learn from {learnt:,} and are scored on {scored:,}, each a "
-            "random sample; intervals allow for it. Attacks that are slow are scored on fewer, as "
-            "their counts say."
+            f"Of {n:,} rows, attacks learn from {learnt:,} and are scored on "
+            f"{of_groups}{scored:,}, each a random sample; intervals allow for it. Attacks that "
+            "are slow are scored on fewer, as their counts say."
         )
         yield Note.info(AUDIT_ID, text)
 

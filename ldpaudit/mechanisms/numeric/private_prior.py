@@ -62,9 +62,11 @@ def check_prior_budget(epsilon: float, k: int, n: int) -> None:
     """
     least = 2 * k / max(n, 1)
     if check_epsilon(epsilon) < least:
+        digits = 2 - math.floor(math.log10(least))
+        enough = math.ceil(least * 10**digits) / 10**digits
         raise InputError(
             f"A private prior at epsilon = {epsilon:.4g} would be noise alone: {k} "
-            f"label{'s' * (k > 1)} on {n} rows need at least {least:.2g}; spend more, or give a "
+            f"label{'s' * (k > 1)} on {n} rows need at least {enough:.3g}; spend more, or give a "
             "public prior."
         )
 
