@@ -69,7 +69,7 @@ def not_run(missing: LeftOut, context: AuditContext) -> Iterator[Note]:
         yield Note.info(AUDIT_ID, text)
     if missing.not_asked:
         text = (
-            f"{len(missing.not_asked)} more attacks, not the strongest wherever that was measured, "
+            f"{len(missing.not_asked)} more attacks, seldom the strongest where that was measured, "
             "run with --thorough."
         )
         yield Note.info(AUDIT_ID, text)
