@@ -43,7 +43,8 @@ def made(options: Callable[..., T], given: Mapping[str, Any], function: str) -> 
             near = did_you_mean(name, known)
             raise InputError(f"{function}() has no option {quoted(name)}{near}")
         field, member = known[name]
-        place, key = (values, field.name) if member is None else (grouped.setdefault(field.name, {}), member)
+        place = values if member is None else grouped.setdefault(field.name, {})
+        key = member or field.name
         if key in place:
             raise InputError(f"{function}() was given {key!r} twice, once as {name!r}.")
         place[key] = _read(field, value) if member is None else value
@@ -89,15 +90,16 @@ def _together(field: "Field[Any]", members: dict[str, Any], value: Any) -> Any:
 
 
 def _read(field: "Field[Any]", value: Any) -> Any:
-    """Return a value as the field has it: a single text stands for a path or a collection."""
-    if not isinstance(value, str):
-        return value
-    kinds = set(_kinds(get_args(field.type)[0])) if get_args(field.type) else set()
-    if str in kinds or Any in kinds:
-        return value
-    if Path in kinds:
+    """Return a value as the field has it: a text is read as on the command line."""
+    option, kinds = declared(field.type), set(_kinds(next(iter(get_args(field.type)), Any)))
+    several = bool(kinds & {tuple, Collection}) and str not in kinds
+    if several and isinstance(value, str | list):
+        value = (value,) if isinstance(value, str) else tuple(value)
+    if isinstance(value, str) and Path in kinds and str not in kinds:
         return Path(value)
-    return (value,) if kinds & {tuple, Collection} else value
+    read = option.read if isinstance(option, Option) else None
+    texts = isinstance(value, str) or (several and isinstance(value, tuple))
+    return read(value) if read and texts else value
 
 
 def _kinds(annotation: Any) -> Iterator[Any]:
@@ -109,7 +111,10 @@ def _kinds(annotation: Any) -> Iterator[Any]:
 
 
 def documented(
-    function: Callable[..., Any], options: type, first: Collection[str], hidden: Collection[str] = ()
+    function: Callable[..., Any],
+    options: type,
+    first: Collection[str],
+    positional: Collection[str] = (),
 ) -> None:
     """Let a function of keywords show them: in its signature, for completion, and in ``help()``.
 
@@ -120,18 +125,21 @@ def documented(
     options : dataclass
         Its docstring describes its fields.
     first : collection of str
-        The function's own parameters.
-    hidden : collection of str
-        Fields that are no keywords.
+        The function's own parameters; fields of these names are no keywords.
+    positional : collection of str
+        Fields that may be given by position.
     """
     own = Signature.from_callable(function)
     listed = [own.parameters[name] for name in first]
     named = {name: place for field in fields(options) for name, place in _names(field)}
+    by_place = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, default=None) for n in positional]
     for name, (field, member) in named.items():
-        if name not in {*first, *hidden} and (member or name == field.name):
-            default = field.default if member is None else None
+        if name not in {*first, *positional} and (member or name == field.name):
+            stated = Parameter.empty if field.default is MISSING else field.default
+            default = stated if member is None else None
             listed.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default))
-    function.__signature__ = own.replace(parameters=listed)  # type: ignore[attr-defined]
+    shown = own.replace(parameters=[*listed[: len(first)], *by_place, *listed[len(first) :]])
+    function.__signature__ = shown  # type: ignore[attr-defined]
     described = cleandoc(options.__doc__ or "").partition("----------\n")[2]
     before, returns, after = cleandoc(function.__doc__ or "").partition("\n\nReturns")
     function.__doc__ = f"{before}\n{described}{returns}{after}"

@@ -1,5 +1,6 @@
 """Public names of a package that are imported when they are first used."""
 
+import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
@@ -11,7 +12,8 @@ def exported(
     """Return a package's ``__getattr__`` and ``__dir__``: its public names and nothing else.
 
     A name is imported from the module that has it when it is first used; listing imports nothing.
-    The package repeats the imports under ``TYPE_CHECKING``, for type checkers and editors.
+    Listed is the package's ``__all__``. The package repeats the imports under ``TYPE_CHECKING``,
+    for type checkers and editors.
 
     Parameters
     ----------
@@ -23,7 +25,6 @@ def exported(
         Packages below this one that are public themselves.
     """
     modules = {name: module for module, names in places.items() for name in names}
-    listed = sorted([*modules, *packages])
 
     def attribute(name: str) -> Any:
         if name in packages:
@@ -32,4 +33,4 @@ def exported(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(f"{package}.{modules[name]}"), name)
 
-    return attribute, lambda: listed
+    return attribute, lambda: sorted(sys.modules[package].__all__)
