@@ -257,7 +257,7 @@ class NumericMechanism(AnalysedMechanism):
 
     @property
     def error_tolerance(self) -> float:
-        """The largest |bias| that is only rounding, in units of the mechanism's scale."""
+        """The largest absolute bias that is only rounding, in units of the mechanism's scale."""
         return 0.0
 
     @abstractmethod
