@@ -43,32 +43,29 @@ def setup(app):
 
 
 def write_names():
-    """Write a folder for each module: an index page, and a page for each public name."""
+    """Write a folder for each module: an index page, and a page for each public name.
+
+    A name that a module before it lists, too, has its page there.
+    """
     shutil.rmtree(NAMES, ignore_errors=True)
+    seen = {}
     for module in MODULES:
-        public = [name for name in import_module(module).__all__ if not name.startswith("_")]
         folder = NAMES / module.rpartition(".")[2]
         folder.mkdir(parents=True)
-        listed = "".join(f"- [`{name}`]({name}.md)\n" for name in public)
-        (folder / "README.md").write_text(f"# `{module}`\n\n{listed}")
+        public = [name for name in import_module(module).__all__ if not name.startswith("_")]
         for name in public:
-            (folder / f"{name}.md").write_text(page_of(module, name))
+            if seen.setdefault(name, folder) is folder:
+                (folder / f"{name}.md").write_text(page_of(module, name))
+        listed = "".join(f"- [`{n}`](../{seen[n].name}/{n}.md)\n" for n in public)
+        (folder / "README.md").write_text(f"# `{module}`\n\n{listed}")
 
 
 def page_of(module, name):
-    """Return the page of one public name; in the index only where it is listed first."""
+    """Return the page of one public name."""
     value = getattr(import_module(module), name)
     kind = "class" if isinstance(value, type) else "function" if callable(value) else "data"
     members = "\n   :members:\n   :inherited-members:" if kind == "class" else ""
-    again = "" if is_first(module, name) else "\n   :no-index:"
-    directive = f".. auto{kind}:: {module}.{name}{again}{members}"
-    return f"# `{name}`\n\n```{{eval-rst}}\n{directive}\n```\n"
-
-
-def is_first(module, name):
-    """Return whether no module before this one lists the name."""
-    before = MODULES[: MODULES.index(module)]
-    return not any(name in import_module(m).__all__ for m in before)
+    return f"# `{name}`\n\n```{{eval-rst}}\n.. auto{kind}:: {module}.{name}{members}\n```\n"
 
 
 def of_other_packages(app, what, name, member, skip, options):

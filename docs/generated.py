@@ -4,96 +4,105 @@
     python docs/generated.py --check   exit status 1 if one is not as the code says
 """
 
+import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
+from types import NoneType
+from typing import Any, get_args
 
-import typer
-from typer.main import get_command
+from typer.models import ArgumentInfo, ParameterInfo
 
 from ldpaudit.cli import app
 from ldpaudit.reports.text.wording import GLOSSARY
 
 DOCS = Path(__file__).resolve().parent
 COMMANDS = "reference/commands"
+Commands = dict[str, Callable[..., Any]]
 
 
 def pages() -> Iterator[tuple[str, str]]:
     """Give each generated page: its place in docs/, and its text."""
-    root = get_command(app)
-    yield f"{COMMANDS}/README.md", index(root)
-    for name, command in root.commands.items():
-        yield f"{COMMANDS}/{name}.md", page(name, command)
+    single, groups = of_group(app), {g.typer_instance.info.name: g for g in app.registered_groups}
+    said = {name: command.__doc__ for name, command in single.items()}
+    said |= {name: group.typer_instance.info.help for name, group in groups.items()}
+    yield f"{COMMANDS}/README.md", index(said)
+    for name, command in single.items():
+        yield f"{COMMANDS}/{name}.md", f"# `ldpaudit {name}`\n\n{body(name, command)}"
+    for name, group in groups.items():
+        members = of_group(group.typer_instance)
+        parts = [f"## `{name} {n}`\n\n{body(f'{name} {n}', c)}" for n, c in members.items()]
+        yield f"{COMMANDS}/{name}.md", "\n".join((f"# `ldpaudit {name}`\n\n{said[name]}\n", *parts))
     yield "explanation/glossary.md", glossary()
+
+
+def of_group(group: Any) -> Commands:
+    """Return the commands of the program, or of one of its groups, by their names."""
+    listed = group.registered_commands
+    return {c.name or c.callback.__name__.replace("_", "-"): c.callback for c in listed}
 
 
 def glossary() -> str:
     """Return the page of the words that reports explain."""
     words = "\n\n".join(f"**{term}**: {meaning}" for term, meaning in GLOSSARY)
-    return f"# Glossary\n\nThe words that every report explains, too.\n\n{words}\n"
+    return f"# Glossary\n\nThe words that every report explains.\n\n{words}\n"
 
 
-def index(root) -> str:
+def index(said: dict[str, str]) -> str:
     """Return the list of commands."""
-    rows = "\n".join(
-        f"| [`ldpaudit {name}`]({name}.md) | {command.help} |"
-        for name, command in root.commands.items()
-    )
+    rows = "\n".join(f"| [`ldpaudit {n}`]({n}.md) | {summary(text)} |" for n, text in said.items())
     return (
         "# Commands\n\n"
-        "Made from the code: each page says what `ldpaudit COMMAND --help` says. Every option can also be\n"
-        "set in the environment: `--label` by `LDPAUDIT_LABEL`, and so on.\n\n"
+        "Made from the code, as `ldpaudit COMMAND --help` is. Every option can also be set in the\n"
+        "environment: `--label` by `LDPAUDIT_LABEL`, and so on.\n\n"
         f"| command | does |\n|---|---|\n{rows}\n"
     )
 
 
-def page(name: str, command) -> str:
-    """Return the page of one command, or of a group of commands."""
-    members = getattr(command, "commands", None)
-    if members is None:
-        return f"# `ldpaudit {name}`\n\n{body(name, command)}"
-    parts = [f"## `{name} {n}`\n\n{body(f'{name} {n}', member)}" for n, member in members.items()]
-    return f"# `ldpaudit {name}`\n\n{command.help}\n\n" + "\n".join(parts)
+def summary(text: str) -> str:
+    """Return the first paragraph of a docstring, in one line."""
+    return " ".join(inspect.cleandoc(text).partition("\n\n")[0].split())
 
 
-def body(name: str, command) -> str:
+def body(name: str, command: Callable[..., Any]) -> str:
     """Return what a command does, how it is called, and its options."""
-    with command.make_context(name, [], resilient_parsing=True) as context:
-        usage = " ".join(command.collect_usage_pieces(context))
-        rows = [row for parameter in command.params for row in rows_of(parameter, context)]
-    table = "| option | does |\n|---|---|\n" + "\n".join(rows)
-    return f"{command.help}\n\n```text\nldpaudit {name} {usage}\n```\n\n{table}\n"
+    taken = inspect.signature(command).parameters.values()
+    listed = [(p.name, p.default, *get_args(p.annotation)) for p in taken]
+    listed.sort(key=lambda one: not isinstance(one[3], ArgumentInfo))
+    rows = "\n".join(row(n, default, kind, info) for n, default, kind, info in listed)
+    places = [word(n, i) for n, _, _, i in listed if isinstance(i, ArgumentInfo)]
+    usage = " ".join(["ldpaudit", name, *places, "[OPTIONS]"])
+    text = inspect.cleandoc(command.__doc__ or "")
+    return f"{text}\n\n```text\n{usage}\n```\n\n| option | does |\n|---|---|\n{rows}\n"
 
 
-def rows_of(parameter, context) -> Iterator[str]:
-    """Give the row of an option or an argument."""
-    if parameter.name == "help":
-        return
-    words = (getattr(parameter, "help", None) or "").replace("|", "\\|")
-    yield f"| {spelling(parameter, context)} | {words}{remarks(parameter)} |"
+def word(name: str, info: ParameterInfo) -> str:
+    """Return what stands for an argument."""
+    return info.metavar or name.upper()
 
 
-def spelling(parameter, context) -> str:
-    """Return an option's names and the sort of its value."""
-    if parameter.param_type_name == "argument":
-        return f"`{parameter.make_metavar(context)}`"
-    names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
-    if parameter.is_flag:
-        return names
-    choices = getattr(parameter.type, "choices", None)
-    value = "\\|".join(map(str, choices)) if choices else parameter.make_metavar(context)
-    return f"{names} `{value}`"
+def row(name: str, default: Any, kind: Any, info: ParameterInfo) -> str:
+    """Return the row of an option or an argument: its names and values; what it does."""
+    if isinstance(info, ArgumentInfo):
+        return f"| `{word(name, info)}` | {info.help} |"
+    spelt = ", ".join(f"`{n}`" for n in (info.default, *(info.param_decls or ()))) + value_of(kind)
+    needed = " (needed)" if default is inspect.Parameter.empty else ""
+    text = (info.help or "").replace("|", "\\|")
+    said = isinstance(default, bool | NoneType) or default is inspect.Parameter.empty
+    known = "" if said or "default" in text else f" (default: {getattr(default, 'value', default)})"
+    return f"| {spelt} | {text}{needed}{known} |"
 
 
-def remarks(parameter) -> str:
-    """Return what a reader has to know besides: whether it is needed, repeatable, its default."""
-    default = parameter.default
-    said = [
-        "needed" * bool(parameter.required and parameter.param_type_name == "option"),
-        "repeatable" * bool(parameter.multiple),
-        "" if default in (None, False, ()) or callable(default) else f"default: {default}",
-    ]
-    return f" ({'; '.join(filter(None, said))})" if any(said) else ""
+def value_of(kind: Any) -> str:
+    """Return the sort of value that an option takes, as it is written in a table."""
+    kinds = [part for part in get_args(kind) if part is not NoneType] or [kind]
+    kind = get_args(kinds[0])[0] if get_args(kinds[0]) else kinds[0]
+    if kind is bool:
+        return ""
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return " `" + "\\|".join(choice.value for choice in kind) + "`"
+    return {int: " N", float: " X", Path: " FILE"}.get(kind, " TEXT")
 
 
 def main() -> int:
