@@ -94,13 +94,21 @@ def _of_rows(context: AuditContext, rows: IndexArray) -> AuditContext:
 
 
 def part_note(context: AuditContext) -> tuple[Note, ...]:
-    """Return a note on the rows that were looked at, where those are not all."""
-    if context.whole is None:
-        return ()
-    text = (
-        f"Audits looked at {len(context.release):,} of the {len(context.whole):,} rows: the first "
-        f"{_FIRST:,}, and runs of {RUN} that follow each other, drawn blind to all labels. "
-        "Unless rows share noise or belong together (--group), labels were counted in all rows, "
-        "and neighbours looked for there."
-    )
-    return (Note.info("reading", text),)
+    """Return notes on the rows that were looked at, where those are not all."""
+    notes: tuple[Note, ...] = ()
+    if context.whole is not None:
+        text = (
+            f"Audits looked at {len(context.release):,} of the {len(context.whole):,} rows: the "
+            f"first {_FIRST:,}, and runs of {RUN} that follow each other, drawn blind to all "
+            "labels. Unless rows share noise or belong together (--group), labels were counted in "
+            "all rows, and neighbours looked for there."
+        )
+        notes += (Note.info("reading", text),)
+    if context.release.groups is not None:
+        text = (
+            "Losses, Rényi divergences and guesses of numbers were measured on one row of each "
+            "group (--group, a repeated --id), drawn at random: rows that belong together count "
+            "once."
+        )
+        notes += (Note.info("reading", text),)
+    return notes
