@@ -29,9 +29,12 @@ html_theme = "furo"
 html_show_sphinx = html_show_copyright = html_copy_source = False
 
 NAMES = ROOT / "docs" / "reference" / "names"
-MODULES = ("ldpaudit", *(f"ldpaudit.{part}" for part in ("mechanisms", "learners", "attacks", "synthesis")))
+MODULES = (
+    "ldpaudit",
+    *(f"ldpaudit.{part}" for part in ("mechanisms", "learners", "attacks", "synthesis")),
+)
 LINK = re.compile(r"\]\(([^)#:\s]+\.md)(?:#[^)]*)?\)")
-DOOR = '<!doctype html><title>ldpaudit</title><meta http-equiv="refresh" content="0; url=docs/README.html">\n'
+DOOR = '<!doctype html><title>ldpaudit</title><meta http-equiv="refresh" content="0; url={}">\n'
 
 
 def setup(app):
@@ -39,7 +42,8 @@ def setup(app):
     app.connect("config-inited", lambda app, config: write_names())
     app.connect("source-read", add_navigation)
     app.connect("autodoc-skip-member", of_other_packages)
-    app.connect("build-finished", lambda app, _: (Path(app.outdir) / "index.html").write_text(DOOR))
+    door = DOOR.format(f"{root_doc}.html")
+    app.connect("build-finished", lambda app, _: (Path(app.outdir) / "index.html").write_text(door))
 
 
 def write_names():

@@ -1,7 +1,7 @@
 """Write the pages that repeat the code: commands with their options, and the glossary.
 
-    python docs/generated.py           writes them
-    python docs/generated.py --check   exit status 1 if one is not as the code says
+python docs/generated.py           writes them
+python docs/generated.py --check   exit status 1 if one is not as the code says
 """
 
 import inspect
