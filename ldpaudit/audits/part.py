@@ -106,8 +106,9 @@ def part_note(context: AuditContext) -> tuple[Note, ...]:
     if context.release.groups is not None:
         guesses = ", guesses of numbers" if context.guesses is None else ""
         text = (
-            f"Losses{guesses} and Rényi divergences were measured on one row of each group (--group, a repeated --id), drawn at "
-            "random: rows that belong together count once."
+            f"Losses{guesses} and Rényi divergences were measured on one row of each "
+            "group (--group, a repeated --id), drawn at random: rows that belong together count "
+            "once."
         )
         notes += (Note.info("reading", text),)
     return notes

@@ -24,7 +24,7 @@ _OF_PEOPLE: Final = ("instance-loss", "numeric-inference", "renyi")
 """The audits whose intervals count rows as people: of a stated group they see one row.
 
 Attacks learn from all rows and are scored on one of each group; bounds of ε count one of each group
-whose noise is shared. A comparison pairs guesses of numbers row by row, so there all rows are asked.
+whose noise is shared. A comparison pairs guesses of numbers row by row: all rows are asked there.
 """
 _PARTS: Final[dict[str, type[BaseModel]]] = {
     "estimates": Estimate,
