@@ -17,7 +17,7 @@ from ldpaudit.result.frames import frame_of, scores_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION: Final = "1.2"
+SCHEMA_VERSION: Final = "1.3"
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
@@ -103,7 +103,7 @@ def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:
 class AuditResult(Frozen):
     """Everything that an audit found: the source of truth for every report format."""
 
-    schema_version: Literal["1.2"] = SCHEMA_VERSION
+    schema_version: Literal["1.3"] = SCHEMA_VERSION
     ldpaudit_version: str
     verdict: Verdict
     sentence: str
