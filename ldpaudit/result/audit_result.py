@@ -22,6 +22,7 @@ SCHEMA_VERSION: Final = "1.3"
 Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
 Decision = Literal["publish", "not yet", "do not publish"]
+PlugInKind = Literal["attack", "audit", "mechanism"]
 Part = Literal["estimates", "checks", "audits"]
 IsoDate = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
@@ -77,6 +78,27 @@ class AuditRecord(Frozen):
     seconds: float = 0.0
 
 
+class PlugIn(Frozen):
+    """A part of another package, or of a file, that took part in an audit.
+
+    Attributes
+    ----------
+    kind : {"attack", "audit", "mechanism"}
+    name : str
+        Its name in the result.
+    package, version : str or None
+        Of the distribution that it is installed with; None for one that was given by its place.
+    sha256 : str or None
+        Of the file that it was given in.
+    """
+
+    kind: PlugInKind
+    name: str
+    package: str | None = None
+    version: str | None = None
+    sha256: str | None = None
+
+
 class RunInfo(Frozen):
     """How to reproduce the audit."""
 
@@ -86,6 +108,8 @@ class RunInfo(Frozen):
     threads: int
     seconds: float
     policy_sha256: str | None = None
+    plugins: tuple[PlugIn, ...] = ()
+    """The parts of other packages that took part."""
 
 
 def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:
