@@ -3,20 +3,26 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, computed_field, model_validator
 
+from ldpaudit.errors import InputError, did_you_mean, quoted
 from ldpaudit.result.curve import Curve, Histogram
 from ldpaudit.result.earlier import EARLIER, upgraded
 from ldpaudit.result.estimate import Estimate, Frozen, Identifier, Number, Side, readable
 from ldpaudit.result.finding import Note
+from ldpaudit.result.frames import frame_of, scores_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA_VERSION: Final = "1.3"
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
 Decision = Literal["publish", "not yet", "do not publish"]
+Part = Literal["estimates", "checks", "audits"]
 IsoDate = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
@@ -176,6 +182,55 @@ class AuditResult(Frozen):
         """Whether to publish: what follows from the verdict and the checks that only warn."""
         return decision_of(self.verdict, self.checks)
 
+    def __repr__(self) -> str:
+        return f"AuditResult({self.decision}: {self.sentence})"
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __getitem__(self, identifier: str) -> Estimate:
+        """Return the estimate of that id: ``result["mechanism.epsilon"].value``.
+
+        Raises
+        ------
+        KeyError
+            If the audit did not produce it.
+        """
+        found = self.estimate(identifier)
+        if found is None:
+            near = did_you_mean(identifier, (e.id for e in self.estimates))
+            raise KeyError(f"The audit has no number {quoted(identifier)}{near}")
+        return found
+
+    @property
+    def attacks(self) -> "pd.DataFrame":
+        """The scores: one row for each attack, for each reference, and for each bound on all."""
+        return scores_frame(self.estimates)
+
+    def to_frame(
+        self, part: Literal["estimates", "checks", "audits"] = "estimates"
+    ) -> "pd.DataFrame":
+        """Return all numbers, or all checks or audits, one row for each, indexed by id.
+
+        Parameters
+        ----------
+        part : {"estimates", "checks", "audits"}
+            Which of them. Numbers have the columns ``title``, ``section``, ``kind`` (exact,
+            certified or estimated), ``value``, ``low``, ``high``, ``level``, ``unit`` and others.
+        """
+        kinds: dict[str, type[Frozen]] = {
+            "estimates": Estimate,
+            "checks": Check,
+            "audits": AuditRecord,
+        }
+        if part not in kinds:
+            raise InputError(f"A frame is of {', '.join(kinds)}{did_you_mean(part, kinds)}")
+        return frame_of(getattr(self, part), kinds[part])
+
+    def check(self, identifier: str) -> Check | None:
+        """Return the check of that id, None where the policy did not ask for it."""
+        return next((c for c in self.checks if c.id == identifier), None)
+
     def estimate(self, identifier: str) -> Estimate | None:
         """Return the estimate of that id, None where the audit did not produce it."""
         return next((e for e in self.estimates if e.id == identifier), None)
@@ -225,8 +280,6 @@ class AuditResult(Frozen):
         ldpaudit.errors.InputError
             If the text is not the JSON of a result of this schema version or an earlier one.
         """
-        from ldpaudit.errors import InputError
-
         try:
             return cls.model_validate(json.loads(text))
         except ValueError:

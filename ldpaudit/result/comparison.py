@@ -5,7 +5,7 @@ hidden when a :class:`Difference` is built.
 """
 
 import json
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -22,6 +22,10 @@ from ldpaudit.result import (
     Unit,
 )
 from ldpaudit.result.earlier import EARLIER
+from ldpaudit.result.frames import frame_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What the compared releases are called, in their order."""
@@ -147,6 +151,16 @@ class Comparison(Frozen):
         if not isinstance(data, dict) or data.get("schema_version") not in EARLIER:
             return data
         return data | {"schema_version": SCHEMA_VERSION}
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.sentence})"
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return all differences, one row for each, indexed by the number's id."""
+        return frame_of(self.differences, Difference)
 
     def difference(self, identifier: str, b: str = "B") -> Difference | None:
         """Return the difference of that id between ``b`` and A, None if there is none."""

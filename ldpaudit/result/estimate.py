@@ -39,6 +39,10 @@ class Frozen(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def __dir__(self) -> list[str]:
+        inherited = set(dir(BaseModel))
+        return [n for n in super().__dir__() if n not in inherited and not n.startswith("_")]
+
 
 def readable(identifier: str) -> str:
     """Return words for an id without a title: ``"plug-in.share"`` becomes ``"Plug in share"``."""
