@@ -39,6 +39,8 @@ class Difference(Titled):
         For people.
     a, b : str
         The letters of the releases; ``a`` is the first one given, ``"A"``.
+    a_name, b_name : str
+        Their names; "" in earlier results.
     kind : {"exact", "certified", "estimated"}
         The weaker of the two numbers' kinds.
     value : float
@@ -60,6 +62,8 @@ class Difference(Titled):
 
     a: Letter
     b: Letter
+    a_name: str = ""
+    b_name: str = ""
     kind: Kind
     value: Number
     low: Number
@@ -95,6 +99,7 @@ class Difference(Titled):
 class Fingerprint(Frozen):
     """What is known about the data of one release, without the true labels.
 
+    ``name`` is that of the file, with as much of its folder as tells the releases apart.
     ``shared_rows`` is the share of rows with the same features, in the same place, as in the first
     release; None if unknown.
     """
@@ -118,6 +123,9 @@ class Comparison(Frozen):
     schema_version: Literal["1.2"] = SCHEMA_VERSION
     ldpaudit_version: str
     sentence: str
+    """The sentences, one after the other."""
+    sentences: tuple[str, ...] = ()
+    """On privacy, on the advantage over the features alone, on utility; none in earlier results."""
     confidence: float
     """At which all differences marked simultaneous hold together."""
     fingerprints: tuple[Fingerprint, ...]
@@ -132,6 +140,15 @@ class Comparison(Frozen):
         if not isinstance(data, dict) or data.get("schema_version") not in EARLIER:
             return data
         return data | {"schema_version": SCHEMA_VERSION}
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The name of each release by its letter, all different."""
+        names = [print_.name for print_ in self.fingerprints]
+        return {
+            p.letter: p.name if names.count(p.name) == 1 else f"{p.name} ({p.letter})"
+            for p in self.fingerprints
+        }
 
     def difference(self, identifier: str, b: str = "B") -> Difference | None:
         """Return the difference of that id between ``b`` and A, None if there is none."""
