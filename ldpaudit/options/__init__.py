@@ -1,0 +1,32 @@
+"""The options of an audit, declared once: for the command line and for the Python call.
+
+A field that is annotated with an :class:`Option` is an option of every command that takes its
+dataclass, with the environment twin ``LDPAUDIT_…``. Nothing heavy is imported here.
+"""
+
+from ldpaudit.options.audit import AuditOptions
+from ldpaudit.options.declaring import (
+    Argument,
+    Option,
+    declared,
+    group,
+    input_files,
+    keywords_for,
+    option_name,
+)
+from ldpaudit.options.plan import PlanOptions
+from ldpaudit.options.release import ClaimOptions, ReleaseOptions
+
+__all__ = [
+    "Argument",
+    "AuditOptions",
+    "ClaimOptions",
+    "Option",
+    "PlanOptions",
+    "ReleaseOptions",
+    "declared",
+    "group",
+    "input_files",
+    "keywords_for",
+    "option_name",
+]

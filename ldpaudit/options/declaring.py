@@ -1,0 +1,96 @@
+"""How an option is declared: once, as an annotation of a dataclass's field."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+
+@dataclass(frozen=True)
+class Option:
+    """How a field is given on the command line.
+
+    Attributes
+    ----------
+    help : str
+    name : str
+        Empty: made from the field's name.
+    type : type or None
+        What the command line reads, where a Python caller may give more than that.
+    read : callable or None
+        Turns what the command line reads into the field's value.
+    shown : bool
+        Whether a stored result may repeat the value: it holds no path and no column name.
+    file : bool
+        Whether it names a file that is read, so that no output may overwrite it.
+    short : str
+        A one-letter name, ``-o``.
+    """
+
+    help: str
+    name: str = ""
+    type: Any = None
+    read: Callable[[Any], Any] | None = None
+    shown: bool = False
+    file: bool = False
+    short: str = ""
+
+    def long(self, field: str) -> str:
+        """Return the option's name for a field."""
+        return self.name or "--" + field.strip("_").replace("_", "-")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A value that the command line takes by its position.
+
+    Attributes
+    ----------
+    help : str
+    metavar : str or None
+        What ``--help`` calls it; None: the field's name.
+    file : bool
+        Whether it names files that are read.
+    """
+
+    help: str
+    metavar: str | None = None
+    file: bool = False
+
+
+def declared(annotation: Any) -> Option | Argument | None:
+    """Return the declaration in an annotation, None where it holds none."""
+    return next((m for m in get_args(annotation)[1:] if isinstance(m, Option | Argument)), None)
+
+
+def group(annotation: Any) -> Any:
+    """Return the dataclass whose fields give this one on the command line, None without one."""
+    parts = [annotation, *get_args(annotation)[1:]]
+    return next((m for m in parts if isinstance(m, type) and dataclasses.is_dataclass(m)), None)
+
+
+def option_name(options: Any, field: str) -> str:
+    """Return what a field of a request is called on the command line."""
+    option = declared(next(f.type for f in dataclasses.fields(options) if f.name == field))
+    assert isinstance(option, Option)
+    return option.long(field)
+
+
+def input_files(options: Any) -> Iterator[str | Path]:
+    """Give every file that the options name to be read."""
+    for field in dataclasses.fields(options):
+        value, option = getattr(options, field.name), declared(field.type)
+        if dataclasses.is_dataclass(value) and group(field.type) is not None:
+            yield from input_files(value)
+        elif option is not None and option.file and value is not None:
+            values = value if isinstance(value, tuple) else (value,)
+            yield from (one for one in values if isinstance(one, str | Path))
+
+
+def keywords_for(function: Callable[..., Any], options: Any) -> dict[str, Any]:
+    """Return the options that a function takes, by name; those without a value are left out."""
+    taken = inspect.signature(function).parameters
+    values = {f.name: getattr(options, f.name) for f in dataclasses.fields(options)}
+    return {name: value for name, value in values.items() if name in taken and value is not None}

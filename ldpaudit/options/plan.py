@@ -1,0 +1,128 @@
+"""Options of how to audit: which audits, how much work, where, by which policy."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from ldpaudit.device import DeviceName
+from ldpaudit.errors import InputError
+from ldpaudit.options.declaring import Option
+from ldpaudit.running.memory import size_of
+from ldpaudit.tasks.opening import ClusterPlace, check_cluster
+
+if TYPE_CHECKING:
+    from ldpaudit.judging.policy import Policy
+
+
+def queries_of(text: str) -> int | Literal["all"]:
+    """Read ``--queries``, how many rows look for neighbours."""
+    if text == "all":
+        return "all"
+    if not text.isdecimal():
+        raise InputError("--queries must be a number or 'all'.")
+    return int(text)
+
+
+def date_of(text: str) -> date:
+    """Read ``--made-on``."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--made-on must be a day such as 2026-01-31. Got {text!r}.") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """How audits are run and by which policy they are judged, for releases and simulations."""
+
+    policy: Annotated[
+        "Policy | str | Path | None",
+        Option("What a release may leak (TOML).", type=Path, file=True),
+    ] = None
+    queries: Annotated[
+        int | Literal["all"] | None,
+        Option(
+            "Rows that look for neighbours: a number or 'all'.",
+            type=str,
+            read=queries_of,
+            shown=True,
+        ),
+    ] = None
+    neighbors: Annotated[
+        int | None, Option("How many neighbours (default: adapts to n).", shown=True)
+    ] = None
+    metric: Annotated[
+        Literal["l2", "raw", "learned"],
+        Option("The space in which neighbours are near.", shown=True),
+    ] = "l2"
+    exact: Annotated[
+        bool, Option("Compare every row that looks for neighbours with every other.", shown=True)
+    ] = False
+    only: Annotated[Collection[str], Option("Run this audit only (repeatable).", shown=True)] = ()
+    skip: Annotated[Collection[str], Option("Leave this audit out (repeatable).", shown=True)] = ()
+    budget: Annotated[
+        float | None, Option("Seconds for the attacks on a release (default: 60).", shown=True)
+    ] = None
+    thorough: Annotated[bool, Option("Run every attack, however long they take.", shown=True)] = (
+        False
+    )
+    threads: Annotated[
+        int | None, Option("Processors to use (default: all there are).", shown=True)
+    ] = None
+    device: Annotated[DeviceName, Option("Where torch models run.", shown=True)] = "auto"
+    memory: Annotated[
+        int | str | None,
+        Option(
+            "The most memory to use: 4GiB, 800MB … (default: half of the machine's).",
+            type=str,
+            shown=True,
+        ),
+    ] = None
+    cluster: Annotated[
+        ClusterPlace | None,
+        Option(
+            "Dask workers that share the work: tcp://HOST:8786, or local:4 on this machine.",
+            type=str,
+        ),
+    ] = None
+    seeds_tried: Annotated[
+        int | None,
+        Option("Seeds of random generators to try: 0 to 4294967296 (default: 32768).", shown=True),
+    ] = None
+    made_on: Annotated[
+        date | None,
+        Option(
+            "The day of the release, 2026-01-31: its seconds are seeds to try.",
+            type=str,
+            read=date_of,
+            shown=True,
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Read the size of the memory, from here on a number of bytes."""
+        if self.memory is not None:
+            object.__setattr__(self, "memory", size_of(self.memory))
+
+    def check(self) -> None:
+        """Refuse numbers out of range.
+
+        Raises
+        ------
+        InputError
+        """
+        check_cluster(self.cluster)
+        for name in ("queries", "neighbors", "threads"):
+            count = getattr(self, name)
+            if isinstance(count, int) and count < 1:
+                raise InputError(f"The {name!r} parameter must be at least 1. Got {count} instead.")
+        if self.seeds_tried is not None and not 0 <= self.seeds_tried <= 1 << 32:
+            raise InputError(
+                f"'seeds_tried' must be from 0 to 4294967296. Got {self.seeds_tried} instead."
+            )
+        if self.budget is not None and not self.budget >= 0:
+            raise InputError(
+                f"The 'budget' must be at least 0 seconds. Got {self.budget!r} instead."
+            )

@@ -1,0 +1,86 @@
+"""Options about the release: its claim, its true labels, its columns, its companions."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ldpaudit.options.declaring import Option
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ldpaudit.mechanisms.interface import Mechanism
+    from ldpaudit.release import Declaration
+
+
+@dataclass(frozen=True)
+class ClaimOptions:
+    """The claim about a release that declares none, as the command line states it."""
+
+    mechanism: Annotated[str | None, Option("The claimed mechanism, or unknown.", shown=True)] = (
+        None
+    )
+    epsilon: Annotated[float | None, Option("The claimed ε, in nats.", shown=True)] = None
+    noise: Annotated[
+        float | None,
+        Option("The claimed λ: the chance of a label drawn anew from all.", "--lambda", shown=True),
+    ] = None
+    channel: Annotated[
+        Path | None,
+        Option("The claimed channel as CSV: rows labels, columns outputs.", file=True),
+    ] = None
+    labels: Annotated[
+        str | None, Option("The claimed range of a numeric label: LO:HI or LO:HI:STEP.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class ReleaseOptions:
+    """What is known about a release: its true labels, its claim, its columns, its companions."""
+
+    truth: Annotated[
+        Any,
+        Option("A file with the true labels, in the same row order.", type=str, file=True),
+    ] = None
+    mechanism: Annotated[
+        "Mechanism | Declaration | Mapping[str, Any] | ClaimOptions | str | None", ClaimOptions
+    ] = None
+    rng: Annotated[
+        "np.random.Generator | int | None",
+        Option("The seed (default: derived from the release).", "--seed", type=int, shown=True),
+    ] = None
+    _: KW_ONLY
+    label: Annotated[
+        str | None, Option("The released label's column (default: as declared, or 'label').")
+    ] = None
+    truth_column: Annotated[
+        str | None, Option("The column of the release that holds the true labels.")
+    ] = None
+    original: Annotated[
+        Any,
+        Option("A file with the original features, in the same row order.", type=str, file=True),
+    ] = None
+    synthetic: Annotated[
+        Any,
+        Option("The synthetic rows, with labels, that replaced features.", type=str, file=True),
+    ] = None
+    held_out: Annotated[
+        Any,
+        Option("Rows like the originals that no generator was trained on.", type=str, file=True),
+    ] = None
+    id_column: Annotated[
+        str | None, Option("The column on which --truth and --original are joined.", "--id")
+    ] = None
+    group: Annotated[
+        str | None, Option("The column of rows that belong together: a household, a person.")
+    ] = None
+    projection: Annotated[
+        int | None,
+        Option("Columns that sparse features become (svmlight; default: 256).", shown=True),
+    ] = None
+    drop: Annotated[Collection[str], Option("A column that is no feature (repeatable).")] = ()
+    features: Annotated[
+        Collection[str] | None,
+        Option("A column that is a feature (repeatable; default: the rest)."),
+    ] = None
