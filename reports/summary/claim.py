@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from ldpaudit.reports.charts.intervals import epsilon_figure
+from ldpaudit.reports.charts.epsilon import epsilon_figure
 from ldpaudit.reports.parts.mechanism import measured_epsilon
 from ldpaudit.reports.parts.part import Section
 from ldpaudit.reports.summary.told import Told
