@@ -43,6 +43,25 @@ class MechanismInfo(Frozen):
     description: str = ""
 
 
+class Waived(Frozen):
+    """Who answers for a violation, and until when; the violation stays one."""
+
+    approved_by: str
+    reason: str
+    expires: IsoDate
+    """The last day on which it counts, by UTC."""
+
+
+class Family(Frozen):
+    """Checks of one level that share an error probability."""
+
+    level: CheckLevel
+    checks: int
+    correction: Literal["holm", "bonferroni", "none"]
+    confidence: float
+    """Of all of them together; with the correction "none" of each alone."""
+
+
 class Check(Frozen):
     """One question of the policy and its answer."""
 
@@ -59,6 +78,8 @@ class Check(Frozen):
     """The smallest error probability at which it fails; None where that is above the policy's."""
     reason: str = ""
     waived: bool = False
+    waiver: Waived | None = None
+    """By whom and until when, where it is waived."""
     evidence: tuple[str, ...] = ()
 
 
@@ -113,6 +134,8 @@ class AuditResult(Frozen):
     histograms: tuple[Histogram, ...] = ()
     notes: tuple[Note, ...] = ()
     checks: tuple[Check, ...]
+    families: tuple[Family, ...] = ()
+    """How the checks that are tests share the error probability; none in earlier results."""
     audits: tuple[AuditRecord, ...]
     run: RunInfo
 
