@@ -66,14 +66,13 @@ def over_all_rows(context: AuditContext) -> AuditContext:
 def one_row_of_each_group(context: AuditContext) -> AuditContext:
     """Return the context of one random row of each stated group, or the same without groups.
 
-    What is known of columns and of shared noise comes from all rows. Guesses that are collected row
-    by row, for a comparison, cover all rows.
+    What is known of columns and of shared noise comes from all rows.
     """
     from ldpaudit.audits.assumptions.columns import column_evidence
     from ldpaudit.audits.assumptions.rows import Counted, counted, noise_clusters
 
     groups = context.release.groups
-    if groups is None or context.guesses is not None:
+    if groups is None:
         return context
     shared: dict[str, Any] = context.once("one row of each group", dict)
     if not shared:
@@ -94,13 +93,22 @@ def _of_rows(context: AuditContext, rows: IndexArray) -> AuditContext:
 
 
 def part_note(context: AuditContext) -> tuple[Note, ...]:
-    """Return a note on the rows that were looked at, where those are not all."""
-    if context.whole is None:
-        return ()
-    text = (
-        f"Audits looked at {len(context.release):,} of the {len(context.whole):,} rows: the first "
-        f"{_FIRST:,}, and runs of {RUN} that follow each other, drawn blind to all labels. "
-        "Unless rows share noise or belong together (--group), labels were counted in all rows, "
-        "and neighbours looked for there."
-    )
-    return (Note.info("reading", text),)
+    """Return notes on the rows that were looked at, where those are not all."""
+    notes: tuple[Note, ...] = ()
+    if context.whole is not None:
+        text = (
+            f"Audits looked at {len(context.release):,} of the {len(context.whole):,} rows: the "
+            f"first {_FIRST:,}, and runs of {RUN} that follow each other, drawn blind to all "
+            "labels. Unless rows share noise or belong together (--group), labels were counted in "
+            "all rows, and neighbours looked for there."
+        )
+        notes += (Note.info("reading", text),)
+    if context.release.groups is not None:
+        guesses = ", guesses of numbers" if context.guesses is None else ""
+        text = (
+            f"Losses{guesses} and Rényi divergences were measured on one row of each "
+            "group (--group, a repeated --id), drawn at random: rows that belong together count "
+            "once."
+        )
+        notes += (Note.info("reading", text),)
+    return notes

@@ -133,5 +133,6 @@ def test_losses_and_divergences_count_groups_not_rows(told: bool) -> None:
     counted = [e for e in result.estimates if e.kind == "certified" and e.n]
     assert counted
     assert all((e.n <= groups) == told for e in counted if e.id == "instance_loss.mean_lower")
+    assert any("one row of each group" in note.text for note in result.notes) == told
     if told:
         assert all(e.n <= groups for e in counted)

@@ -4,7 +4,7 @@ In: a file, a text or a preset's name. Out: a :class:`Policy`, or one line that 
 """
 
 from ldpaudit.judging.policy.explaining import explain
-from ldpaudit.judging.policy.lines import line_of
+from ldpaudit.judging.policy.lines import check_lines, line_of
 from ldpaudit.judging.policy.presets import (
     DEFAULT,
     PRESETS,
@@ -22,6 +22,7 @@ __all__ = [
     "STARTER",
     "Policy",
     "Waiver",
+    "check_lines",
     "check_names",
     "default_policy",
     "explain",

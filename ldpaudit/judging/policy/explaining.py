@@ -76,6 +76,7 @@ def _overview() -> Iterator[str]:
 
 def _topics() -> dict[str, str]:
     sections = {name: summary(section) for name, section in SECTIONS.items()}
+    sections["min-rows"] = f"{WORDS['keys']['audit.min_rows']} The key is audit.min_rows."
     return {**sections, **keys(), **WORDS["checks"], **check_keys(), **PRESETS, **WORDS["rules"]}
 
 
@@ -107,4 +108,4 @@ def _default(field: Any) -> str:
     value = field.default
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
-    return f" Default: {value!r}." if isinstance(value, str) else f" Default: {value:g}."
+    return f' Default: "{value}".' if isinstance(value, str) else f" Default: {value:g}."

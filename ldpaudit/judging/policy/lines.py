@@ -2,14 +2,29 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 Place = tuple[str | int, ...]
 """Keys from the top down; a number counts the tables of an array from 0."""
 
+_ELSEWHERE: Final[dict[str, Place]] = {"min-rows": ("audit", "min_rows")}
+"""Checks that are asked for outside of ``[checks]``."""
 _LONGEST: Final = 60
 """Lines of one statement, at most: a text or a list over several."""
+
+
+def check_lines(text: str, checks: Iterable[str]) -> dict[str, int]:
+    """Return the line of a policy, from 1, that asks for each check.
+
+    One that the policy does not name is at ``extends``, which brings it along, or in the first
+    line.
+    """
+    written: dict[Place, int] = {}
+    for place, line in _places(text):
+        written.setdefault(place, line)
+    rest = written.get(("extends",), 1)
+    return {check: written.get(_ELSEWHERE.get(check, ("checks", check)), rest) for check in checks}
 
 
 def line_of(text: str, place: str | Sequence[str | int]) -> int | None:
