@@ -10,15 +10,16 @@ from ldpaudit.options import Argument
 
 
 def check(
-    file: Annotated[Path, Argument("The policy file.")],
+    files: Annotated[tuple[str, ...], Argument("The policy file, or several.")],
     _debug: Debug = False,
 ) -> None:
-    """Validate a policy without any data."""
+    """Validate policies without any data."""
     from ldpaudit.judging.policy import load_policy
 
-    policy = load_policy(file)
-    asked = [*policy.checks.asked(), *(["min-rows"] if policy.audit.min_rows else [])]
-    typer.echo(f"{file.name}: a valid policy. It asks for {', '.join(asked)}.")
+    for file in files:
+        policy = load_policy(file)
+        asked = [*policy.checks.asked(), *(["min-rows"] if policy.audit.min_rows else [])]
+        typer.echo(f"{Path(file).name}: a valid policy. It asks for {', '.join(asked)}.")
 
 
 def explain(
