@@ -12,6 +12,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args
 
+from generated_result import page as result_page
 from typer.models import ArgumentInfo, ParameterInfo
 
 from ldpaudit.cli import app
@@ -35,6 +36,7 @@ def pages() -> Iterator[tuple[str, str]]:
         parts = [f"## `{name} {n}`\n\n{body(f'{name} {n}', c)}" for n, c in members.items()]
         yield f"{COMMANDS}/{name}.md", "\n".join((f"# `ldpaudit {name}`\n\n{said[name]}\n", *parts))
     yield "explanation/glossary.md", glossary()
+    yield "result.md", result_page()
 
 
 def of_group(group: Any) -> Commands:
