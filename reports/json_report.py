@@ -4,6 +4,7 @@ import json
 import math
 from typing import Any
 
+from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.result import AuditResult
 
 
@@ -20,7 +21,7 @@ class JsonReport:
         """How the names of its files end."""
         return ".json"
 
-    def render(self, result: AuditResult) -> str:
+    def render(self, result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:  # noqa: ARG002
         """Return the JSON text, in ASCII so that no character of a name can disturb a reader."""
         return as_json(result.model_dump())
 

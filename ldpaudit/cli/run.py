@@ -9,7 +9,7 @@ import typer
 
 from ldpaudit.cli.options import Debug, Gate
 from ldpaudit.cli.parameters import recorded_command
-from ldpaudit.commands.outputs import Outputs
+from ldpaudit.commands.outputs import ReportOutputs
 from ldpaudit.commands.run.request import RunRequest
 from ldpaudit.options import Argument, Option
 
@@ -17,7 +17,7 @@ from ldpaudit.options import Argument, Option
 def run(
     request: RunRequest,
     gate: Gate,
-    outputs: Outputs,
+    outputs: ReportOutputs,
     quiet: Annotated[bool, Option("Print decision, verdict and first step only.")] = False,
     _debug: Debug = False,
 ) -> None:
@@ -25,7 +25,8 @@ def run(
     from ldpaudit.commands.run.work import run_and_write
 
     request = replace(request, command=recorded_command(sys.argv, run))
-    result = run_and_write(request, outputs.or_beside(request.release, "audit"), quiet=quiet)
+    outputs = outputs.or_beside(request.release, "audit")
+    result = run_and_write(request, outputs, quiet=quiet, status=gate.status)
     raise typer.Exit(gate.status(result.verdict))
 
 
@@ -44,10 +45,13 @@ def demo(
 
 def report(
     result: Annotated[Path, Argument("A stored result (.json).")],
-    html: Annotated[Path | None, Option("Where to write the page.")] = None,
+    outputs: ReportOutputs,
+    policy: Annotated[
+        Path | None, Option("The policy it was judged by: checks are placed at their lines.")
+    ] = None,
     _debug: Debug = False,
 ) -> None:
-    """Render a stored result again."""
+    """Render a stored result again: without options, as a page beside it."""
     from ldpaudit.commands.run.work import render_again
 
-    typer.echo(render_again(result, html))
+    render_again(result, outputs, policy)

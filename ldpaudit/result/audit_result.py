@@ -12,7 +12,7 @@ from ldpaudit.result.earlier import EARLIER, upgraded
 from ldpaudit.result.estimate import Estimate, Frozen, Identifier, Number, Side, readable
 from ldpaudit.result.finding import Note
 
-SCHEMA_VERSION: Final = "1.2"
+SCHEMA_VERSION: Final = "1.3"
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
@@ -97,7 +97,7 @@ def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:
 class AuditResult(Frozen):
     """Everything that an audit found: the source of truth for every report format."""
 
-    schema_version: Literal["1.2"] = SCHEMA_VERSION
+    schema_version: Literal["1.3"] = SCHEMA_VERSION
     ldpaudit_version: str
     verdict: Verdict
     sentence: str

@@ -115,7 +115,7 @@ class Fingerprint(Frozen):
 class Comparison(Frozen):
     """Everything that a comparison found: the source of truth for its report."""
 
-    schema_version: Literal["1.2"] = SCHEMA_VERSION
+    schema_version: Literal["1.3"] = SCHEMA_VERSION
     ldpaudit_version: str
     sentence: str
     confidence: float

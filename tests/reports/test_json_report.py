@@ -7,7 +7,7 @@ import pytest
 from ldpaudit.errors import InputError
 from ldpaudit.reports import render
 from ldpaudit.reports.json_report import JsonReport, as_json, json_schema
-from ldpaudit.result import AuditResult
+from ldpaudit.result import SCHEMA_VERSION, AuditResult
 
 
 def test_round_trip(any_result: AuditResult) -> None:
@@ -60,7 +60,7 @@ def test_schema_allows_the_strings_of_infinity() -> None:
     value = schema["$defs"]["Estimate"]["properties"]["value"]
     assert {"enum": ["inf", "-inf"]} in value["anyOf"]
     assert schema["$schema"].startswith("https://json-schema.org/")
-    assert schema["properties"]["schema_version"]["const"] == "1.2"
+    assert schema["properties"]["schema_version"]["const"] == SCHEMA_VERSION
 
 
 def test_format_names() -> None:
