@@ -70,7 +70,7 @@ def test_no_link_and_no_name_is_dead(page):
         assert place.exists(), target
         assert not anchor or anchor in anchors(place), (target, anchor)
     for name in set(re.findall(r"\bldpaudit(?:\.[A-Za-z_]\w*)+", text)):
-        assert name == "ldpaudit.json" or exists(name), name  # The ending of a declaration.
+        assert name in ("ldpaudit.json", "ldpaudit.toml") or exists(name), name  # Endings of files.
 
 
 def exists(name):

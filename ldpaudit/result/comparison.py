@@ -43,6 +43,8 @@ class Difference(Titled):
         For people.
     a, b : str
         The letters of the releases; ``a`` is the first one given, ``"A"``.
+    a_name, b_name : str
+        Their names; "" in earlier results.
     kind : {"exact", "certified", "estimated"}
         The weaker of the two numbers' kinds.
     value : float
@@ -66,6 +68,8 @@ class Difference(Titled):
 
     a: Letter
     b: Letter
+    a_name: str = ""
+    b_name: str = ""
     kind: Kind
     value: Number
     low: Number
@@ -106,7 +110,7 @@ class Fingerprint(Frozen):
     source: Literal["data", "result"]
     """Whether the data were read, or a stored result."""
     name: str
-    """The name of the file, without its folder."""
+    """The name of the file, with as much of its folder as tells the releases apart."""
     sha256: str | None
     """The digest of the released file."""
     rows: int
@@ -131,7 +135,9 @@ class Comparison(Frozen):
     ldpaudit_version: str
     """The version that made it."""
     sentence: str
-    """The answer in words."""
+    """The sentences, one after the other."""
+    sentences: tuple[str, ...] = ()
+    """On privacy, on the advantage over the features alone, on utility; none in earlier results."""
     confidence: float
     """At which all differences marked simultaneous hold together."""
     fingerprints: tuple[Fingerprint, ...]
@@ -151,6 +157,15 @@ class Comparison(Frozen):
         if not isinstance(data, dict) or data.get("schema_version") not in EARLIER:
             return data
         return data | {"schema_version": SCHEMA_VERSION}
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The name of each release by its letter, all different."""
+        names = [print_.name for print_ in self.fingerprints]
+        return {
+            p.letter: p.name if names.count(p.name) == 1 else f"{p.name} ({p.letter})"
+            for p in self.fingerprints
+        }
 
     def __repr__(self) -> str:
         return f"Comparison({self.sentence})"
