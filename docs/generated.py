@@ -12,7 +12,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args
 
-from policy_page import policy_page
+from generated_policy import policy_page
+from generated_result import page as result_page
 from typer.models import ArgumentInfo, ParameterInfo
 
 from ldpaudit.cli import app
@@ -37,6 +38,7 @@ def pages() -> Iterator[tuple[str, str]]:
         yield f"{COMMANDS}/{name}.md", "\n".join((f"# `ldpaudit {name}`\n\n{said[name]}\n", *parts))
     yield "explanation/glossary.md", glossary()
     yield "policy.md", policy_page()
+    yield "result.md", result_page()
 
 
 def of_group(group: Any) -> Commands:
