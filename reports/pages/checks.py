@@ -24,6 +24,7 @@ class CheckRow:
     limit: str
     answer: str
     reason: str
+    waiver: str
     confidence: str
     p_value: str
     evidence: tuple[Pair, ...]
@@ -52,6 +53,7 @@ def _row(
         limit,
         wording.VERDICTS[check.verdict],
         shown(check.reason),
+        wording.waiver_line(check),
         "" if check.confidence is None else _confidence(check.confidence),
         "" if check.p_value is None else number(check.p_value),
         evidence,

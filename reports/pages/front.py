@@ -50,8 +50,8 @@ def front_of(result: AuditResult, printer: Printer) -> Front:
     """Return the first screen of a result."""
     return Front(
         name(result.release.name),
-        wording.PUBLISH[result.decision],
-        wording.VERDICTS[result.verdict],
+        wording.publish_answer(result),
+        wording.headline(result),
         _sentence(result),
         tuple(shown(step) for step in result.next_steps),
         result.date or "",
@@ -64,7 +64,7 @@ def front_of(result: AuditResult, printer: Printer) -> Front:
 def _sentence(result: AuditResult) -> str:
     """Return the verdict's sentence without the words of the banner."""
     text = shown(result.sentence, 3 * PHRASE)
-    rest = text.removeprefix(f"{wording.VERDICTS[result.verdict]}: ")
+    rest = text.removeprefix(f"{wording.headline(result)}: ")
     return rest[:1].upper() + rest[1:]
 
 

@@ -48,6 +48,7 @@ class View:
     result: AuditResult
     front: Front
     checks: tuple[CheckRow, ...]
+    corrections: tuple[str, ...]
     warnings: tuple[Pair, ...]
     measured: tuple[Pair, ...]
     digest: str
@@ -83,6 +84,7 @@ def view_of(result: AuditResult) -> View:
         result=result,
         front=front_of(result, printer),
         checks=check_rows(result, printer, pictures),
+        corrections=wording.correction_lines(result),
         warnings=tuple(dict.fromkeys(notes_of(result.notes, "warning"))),
         measured=tuple(measured(result)),
         digest=digest(result),
