@@ -17,6 +17,9 @@ from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, MissingDependencyError
 
 PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
+SIDECAR = ".ldpaudit.json"
+"""What is added to the name of a file that holds no metadata: its declaration lies there."""
+_LONGEST_DECLARATION = 1 << 26
 _CHUNK = 1 << 22
 
 
@@ -43,6 +46,18 @@ class Location:
     def open(self, path: str) -> Any:
         """Open one of the files to read its bytes."""
         return self.filesystem.open_input_stream(path, compression=None)
+
+    def beside(self) -> bytes | None:
+        """Return what the declaration beside a single file holds; None without one."""
+        path = f"{self.paths[0]}{SIDECAR}"
+        with unreadable(f"{self.name}{SIDECAR}", "cannot be read"):
+            if self.filesystem.get_file_info(path).type != pafs.FileType.File:
+                return None
+            with self.open(path) as stream:
+                content = bytes(stream.read(_LONGEST_DECLARATION + 1))
+        if len(content) > _LONGEST_DECLARATION:
+            raise InputError(f"The declaration {quoted(self.name + SIDECAR)} is too long.")
+        return content
 
     def size(self) -> int:
         """Return the bytes of all files together."""
@@ -96,6 +111,8 @@ def unreadable(name: str, problem: str = "is damaged or truncated") -> Iterator[
     except FileNotFoundError:
         raise InputError(f"There is no file {quoted(name)}.") from None
     except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error) as error:
+        if isinstance(error, OSError) and "runcated compressed" in str(error):
+            problem = "is truncated: its compressed content has no end"
         kind = type(error).__name__
         raise InputError(f"The file {quoted(name)} {problem} ({kind}).") from None
     except Exception as error:

@@ -14,13 +14,16 @@ from ldpaudit.options.declaring import (
     keywords_for,
     option_name,
 )
+from ldpaudit.options.files import AS_FOUND, FileOptions
 from ldpaudit.options.plan import PlanOptions
 from ldpaudit.options.release import ClaimOptions, ReleaseOptions
 
 __all__ = [
+    "AS_FOUND",
     "Argument",
     "AuditOptions",
     "ClaimOptions",
+    "FileOptions",
     "Option",
     "PlanOptions",
     "ReleaseOptions",

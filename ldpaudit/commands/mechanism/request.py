@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ldpaudit.options import Argument, Option
+from ldpaudit.options import Argument, FileOptions, Option
 
 if TYPE_CHECKING:
     from ldpaudit.commands.mechanism.specification import Specification
@@ -15,7 +15,7 @@ Prior = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelOptions:
+class LabelOptions(FileOptions):
     """The labels that a mechanism is analysed for, their prior and the loss."""
 
     classes: Annotated[str | None, Option("The true labels: A,B,…")] = None
@@ -51,7 +51,7 @@ class DescribeRequest(LabelOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChannelRequest:
+class ChannelRequest(FileOptions):
     """The options of ``ldpaudit mechanism channel``."""
 
     file: Annotated[
@@ -61,7 +61,7 @@ class ChannelRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DesignRequest:
+class DesignRequest(FileOptions):
     """The options of ``ldpaudit mechanism design``."""
 
     labels: Annotated[str, Option("The labels: LO:HI or LO:HI:STEP.")]

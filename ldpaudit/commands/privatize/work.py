@@ -24,9 +24,10 @@ from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
 from ldpaudit.commands.privatize.result import PrivatizeSummary
 from ldpaudit.commands.privatize.row_release import RowRelease, row_release
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
-from ldpaudit.datasets.formats.batches import BatchSource, open_batches
+from ldpaudit.datasets.formats.batches import BatchSource
 from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
 from ldpaudit.datasets.formats.locations import locate
+from ldpaudit.datasets.formats.opening import open_batches
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.writing import TableFile, is_csv
 from ldpaudit.errors import InputError, OutputError
@@ -79,9 +80,9 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     progress = progress or NoProgress()
     check_request(request)
     _check_places(request)
-    table = None if request.prior is None else read_prior(request.prior)
+    table = None if request.prior is None else read_prior(request.prior, request)
     labels = declared_labels(request, None if table is None else table.labels)
-    source = open_batches(request.data)
+    source = open_batches(request.data, request)
     check_columns(request, source)
     survey = survey_labels(request, labels, source, progress)
     mechanism, prior = _mechanism(request, labels, survey, table)
