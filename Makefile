@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check validate format clean
+.PHONY: help setup demo test check validate docs format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -34,6 +34,12 @@ check: $(READY) ## Check format, lint, types, layers and the wheel
 
 validate: $(READY) ## Run the long statistical validation
 	$(BIN)/python -m pytest -n auto -m validate
+
+docs: $(READY) ## Build the documentation: build/site/index.html
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/python docs/generated.py
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs -d build/site-cache . build/site
+	@echo "Open build/site/index.html in a browser."
 
 format: $(READY) ## Format the code and fix what lint can fix
 	$(BIN)/ruff format .

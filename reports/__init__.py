@@ -1,20 +1,29 @@
 """Report formats, one module each, and the parts that pages are made of.
 
-In: a result, and nothing else. Out: one HTML page, or JSON.
+In: a result, and where its checks are asked for. Out: one HTML page, JSON, SARIF, JUnit or
+Markdown.
 """
 
 import importlib
 from typing import Final
 
 from ldpaudit.errors import InputError
-from ldpaudit.reports.interface import ReportFormat
+from ldpaudit.reports.interface import NOWHERE, ReportFormat, Surroundings
 from ldpaudit.result import AuditResult
 
 __all__ = ["FORMATS", "embed", "render", "report_format"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 FORMATS: Final = {
     "html": "ldpaudit.reports.html:HtmlReport",
     "json": "ldpaudit.reports.json_report:JsonReport",
+    "sarif": "ldpaudit.reports.sarif:SarifReport",
+    "junit": "ldpaudit.reports.junit:JUnitReport",
+    "markdown": "ldpaudit.reports.markdown:MarkdownReport",
 }
 """The formats by name, with the place of each; imported when one is asked for."""
 
@@ -34,7 +43,7 @@ def report_format(name: str) -> ReportFormat:
     return implementation
 
 
-def render(result: AuditResult, format_name: str) -> str:
+def render(result: AuditResult, format_name: str, surroundings: Surroundings = NOWHERE) -> str:
     """Return the report of a result in one of the formats.
 
     Raises
@@ -42,7 +51,7 @@ def render(result: AuditResult, format_name: str) -> str:
     ldpaudit.errors.InputError
         If there is no such format.
     """
-    return report_format(format_name).render(result)
+    return report_format(format_name).render(result, surroundings)
 
 
 def embed(result: AuditResult) -> str:

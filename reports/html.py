@@ -7,6 +7,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.reports.pages.view import View, all_numbers, view_of, with_numbers
 from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS
@@ -29,7 +30,7 @@ class HtmlReport:
         """How the names of its files end."""
         return ".html"
 
-    def render(self, result: AuditResult) -> str:
+    def render(self, result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:  # noqa: ARG002
         """Return the page; where it grows too large, its list of numbers gives way."""
         view = view_of(result)
         page = self._page(view)

@@ -1,8 +1,48 @@
-"""What every report format implements."""
+"""What every report format implements, and what it may know besides the result."""
 
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 
 from ldpaudit.result import AuditResult
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a file, which is named as seen from the working directory."""
+
+    file: str
+    line: int = 1
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a result does not know of its audit, and programs in a pipeline ask for.
+
+    Attributes
+    ----------
+    places : mapping from check id to Place
+        The lines of the policy that ask for the checks; others are placed at the release.
+    explanations : mapping from check id to str
+        What each check compares, and when it fails.
+    waivers : mapping from check id to str
+        Why a check was waived.
+    status : int or None
+        The exit status of the command; None: that which follows from the verdict.
+    """
+
+    places: Mapping[str, Place] = field(default_factory=dict)
+    explanations: Mapping[str, str] = field(default_factory=dict)
+    waivers: Mapping[str, str] = field(default_factory=dict)
+    status: int | None = None
+
+    def place(self, check: str, release: str) -> Place:
+        """Return where a check is asked for, else the file that was audited."""
+        return self.places.get(check) or Place(release)
+
+
+NOWHERE: Final = Surroundings()
+"""Nothing is known besides the result."""
 
 
 class ReportFormat(Protocol):
@@ -16,5 +56,5 @@ class ReportFormat(Protocol):
     def suffix(self) -> str:
         """How the names of its files end, for instance ``".html"``."""
 
-    def render(self, result: AuditResult) -> str:
-        """Return the report: a pure function of the result, the same text every time."""
+    def render(self, result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:
+        """Return the report: a pure function of its arguments, the same text every time."""

@@ -4,6 +4,7 @@ import json
 import math
 from typing import Any
 
+from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.result import AuditResult
 
 
@@ -20,7 +21,7 @@ class JsonReport:
         """How the names of its files end."""
         return ".json"
 
-    def render(self, result: AuditResult) -> str:
+    def render(self, result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:  # noqa: ARG002
         """Return the JSON text, in ASCII so that no character of a name can disturb a reader."""
         return as_json(result.model_dump())
 
@@ -34,12 +35,6 @@ def as_json(value: Any) -> str:
         If a number is NaN.
     """
     return json.dumps(_finite(value), sort_keys=True, indent=2, allow_nan=False) + "\n"
-
-
-def json_schema() -> str:
-    """Return the JSON schema of a result as JSON text."""
-    schema = AuditResult.model_json_schema(mode="serialization")
-    return as_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
 
 
 def _finite(value: Any) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
+# What the commands print is the same where GitHub runs the tests.
+os.environ.pop("GITHUB_ACTIONS", None)
 
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402

@@ -83,13 +83,15 @@ def test_no_token_leaves_the_audit(
 ) -> None:
     data = Sentinels(tmp_path)
     # The outputs go elsewhere: the summary names the files that the user asked for.
-    outputs = ("--html", tmp_path / "a.html", "--json", tmp_path / "a.json")
+    formats = ("html", "json", "sarif", "junit", "markdown")
+    outputs = [word for name in formats for word in (f"--{name}", tmp_path / f"a.{name}")]
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
     for more in (("--truth", data.truth, "--id", data.id), ("--drop", data.id)):
         status, printed = run(monkeypatch, capsys, "run", data.release, *more, *outputs)
         assert status in (0, 1, 3), printed
         assert data.found_in(printed.replace(str(tmp_path), "")) == []
-        for path in (tmp_path / "a.html", tmp_path / "a.json"):
-            assert data.found_in(path.read_text()) == []
+        for name in formats:
+            assert data.found_in((tmp_path / f"a.{name}").read_text()) == []
 
 
 def test_class_names_are_shown_only_on_request(

@@ -44,7 +44,7 @@ class CsvFile:
         self._location = location
         self.name = location.name
         tabs = ".tsv" in location.paths[0].lower()[-7:]
-        with self._reading("utf-8"), self._bytes() as stream:
+        with self._reading("utf-8"), self._location.unpacked() as stream:
             sample = bytes(stream.read(LOOKED_AT))
             whole = not stream.read(1)
         self.dialect = find_dialect(
@@ -133,16 +133,13 @@ class CsvFile:
         other = len(self.names) == 1 and any(mark in self.names[0] for mark in SEPARATORS)
         return InputError(f"{text} Say what separates them: --separator." if other else text)
 
-    def _bytes(self) -> Any:
-        path = self._location.paths[0]
-        compression = "gzip" if path.lower().endswith(".gz") else None
-        return self._location.filesystem.open_input_stream(path, compression=compression)
-
     def _open(self) -> Any:
         """Open the file as UTF-8, whatever its encoding."""
         if self.dialect.encoding == "utf-8":
-            return self._bytes()
-        return pa.transcoding_input_stream(self._bytes(), self.dialect.encoding, "utf-8")
+            return self._location.unpacked()
+        return pa.transcoding_input_stream(
+            self._location.unpacked(), self.dialect.encoding, "utf-8"
+        )
 
     @contextlib.contextmanager
     def _reading(self, encoding: str = "") -> Iterator[None]:

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.json
 
 from ldpaudit.datasets.formats.columns import TEXTS, is_any
-from ldpaudit.datasets.formats.lines import line_blocks
 from ldpaudit.datasets.formats.locations import Location, unreadable
 from ldpaudit.datasets.formats.width import check_width
 from ldpaudit.datasets.names import check_unique, quoted
@@ -77,7 +76,7 @@ class JsonLines:
 
     def _blocks(self, schema: pa.Schema | None) -> Iterator[pa.Table]:
         parse = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
-        for text in line_blocks(self.location, "JSON lines"):
+        for text in self.location.line_blocks("JSON lines"):
             if not text.strip():
                 continue
             read = pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1)

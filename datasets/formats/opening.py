@@ -12,7 +12,7 @@ from ldpaudit.datasets.formats.json_lines import SUFFIXES as JSON
 from ldpaudit.datasets.formats.json_lines import JsonLines
 from ldpaudit.datasets.formats.loaded import EXCEL, NUMPY, LoadedFile, open_arrays, open_sheet
 from ldpaudit.datasets.formats.locations import Location, locate
-from ldpaudit.datasets.formats.tabular import MemoryTable, TableSource, is_pandas
+from ldpaudit.datasets.formats.tabular import TableSource, open_memory
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
@@ -47,12 +47,7 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
     """
     if isinstance(source, str | os.PathLike):
         return open_batches(source, files)
-    if is_pandas(source, "DataFrame") or hasattr(source, "__arrow_c_stream__"):
-        return MemoryTable(source)
-    raise InputError(
-        "A table must be a path, a pandas DataFrame or an Arrow table. "
-        f"Got {type(source).__name__} instead."
-    )
+    return open_memory(source)
 
 
 def open_batches(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) -> FileBatches:

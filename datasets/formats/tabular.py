@@ -70,10 +70,11 @@ class MemoryTable:
     remark = ""
 
     def __init__(self, table: Any) -> None:
-        self._frame: Any = table if is_pandas(table, "DataFrame") else None
+        self._frame: Any = table if is_frame(table) else None
         if self._frame is not None:
             self.names = tuple(str(name) for name in self._frame.columns)
-            metadata = None
+            declared = self._frame.attrs.get(DECLARATION_KEY.decode())
+            metadata = {DECLARATION_KEY: declared.encode()} if isinstance(declared, str) else {}
         else:
             with unreadable("release", "cannot be read as an Arrow table"):
                 self._table = table if isinstance(table, pa.Table) else pa.table(table)
@@ -170,10 +171,20 @@ def bare_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, field.type) for field in schema])
 
 
-def is_pandas(value: Any, kind: str) -> bool:
-    """Return whether a value is a DataFrame or Series, without importing pandas."""
+def open_memory(source: Any) -> TableSource:
+    """Open a DataFrame, an Arrow table or an exporter of an Arrow stream (else: InputError)."""
+    if is_frame(source) or hasattr(source, "__arrow_c_stream__"):
+        return MemoryTable(source)
+    raise InputError(
+        "A table must be a path, a pandas DataFrame or an Arrow table. "
+        f"Got {type(source).__name__} instead."
+    )
+
+
+def is_frame(value: Any) -> bool:
+    """Return whether a value is a pandas DataFrame, without importing pandas."""
     module = type(value).__module__
-    return module.split(".", 1)[0] == "pandas" and type(value).__name__ == kind
+    return module.split(".", 1)[0] == "pandas" and type(value).__name__ == "DataFrame"
 
 
 def _from_pandas(series: Any, name: str) -> pa.ChunkedArray:

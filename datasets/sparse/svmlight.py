@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.datasets.formats.lines import line_blocks
 from ldpaudit.datasets.formats.locations import Location
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
@@ -45,7 +44,7 @@ def read_batches(location: Location) -> Iterator[tuple[Any, FloatArray]]:
         If a line is malformed: it gives the line's number, and nothing of what it holds.
     """
     first = 1
-    for text in line_blocks(location, "svmlight"):
+    for text in location.line_blocks("svmlight"):
         matrix, labels = _parsed(text, location.name, first)
         first += text.count(b"\n")
         if len(labels):
@@ -54,7 +53,7 @@ def read_batches(location: Location) -> Iterator[tuple[Any, FloatArray]]:
 
 def count_lines(location: Location) -> int:
     """Return the number of lines, at least that of rows."""
-    return sum(text.count(b"\n") for text in line_blocks(location, "svmlight"))
+    return sum(text.count(b"\n") for text in location.line_blocks("svmlight"))
 
 
 def _parsed(text: bytes, name: str, first: int) -> tuple[Any, FloatArray]:

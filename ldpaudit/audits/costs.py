@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ldpaudit.audits.interface import Audit, AuditContext, Cost, Costed
+from ldpaudit.estimators.neighbors.counts import planned_cells
+from ldpaudit.estimators.neighbors.means import SECONDS_PER_PAIR
+from ldpaudit.estimators.neighbors.sizes import default_neighbors
 from ldpaudit.running.memory import allowance
 from ldpaudit.running.progress import duration
 
@@ -48,14 +51,23 @@ def cost_of(name: str, audit: Audit, context: AuditContext) -> Cost:
     predict = _SECONDS.get(name)
     if predict is None:
         return Cost()
-    neighbours = name == "instance-loss"
-    release = (neighbours and context.whole) or context.release
-    n, d, k = len(release), max(release.features.width, 1), len(release.classes)
-    seconds = predict(n, d, k)
-    if neighbours:
-        asked = n // 2 if context.plan.queries == "all" else context.plan.queries or 0
-        seconds += _ASKED * max(min(asked, n // 2) - _USUAL, 0)
-    return Cost(seconds)
+    if name == "instance-loss":
+        return _of_neighbours(predict, context)
+    release = context.release
+    return Cost(predict(len(release), max(release.features.width, 1), len(release.classes)))
+
+
+def _of_neighbours(predict: Callable[[float, float, float], float], context: AuditContext) -> Cost:
+    """Return what the search takes among half of all rows, of which the others ask."""
+    release, plan = context.whole or context.release, context.plan
+    n, width, labels = len(release) // 2, max(release.features.width, 1), len(release.classes)
+    asked = min(n if plan.queries == "all" else plan.queries or _USUAL, n)
+    seconds = predict(2 * n, width, labels) + _ASKED * max(asked - _USUAL, 0)
+    if plan.exact:
+        seconds += SECONDS_PER_PAIR * n * asked
+    cells = 0 if plan.exact else planned_cells(n, asked, plan.neighbors or default_neighbors(n))
+    words = f"neighbours of {asked:,} rows" + (f" in {cells:,} cells" if cells else "")
+    return Cost(seconds, memory=4.0 * asked * (labels + width), words=words)
 
 
 def plan_line(context: AuditContext, costs: Sequence[Cost]) -> str:

@@ -1,4 +1,4 @@
-"""Large releases: most audits look at a part of the rows, drawn without a look at any label."""
+"""Audits of a part of the rows, drawn without a look at any label: of large releases, of groups."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
+from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import IndexArray
 from ldpaudit.result import Note
@@ -38,9 +39,7 @@ def in_part(context: AuditContext) -> AuditContext:
     rows = None if whole else rows_looked_at(len(release), plan.seed, most)
     if rows is None:
         return context
-    slices = tuple(replace(one, codes=one.codes[rows]) for one in plan.slices)
-    plan = replace(plan, slices=slices)
-    return replace(context, release=release.take(rows), plan=plan, whole=release)
+    return replace(_of_rows(context, rows), whole=release)
 
 
 def over_all_rows(context: AuditContext) -> AuditContext:
@@ -64,14 +63,52 @@ def over_all_rows(context: AuditContext) -> AuditContext:
     return replace(context, release=context.whole, whole=None, _shared=shared)
 
 
+def one_row_of_each_group(context: AuditContext) -> AuditContext:
+    """Return the context of one random row of each stated group, or the same without groups.
+
+    What is known of columns and of shared noise comes from all rows.
+    """
+    from ldpaudit.audits.assumptions.columns import column_evidence
+    from ldpaudit.audits.assumptions.rows import Counted, counted, noise_clusters
+
+    groups = context.release.groups
+    if groups is None:
+        return context
+    shared: dict[str, Any] = context.once("one row of each group", dict)
+    if not shared:
+        rows = one_of_each(groups, context.rng("one row of each group"))
+        found, codes = noise_clusters(context), noise_clusters(context).codes
+        codes = None if codes is None else codes[rows]
+        shared["rows"] = rows
+        shared["assumptions.clusters"] = replace(found, kinds={}, codes=codes)
+        shared["assumptions.counted"] = Counted(None, holds=counted(context).holds)
+        shared["assumptions.columns"] = column_evidence(context)
+    return replace(_of_rows(context, shared["rows"]), whole=None, _shared=shared)
+
+
+def _of_rows(context: AuditContext, rows: IndexArray) -> AuditContext:
+    slices = tuple(replace(one, codes=one.codes[rows]) for one in context.plan.slices)
+    plan = replace(context.plan, slices=slices)
+    return replace(context, release=context.release.take(rows), plan=plan)
+
+
 def part_note(context: AuditContext) -> tuple[Note, ...]:
-    """Return a note on the rows that were looked at, where those are not all."""
-    if context.whole is None:
-        return ()
-    text = (
-        f"Audits looked at {len(context.release):,} of the {len(context.whole):,} rows: the first "
-        f"{_FIRST:,}, and runs of {RUN} that follow each other, drawn blind to all labels. "
-        "Unless rows share noise or belong together (--group), labels were counted in all rows, "
-        "and neighbours looked for there."
-    )
-    return (Note.info("reading", text),)
+    """Return notes on the rows that were looked at, where those are not all."""
+    notes: tuple[Note, ...] = ()
+    if context.whole is not None:
+        text = (
+            f"Audits looked at {len(context.release):,} of the {len(context.whole):,} rows: the "
+            f"first {_FIRST:,}, and runs of {RUN} that follow each other, drawn blind to all "
+            "labels. Unless rows share noise or belong together (--group), labels were counted in "
+            "all rows, and neighbours looked for there."
+        )
+        notes += (Note.info("reading", text),)
+    if context.release.groups is not None:
+        guesses = ", guesses of numbers" if context.guesses is None else ""
+        text = (
+            f"Losses{guesses} and Rényi divergences were measured on one row of each "
+            "group (--group, a repeated --id), drawn at random: rows that belong together count "
+            "once."
+        )
+        notes += (Note.info("reading", text),)
+    return notes

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from ldpaudit.audits.costs import cost_of, plan_line
 from ldpaudit.audits.interface import Audit, AuditContext, Cost
+from ldpaudit.audits.part import one_row_of_each_group
 from ldpaudit.errors import InsufficientDataError, LdpAuditError
 from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Histogram, Note
 from ldpaudit.running.stopping import Stop, Stopped, Watched
@@ -19,6 +20,12 @@ _OF_BAGS: Final = ("mechanism", "aggregates")
 """The audits of a release of bags: the others count rows as if they were released one by one."""
 _OF_CONSTANTS: Final = ("mechanism", "power")
 """The audits of a release whose labels are all the same: there is nothing to learn from them."""
+_OF_PEOPLE: Final = ("instance-loss", "numeric-inference", "renyi")
+"""The audits whose intervals count rows as people: of a stated group they see one row.
+
+Attacks learn from all rows and are scored on one of each group; bounds of ε count one of each group
+whose noise is shared. A comparison pairs guesses of numbers row by row: all rows are asked there.
+"""
 _PARTS: Final[dict[str, type[BaseModel]]] = {
     "estimates": Estimate,
     "curves": Curve,
@@ -125,7 +132,7 @@ def _unavailable(name: str, audit: Audit, context: AuditContext) -> str | None:
 
 def _found(job: Job, context: AuditContext) -> Finding:
     try:
-        return job.audit.run(context).in_section(job.name)
+        return job.audit.run(_seen(job, context)).in_section(job.name)
     except (LdpAuditError, MemoryError):
         raise
     except Exception as error:
@@ -133,6 +140,13 @@ def _found(job: Job, context: AuditContext) -> Finding:
             f"Internal fault in the audit {job.name!r} ({type(error).__name__}); leave it out with "
             f"--skip {job.name}, or run again with --debug and report it."
         ) from error
+
+
+def _seen(job: Job, context: AuditContext) -> AuditContext:
+    paired = job.name == "numeric-inference" and context.guesses is not None
+    if paired or job.name not in _OF_PEOPLE:
+        return context
+    return one_row_of_each_group(context)
 
 
 def _key(name: str) -> str:

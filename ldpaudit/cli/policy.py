@@ -10,14 +10,15 @@ from ldpaudit.options import Argument
 
 
 def check(
-    file: Annotated[Path, Argument("The policy file.")],
+    files: Annotated[tuple[str, ...], Argument("The policy file, or several.")],
     _debug: Debug = False,
 ) -> None:
-    """Validate a policy without any data."""
+    """Validate policies without any data."""
     from ldpaudit.judging.policy import load_policy
 
-    load_policy(file)
-    typer.echo(f"{file.name}: a valid policy.")
+    for file in map(Path, files):
+        load_policy(file)
+        typer.echo(f"{file.name}: a valid policy.")
 
 
 def explain(

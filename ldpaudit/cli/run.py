@@ -9,7 +9,7 @@ import typer
 
 from ldpaudit.cli.options import Debug, Gate
 from ldpaudit.cli.parameters import recorded_command
-from ldpaudit.commands.outputs import Outputs
+from ldpaudit.commands.outputs import ReportOutputs
 from ldpaudit.commands.run.request import RunRequest
 from ldpaudit.options import Argument, Option
 
@@ -17,7 +17,7 @@ from ldpaudit.options import Argument, Option
 def run(
     request: RunRequest,
     gate: Gate,
-    outputs: Outputs,
+    outputs: ReportOutputs,
     quiet: Annotated[bool, Option("Print decision, verdict and first step only.")] = False,
     _debug: Debug = False,
 ) -> None:
@@ -25,7 +25,8 @@ def run(
     from ldpaudit.commands.run.work import run_and_write
 
     request = replace(request, command=recorded_command(sys.argv, run))
-    result = run_and_write(request, outputs.or_beside(request.release, "audit"), quiet=quiet)
+    outputs = outputs.or_beside(request.release, "audit")
+    result = run_and_write(request, outputs, quiet=quiet, status=gate.status)
     raise typer.Exit(gate.status(result.verdict))
 
 
@@ -43,11 +44,27 @@ def demo(
 
 
 def report(
-    result: Annotated[Path, Argument("A stored result (.json).")],
-    html: Annotated[Path | None, Option("Where to write the page.")] = None,
+    result: Annotated[
+        Path | None, Argument("A stored result (.json); with --schema the name of a command.")
+    ] = None,
+    *,
+    outputs: ReportOutputs,
+    policy: Annotated[
+        Path | None, Option("The policy it was judged by: checks are placed at their lines.")
+    ] = None,
+    schema: Annotated[
+        bool, Option("Print the JSON Schema of results: of run, or of the command that is named.")
+    ] = False,
     _debug: Debug = False,
 ) -> None:
-    """Render a stored result again."""
+    """Render a stored result again: without options, as a page beside it."""
     from ldpaudit.commands.run.work import render_again
+    from ldpaudit.commands.schemas import schema_of
+    from ldpaudit.errors import InputError
 
-    typer.echo(render_again(result, html))
+    if schema:
+        typer.echo(schema_of(str(result or "run")), nl=False)
+        return
+    if result is None:
+        raise InputError("Name a stored result (.json); ldpaudit run writes one.")
+    render_again(result, outputs, policy)

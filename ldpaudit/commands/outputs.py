@@ -1,11 +1,13 @@
-"""Where a command writes its result (JSON) and its page (HTML); reading a stored result."""
+"""Where a command writes its result (JSON), its page (HTML) and more; reading a stored result."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from ldpaudit.errors import InputError, OutputError, quoted
 from ldpaudit.options import Option
@@ -15,12 +17,17 @@ from ldpaudit.writing import write_all
 if TYPE_CHECKING:
     from ldpaudit.result import AuditResult
 
+STREAM: Final = Path("-")
+"""Standard output, as the name of an output; a file of that name is ``./-``."""
 _SUFFIXES: Final = (".gz", ".parquet", ".pq", ".csv", ".tsv", ".json")
 
 
 @dataclass(frozen=True)
 class Outputs:
     """Where the result and the page are written, both or neither.
+
+    One of them may go to standard output (``-``); all that is for people then goes to standard
+    error.
 
     Parameters
     ----------
@@ -30,12 +37,16 @@ class Outputs:
         A folder that the work makes: files in it are not checked beforehand.
     """
 
-    json: Annotated[Path | None, Option("Where to write the result.")] = None
-    html: Annotated[Path | None, Option("Where to write the page.")] = None
+    json: Annotated[
+        Path | None, Option("Where to write the result (JSON); - is standard output.")
+    ] = None
+    html: Annotated[Path | None, Option("Where to write the page; - is standard output.")] = None
     made: Path | None = None
 
-    def or_beside(self, source: str, kind: str) -> "Outputs":
-        """Return these places; where there are none, two files beside an input.
+    def or_beside(self, source: str, kind: str) -> Self:
+        """Return these places; without result and page, they become two files beside an input.
+
+        Not where something goes to standard output: then nothing is written that was not asked for.
 
         Parameters
         ----------
@@ -44,15 +55,28 @@ class Outputs:
         kind : str
             The files are ``<name of the input>.<kind>.json`` and ``.html``.
         """
-        if self.given():
+        if self.json or self.html or self.streamed:
             return self
         local = "://" not in source and not any(mark in source for mark in "*?[")
         folder, stem = Path(source).parent if local else Path(), _stem(source)
-        return Outputs(folder / f"{stem}.{kind}.json", folder / f"{stem}.{kind}.html")
+        json, html = (folder / f"{stem}.{kind}.{ending}" for ending in ("json", "html"))
+        return replace(self, json=json, html=html)
+
+    @property
+    def asked(self) -> dict[str, Path]:
+        """The places by the name of their format, the page first and then the result."""
+        names = [field.name for field in fields(self) if field.name != "made"]
+        places = {name: getattr(self, name) for name in ("html", *names)}
+        return {name: place for name, place in places.items() if place is not None}
+
+    @property
+    def streamed(self) -> str | None:
+        """The format that goes to standard output, None if none does."""
+        return next((name for name, place in self.asked.items() if place == STREAM), None)
 
     def given(self) -> tuple[Path, ...]:
         """Return the files that are written: the page first."""
-        return tuple(path for path in (self.html, self.json) if path is not None)
+        return tuple(place for place in self.asked.values() if place != STREAM)
 
     def check(self, inputs: Iterable[Path | str | None] = ()) -> None:
         """Refuse places that cannot be written to, and those of inputs.
@@ -62,20 +86,58 @@ class Outputs:
         OutputError
             With what is wrong with which file.
         """
+        streamed = [f"--{name}" for name, place in self.asked.items() if place == STREAM]
+        if len(streamed) > 1:
+            raise OutputError(
+                f"{' and '.join(streamed)} both go to standard output (-); only one of them can."
+            )
         check_apart(self.given(), inputs)
         for path in self.given():
             if path.parent != self.made:
                 check_place(path)
 
-    def write(self, json: Callable[[], str] | None, html: Callable[[], str] | None = None) -> None:
-        """Write what is asked for and can be made; nothing else is made."""
-        wanted = ((self.html, html), (self.json, json))
-        write_all({path: make() for path, make in wanted if path is not None and make})
+    def for_people(self) -> Any:
+        """Return a context in which prints go to standard error, where a format is streamed."""
+        return redirect_stdout(sys.stderr) if self.streamed else nullcontext()
+
+    def write(self, makers: Mapping[str, Callable[[], str]]) -> str:
+        """Write what is asked for and can be made, all or nothing; nothing else is made.
+
+        Returns
+        -------
+        str
+            What is for standard output; empty without it.
+        """
+        texts = {place: makers[name]() for name, place in self.asked.items() if name in makers}
+        streamed = texts.pop(STREAM, "")
+        write_all(texts)
+        return streamed
 
     def announce(self) -> None:
         """Print where the files are."""
         for path in self.given():
             say(f"  {'written':<12} {path}")
+
+
+@dataclass(frozen=True)
+class ReportOutputs(Outputs):
+    """Where the result of one release is written, for people and for pipelines; all or nothing.
+
+    Parameters
+    ----------
+    sarif, junit, markdown : Path or None
+        None: not written.
+    """
+
+    sarif: Annotated[
+        Path | None, Option("Where to write the checks as SARIF (code scanning); or -.")
+    ] = None
+    junit: Annotated[
+        Path | None, Option("Where to write the checks as JUnit XML (test reports); or -.")
+    ] = None
+    markdown: Annotated[
+        Path | None, Option("Where to write a summary in Markdown (merge requests); or -.")
+    ] = None
 
 
 def read_result(path: Path) -> "AuditResult":

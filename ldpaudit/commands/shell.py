@@ -1,6 +1,7 @@
 """The way of every command: check the places, work, write the files, print the summary."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -31,6 +32,7 @@ def carry_out(
     *,
     stored: Callable[[Result], Any] | None = None,
     html: Callable[[Result], str] | None = None,
+    more: Mapping[str, Callable[[Result], str]] | None = None,
     quiet: bool = False,
 ) -> Result:
     """Carry out a command; return its result.
@@ -47,6 +49,8 @@ def carry_out(
         Prints the summary.
     stored, html : callable
         What the JSON file holds of the result, and its page; None: the command has none.
+    more : mapping
+        Further formats, by their names among the outputs.
     quiet : bool
         Whether to show no progress and print the answer only.
 
@@ -56,13 +60,18 @@ def carry_out(
         One line about what is wrong; nothing is written then.
     """
     outputs.check(input_files(request))
-    with terminable(), progress_on_terminal(quiet) as progress:
-        result = work(request, progress)
-        json = None if stored is None else partial(_json, stored, result)
-        outputs.write(json, html and partial(html, result))
-    text(result, quiet=quiet)
-    if not quiet:
-        outputs.announce()
+    with outputs.for_people():
+        with terminable(), progress_on_terminal(quiet) as progress:
+            result = work(request, progress)
+            json = None if stored is None else partial(_json, stored)
+            makers = {"json": json, "html": html, **(more or {})}
+            streamed = outputs.write(
+                {name: partial(make, result) for name, make in makers.items() if make is not None}
+            )
+        text(result, quiet=quiet)
+        if not quiet:
+            outputs.announce()
+    sys.stdout.write(streamed)
     return result
 
 

@@ -121,7 +121,7 @@ class LabelErrors:
     bias, variance : float64 arrays of shape (k,)
         E[ŷ | y] − y and Var[ŷ | y].
     rounding : float
-        The largest |bias| that is rounding; 0 for a family that is biased by construction.
+        The largest absolute bias that is rounding; 0 for a family that is biased by construction.
     every : bool
         Whether ``labels`` are all labels.
     """

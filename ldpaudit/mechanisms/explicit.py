@@ -63,7 +63,7 @@ class ExplicitChannel(FiniteMechanism):
 
     @property
     def error_tolerance(self) -> float:
-        """The largest |bias| that is only rounding."""
+        """The largest absolute bias that is only rounding."""
         return 1e-12
 
     @classmethod

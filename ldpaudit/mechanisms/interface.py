@@ -36,7 +36,7 @@ Need = Literal[
 ]
 """What a mechanism needs besides its labels and ε or λ."""
 UNBIASED: Final = 1e-9
-"""The largest |bias| that rounding or a solver may leave in a mechanism that is unbiased by
+"""The largest absolute bias that rounding or a solver may leave in a mechanism that is unbiased by
 construction, in units of its scale."""
 OF_ITS_OWN: frozenset[Need] = frozenset({"matrix", "public model", "feature noise", "protocol"})
 """Needs that more than ε or λ must meet: mechanisms with one of these are not swept."""
@@ -257,7 +257,7 @@ class NumericMechanism(AnalysedMechanism):
 
     @property
     def error_tolerance(self) -> float:
-        """The largest |bias| that is only rounding, in units of the mechanism's scale."""
+        """The largest absolute bias that is only rounding, in units of the mechanism's scale."""
         return 0.0
 
     @abstractmethod

@@ -43,8 +43,9 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
-    queries, neighbors, metric, exact, threads, device, memory, seeds_tried, made_on,
-    show_class_names
+    queries, neighbors, metric, exact, threads, device, memory, show_class_names
+        See :class:`ldpaudit.audits.interface.Plan`.
+    seeds_tried, made_on
         See :class:`ldpaudit.audits.interface.Plan`.
     cluster : str or distributed.Client, optional
         Where pieces of the work are done: ``"local:4"``, the address of a Dask scheduler or a

@@ -1,4 +1,4 @@
-"""The attack in docs/attacks/plugin.md, installed as another package would be."""
+"""The attack in docs/how-to/attack.md, installed as another package would be."""
 
 import importlib
 import re
@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "attacks"
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    page = (FOLDER / "plugin.md").read_text()
+    page = (FOLDER.parent / "how-to" / "attack.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (entry,) = re.findall(r'^first-column = "(.*?)"$', page, re.MULTILINE)
     (tmp_path / "first_column.py").write_text(code)

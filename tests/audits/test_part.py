@@ -114,3 +114,25 @@ def test_validity_and_power_of_a_part(epsilon: float, found: bool) -> None:
     assert bound.n > 4096, "labels are counted in all rows"
     assert 0.5 < bound.low <= epsilon
     assert (bound.low > CLAIM.epsilon) == found
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_losses_and_divergences_count_groups_not_rows(told: bool) -> None:
+    copies, groups = 5, N // 5
+    made = release(copies=copies)
+    truth = np.repeat(made.truth[::copies], copies)
+    noise = CLAIM.sample(truth.astype(np.int32), np.random.default_rng(3))
+    codes = np.repeat(np.arange(groups), copies)
+    made = replace(
+        made,
+        truth=TrueLabels(truth),
+        released=ReleasedLabels(noise),
+        groups=codes if told else None,
+    )
+    result = run_audit(made, Plan(seed=1, queries=50), only=["instance-loss", "renyi"])
+    counted = [e for e in result.estimates if e.kind == "certified" and e.n]
+    assert counted
+    assert all((e.n <= groups) == told for e in counted if e.id == "instance_loss.mean_lower")
+    assert any("one row of each group" in note.text for note in result.notes) == told
+    if told:
+        assert all(e.n <= groups for e in counted)

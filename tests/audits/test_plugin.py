@@ -1,4 +1,4 @@
-"""The audit in docs/audit-plugin.md, installed as another package would be."""
+"""The audit in docs/how-to/audit.md, installed as another package would be."""
 
 import importlib
 import json
@@ -13,7 +13,7 @@ from releases import written
 import ldpaudit
 from ldpaudit.pipeline import AUDITS, available_audits
 
-PAGE = Path(__file__).parents[2] / "docs" / "audit-plugin.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "audit.md"
 
 
 @pytest.fixture

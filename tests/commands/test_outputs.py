@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ldpaudit.commands.outputs import Outputs
+from ldpaudit.commands.outputs import STREAM, Outputs, ReportOutputs
 from ldpaudit.errors import OutputError
 
 
@@ -29,6 +29,22 @@ def test_the_default_places(source: str, folder: str, stem: str) -> None:
 def test_one_place_asked_for_is_the_only_one() -> None:
     outputs = Outputs(json=Path("x.json")).or_beside("r.parquet", "audit")
     assert outputs.given() == (Path("x.json"),)
+
+
+def test_other_formats_come_with_the_result_and_the_page(tmp_path: Path) -> None:
+    outputs = ReportOutputs(sarif=tmp_path / "s").or_beside("r.parquet", "audit")
+    assert [path.name for path in outputs.given()] == ["r.audit.html", "r.audit.json", "s"]
+
+
+def test_one_format_goes_to_standard_output(tmp_path: Path) -> None:
+    outputs = ReportOutputs(junit=STREAM, markdown=tmp_path / "m").or_beside("r.parquet", "audit")
+    outputs.check()
+    assert (outputs.streamed, outputs.given()) == ("junit", (tmp_path / "m",))
+    made = {name: (lambda name=name: name) for name in ("json", "html", "junit", "markdown")}
+    assert outputs.write(made) == "junit"
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("m", "markdown")]
+    with pytest.raises(OutputError, match="--json and --junit both go to standard output"):
+        ReportOutputs(json=STREAM, junit=STREAM).check()
 
 
 def test_what_is_wrong_with_a_place(tmp_path: Path) -> None:
@@ -67,5 +83,5 @@ def test_only_what_is_asked_for_is_made(tmp_path: Path) -> None:
     def page() -> str:
         raise AssertionError
 
-    Outputs(json=tmp_path / "x").write(lambda: "{}", page)
+    Outputs(json=tmp_path / "x").write({"json": lambda: "{}", "html": page})
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("x", "{}")]

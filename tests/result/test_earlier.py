@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from golden.results import NAMES, stored
 
-from ldpaudit.result import AuditResult, readable
+from ldpaudit.result import SCHEMA_VERSION, AuditResult, readable
 
 PARTS = ("estimates", "curves", "histograms")
 ADDED = ("title", "section", "axis", "score")
@@ -33,7 +33,7 @@ def test_every_number_states_its_title_and_section(name: str) -> None:
 def test_what_the_ids_say_is_what_numbers_now_state(name: str) -> None:
     text = json.dumps(earlier(name))
     result = AuditResult.from_json(text)
-    assert result.schema_version == "1.2"
+    assert result.schema_version == SCHEMA_VERSION
     for part in PARTS:
         for then, now in zip(getattr(result, part), stored(name)[part], strict=True):
             assert (then.id, then.section) == (now["id"], now["section"])

@@ -78,6 +78,8 @@ def test_labels_are_kept_as_often_as_asked() -> None:
 
 
 def test_every_fault_has_its_paragraph() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "zoo.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "zoo.md").read_text(
+        encoding="utf-8"
+    )
     names = {name.removesuffix("-5-classes") for name in set(FAULTS) - MECHANISMS}
     assert {name for name in names if f"`{name}`" not in page} == set()

@@ -57,8 +57,9 @@ def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...
         if is_result(name):
             inputs.append(ResultInput(letter, read_result(Path(name))))
         else:
-            inputs.append(_release(request, letter, name, tables.get(letter)))
-            for note in inputs[-1].notes:
+            release = _release(request, letter, name, tables.get(letter))
+            inputs.append(release)
+            for note in release.notes:
                 if note.level == "info":
                     progress.remark(f"{letter}: {note.text}")
     return tuple(inputs)

@@ -1,5 +1,6 @@
 """The labels that a mechanism is analysed for, and their prior."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -38,7 +39,10 @@ class Domain:
 
 
 def read_domain(
-    classes: str | None, labels: str | None, prior: Path | None, files: FileOptions = AS_FOUND
+    classes: str | Sequence[Label] | None,
+    labels: str | None,
+    prior: Path | None,
+    files: FileOptions = AS_FOUND,
 ) -> Domain:
     """Return the labels that ``--classes``, ``--labels`` and ``--prior`` state together.
 
@@ -56,7 +60,8 @@ def read_domain(
     if labels is not None:
         return _on_range(LabelRange.parse(labels), table)
     if classes is not None:
-        named = check_classes(split_labels(classes))
+        stated = split_labels(classes) if isinstance(classes, str) else tuple(classes)
+        named = check_classes(stated)
     elif table is not None:
         named = check_classes(table.labels)
     else:

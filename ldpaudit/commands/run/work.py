@@ -1,24 +1,41 @@
 """The work of ``run``, ``demo`` and ``report``."""
 
+import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from ldpaudit.api import unwritten_result
-from ldpaudit.commands.outputs import Outputs, read_result
+from ldpaudit.commands.outputs import Outputs, ReportOutputs, read_result
 from ldpaudit.commands.run.request import RunRequest
+from ldpaudit.commands.run.surroundings import surroundings_of, tell_github
 from ldpaudit.commands.run.text import print_summary
 from ldpaudit.commands.shell import carry_out
+from ldpaudit.errors import InputError, quoted
 from ldpaudit.reports import render
+from ldpaudit.reports.interface import Surroundings
 from ldpaudit.result import AuditResult
 from ldpaudit.running.progress import Progress
 from ldpaudit.running.stopping import Stop
 from ldpaudit.terminal import say
 
+PIPELINE: Final = ("sarif", "junit", "markdown")
+"""Formats that other programs read, besides the result itself."""
 
-def run_and_write(request: RunRequest, outputs: Outputs, *, quiet: bool = False) -> AuditResult:
-    """Audit, write the result and the report, and print the summary.
+
+def run_and_write(
+    request: RunRequest,
+    outputs: Outputs,
+    *,
+    quiet: bool = False,
+    status: Callable[[str], int] | None = None,
+) -> AuditResult:
+    """Audit, write the result and the reports, and print the summary.
+
+    ``status`` gives the exit status of a verdict, which some formats repeat.
 
     Ctrl-C ends the audit early: what is finished is written. Finished parts (``--resume``) are kept
     until the result of the whole audit is written.
@@ -30,12 +47,25 @@ def run_and_write(request: RunRequest, outputs: Outputs, *, quiet: bool = False)
             options = replace(request, progress=progress, stop=stop)
             return parts.enter_context(unwritten_result(request.release, options))
 
+        def around(result: AuditResult) -> Surroundings:
+            ended = None if status is None else status(result.verdict)
+            return surroundings_of(result, request.policy, ended)
+
+        def tell(result: AuditResult, /, *, quiet: bool) -> None:
+            print_summary(result, quiet=quiet)
+            tell_github(result, around(result))
+
         return carry_out(
-            *(work, request, outputs, print_summary),
+            *(work, request, outputs, tell),
             stored=AuditResult.model_dump,
             html=partial(render, format_name="html"),
+            more={name: partial(_rendered, name, around) for name in PIPELINE},
             quiet=quiet,
         )
+
+
+def _rendered(name: str, around: Callable[[AuditResult], Surroundings], result: AuditResult) -> str:
+    return render(result, name, around(result))
 
 
 def run_demo(folder: Path, seed: int) -> int:
@@ -60,10 +90,24 @@ def run_demo(folder: Path, seed: int) -> int:
     return 0 if verdicts == ["pass", "fail"] else 1
 
 
-def render_again(stored: Path, html: Path | None) -> str:
-    """Render a stored result as a page; return one line that names it."""
+def render_again(stored: Path, outputs: ReportOutputs, policy: Path | None = None) -> None:
+    """Render a stored result: as asked for, else as a page beside it.
+
+    Raises
+    ------
+    InputError
+        If it is no stored result, or was judged by another policy.
+    """
     result = read_result(stored)
-    target = html or stored.with_suffix(".html")
-    Outputs(html=target).check([stored])
-    result.to_html(target)
-    return f"Wrote {target}."
+    if not outputs.asked:
+        outputs = replace(outputs, html=stored.with_suffix(".html"))
+    outputs.check([stored, policy])
+    around = surroundings_of(result, policy)
+    if policy is not None and not around.places:
+        raise InputError(f"The result was not judged by the policy {quoted(policy.name)}.")
+    formats = outputs.asked
+    streamed = outputs.write({name: partial(render, result, name, around) for name in formats})
+    with outputs.for_people():
+        for path in outputs.given():
+            say(f"Wrote {path}.")
+    sys.stdout.write(streamed)

@@ -45,6 +45,16 @@ _KEPT = 8
 """Finished batches are kept by so many."""
 
 
+def cell_rows(n: int, k: int) -> int:
+    """Return the rows of a cell, on average, where k neighbours are looked for among n rows."""
+    return max(round(CELL_ROWS * k), LEAST_CELL, n // MOST_CELLS)
+
+
+def planned_cells(n: int, queries: int, k: int) -> int:
+    """Return about how many cells n rows are put into for so many queries; 0 without cells."""
+    return 0 if n * queries <= EXACT_PAIRS or k >= n else -(-n // cell_rows(n, k))
+
+
 @dataclass(frozen=True)
 class NeighborCounts:
     """Label counts in a neighbourhood of each query.
@@ -206,7 +216,7 @@ def _in_cells(asked: _Question, means: Means) -> _Search:
         asked.labels,
         asked.found,
         asked.n_labels,
-        max(round(CELL_ROWS * k), LEAST_CELL, n // MOST_CELLS),
+        cell_rows(n, k),
         step,
         seed=asked.seed,
         threads=means.threads,

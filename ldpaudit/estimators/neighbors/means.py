@@ -18,7 +18,7 @@ _DRIVER: Final = Path("/dev/nvidiactl")
 _SHARE: Final = 1 / 8
 """Of the memory that may be used: an array that takes more lies in a file."""
 _MOST_PAIRS: Final = 5e11
-_SECONDS_PER_PAIR: Final = 8e-9
+SECONDS_PER_PAIR: Final = 8e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Means:
         """
         pairs, size = float(queries) * rows, rows * (12 * width + 200)
         if pairs > _MOST_PAIRS:
-            hours = pairs * _SECONDS_PER_PAIR / self.workers.workers / 3600
+            hours = pairs * SECONDS_PER_PAIR / self.workers.workers / 3600
             raise InputError(
                 f"--exact would compare {queries:,} rows with {rows:,} others each, about "
                 f"{hours:,.0f} h. Ask fewer rows (--queries), or leave --exact out."

@@ -119,7 +119,7 @@ class SymmetricNoise(RangedMechanism):
 
     @property
     def error_tolerance(self) -> float:
-        """The largest |bias| that is only rounding: unclipped it is unbiased by construction."""
+        """The largest absolute bias that is only rounding: unclipped there is no other."""
         return 0.0 if self.clipped else UNBIASED
 
     def declaration(self) -> Mapping[str, Any]:

@@ -80,7 +80,7 @@ class DebiasedRR(ResponseOnOutputs):
 
     @property
     def error_tolerance(self) -> float:
-        """The largest |bias| that is only rounding: it is unbiased by construction."""
+        """The largest absolute bias that is only rounding: it is unbiased by construction."""
         return UNBIASED
 
     @classmethod

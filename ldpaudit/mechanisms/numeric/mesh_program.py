@@ -35,7 +35,7 @@ class MeshRandomizer(ExplicitChannel):
 
     @property
     def error_tolerance(self) -> float:
-        """The largest |bias| that is the solver's rounding."""
+        """The largest absolute bias that is the solver's rounding."""
         return UNBIASED
 
     @property

@@ -104,7 +104,7 @@ class OptimalUnbiased(FiniteMechanism):
 
     @property
     def error_tolerance(self) -> float:
-        """The largest |bias| that is the solver's rounding."""
+        """The largest absolute bias that is the solver's rounding."""
         return BIAS_TOLERANCE
 
     @classmethod

@@ -12,7 +12,7 @@ import pyarrow.feather
 import pytest
 
 from ldpaudit.datasets import declare, read_release
-from ldpaudit.datasets.formats import lines
+from ldpaudit.datasets.formats import locations
 from ldpaudit.datasets.formats.batches import read_whole
 from ldpaudit.datasets.formats.opening import open_batches
 from ldpaudit.errors import InputError
@@ -55,7 +55,7 @@ def write(path: Path) -> Path:
 def test_a_release_of_any_format(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "_BYTES", 200)
+    monkeypatch.setattr(locations, "_LINES", 200)
     path = write(tmp_path / name)
     ours = read_release(path, truth=path, declaration=CLAIM).release
     usual = read_release(FRAME, truth=FRAME["label"], declaration=CLAIM).release
@@ -71,7 +71,7 @@ def test_a_release_of_any_format(
 
 def test_large_json_lines_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ldpaudit.datasets.batchwise.opening._BYTES", 100)
-    monkeypatch.setattr(lines, "_BYTES", 500)
+    monkeypatch.setattr(locations, "_LINES", 500)
     path = write(tmp_path / "t.jsonl")
     ours = read_release(path, declaration=CLAIM).release
     usual = read_release(FRAME, declaration=CLAIM).release
@@ -80,7 +80,7 @@ def test_large_json_lines_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_types_of_json_fit_every_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "_BYTES", 10)
+    monkeypatch.setattr(locations, "_LINES", 10)
     rows = [{"a": 1}, {"a": 2.5, "b": [1]}, {"b": [2.5], "t": "2020-01-02"}, {"t": "x"}]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
     found = read_whole(open_batches(tmp_path / "t.jsonl")).to_pydict()

@@ -1,0 +1,70 @@
+"""What pipelines want to know of an audit besides its result, and what GitHub is told."""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from ldpaudit.judging.lines import check_lines
+from ldpaudit.judging.policy import check_names, explain, load_policy
+from ldpaudit.reports import render
+from ldpaudit.reports.annotations import annotations
+from ldpaudit.reports.interface import Place, Surroundings
+from ldpaudit.result import AuditResult
+from ldpaudit.terminal import say
+
+
+def surroundings_of(result: AuditResult, policy: object, status: int | None = None) -> Surroundings:
+    """Return the surroundings of a result.
+
+    Parameters
+    ----------
+    result : AuditResult
+    policy : path or anything else
+        The file by which it was judged. Without one, or where it has changed since, checks have no
+        line of their own.
+    status : int, optional
+        The exit status of the command.
+    """
+    explained = {check: explain(check).removeprefix(f"{check}: ") for check in check_names()}
+    path = Path(policy) if isinstance(policy, str | Path) else None
+    if path is None or not path.is_file():
+        return Surroundings(explanations=explained, status=status)
+    read = load_policy(path)
+    if read.sha256 != result.run.policy_sha256:
+        return Surroundings(explanations=explained, status=status)
+    file, text = _from_here(path), path.read_text(encoding="utf-8")
+    lines = check_lines(text, [check.id for check in result.checks])
+    return Surroundings(
+        places={check: Place(file, line) for check, line in lines.items()},
+        explanations=explained,
+        waivers={
+            waiver.check: f"{waiver.reason} ({waiver.approved_by}, until {waiver.expires})"
+            for waiver in read.waivers
+            if waiver.release_sha256 == result.release.sha256
+        },
+        status=status,
+    )
+
+
+def _from_here(path: Path) -> str:
+    """Return a file's name as seen from the working directory; its own name where it is outside."""
+    try:
+        return path.resolve().relative_to(Path.cwd().resolve()).as_posix()
+    except ValueError:
+        return path.name
+
+
+def tell_github(
+    result: AuditResult, surroundings: Surroundings, environment: Mapping[str, str] = os.environ
+) -> None:
+    """Annotate the policy and add to the summary of the step, where GitHub runs the command."""
+    if environment.get("GITHUB_ACTIONS") != "true":
+        return
+    for line in annotations(result, surroundings):
+        say(line)
+    summary = Path(environment.get("GITHUB_STEP_SUMMARY", ""))
+    with contextlib.suppress(OSError, ValueError):
+        if summary.is_file():
+            with summary.open("a", encoding="utf-8") as page:
+                page.write("\n" + render(result, "markdown", surroundings))

@@ -1,0 +1,32 @@
+"""Checks as lines that GitHub turns into remarks beside the file of the policy."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ldpaudit.reports.interface import Surroundings
+from ldpaudit.reports.text.answers import answer, asks_attention
+from ldpaudit.reports.text.harmless import name
+from ldpaudit.reports.text.quantities import Printer
+from ldpaudit.result import AuditResult
+
+_COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
+_DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_PROPERTY: Final = {**_DATA, ":": "%3A", ",": "%2C"}
+
+
+def annotations(result: AuditResult, surroundings: Surroundings) -> Iterator[str]:
+    """Yield one workflow command for each check that failed or stayed open and is not waived."""
+    printer = Printer(result)
+    for check in result.checks:
+        level = asks_attention(check)
+        if level is None:
+            continue
+        place = surroundings.place(check.id, name(result.release.name))
+        where = f"file={_escaped(place.file, _PROPERTY)},line={place.line}"
+        title = _escaped(f"ldpaudit: {check.id}", _PROPERTY)
+        text = _escaped(answer(check, printer), _DATA)
+        yield f"::{_COMMANDS[level]} {where},title={title}::{text}"
+
+
+def _escaped(text: str, codes: dict[str, str]) -> str:
+    return "".join(codes.get(letter, letter) for letter in text)

@@ -1,0 +1,127 @@
+"""A result on half a page of Markdown: for the summary of a pipeline, or a merge request."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ldpaudit.reports.interface import NOWHERE, Surroundings
+from ldpaudit.reports.text.marked import marked, quoted_name
+from ldpaudit.reports.text.numbers import rows
+from ldpaudit.reports.text.quantities import Printer, Quantity
+from ldpaudit.reports.text.wording import publish_line
+from ldpaudit.result import AuditResult, Check
+
+_MOST_CHECKS: Final = 20
+_MOST_WARNINGS: Final = 5
+_EPSILON: Final = ("mechanism.epsilon_lower", "release_only.epsilon_lower")
+_ATTACKS: Final = (
+    ("attack.best.accuracy", "Strongest attack: labels guessed right"),
+    ("attack.features-only.accuracy", "The features alone: labels guessed right"),
+    ("attack.prior.accuracy", "The most frequent label for everyone: right"),
+    ("numeric.best.mse", "Strongest attack: squared error"),
+    ("numeric.features-only.mse", "The features alone: squared error"),
+    ("numeric.prior.mse", "The same guess for everyone: squared error"),
+)
+"""Attacks, each beside what is known without the release."""
+_ANSWERS: Final = {"pass": "met", "fail": "**failed**", "inconclusive": "undecided"}
+
+
+class MarkdownReport:
+    """Decision, reason, next steps, checks and the few numbers that matter."""
+
+    @property
+    def name(self) -> str:
+        """The name in the contract."""
+        return "markdown"
+
+    @property
+    def suffix(self) -> str:
+        """How the names of its files end."""
+        return ".md"
+
+    def render(self, result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:  # noqa: ARG002
+        """Return the text: fewer than 60 lines, none of which a name could turn into markup."""
+        printer = Printer(result)
+        return "\n".join(
+            (
+                f"## Privacy audit of {quoted_name(result.release.name)}",
+                "",
+                f"**{publish_line(result.decision)}** {marked(result.sentence)}",
+                *_steps(result),
+                *_checks(result, printer),
+                *_numbers(result, printer),
+                *_warnings(result),
+                "",
+                _origin(result),
+                "",
+            )
+        )
+
+
+def _steps(result: AuditResult) -> Iterator[str]:
+    if result.next_steps:
+        yield from ("", "Next:", "")
+    for position, step in enumerate(result.next_steps, 1):
+        yield f"{position}. {marked(step)}"
+
+
+def _checks(result: AuditResult, printer: Printer) -> Iterator[str]:
+    if result.checks:
+        yield from ("", "| Check | Answer | Measured | Limit | Why |", "|---|---|---|---|---|")
+    for check in result.checks[:_MOST_CHECKS]:
+        observed, limit = printer.observed_and_limit(check)
+        cells = (f"`{check.id}`", _answer(check), observed, limit, marked(check.reason, 300))
+        yield f"| {' | '.join(cells)} |"
+    if len(result.checks) > _MOST_CHECKS:
+        yield f"| … and {len(result.checks) - _MOST_CHECKS} more | | | | |"
+
+
+def _answer(check: Check) -> str:
+    word = _ANSWERS[check.verdict]
+    if check.waived:
+        return f"{word}, waived"
+    return f"{word}, only warns" if check.level == "warn" and check.verdict != "pass" else word
+
+
+def _numbers(result: AuditResult, printer: Printer) -> Iterator[str]:
+    lines = list(_measured(result, printer))
+    if lines:
+        yield from ("", "| Measured | Value | How sure |", "|---|---|---|", *lines)
+
+
+def _measured(result: AuditResult, printer: Printer) -> Iterator[str]:
+    if printer.claim:
+        yield f"| ε that is claimed (nats) | {printer.claim} | as declared |"
+    bound = printer.decisive
+    if bound is None:
+        found = next(filter(None, map(result.estimate, _EPSILON)), None)
+        bound = printer.quantity(found) if found else None
+    if bound is not None:
+        yield _line("ε that was measured (nats)", bound)
+    for identifier, words in _ATTACKS:
+        estimate = result.estimate(identifier)
+        if estimate is not None:
+            yield _line(words, printer.quantity(estimate))
+
+
+def _line(words: str, quantity: Quantity) -> str:
+    ends = f" ({quantity.interval})" if quantity.interval else ""
+    return f"| {words} | {quantity.text}{ends} | {quantity.words} |"
+
+
+def _warnings(result: AuditResult) -> Iterator[str]:
+    texts = list(dict.fromkeys(note.text for note in result.notes if note.level == "warning"))
+    if texts:
+        yield from ("", "Warnings:", "")
+    yield from (f"- {marked(text, 400)}" for text in texts[:_MOST_WARNINGS])
+    if len(texts) > _MOST_WARNINGS:
+        yield f"- … and {len(texts) - _MOST_WARNINGS} more, in the report."
+
+
+def _origin(result: AuditResult) -> str:
+    policy = result.run.policy_sha256
+    judged = f"policy {quoted_name(policy[:12])}" if policy else "the built-in policy"
+    when = f", {result.date}" if result.date else ""
+    return (
+        f"{rows(result.release.rows)} rows, judged by {judged}{when}, ldpaudit "
+        f"{marked(result.ldpaudit_version, 40)}. An audit can refute a claim; it cannot prove one."
+    )

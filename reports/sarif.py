@@ -1,0 +1,161 @@
+"""The checks of a result as SARIF 2.1.0, which code scanning of GitHub and others reads."""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import quote
+
+from ldpaudit.reports.interface import NOWHERE, Surroundings
+from ldpaudit.reports.json_report import as_json
+from ldpaudit.reports.text.answers import answer, grade
+from ldpaudit.reports.text.harmless import name, shown
+from ldpaudit.reports.text.marked import marked
+from ldpaudit.reports.text.quantities import Printer
+from ldpaudit.reports.text.wording import VERDICTS, audit_name
+from ldpaudit.result import AuditResult, Check
+
+SCHEMA: Final = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+_LONGEST: Final = 1000
+"""Characters of a rule's text; GitHub takes 1,024."""
+STATUSES: Final = {"pass": 0, "fail": 1, "inconclusive": 3}
+"""The exit status that follows from a verdict alone."""
+
+
+class SarifReport:
+    """One rule for each check, and one result for each that failed or stayed open."""
+
+    @property
+    def name(self) -> str:
+        """The name in the contract."""
+        return "sarif"
+
+    @property
+    def suffix(self) -> str:
+        """How the names of its files end."""
+        return ".sarif"
+
+    def render(self, result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:
+        """Return the SARIF log, in ASCII."""
+        return as_json(
+            {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(result, surroundings)]}
+        )
+
+
+def _run(result: AuditResult, around: Surroundings) -> dict[str, Any]:
+    return {
+        "tool": {"driver": _driver(result, around)},
+        "automationDetails": {"id": f"ldpaudit/{_uri(name(result.release.name))}/"},
+        "invocations": [_invocation(result, around)],
+        "originalUriBaseIds": {
+            "%SRCROOT%": {"description": _text("The folder that the audit was started in.")}
+        },
+        "columnKind": "unicodeCodePoints",
+        "results": list(_results(result, around)),
+        "properties": {
+            "decision": result.decision,
+            "verdict": result.verdict,
+            "sentence": shown(result.sentence, _LONGEST),
+            "nextSteps": [shown(step) for step in result.next_steps],
+        },
+    }
+
+
+def _driver(result: AuditResult, around: Surroundings) -> dict[str, Any]:
+    return {
+        "name": "ldpaudit",
+        "fullName": "ldpaudit, an auditor of releases with privatized labels",
+        "version": name(result.ldpaudit_version),
+        "rules": [_rule(check, around) for check in result.checks],
+    }
+
+
+def _rule(check: Check, around: Surroundings) -> dict[str, Any]:
+    question = shown(check.question) or check.id
+    explained = shown(around.explanations.get(check.id, question), _LONGEST)
+    more = f"Run “ldpaudit policy explain {check.id}” for when this check fails and passes."
+    level = "error" if check.level == "error" else "warning"
+    return {
+        "id": check.id,
+        "name": "".join(part.capitalize() for part in check.id.replace("_", "-").split("-")),
+        "shortDescription": _text(question),
+        "fullDescription": _text(explained),
+        "help": _text(f"{explained} {more}")
+        | {"markdown": f"{marked(explained)}\n\n{marked(more)}"},
+        "defaultConfiguration": {"level": level},
+        "properties": {
+            "tags": ["privacy", "differential-privacy"],
+            "precision": "high",
+            "problem.severity": level,
+        },
+    }
+
+
+def _results(result: AuditResult, around: Surroundings) -> Iterator[dict[str, Any]]:
+    printer = Printer(result)
+    for index, check in enumerate(result.checks):
+        if (level := grade(check)) is None:
+            continue
+        yield {
+            "ruleId": check.id,
+            "ruleIndex": index,
+            "level": level,
+            "message": _text(answer(check, printer)),
+            "locations": [_location(check, result, around)],
+            "partialFingerprints": {"primaryLocationLineHash": _fingerprint(check, result)},
+            "properties": {
+                "verdict": VERDICTS[check.verdict],
+                "observed": check.observed,
+                "limit": check.limit,
+                "confidence": check.confidence,
+            },
+        } | _suppressions(check, around)
+
+
+def _location(check: Check, result: AuditResult, around: Surroundings) -> dict[str, Any]:
+    place = around.place(check.id, name(result.release.name))
+    artifact = {"uri": _uri(place.file), "uriBaseId": "%SRCROOT%"}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": place.line}}}
+
+
+def _suppressions(check: Check, around: Surroundings) -> dict[str, Any]:
+    if not check.waived:
+        return {}
+    why = shown(around.waivers.get(check.id, "Waived by the policy."))
+    return {"suppressions": [{"kind": "external", "status": "accepted", "justification": why}]}
+
+
+def _fingerprint(check: Check, result: AuditResult) -> str:
+    """Return what stays the same from run to run: of which check, for which released file."""
+    said = f"{check.id}\n{name(result.release.name)}"
+    return f"{hashlib.sha256(said.encode()).hexdigest()[:16]}:1"
+
+
+def _invocation(result: AuditResult, around: Surroundings) -> dict[str, Any]:
+    status = STATUSES[result.verdict] if around.status is None else around.status
+    return {
+        "executionSuccessful": True,
+        "exitCode": status,
+        "exitCodeDescription": f"{VERDICTS[result.verdict]}.",
+        "toolExecutionNotifications": list(_notifications(result)),
+    }
+
+
+def _notifications(result: AuditResult) -> Iterator[dict[str, Any]]:
+    for record in result.audits:
+        if record.status in ("failed", "stopped"):
+            words = f"{audit_name(record.id)}: {record.status}. {shown(record.reason)}"
+            yield {"level": "error", "message": _text(words.strip())}
+    for note in result.notes:
+        if note.level == "warning":
+            words = f"{shown(audit_name(note.audit))}: {shown(note.text)}"
+            yield {"level": "warning", "message": _text(words)}
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"text": text}
+
+
+def _uri(file: str) -> str:
+    return quote(file.encode("utf-8", "replace"), safe="/")

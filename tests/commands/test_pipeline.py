@@ -1,0 +1,84 @@
+"""One audit, told to programs: files and streams together, and what GitHub is told."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from releases import table
+
+Command = Callable[..., tuple[int, str, str]]
+POLICY = 'schema = 1\n[audit]\nmin_rows = 100\n\n[checks.claimed-epsilon]\nlevel = "error"\n'
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    release, _ = table(rows=300)
+    pq.write_table(release, tmp_path / "r.parquet")
+    (tmp_path / "ci").mkdir()
+    (tmp_path / "ci" / "policy.toml").write_text(POLICY)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def stored(here: Path, command: Command) -> Path:
+    words = ("run", "r.parquet", "--only", "mechanism", "--policy", "ci/policy.toml")
+    status, _, err = command(*words, "--json", "r.json")
+    assert status == 3, err
+    return here / "r.json"
+
+
+def test_a_stream_holds_one_format_and_nothing_else(here: Path, command: Command) -> None:
+    words = ("run", "r.parquet", "--only", "mechanism", "--policy", "ci/policy.toml")
+    status, out, err = command(*words, "--json", "-", "--sarif", "r.sarif", "--junit", "r.xml")
+    assert status == 3
+    assert json.loads(out)["verdict"] == "inconclusive"
+    assert "Publish: not yet." in err
+    assert {path.name for path in here.iterdir()} == {"r.parquet", "ci", "r.sarif", "r.xml"}
+    (run,) = json.loads((here / "r.sarif").read_text())["runs"]
+    assert run["invocations"][0]["exitCode"] == 3
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "ci/policy.toml"
+    assert place["region"]["startLine"] == 5
+
+
+def test_github_is_told_where_it_runs_the_command(
+    here: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = here / "summary.md"
+    summary.write_text("before")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    words = ("run", "r.parquet", "--only", "mechanism", "--policy", "ci/policy.toml", "--quiet")
+    status, out, _ = command(*words, "--json", "r.json")
+    assert status == 3
+    assert "\n::warning file=ci/policy.toml,line=5,title=ldpaudit%3A claimed-epsilon::" in out
+    assert summary.read_text().startswith("before\n## Privacy audit of")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(here))  # A folder: nothing that can be written.
+    assert command(*words, "--json", "r.json")[0] == 3
+
+
+def test_a_stored_result_becomes_any_format(stored: Path, command: Command) -> None:
+    folder = stored.parent
+    wanted = {name: f"again.{name}" for name in ("html", "json", "sarif", "junit", "markdown")}
+    words = [word for name, file in wanted.items() for word in (f"--{name}", file)]
+    assert command("report", "r.json", *words, "--policy", "ci/policy.toml")[0] == 0
+    assert (folder / "again.json").read_text() == stored.read_text()
+    assert all((folder / file).is_file() for file in wanted.values())
+    status, out, _ = command("report", "r.json", "--markdown", "-")
+    assert (status, out) == (0, (folder / "again.markdown").read_text())
+
+
+def test_a_result_is_placed_in_its_own_policy_only(stored: Path, command: Command) -> None:
+    (stored.parent / "ci" / "policy.toml").write_text(POLICY + "\n")
+    status, _, err = command("report", "r.json", "--sarif", "s", "--policy", "ci/policy.toml")
+    assert (status, not (stored.parent / "s").exists()) == (2, True)
+    assert "was not judged by the policy 'policy.toml'" in err
+
+
+def test_all_or_nothing(stored: Path, command: Command) -> None:
+    words = ("report", "r.json", "--markdown", "m.md", "--sarif", "nowhere/s.sarif")
+    assert command(*words)[0] == 2
+    assert not (stored.parent / "m.md").exists()
