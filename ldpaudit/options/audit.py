@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from ldpaudit.errors import InputError
 from ldpaudit.options.declaring import Option
+from ldpaudit.options.files import FileOptions
 from ldpaudit.options.plan import PlanOptions
 from ldpaudit.options.release import ReleaseOptions
 from ldpaudit.running.progress import Progress
@@ -15,7 +16,7 @@ from ldpaudit.running.stopping import Stop
 
 
 @dataclass(frozen=True)
-class AuditOptions(PlanOptions, ReleaseOptions):
+class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
     """The options that ``ldpaudit run``, ``compare`` and :func:`ldpaudit.audit` share.
 
     Parameters
@@ -37,6 +38,8 @@ class AuditOptions(PlanOptions, ReleaseOptions):
         The original features in the same row order (or joined on ``id_column``), the synthetic
         rows that features were replaced with, with the column ``label``, and rows of the same
         population that no generator was trained on.
+    separator, decimal, encoding, sheet : str, optional
+        How text files and workbooks are written; default: found out, and said in a note.
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
@@ -90,17 +93,17 @@ class AuditOptions(PlanOptions, ReleaseOptions):
         Option("P̂(label | features) of model-based-rr: a table.", type=str, file=True),
     ] = None
     public: Annotated[
-        Any, Option("Public rows with labels: what is known anyway.", type=str, file=True)
+        Any, Option("Public rows with labels, for the observational audit.", type=str, file=True)
     ] = None
     canaries: Annotated[
         Any,
         Option(
-            "The probabilities that some rows' true labels were drawn with.", type=str, file=True
+            "The probabilities with which the auditor drew some true labels.", type=str, file=True
         ),
     ] = None
     timeout: Annotated[
         float | None,
-        Option("Seconds after which to stop and report what is there.", shown=True),
+        Option("Seconds after which to stop and report what is there: never a pass.", shown=True),
     ] = None
     resume: Annotated[
         Path | None,

@@ -31,83 +31,136 @@ class ReleaseInfo(Frozen):
     """What was audited; names of columns and classes only if the user asked to show them."""
 
     name: str
+    """The name of the released file, without its folder."""
     sha256: str | None
+    """The digest of the released file; None for a table in memory."""
     rows: int
+    """Rows that were audited."""
     features: int
+    """Columns of features."""
     classes: int
+    """Different labels."""
     class_names: tuple[str, ...]
+    """What classes are called here: numbered, unless the user asked for their names."""
     label: str | None
+    """The name of the released column, if the user asked for names."""
     truth: bool
+    """Whether true labels were given."""
 
 
 class MechanismInfo(Frozen):
     """The mechanism as declared, with its exact privacy parameter."""
 
     name: str
+    """Its name; ``unknown`` where nothing is claimed."""
     declared: Literal["file", "options", "policy", "api"] | None
+    """Where the claim comes from."""
     parameters: dict[str, Any]
+    """Its declaration."""
     epsilon: Number | None
+    """Its exact ε in nats; None where it has none."""
     description: str = ""
+    """One phrase with every parametrisation."""
+
+
+class Waived(Frozen):
+    """Who answers for a violation, and until when; the violation stays one."""
+
+    approved_by: str
+    """Who answers for it."""
+    reason: str
+    """Why it is accepted."""
+    expires: IsoDate
+    """The last day on which it counts, by UTC."""
+
+
+class Family(Frozen):
+    """Checks of one level that share an error probability."""
+
+    level: CheckLevel
+    """Whether they decide the verdict."""
+    checks: int
+    """How many they are."""
+    correction: Literal["holm", "bonferroni", "none"]
+    """How they share it."""
+    confidence: float
+    """Of all of them together; with the correction "none" of each alone."""
 
 
 class Check(Frozen):
     """One question of the policy and its answer."""
 
     id: Identifier
+    """Its name in policies."""
     question: str
+    """What it asks."""
     limit: Number | None
+    """What must not be exceeded."""
     observed: Number | None
+    """What was measured against the limit."""
     side: Side | None = None
     """Whether ``observed`` is a confidence bound, and which; None for a plain number."""
     verdict: Verdict
+    """The answer."""
     level: CheckLevel
+    """Whether it decides (error) or only warns."""
     confidence: float | None = None
+    """Of its answer, after the correction for several checks; None for one that counts."""
     p_value: float | None = None
     """The smallest error probability at which it fails; None where that is above the policy's."""
     reason: str = ""
+    """The answer in words."""
     waived: bool = False
+    """Whether the policy accepts its failure for this file."""
+    waiver: Waived | None = None
+    """By whom and until when, where it is waived."""
     evidence: tuple[str, ...] = ()
+    """Ids of the numbers and curves that it looked at."""
 
 
 class AuditRecord(Frozen):
     """Whether an audit ran, and if not why; one that was stopped may have a part of its numbers."""
 
     id: Identifier
+    """Its name for ``--only`` and ``--skip``."""
     status: Literal["ran", "skipped", "failed", "stopped"]
+    """What became of it."""
     reason: str = ""
+    """Why it did not run, or not to its end."""
     seconds: float = 0.0
+    """Seconds that it took."""
 
 
 class PlugIn(Frozen):
-    """A part of another package, or of a file, that took part in an audit.
-
-    Attributes
-    ----------
-    kind : {"attack", "audit", "mechanism"}
-    name : str
-        Its name in the result.
-    package, version : str or None
-        Of the distribution that it is installed with; None for one that was given by its place.
-    sha256 : str or None
-        Of the file that it was given in.
-    """
+    """A part of another package, or of a file, that took part in an audit."""
 
     kind: PlugInKind
+    """What it is."""
     name: str
+    """Its name in the result."""
     package: str | None = None
+    """The distribution that it is installed with; None for one that was given by its place."""
     version: str | None = None
+    """The distribution's version."""
     sha256: str | None = None
+    """The digest of the file that it was given in."""
 
 
 class RunInfo(Frozen):
     """How to reproduce the audit."""
 
     seed: int | None
+    """The root of all randomness."""
     command: str
+    """The command, without names of files and columns."""
     versions: dict[str, str]
+    """Versions of Python and of the libraries."""
     threads: int
+    """Threads that it used."""
     seconds: float
+    """Seconds that it took."""
     policy_sha256: str | None = None
+    """The digest of the policy file; None for a built-in policy."""
     plugins: tuple[PlugIn, ...] = ()
     """The parts of other packages that took part."""
 
@@ -128,8 +181,11 @@ class AuditResult(Frozen):
     """Everything that an audit found: the source of truth for every report format."""
 
     schema_version: Literal["1.3"] = SCHEMA_VERSION
+    """The version of this form."""
     ldpaudit_version: str
+    """The version that made it."""
     verdict: Verdict
+    """The answer of the checks that decide; the exit status follows from it."""
     sentence: str
     """The verdict for people, one sentence."""
     next_steps: tuple[str, ...] = ()
@@ -137,14 +193,25 @@ class AuditResult(Frozen):
     date: IsoDate | None = None
     """When the audit was run; None for a result of an earlier schema."""
     release: ReleaseInfo
+    """What was audited."""
     mechanism: MechanismInfo
+    """What was claimed."""
     estimates: tuple[Estimate, ...]
+    """Numbers, each under an id."""
     curves: tuple[Curve, ...]
+    """Numbers as functions of one variable, each under an id."""
     histograms: tuple[Histogram, ...] = ()
+    """Counts of people in bins."""
     notes: tuple[Note, ...] = ()
+    """Remarks and warnings."""
     checks: tuple[Check, ...]
+    """The policy's questions and their answers."""
+    families: tuple[Family, ...] = ()
+    """How the checks that are tests share the error probability; none in earlier results."""
     audits: tuple[AuditRecord, ...]
+    """What ran, and what did not."""
     run: RunInfo
+    """How to do it again."""
 
     @model_validator(mode="before")
     @classmethod

@@ -51,13 +51,12 @@ def readable(identifier: str) -> str:
 
 
 class Titled(Frozen):
-    """A stable, dotted id for other tools, and a title for people.
-
-    Without a title, the id is turned into words.
-    """
+    """A stable, dotted id for other tools, and a title for people."""
 
     id: Identifier
+    """The stable name for other tools."""
     title: str = ""
+    """The name for people; without one, the id is turned into words."""
 
     @model_validator(mode="before")
     @classmethod
