@@ -23,6 +23,11 @@ __all__ = [
     "in_default_set",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 ATTACKS: Final = {
     "prior": "ldpaudit.attacks.prior:PriorAttack",
     "features-only": "ldpaudit.attacks.features_only:FeaturesOnlyAttack",

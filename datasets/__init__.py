@@ -25,7 +25,7 @@ __all__ = [
     "write_release",
 ]
 
-__getattr__ = exported(
+__getattr__, __dir__ = exported(
     __name__,
     {
         "declaration": ("FileDeclaration", "declare", "parse_declaration"),

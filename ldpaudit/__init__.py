@@ -9,20 +9,55 @@ from typing import TYPE_CHECKING
 from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
+    from ldpaudit import attacks as attacks
+    from ldpaudit import datasets as datasets
+    from ldpaudit import learners as learners
+    from ldpaudit import mechanisms as mechanisms
+    from ldpaudit import reports as reports
+    from ldpaudit import synthesis as synthesis
     from ldpaudit.api import audit as audit
+    from ldpaudit.calls import compare as compare
+    from ldpaudit.calls import describe as describe
+    from ldpaudit.calls import privatize as privatize
+    from ldpaudit.calls import sweep as sweep
+    from ldpaudit.errors import InputError as InputError
     from ldpaudit.errors import LdpAuditError as LdpAuditError
     from ldpaudit.mechanisms import RandomizedResponse as RandomizedResponse
     from ldpaudit.result import AuditResult as AuditResult
+    from ldpaudit.result.comparison import Comparison as Comparison
 
 __version__ = "0.1.0"
-__all__ = ["AuditResult", "LdpAuditError", "RandomizedResponse", "__version__", "audit"]
+__all__ = [
+    "AuditResult",
+    "Comparison",
+    "InputError",
+    "LdpAuditError",
+    "RandomizedResponse",
+    "__version__",
+    "attacks",
+    "audit",
+    "compare",
+    "datasets",
+    "describe",
+    "learners",
+    "mechanisms",
+    "privatize",
+    "reports",
+    "sweep",
+    "synthesis",
+]
 
-__getattr__ = exported(
+_lazily, _listed = exported(
     __name__,
     {
         "api": ("audit",),
-        "result": ("AuditResult",),
-        "errors": ("LdpAuditError",),
+        "calls": ("compare", "describe", "privatize", "sweep"),
+        "errors": ("InputError", "LdpAuditError"),
         "mechanisms": ("RandomizedResponse",),
+        "result": ("AuditResult",),
+        "result.comparison": ("Comparison",),
     },
+    ("attacks", "datasets", "learners", "mechanisms", "reports", "synthesis"),
 )
+__getattr__ = _lazily
+__dir__ = _listed

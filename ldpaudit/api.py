@@ -1,15 +1,16 @@
-"""The Python interface: one function, the same audit as the command line."""
+"""An audit from Python: the same as on the command line."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
-from inspect import Signature, cleandoc, signature
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol
 
 import numpy as np
 
 from ldpaudit.claim import declaration_of
+from ldpaudit.errors import InputError
+from ldpaudit.keywords import documented, made
 from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for
 from ldpaudit.randomness import seed_from
 from ldpaudit.result import AuditResult, Note
@@ -30,6 +31,19 @@ if TYPE_CHECKING:
     from ldpaudit.running.scratch import Scratch
     from ldpaudit.tasks.cluster import Cluster
 
+    @dataclass(frozen=True)
+    class _Keywords(AuditOptions):
+        """What a call may state: an audit's options, and the claim's in single words."""
+
+        _: KW_ONLY
+        epsilon: float | None = None
+        noise: float | None = None
+        lambda_: float | None = None
+        channel: str | Path | None = None
+        labels: str | None = None
+        seed: int | None = None
+
+
 P = ParamSpec("P")
 
 
@@ -41,53 +55,55 @@ class _Audit(Protocol[P]):
     ) -> AuditResult: ...
 
 
-def _from_keywords(
-    options: Callable[P, AuditOptions],
-) -> Callable[[Callable[[Any, AuditOptions], AuditResult]], _Audit[P]]:
-    """Turn a function of an options object into one of the options' keywords.
-
-    Type checkers, ``help()`` and completion see the fields of the dataclass, listed once.
-    """
-
-    def decorate(work: Callable[[Any, AuditOptions], AuditResult]) -> _Audit[P]:
-        @wraps(work)
-        def call(release: Any, *args: P.args, **keywords: P.kwargs) -> AuditResult:
-            return work(release, options(*args, **keywords))
-
-        taken = [signature(work).parameters["release"], *signature(options).parameters.values()]
-        shown = Signature(taken, return_annotation=AuditResult)
-        call.__signature__ = shown  # type: ignore[attr-defined]
-        parameters = cleandoc(options.__doc__ or "").partition("----------\n")[2]
-        before, returns, after = cleandoc(work.__doc__ or "").partition("\n\nReturns")
-        call.__doc__ = f"{before}\n{parameters}{returns}{after}"
-        return call
-
-    return decorate
+def _with_options(_options: "Callable[P, AuditOptions]") -> Callable[[Any], _Audit[P]]:
+    """Let type checkers see the options of a function."""
+    return lambda function: function
 
 
-@_from_keywords(AuditOptions)
-def audit(release: "str | Path | pd.DataFrame | pa.Table", options: AuditOptions) -> AuditResult:
+@_with_options(_Keywords if TYPE_CHECKING else AuditOptions)
+def audit(release: Any, *args: Any, **keywords: Any) -> AuditResult:
     """Audit a released dataset: how much does it give away about each person's label?
-
-    The parameters besides the release are those of :class:`ldpaudit.options.AuditOptions`, in
-    their order and by their names.
 
     Parameters
     ----------
     release : path, pandas.DataFrame or pyarrow.Table
         Features and one column of released labels, n rows.
+    epsilon, noise, channel, labels : optional
+        The claim in single words, for ``mechanism`` or its default, randomized response: ε in nats,
+        or λ (also ``lambda_``); a CSV file with the channel; the range of a numeric label,
+        ``"LO:HI"`` or ``"LO:HI:STEP"``. Other options may be called as on the command line, too:
+        ``seed`` for ``rng``, ``id`` for ``id_column``.
 
     Returns
     -------
     AuditResult
-        With ``verdict``, ``sentence``, ``estimates`` …; ``to_html(path)`` writes the report.
+        With ``verdict``, ``sentence``, ``estimates`` …; ``to_frame()`` gives the numbers,
+        ``to_html(path)`` writes the report.
 
     Raises
     ------
     ldpaudit.errors.LdpAuditError
         One clear line about what is wrong with the input or the policy.
+
+    Examples
+    --------
+    >>> import ldpaudit
+    >>> from ldpaudit.datasets import affairs
+    >>> features, truth = affairs()
+    >>> table = features.assign(label=truth).sample(1000, random_state=0)
+    >>> released = ldpaudit.privatize(table, "rr", epsilon=1.0)
+    >>> result = ldpaudit.audit(released, table["label"], only=["mechanism", "power"])
+    >>> result["mechanism.epsilon"].value
+    1.0
     """
-    return audit_with(release, options)
+    stated = dict(zip(_POSITIONS, args, strict=False))
+    if len(args) > len(_POSITIONS) or stated.keys() & keywords.keys():
+        raise InputError("audit() takes a release, true labels, a claim and a seed by position.")
+    return audit_with(release, made(AuditOptions, stated | keywords, "audit"))
+
+
+_POSITIONS: Final = ("truth", "mechanism", "rng")
+documented(audit, AuditOptions, ("release",), _POSITIONS)
 
 
 def audit_with(release: Any, options: AuditOptions) -> AuditResult:

@@ -56,18 +56,24 @@ def declaration_of(
     Raises
     ------
     InputError
-        If a mapping has no name, or options contradict one another.
+        If it is none of these, a mapping has no name, or options contradict one another.
     """
     if isinstance(mechanism, ClaimOptions):
         return _from_options(mechanism)
     if mechanism is None or isinstance(mechanism, Declaration):
         return mechanism
     if isinstance(mechanism, str):
-        return Declaration(mechanism, {}, "api")
+        return Declaration(full_name(mechanism), {}, "api")
     if isinstance(mechanism, Mapping):
         parameters = dict(mechanism)
         name = parameters.pop("name", None)
         if not isinstance(name, str):
             raise InputError("A declared mechanism must have a 'name'.")
-        return Declaration(name, parameters, "api")
+        return Declaration(full_name(name), parameters, "api")
+    if not isinstance(mechanism, Mechanism):
+        raise InputError(
+            "The claimed mechanism must be its name, such as 'rr', a mapping such as "
+            "{'name': 'rr', 'epsilon': 1.0}, or a mechanism with its parameters. "
+            f"Got {'a class' if isinstance(mechanism, type) else type(mechanism).__name__} instead."
+        )
     return Declaration(mechanism.name, dict(mechanism.declaration()), "api")

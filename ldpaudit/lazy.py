@@ -1,14 +1,19 @@
 """Public names of a package that are imported when they are first used."""
 
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
 
 
-def exported(package: str, places: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
-    """Return a package's ``__getattr__``, which imports a name from the module that has it.
+def exported(
+    package: str, places: Mapping[str, Collection[str]], packages: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return a package's ``__getattr__`` and ``__dir__``: its public names and nothing else.
 
-    The package repeats the imports under ``TYPE_CHECKING``, for type checkers and editors.
+    A name is imported from the module that has it when it is first used; listing imports nothing.
+    Listed is the package's ``__all__``. The package repeats the imports under ``TYPE_CHECKING``,
+    for type checkers and editors.
 
     Parameters
     ----------
@@ -16,12 +21,16 @@ def exported(package: str, places: Mapping[str, Iterable[str]]) -> Callable[[str
         The package's ``__name__``.
     places : mapping
         For each module, by its name below the package, the names that it has.
+    packages : collection of str
+        Packages below this one that are public themselves.
     """
     modules = {name: module for module, names in places.items() for name in names}
 
     def attribute(name: str) -> Any:
+        if name in packages:
+            return import_module(f"{package}.{name}")
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(f"{package}.{modules[name]}"), name)
 
-    return attribute
+    return attribute, lambda: sorted(sys.modules[package].__all__)

@@ -13,6 +13,11 @@ from ldpaudit.result import AuditResult
 
 __all__ = ["FORMATS", "embed", "render", "report_format"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 FORMATS: Final = {
     "html": "ldpaudit.reports.html:HtmlReport",
     "json": "ldpaudit.reports.json_report:JsonReport",

@@ -37,12 +37,6 @@ def as_json(value: Any) -> str:
     return json.dumps(_finite(value), sort_keys=True, indent=2, allow_nan=False) + "\n"
 
 
-def json_schema() -> str:
-    """Return the JSON schema of a result as JSON text."""
-    schema = AuditResult.model_json_schema(mode="serialization")
-    return as_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
-
-
 def _finite(value: Any) -> Any:
     """Return ``value`` with each infinity as a string and each key of a mapping as one."""
     if isinstance(value, float) and math.isinf(value):

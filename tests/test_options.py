@@ -79,7 +79,7 @@ def test_the_python_call_takes_every_option() -> None:
     described = ldpaudit.audit.__doc__ or ""
     for name in taken:
         assert f"\n{name} : " in described or f"{name}" in described.split("Returns\n")[0]
-    with pytest.raises(TypeError, match="labell"):
+    with pytest.raises(InputError, match="'labell'; did you mean 'label'"):
         ldpaudit.audit("x.parquet", labell="y")  # type: ignore[call-arg]
 
 

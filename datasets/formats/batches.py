@@ -30,8 +30,8 @@ class BatchSource(Protocol):
         """The columns and their types, without any metadata."""
 
     @property
-    def location(self) -> Location:
-        """Where the file or files lie."""
+    def location(self) -> Location | None:
+        """Where the file or files lie; None for a table in memory."""
 
     @property
     def row_count(self) -> int | None:

@@ -67,10 +67,11 @@ class MemoryTable:
     text = False
 
     def __init__(self, table: Any) -> None:
-        self._frame: Any = table if _is_pandas(table, "DataFrame") else None
+        self._frame: Any = table if is_frame(table) else None
         if self._frame is not None:
             self.names = tuple(str(name) for name in self._frame.columns)
-            metadata = None
+            declared = self._frame.attrs.get(DECLARATION_KEY.decode())
+            metadata = {DECLARATION_KEY: declared.encode()} if isinstance(declared, str) else {}
         else:
             with unreadable("release", "cannot be read as an Arrow table"):
                 self._table = table if isinstance(table, pa.Table) else pa.table(table)
@@ -171,7 +172,7 @@ def open_table(source: Any) -> TableSource:
         If it is not there or cannot be read.
     """
     if not isinstance(source, str | os.PathLike):
-        return _open_memory(source)
+        return open_memory(source)
     table: TableSource = open_files(source, ParquetFiles, CsvFile)
     return table
 
@@ -196,8 +197,9 @@ def open_files(
     return csv(location)
 
 
-def _open_memory(source: Any) -> TableSource:
-    if _is_pandas(source, "DataFrame") or hasattr(source, "__arrow_c_stream__"):
+def open_memory(source: Any) -> TableSource:
+    """Open a DataFrame, an Arrow table or an exporter of an Arrow stream (else: InputError)."""
+    if is_frame(source) or hasattr(source, "__arrow_c_stream__"):
         return MemoryTable(source)
     raise InputError(
         "A table must be a path, a pandas DataFrame or an Arrow table. "
@@ -205,9 +207,10 @@ def _open_memory(source: Any) -> TableSource:
     )
 
 
-def _is_pandas(value: Any, kind: str) -> bool:
+def is_frame(value: Any) -> bool:
+    """Return whether a value is a pandas DataFrame, without importing pandas."""
     module = type(value).__module__
-    return module.split(".", 1)[0] == "pandas" and type(value).__name__ == kind
+    return module.split(".", 1)[0] == "pandas" and type(value).__name__ == "DataFrame"
 
 
 def _from_pandas(series: Any, name: str) -> pa.ChunkedArray:

@@ -44,14 +44,27 @@ def demo(
 
 
 def report(
-    result: Annotated[Path, Argument("A stored result (.json).")],
+    result: Annotated[
+        Path | None, Argument("A stored result (.json); with --schema the name of a command.")
+    ] = None,
+    *,
     outputs: ReportOutputs,
     policy: Annotated[
         Path | None, Option("The policy it was judged by: checks are placed at their lines.")
     ] = None,
+    schema: Annotated[
+        bool, Option("Print the JSON Schema of results: of run, or of the command that is named.")
+    ] = False,
     _debug: Debug = False,
 ) -> None:
     """Render a stored result again: without options, as a page beside it."""
     from ldpaudit.commands.run.work import render_again
+    from ldpaudit.commands.schemas import schema_of
+    from ldpaudit.errors import InputError
 
+    if schema:
+        typer.echo(schema_of(str(result or "run")), nl=False)
+        return
+    if result is None:
+        raise InputError("Name a stored result (.json); ldpaudit run writes one.")
     render_again(result, outputs, policy)

@@ -23,7 +23,7 @@ __all__ = [
     "noisy_risk_bias",
 ]
 
-__getattr__ = exported(
+__getattr__, __dir__ = exported(
     __name__,
     {
         "classifier": ("ReleaseClassifier",),

@@ -1,34 +1,69 @@
 """Mechanisms: what was claimed, and its exact privacy analysis.
 
 In: a declaration or options. Out: a frozen value that answers for itself: channel, ε in nats, δ(ε),
-Rényi curve, errors, and how labels are released. Each family is one module.
+Rényi curve, errors, and how labels are released. Each family is one module. The names below
+are imported when they are first used.
 """
 
-from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.explicit import ExplicitChannel, UnknownMechanism
-from ldpaudit.mechanisms.interface import Mechanism, Traits
-from ldpaudit.mechanisms.options import MechanismOptions
-from ldpaudit.mechanisms.registry import (
-    UNKNOWN,
-    family,
-    from_declaration,
-    full_name,
-    names,
-    traits_of,
-)
-from ldpaudit.mechanisms.response.randomized_response import (
-    RandomizedResponse,
-    epsilon_of_lambda,
-    lambda_of_epsilon,
-)
+from typing import TYPE_CHECKING
+
+from ldpaudit.lazy import exported
+
+if TYPE_CHECKING:
+    from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
+    from ldpaudit.mechanisms.channel import Channel
+    from ldpaudit.mechanisms.explicit import ExplicitChannel, UnknownMechanism
+    from ldpaudit.mechanisms.frequency_oracles.interface import FrequencyOracle
+    from ldpaudit.mechanisms.interface import Mechanism, Traits
+    from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+    from ldpaudit.mechanisms.noise.exponential import ExponentialMechanism
+    from ldpaudit.mechanisms.noise.laplace import Laplace
+    from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase
+    from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
+    from ldpaudit.mechanisms.numeric.optimal_unbiased import OptimalUnbiased
+    from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
+    from ldpaudit.mechanisms.options import MechanismOptions
+    from ldpaudit.mechanisms.registry import (
+        UNKNOWN,
+        family,
+        from_declaration,
+        full_name,
+        names,
+        traits_of,
+    )
+    from ldpaudit.mechanisms.response.double_rr import DoubleRR
+    from ldpaudit.mechanisms.response.dummy_features_rr import DummyFeaturesRR
+    from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
+    from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
+    from ldpaudit.mechanisms.response.randomized_response import (
+        RandomizedResponse,
+        epsilon_of_lambda,
+        lambda_of_epsilon,
+    )
+    from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
 
 __all__ = [
     "UNKNOWN",
     "Channel",
+    "DebiasedRR",
+    "DiscreteLaplace",
+    "DiscreteStaircase",
+    "DoubleRR",
+    "DummyFeaturesRR",
     "ExplicitChannel",
+    "ExponentialMechanism",
+    "FrequencyOracle",
+    "GaussianRR",
+    "LabelProportions",
+    "Laplace",
     "Mechanism",
     "MechanismOptions",
+    "ModelBasedRR",
+    "OptimalUnbiased",
+    "RROnBins",
     "RandomizedResponse",
+    "RandomizedResponseTopK",
+    "Staircase",
     "Traits",
     "UnknownMechanism",
     "epsilon_of_lambda",
@@ -39,3 +74,33 @@ __all__ = [
     "names",
     "traits_of",
 ]
+
+__getattr__, __dir__ = exported(
+    __name__,
+    {
+        "aggregates.label_proportions": ("LabelProportions",),
+        "channel": ("Channel",),
+        "explicit": ("ExplicitChannel", "UnknownMechanism"),
+        "interface": ("Mechanism", "Traits"),
+        "frequency_oracles.interface": ("FrequencyOracle",),
+        "noise.discrete_laplace": ("DiscreteLaplace",),
+        "noise.exponential": ("ExponentialMechanism",),
+        "noise.laplace": ("Laplace",),
+        "noise.staircase": ("DiscreteStaircase", "Staircase"),
+        "numeric.debiased_rr": ("DebiasedRR",),
+        "numeric.optimal_unbiased": ("OptimalUnbiased",),
+        "numeric.rr_on_bins": ("RROnBins",),
+        "options": ("MechanismOptions",),
+        "registry": ("UNKNOWN", "family", "from_declaration", "full_name", "names", "traits_of"),
+        "response.double_rr": ("DoubleRR",),
+        "response.dummy_features_rr": ("DummyFeaturesRR",),
+        "response.gaussian_rr": ("GaussianRR",),
+        "response.model_based_rr": ("ModelBasedRR",),
+        "response.randomized_response": (
+            "RandomizedResponse",
+            "epsilon_of_lambda",
+            "lambda_of_epsilon",
+        ),
+        "response.rr_top_k": ("RandomizedResponseTopK",),
+    },
+)

@@ -3,20 +3,26 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, computed_field, model_validator
 
+from ldpaudit.errors import InputError, did_you_mean, quoted
 from ldpaudit.result.curve import Curve, Histogram
 from ldpaudit.result.earlier import EARLIER, upgraded
 from ldpaudit.result.estimate import Estimate, Frozen, Identifier, Number, Side, readable
 from ldpaudit.result.finding import Note
+from ldpaudit.result.frames import frame_of, scores_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA_VERSION: Final = "1.3"
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
 Decision = Literal["publish", "not yet", "do not publish"]
+Part = Literal["estimates", "checks", "audits"]
 IsoDate = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
@@ -24,62 +30,95 @@ class ReleaseInfo(Frozen):
     """What was audited; names of columns and classes only if the user asked to show them."""
 
     name: str
+    """The name of the released file, without its folder."""
     sha256: str | None
+    """The digest of the released file; None for a table in memory."""
     rows: int
+    """Rows that were audited."""
     features: int
+    """Columns of features."""
     classes: int
+    """Different labels."""
     class_names: tuple[str, ...]
+    """What classes are called here: numbered, unless the user asked for their names."""
     label: str | None
+    """The name of the released column, if the user asked for names."""
     truth: bool
+    """Whether true labels were given."""
 
 
 class MechanismInfo(Frozen):
     """The mechanism as declared, with its exact privacy parameter."""
 
     name: str
+    """Its name; ``unknown`` where nothing is claimed."""
     declared: Literal["file", "options", "policy", "api"] | None
+    """Where the claim comes from."""
     parameters: dict[str, Any]
+    """Its declaration."""
     epsilon: Number | None
+    """Its exact ε in nats; None where it has none."""
     description: str = ""
+    """One phrase with every parametrisation."""
 
 
 class Check(Frozen):
     """One question of the policy and its answer."""
 
     id: Identifier
+    """Its name in policies."""
     question: str
+    """What it asks."""
     limit: Number | None
+    """What must not be exceeded."""
     observed: Number | None
+    """What was measured against the limit."""
     side: Side | None = None
     """Whether ``observed`` is a confidence bound, and which; None for a plain number."""
     verdict: Verdict
+    """The answer."""
     level: CheckLevel
+    """Whether it decides (error) or only warns."""
     confidence: float | None = None
+    """Of its answer, after the correction for several checks; None for one that counts."""
     p_value: float | None = None
     """The smallest error probability at which it fails; None where that is above the policy's."""
     reason: str = ""
+    """The answer in words."""
     waived: bool = False
+    """Whether the policy accepts its failure for this file."""
     evidence: tuple[str, ...] = ()
+    """Ids of the numbers and curves that it looked at."""
 
 
 class AuditRecord(Frozen):
     """Whether an audit ran, and if not why; one that was stopped may have a part of its numbers."""
 
     id: Identifier
+    """Its name for ``--only`` and ``--skip``."""
     status: Literal["ran", "skipped", "failed", "stopped"]
+    """What became of it."""
     reason: str = ""
+    """Why it did not run, or not to its end."""
     seconds: float = 0.0
+    """Seconds that it took."""
 
 
 class RunInfo(Frozen):
     """How to reproduce the audit."""
 
     seed: int | None
+    """The root of all randomness."""
     command: str
+    """The command, without names of files and columns."""
     versions: dict[str, str]
+    """Versions of Python and of the libraries."""
     threads: int
+    """Threads that it used."""
     seconds: float
+    """Seconds that it took."""
     policy_sha256: str | None = None
+    """The digest of the policy file; None for a built-in policy."""
 
 
 def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:
@@ -98,8 +137,11 @@ class AuditResult(Frozen):
     """Everything that an audit found: the source of truth for every report format."""
 
     schema_version: Literal["1.3"] = SCHEMA_VERSION
+    """The version of this form."""
     ldpaudit_version: str
+    """The version that made it."""
     verdict: Verdict
+    """The answer of the checks that decide; the exit status follows from it."""
     sentence: str
     """The verdict for people, one sentence."""
     next_steps: tuple[str, ...] = ()
@@ -107,14 +149,23 @@ class AuditResult(Frozen):
     date: IsoDate | None = None
     """When the audit was run; None for a result of an earlier schema."""
     release: ReleaseInfo
+    """What was audited."""
     mechanism: MechanismInfo
+    """What was claimed."""
     estimates: tuple[Estimate, ...]
+    """Numbers, each under an id."""
     curves: tuple[Curve, ...]
+    """Numbers as functions of one variable, each under an id."""
     histograms: tuple[Histogram, ...] = ()
+    """Counts of people in bins."""
     notes: tuple[Note, ...] = ()
+    """Remarks and warnings."""
     checks: tuple[Check, ...]
+    """The policy's questions and their answers."""
     audits: tuple[AuditRecord, ...]
+    """What ran, and what did not."""
     run: RunInfo
+    """How to do it again."""
 
     @model_validator(mode="before")
     @classmethod
@@ -130,6 +181,55 @@ class AuditResult(Frozen):
     def decision(self) -> Decision:
         """Whether to publish: what follows from the verdict and the checks that only warn."""
         return decision_of(self.verdict, self.checks)
+
+    def __repr__(self) -> str:
+        return f"AuditResult({self.decision}: {self.sentence})"
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __getitem__(self, identifier: str) -> Estimate:
+        """Return the estimate of that id: ``result["mechanism.epsilon"].value``.
+
+        Raises
+        ------
+        KeyError
+            If the audit did not produce it.
+        """
+        found = self.estimate(identifier)
+        if found is None:
+            near = did_you_mean(identifier, (e.id for e in self.estimates))
+            raise KeyError(f"The audit has no number {quoted(identifier)}{near}")
+        return found
+
+    @property
+    def attacks(self) -> "pd.DataFrame":
+        """The scores: one row for each attack, for each reference, and for each bound on all."""
+        return scores_frame(self.estimates)
+
+    def to_frame(
+        self, part: Literal["estimates", "checks", "audits"] = "estimates"
+    ) -> "pd.DataFrame":
+        """Return all numbers, or all checks or audits, one row for each, indexed by id.
+
+        Parameters
+        ----------
+        part : {"estimates", "checks", "audits"}
+            Which of them. Numbers have the columns ``title``, ``section``, ``kind`` (exact,
+            certified or estimated), ``value``, ``low``, ``high``, ``level``, ``unit`` and others.
+        """
+        kinds: dict[str, type[Frozen]] = {
+            "estimates": Estimate,
+            "checks": Check,
+            "audits": AuditRecord,
+        }
+        if part not in kinds:
+            raise InputError(f"A frame is of {', '.join(kinds)}{did_you_mean(part, kinds)}")
+        return frame_of(getattr(self, part), kinds[part])
+
+    def check(self, identifier: str) -> Check | None:
+        """Return the check of that id, None where the policy did not ask for it."""
+        return next((c for c in self.checks if c.id == identifier), None)
 
     def estimate(self, identifier: str) -> Estimate | None:
         """Return the estimate of that id, None where the audit did not produce it."""
@@ -180,8 +280,6 @@ class AuditResult(Frozen):
         ldpaudit.errors.InputError
             If the text is not the JSON of a result of this schema version or an earlier one.
         """
-        from ldpaudit.errors import InputError
-
         try:
             return cls.model_validate(json.loads(text))
         except ValueError:

@@ -5,7 +5,7 @@ hidden when a :class:`Difference` is built.
 """
 
 import json
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -22,6 +22,10 @@ from ldpaudit.result import (
     Unit,
 )
 from ldpaudit.result.earlier import EARLIER
+from ldpaudit.result.frames import frame_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What the compared releases are called, in their order."""
@@ -39,6 +43,8 @@ class Difference(Titled):
         For people.
     a, b : str
         The letters of the releases; ``a`` is the first one given, ``"A"``.
+    a_name, b_name : str
+        Their names; "" in earlier results.
     kind : {"exact", "certified", "estimated"}
         The weaker of the two numbers' kinds.
     value : float
@@ -56,10 +62,14 @@ class Difference(Titled):
         The rows behind it.
     suppressed : bool
         Whether it rests on a small cell: value and ends are then rounded outward.
+    unit, method, assumptions
+        Those of the number, as in a result.
     """
 
     a: Letter
     b: Letter
+    a_name: str = ""
+    b_name: str = ""
     kind: Kind
     value: Number
     low: Number
@@ -93,21 +103,26 @@ class Difference(Titled):
 
 
 class Fingerprint(Frozen):
-    """What is known about the data of one release, without the true labels.
-
-    ``shared_rows`` is the share of rows with the same features, in the same place, as in the first
-    release; None if unknown.
-    """
+    """What is known about the data of one release, without the true labels."""
 
     letter: Letter
+    """What the release is called here."""
     source: Literal["data", "result"]
+    """Whether the data were read, or a stored result."""
     name: str
+    """The name of the file, with as much of its folder as tells the releases apart."""
     sha256: str | None
+    """The digest of the released file."""
     rows: int
+    """Its rows."""
     classes: int
+    """Different labels."""
     features: int
+    """Columns of features."""
     truth: bool
+    """Whether true labels were given."""
     shared_rows: float | None = None
+    """The share of rows with the same features at the same place as the first; None: unknown."""
     mismatch: tuple[str, ...] = ()
     """How it differs from the first release, in words."""
 
@@ -116,15 +131,25 @@ class Comparison(Frozen):
     """Everything that a comparison found: the source of truth for its report."""
 
     schema_version: Literal["1.3"] = SCHEMA_VERSION
+    """The version of this form."""
     ldpaudit_version: str
+    """The version that made it."""
     sentence: str
+    """The sentences, one after the other."""
+    sentences: tuple[str, ...] = ()
+    """On privacy, on the advantage over the features alone, on utility; none in earlier results."""
     confidence: float
     """At which all differences marked simultaneous hold together."""
     fingerprints: tuple[Fingerprint, ...]
+    """The data of each release, in the order of their letters."""
     releases: tuple[AuditResult, ...]
+    """The result of each release."""
     differences: tuple[Difference, ...]
+    """The numbers of each release minus those of the first."""
     notes: tuple[Note, ...] = ()
+    """Remarks and warnings."""
     run: RunInfo
+    """How to do it again."""
 
     @model_validator(mode="before")
     @classmethod
@@ -132,6 +157,25 @@ class Comparison(Frozen):
         if not isinstance(data, dict) or data.get("schema_version") not in EARLIER:
             return data
         return data | {"schema_version": SCHEMA_VERSION}
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The name of each release by its letter, all different."""
+        names = [print_.name for print_ in self.fingerprints]
+        return {
+            p.letter: p.name if names.count(p.name) == 1 else f"{p.name} ({p.letter})"
+            for p in self.fingerprints
+        }
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.sentence})"
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return all differences, one row for each, indexed by the number's id."""
+        return frame_of(self.differences, Difference)
 
     def difference(self, identifier: str, b: str = "B") -> Difference | None:
         """Return the difference of that id between ``b`` and A, None if there is none."""

@@ -11,16 +11,25 @@ class Curve(Quantified):
     """A number as a function of one variable, for instance J(τ) or an RDP curve."""
 
     x: tuple[Number, ...]
+    """The variable, in increasing order."""
     value: tuple[Number, ...]
+    """The number at each of them."""
     low: tuple[Number, ...] | None = None
+    """Lower ends of the intervals; None without."""
     high: tuple[Number, ...] | None = None
+    """Upper ends of the intervals; None without."""
     side: Side | None = None
+    """Which ends are confidence bounds."""
     level: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """The confidence of the intervals."""
     simultaneous: bool = False
     """Whether ``level`` holds for the whole curve at once, not for each point alone."""
     x_label: str = ""
+    """What the variable is."""
     unit: Unit = "1"
+    """The unit of the values."""
     n: Annotated[int, Field(ge=0)] | None = None
+    """Rows behind it."""
 
     def bound_key(self, place: int) -> str:
         """Return the key in ``Finding.bounds`` of the bound at one grid point."""
@@ -40,8 +49,11 @@ class Histogram(Quantified):
     edges: tuple[Number, ...]
     """The b + 1 bin edges, in the unit of the variable; the outer ones may be infinite."""
     counts: tuple[int, ...]
+    """People in each bin."""
     unit: Unit = "nats"
+    """The unit of the variable."""
     x_label: str = ""
+    """What the variable is."""
 
     @model_validator(mode="before")
     @classmethod

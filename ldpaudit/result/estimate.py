@@ -39,6 +39,10 @@ class Frozen(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def __dir__(self) -> list[str]:
+        inherited = set(dir(BaseModel))
+        return [n for n in super().__dir__() if n not in inherited and not n.startswith("_")]
+
 
 def readable(identifier: str) -> str:
     """Return words for an id without a title: ``"plug-in.share"`` becomes ``"Plug in share"``."""
@@ -47,13 +51,12 @@ def readable(identifier: str) -> str:
 
 
 class Titled(Frozen):
-    """A stable, dotted id for other tools, and a title for people.
-
-    Without a title, the id is turned into words.
-    """
+    """A stable, dotted id for other tools, and a title for people."""
 
     id: Identifier
+    """The stable name for other tools."""
     title: str = ""
+    """The name for people; without one, the id is turned into words."""
 
     @model_validator(mode="before")
     @classmethod

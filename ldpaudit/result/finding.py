@@ -14,8 +14,11 @@ class Note(Frozen):
     """One sentence for people: a limit, an assumption, what was sampled; never any data."""
 
     audit: Identifier
+    """The audit that it is of."""
     text: str
+    """The sentence."""
     level: Literal["info", "warning"] = "info"
+    """Whether it is a warning."""
 
     @classmethod
     def info(cls, audit: str, text: str) -> "Note":

@@ -27,7 +27,7 @@ __all__ = [
     "save_generator",
 ]
 
-__getattr__ = exported(
+__getattr__, __dir__ = exported(
     __name__,
     {
         "factory": ("GENERATORS", "generator"),

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeVar
 
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.intervals import Cell, Figure, Table
-from ldpaudit.reports.text.harmless import as_identifier, brief, shown
+from ldpaudit.reports.text.harmless import as_identifier, name, shown
 from ldpaudit.reports.text.numbers import digits_apart, number, rows
 from ldpaudit.reports.text.quantities import Printer, Quantity, words_of
 from ldpaudit.result import Curve, Histogram
@@ -68,6 +68,9 @@ def lines_figure(
     x_axis = charts.Axis(axes[0], min(xs), max(xs), logarithmic)
     heights = (min(ys), max(*ys, *tops, *(rule.at for rule in rules), 1e-6))
     y_axis = charts.Axis(axes[1], *_ends(*heights, share=share))
+    peaks = [max(filter(math.isfinite, line.y), default=min(ys)) for line in lines]
+    if not share and min(ys) > 0 and charts.far_apart(peaks):
+        y_axis = charts.Axis.around(axes[1], [*ys, *tops, *(rule.at for rule in rules)], 0.05)
     build = partial(charts.curves, lines, rules, x_axis, y_axis)
     return Figure.of(names, build, table, lines, rules)
 
@@ -127,7 +130,7 @@ def histogram_table(histogram: Histogram) -> Table:
 
 def variable(part: Curve | Histogram) -> str:
     """Return what x is."""
-    return brief(part.x_label, 80) or "x"
+    return name(part.x_label) or "x"
 
 
 def _ends(lowest: float, highest: float, *, share: bool) -> tuple[float, float]:

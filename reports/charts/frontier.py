@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ldpaudit.reports.charts.intervals import LINE_SAMPLES, Sample
+from ldpaudit.reports.charts.measuring import width as width_of
 from ldpaudit.reports.charts.specifications import (
     ACCENT,
     BEYOND,
@@ -24,8 +25,9 @@ from ldpaudit.reports.charts.specifications import (
 Outcome = Literal["pass", "fail", "other"]
 
 _SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-_LABEL: Final = (62.0, 15.0)
-"""Room of a label in pixels, across and down."""
+_LETTERS: Final = 11
+_LINE: Final = 15
+_GAP: Final = 8
 MOST_LINES: Final = len(_SHAPES)
 
 
@@ -94,7 +96,7 @@ def frontier(
     for place, path in enumerate(paths):
         layers += _path(path, place, x_of, y_of)
     named = _named(paths, x, y, (plot, tall))
-    text = {"type": "text", "dx": 8, "dy": -9, "align": "left", "fontSize": 11}
+    text = {"type": "text", "dx": _GAP, "dy": -9, "align": "left", "fontSize": _LETTERS}
     text |= {"color": "currentColor", "stroke": PAPER, "strokeWidth": 3}
     at = {"x": x_of("x"), "y": y_of("y"), "text": {"field": "t"}}
     return {"width": plot, "height": tall, "layer": [*layers, layer(named, text, at)]}
@@ -107,9 +109,9 @@ def _named(paths: Sequence[Path], x: Axis, y: Axis, size: tuple[int, int]) -> li
     placed: list[tuple[float, float]] = []
     labels: list[Spec] = []
     for spot in [*ends, *between]:
-        across = (spot.x - x.low) / (x.high - x.low) * size[0]
-        down = (spot.y - y.low) / (y.high - y.low) * size[1]
-        free = all(abs(across - a) > _LABEL[0] or abs(down - d) > _LABEL[1] for a, d in placed)
+        across, down = x.share(spot.x) * size[0], y.share(spot.y) * size[1]
+        room = width_of(spot.label, _LETTERS) + _GAP
+        free = all(abs(across - a) > room or abs(down - d) > _LINE for a, d in placed)
         if spot.label and free:
             placed.append((across, down))
             labels.append({"x": spot.x, "y": spot.y, "t": spot.label})

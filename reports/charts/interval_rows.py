@@ -1,9 +1,12 @@
 """The chart of intervals: a row for each number, with rules to compare with."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import replace
+from itertools import accumulate
+from typing import Final
 
+from ldpaudit.reports.charts.measuring import wrapped
+from ldpaudit.reports.charts.row_words import GAP, SIDE, SIZE, Row, Words, above, beside, headed
 from ldpaudit.reports.charts.specifications import (
     ACCENT,
     BEYOND,
@@ -23,10 +26,7 @@ from ldpaudit.reports.charts.specifications import (
 )
 from ldpaudit.reports.text.quantities import Mark
 
-_ROW: Final = 46
 _LINE: Final = 16
-_SIDES: Final = (215, 215)
-"""Widths of the columns for the labels and for the numbers beside a wide chart."""
 _SYMBOLS: Final[dict[Mark, str]] = {
     "exact": "diamond",
     "lower": "triangle-right",
@@ -41,84 +41,77 @@ _STRETCHES: Final[dict[str, Spec]] = {
 _COLOR: Final = as_it_is("color")
 
 
-@dataclass(frozen=True)
-class Row:
-    """One number with its ends, a row of a chart of intervals."""
-
-    label: str
-    text: str
-    words: str
-    mark: Mark
-    value: float
-    low: float | None = None
-    high: float | None = None
-    beyond: bool = False
-    also: float | None = None
-    """A second, estimated value in the same row, drawn hollow."""
-
-
 def intervals(rows: Sequence[Row], rules: Sequence[Rule], axis: Axis, width: int) -> Spec:
-    """Return a chart with a row for each number.
+    """Return a chart with a row for each number; a row is as tall as its words need.
 
     Wide: label, mark and number side by side. Narrow: label and number above the mark.
     """
-    height = _ROW * len(rows)
-    plot = width - sum(_SIDES) if width == WIDE else width
-    middle = 23 if width == WIDE else 33
+    wide = width == WIDE
+    plot = width - 2 * SIDE if wide else width
+    placed = [headed(row, beside(row, plot) if wide else above(row, plot)) for row in rows]
+    tops = list(accumulate((each.height for each in placed), initial=0.0))
+    height = round(tops[-1])
     x, y = on_axis(axis), on_pixels(height)
-    layers = [*_tint(rules, x, axis, height), *_rules(rules, axis, x, height)]
-    layers += _marks(rows, axis, x, y, middle)
-    labels = [row.label for row in rows]
-    if width == WIDE:
-        layers.append(_texts(labels, -_SIDES[0], middle + 4, y))
-        layers.append(_texts([row.text for row in rows], plot + 20, 19, y, fontWeight="bold"))
-        words = [row.words for row in rows]
-        layers.append(_texts(words, plot + 20, 35, y, fontSize=11, opacity=0.8))
-        layers.append(_room(-_SIDES[0], plot + _SIDES[1]))
-    else:
-        layers.append(_texts(labels, 0, 18, y))
-        text = [row.text.split(" · ")[0] for row in rows]
-        layers.append(_texts(text, plot, 18, y, fontWeight="bold", align="right"))
+    middles = [top + each.middle for top, each in zip(tops, placed, strict=False)]
+    side = SIDE if wide else 0
+    layers = [*_tint(rules, x, axis, height), *_rules(rules, axis, x, (plot, height, side))]
+    layers += _marks(rows, axis, x, y, middles)
+    words = [replace(w, y=w.y + top) for top, p in zip(tops, placed, strict=False) for w in p.words]
+    looks = dict.fromkeys((each.x, each.style) for each in words)
+    layers += [_texts([w for w in words if (w.x, w.style) == look], y) for look in looks]
+    if wide:
+        layers.append(_room(-SIDE, plot + SIDE))
     return {"width": plot, "height": height, "layer": layers}
 
 
-def _texts(texts: Sequence[str], x: float, down: float, y: Encoding, **style: Any) -> Spec:
-    """Return one text in each row, ``down`` pixels below the row's top."""
-    mark = TEXT | {"fontSize": 13, "limit": 0, "stroke": PAPER, "strokeWidth": 4} | style
-    data = [{"t": text, "y": i * _ROW + down} for i, text in enumerate(texts)]
-    return layer(data, mark, {"x": {"value": x}, "y": y("y"), "text": {"field": "t"}})
+def _texts(words: Sequence[Words], y: Encoding) -> Spec:
+    """Return words of one look, below each other."""
+    mark = TEXT | {"fontSize": SIZE, "limit": 0, "stroke": PAPER, "strokeWidth": 4}
+    data = [{"t": each.text, "y": each.y} for each in words]
+    place = {"x": {"value": words[0].x}, "y": y("y"), "text": {"field": "t"}}
+    return layer(data, mark | dict(words[0].style), place)
 
 
 def _room(left: float, right: float) -> Spec:
-    """Return an invisible mark that keeps room for letters wider than those measured here."""
+    """Return an invisible mark that keeps room for the columns of words."""
     encoding = {"x": {"value": left}, "x2": {"value": right}, "y": {"value": 0}}
     return layer([{}], {"type": "rule", "strokeOpacity": 0}, encoding)
 
 
-def _rules(rules: Sequence[Rule], axis: Axis, x: Encoding, height: int) -> list[Spec]:
-    """Return vertical rules, each label on a line of its own above the rows."""
-    layers = []
-    for position, rule in enumerate(_in_order(rules, axis)):
-        top = -6 - _LINE * (len(rules) - 1 - position)
-        data = [{"x": rule.at, "t": rule.label}]
+def _rules(
+    rules: Sequence[Rule], axis: Axis, x: Encoding, size: tuple[int, int, int]
+) -> list[Spec]:
+    """Return vertical rules, each label in lines of its own above the rows.
+
+    ``size`` is the width and the height of the plot, and the room to each side of it.
+    """
+    plot, height, side = size
+    layers: list[Spec] = []
+    bottom = -6
+    for rule in reversed(_in_order(rules, axis)):
+        share = axis.share(rule.at)
+        right = share > 0.5
+        room = side + plot * max(share, 1 - share) - GAP
+        lines = wrapped(rule.label, room, 12) if rule.label else []
+        top = bottom - _LINE * max(len(lines) - 1, 0)
         ends = {"y": {"value": top - 10}, "y2": {"value": height}}
-        layers.append(layer(data, rule_mark(rule) | {"opacity": 0.7}, {"x": x("x"), **ends}))
-        right = _position(rule.at, axis) > 0.5
-        side = {"align": "right", "dx": -5} if right else {"align": "left", "dx": 5}
-        place = {"x": x("x"), "y": {"value": top}, "text": {"field": "t"}}
-        layers.append(layer(data, TEXT | side | {"fontSize": 12}, place))
+        layers.append(
+            layer([{"x": rule.at}], rule_mark(rule) | {"opacity": 0.7}, {"x": x("x"), **ends})
+        )
+        look = {"align": "right", "dx": -5} if right else {"align": "left", "dx": 5}
+        for i, line in enumerate(lines):
+            place = {"x": x("x"), "y": {"value": top + _LINE * i}, "text": {"field": "t"}}
+            data = [{"x": rule.at, "t": line}]
+            layers.append(layer(data, TEXT | look | {"fontSize": 12}, place))
+        bottom = top - _LINE if lines else bottom
     return layers
 
 
 def _in_order(rules: Sequence[Rule], axis: Axis) -> list[Rule]:
     """Return rules in an order in which no rule runs through the label of another."""
-    left = [rule for rule in rules if _position(rule.at, axis) <= 0.5]
-    right = [rule for rule in rules if _position(rule.at, axis) > 0.5]
+    left = [rule for rule in rules if axis.share(rule.at) <= 0.5]
+    right = [rule for rule in rules if axis.share(rule.at) > 0.5]
     return sorted(right, key=lambda r: -r.at) + sorted(left, key=lambda r: r.at)
-
-
-def _position(at: float, axis: Axis) -> float:
-    return (at - axis.low) / (axis.high - axis.low)
 
 
 def _tint(rules: Sequence[Rule], x: Encoding, axis: Axis, height: int) -> list[Spec]:
@@ -127,9 +120,11 @@ def _tint(rules: Sequence[Rule], x: Encoding, axis: Axis, height: int) -> list[S
     return [layer(data, {"type": "rect", "color": BEYOND, "opacity": 0.1}, place)] if data else []
 
 
-def _marks(rows: Sequence[Row], axis: Axis, x: Encoding, y: Encoding, middle: int) -> list[Spec]:
+def _marks(
+    rows: Sequence[Row], axis: Axis, x: Encoding, y: Encoding, middles: Sequence[float]
+) -> list[Spec]:
     """Return the marks of all rows, a layer for each style."""
-    data = [_mark(row, axis, i * _ROW + middle) for i, row in enumerate(rows)]
+    data = [_mark(row, axis, middle) for row, middle in zip(rows, middles, strict=True)]
     layers = []
     for style, options in _STRETCHES.items():
         chosen = [datum for datum in data if datum["style"] == style]
@@ -146,7 +141,7 @@ def _marks(rows: Sequence[Row], axis: Axis, x: Encoding, y: Encoding, middle: in
     return [layer for layer in layers if layer["data"]["values"]]
 
 
-def _mark(row: Row, axis: Axis, y: int) -> Spec:
+def _mark(row: Row, axis: Axis, y: float) -> Spec:
     color = BEYOND if row.beyond else ACCENT
     low, high = _stretch(row, axis)
     return {

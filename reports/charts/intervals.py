@@ -1,18 +1,21 @@
 """Charts of intervals: claimed against measured ε, and attacks against their references."""
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from typing import Final, Literal, get_args
 
 from ldpaudit.reports.charts import specifications as charts
-from ldpaudit.reports.charts.interval_rows import Row, intervals
+from ldpaudit.reports.charts.interval_rows import intervals
+from ldpaudit.reports.charts.measuring import distinct
+from ldpaudit.reports.charts.row_words import Row
 from ldpaudit.reports.charts.svg import Drawing
-from ldpaudit.reports.text.harmless import brief, shown
+from ldpaudit.reports.text.harmless import NAME, shown
 from ldpaudit.reports.text.quantities import Quantity
-from ldpaudit.result import AuditResult
 
 _SHORT: Final = {
     "prior": "majority",
@@ -27,6 +30,8 @@ MOST_MARKS: Final = 14
 _MANY_ALIKE: Final = 12
 
 Cell = str | Quantity
+Group = tuple[str, Sequence[tuple[str, Quantity]]]
+"""What is compared, and the numbers that are, by name."""
 Sample = Literal[
     "line-0",
     "line-1",
@@ -111,52 +116,8 @@ def rule_sample(rule: charts.Rule) -> Sample:
     return _RULE_SAMPLES[rule.dash]
 
 
-def epsilon_figure(quantities: Sequence[Quantity], result: AuditResult, claim: str) -> Figure:
-    """Return claimed against measured ε, every method on one axis."""
-    claimed = result.mechanism.epsilon
-    limits = [claimed] if claimed is not None and math.isfinite(claimed) else []
-    drawn = [q for q in quantities if math.isfinite(q.estimate.value)][:MOST_MARKS]
-    ends = [e for q in drawn for e in (q.estimate.value, q.estimate.high) if e is not None]
-    largest = max([*filter(math.isfinite, ends), *limits, 0.1])
-    axis = charts.Axis("ε (nats)", 0.0, largest * 1.12)
-    rules = [charts.Rule(limit, f"claimed ε = {claim}", "", 0, True) for limit in limits]
-    refuted = any(c.id == "claimed-epsilon" and c.verdict == "fail" for c in result.checks)
-    rows = [_epsilon_row(q, claimed, refuted=refuted) for q in drawn]
-    description = (
-        f"{_claim_words(claim)} {_list(quantities)} A mark to the right of the claim "
-        "refutes it where the check at the corrected level says so; one to the left proves nothing."
-    )
-    names = ("epsilon", "Every method on one axis", description)
-    table = Table(("Method", "ε (nats)"), tuple((q.name, q) for q in quantities))
-    return Figure.of(names, partial(intervals, rows, rules, axis), table)
-
-
-def _epsilon_row(quantity: Quantity, claimed: float | None, *, refuted: bool) -> Row:
-    """Return a row; a bound counts as beyond the claim only if the corrected check failed."""
-    estimate = quantity.estimate
-    above = claimed is not None and estimate.value > claimed
-    beyond = above and quantity.mark == "lower" and refuted
-    remark = " · above the claim" if beyond else " · above, before correction" if above else ""
-    if above and quantity.mark != "lower":
-        remark = " · above, not certified"
-    return Row(
-        label=brief(quantity.name, 30),
-        text=f"{quantity.text}{remark}",
-        # "≥" says that it is a lower bound; all of the words are in the table.
-        words=quantity.words.replace(", lower bound, before", ", before"),
-        mark=quantity.mark,
-        value=max(estimate.value, 0.0),
-        low=None if estimate.low is None else max(estimate.low, 0.0),
-        high=estimate.high if estimate.high is not None and math.isfinite(estimate.high) else None,
-        beyond=beyond,
-    )
-
-
-def _claim_words(claim: str) -> str:
-    return f"The claim is ε = {claim} nats." if claim else "Nothing was claimed."
-
-
-def _list(quantities: Sequence[Quantity]) -> str:
+def listed(quantities: Sequence[Quantity]) -> str:
+    """Return numbers in words, for a description."""
     return "; ".join(f"{q.name}: {q.text} ({q.words})" for q in quantities[:MOST_MARKS]) + "."
 
 
@@ -176,10 +137,13 @@ def attack_figure(
         for q, dash in zip(references, dashes, strict=False)
     ]
     description = (
-        f"References: {_list(references)} Attacks: {_list([a for a, _ in drawn])} "
+        f"References: {listed(references)} Attacks: {listed([a for a, _ in drawn])} "
         "Hollow marks are in-sample accuracies: the model saw the rows it is scored on."
     )
-    rows = [_row(_row_name(attack), attack, inside) for attack, inside in drawn]
+    labels = distinct(_row_name(attack) for attack, _ in drawn)
+    rows = [
+        _row(label, attack, inside) for label, (attack, inside) in zip(labels, drawn, strict=True)
+    ]
     cells = [(_row_name(a), a, inside or "–") for a, inside in attacks]
     cells += [(_row_name(q), q, "–") for q in references]
     table = Table(("Attack or reference", "Accuracy", "In sample"), tuple(cells))
@@ -199,7 +163,7 @@ def _subject(quantity: Quantity) -> str:
 
 def _row_name(quantity: Quantity) -> str:
     score = quantity.estimate.score
-    return quantity.name if score is None else shown(score.row, 60)
+    return quantity.name if score is None else shown(score.row, NAME)
 
 
 def interval_figure(
@@ -210,26 +174,59 @@ def interval_figure(
     table: Table,
     rules: Sequence[charts.Rule] = (),
 ) -> Figure:
-    """Return numbers with their intervals, each in a row of its own.
+    """Return numbers with their intervals, each in a row of its own, named.
+
+    The other parameters are those of :func:`group_figure`.
+    """
+    return group_figure((key, title, axis_title), [("", named)], table, rules)
+
+
+def group_figure(
+    titles: tuple[str, str, str],
+    groups: Sequence[Group],
+    table: Table,
+    rules: Sequence[charts.Rule] = (),
+) -> Figure:
+    """Return numbers with their intervals, each in a row of its own, in groups.
 
     Parameters
     ----------
-    key : str
-        Unique on the page.
-    title, axis_title : str
-    named : sequence of pairs of a name and a Quantity
+    titles : three str
+        The key, unique on the page, the title, and what the axis shows.
+    groups : sequence of Group
+        As many as there is room for; a name of "" gives a group no heading.
     table : Table
         What the chart shows, and what it has no room for.
     rules : sequence of Rule
         Vertical lines to compare with; those outside the axis are left out.
     """
-    drawn = named[:MOST_MARKS]
-    rows = [_row(name, quantity) for name, quantity in drawn]
-    axis = _axis(axis_title, [q for _, q in drawn], rules)
+    key, title, axis_title = titles
+    drawn = _with_room(groups)
+    rows = [row for group in drawn for row in _group_rows(*group)]
+    axis = _axis(axis_title, [q for _, members in drawn for _, q in members], rules)
     inside = [rule for rule in rules if axis.low <= rule.at <= axis.high]
-    description = "; ".join(f"{name}: {q.text} ({q.words})" for name, q in drawn) + "."
-    names = (key, title, description)
+    description = "; ".join(
+        f"{': '.join(filter(None, (heading, name)))}: {q.text} ({q.words})"
+        for heading, members in drawn
+        for name, q in members
+    )
+    names = (key, title, f"{description}.")
     return Figure.of(names, partial(intervals, rows, inside, axis), table, rules=inside)
+
+
+def _with_room(groups: Sequence[Group]) -> list[Group]:
+    """Return the first groups that a chart has room for, at least one."""
+    marks = list(accumulate(len(members) for _, members in groups))
+    drawn = list(groups[: max(1, bisect_right(marks, MOST_MARKS))])
+    return [(name, members[:MOST_MARKS]) for name, members in drawn]
+
+
+def _group_rows(heading: str, members: Sequence[tuple[str, Quantity]]) -> list[Row]:
+    labels = distinct(name for name, _ in members)
+    return [
+        _row(label, quantity, heading="" if place else heading)
+        for place, (label, (_, quantity)) in enumerate(zip(labels, members, strict=True))
+    ]
 
 
 def _axis(title: str, quantities: Sequence[Quantity], rules: Sequence[charts.Rule]) -> charts.Axis:
@@ -239,14 +236,13 @@ def _axis(title: str, quantities: Sequence[Quantity], rules: Sequence[charts.Rul
         low = math.floor((min(ends) - 0.01) * 20) / 20
         high = math.ceil((max(ends) + 0.01) * 20) / 20
         return charts.Axis(title, max(low, 0.0), min(high, 1.0))
-    spread = (max(ends) - min(ends)) or abs(max(ends)) or 1.0
-    return charts.Axis(title, min(ends) - 0.1 * spread, max(ends) + 0.1 * spread)
+    return charts.Axis.around(title, ends)
 
 
-def _row(name: str, quantity: Quantity, inside: Quantity | None = None) -> Row:
+def _row(name: str, quantity: Quantity, inside: Quantity | None = None, heading: str = "") -> Row:
     estimate = quantity.estimate
     return Row(
-        label=brief(name, 30),
+        label=name,
         text=" · ".join(part for part in (quantity.text, quantity.interval) if part),
         words=quantity.words,
         mark=quantity.mark,
@@ -254,4 +250,5 @@ def _row(name: str, quantity: Quantity, inside: Quantity | None = None) -> Row:
         low=estimate.low,
         high=estimate.high,
         also=inside.estimate.value if inside else None,
+        heading=heading,
     )

@@ -10,8 +10,9 @@ from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.curves import DASHES, SOME_POINTS, lines_figure
 from ldpaudit.reports.charts.intervals import Figure, Table
 from ldpaudit.reports.charts.matrix import Bar, bars, heat_map
-from ldpaudit.reports.text.harmless import brief, shown
-from ldpaudit.reports.text.numbers import number
+from ldpaudit.reports.text.harmless import name as named
+from ldpaudit.reports.text.harmless import shown
+from ldpaudit.reports.text.numbers import exactly
 
 Points = Sequence[tuple[float, float]]
 
@@ -47,7 +48,7 @@ def line_figure(
 
 def _course(points: Points) -> str:
     (x0, y0), (x1, y1) = points[0], points[-1]
-    return f"from {number(y0)} at {number(x0)} to {number(y1)} at {number(x1)}"
+    return f"from {exactly(y0)} at {exactly(x0)} to {exactly(y1)} at {exactly(x1)}"
 
 
 def _points_table(axes: tuple[str, str], curves: Sequence[tuple[str, Points]]) -> Table:
@@ -55,7 +56,7 @@ def _points_table(axes: tuple[str, str], curves: Sequence[tuple[str, Points]]) -
     for name, points in curves:
         step = max(1, math.ceil(len(points) / _MOST_ROWS))
         body += [
-            (number(x), number(y), shown(name, 60)) for x, y in (*points[:-1:step], points[-1])
+            (exactly(x), exactly(y), shown(name, 60)) for x, y in (*points[:-1:step], points[-1])
         ]
     cut = len(body) < sum(len(points) for _, points in curves)
     remark = SOME_POINTS if cut else ""
@@ -71,7 +72,8 @@ def channel_figure(
     largest = max(max(row) for row in matrix)
     description = (
         f"A heat map of {len(labels)} true labels by {len(outputs)} outputs. The more opaque, the "
-        f"more likely the output is under the label; the largest probability is {number(largest)}."
+        f"more likely the output is under the label; the largest probability is "
+        f"{exactly(largest)}."
     )
     names = ("channel", "The channel", description)
     table = _matrix_table(labels, outputs, matrix)
@@ -84,15 +86,18 @@ def _matrix_table(
     rows, columns = labels[:_MOST_ROWS], outputs[:_MOST_COLUMNS]
     cut = len(rows) < len(labels) or len(columns) < len(outputs)
     body = tuple(
-        (brief(label, 40), *(number(p) for p in row[:_MOST_COLUMNS]))
+        (named(label), *(exactly(p) for p in row[:_MOST_COLUMNS]))
         for label, row in zip(rows, matrix, strict=False)
     )
     remark = "The first labels and outputs; the result in JSON holds them all." if cut else ""
-    return Table(("Label", *(brief(name, 20) for name in columns)), body, remark)
+    return Table(("Label", *map(named, columns)), body, remark)
 
 
 def bars_figure(
-    key: str, title: str, description: str, rows: Sequence[Bar], table: Table
+    names: tuple[str, str, str], unit: str, rows: Sequence[Bar], table: Table
 ) -> Figure:
-    """Return horizontal bars, one for each row that has a number."""
-    return Figure.of((key, title, description), partial(bars, rows), table)
+    """Return a bar for each row that has a number, over an axis in ``unit``.
+
+    ``names`` are the key, the title and the description.
+    """
+    return Figure.of(names, partial(bars, rows, unit), table)

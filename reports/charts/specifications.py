@@ -5,13 +5,15 @@ is read with its table. The two colours are of middle lightness, so that both st
 on near-black, and differ for colour-blind eyes; all else is the page's own colour.
 """
 
+import json
 import math
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from ldpaudit.reports.charts.measuring import wrapped
 from ldpaudit.reports.charts.svg import Drawing, inline_svg
+from ldpaudit.reports.text.numbers import number
 
 Spec: TypeAlias = dict[str, Any]
 """A Vega-Lite specification or a part of one, as JSON."""
@@ -33,6 +35,14 @@ DASHES: Final[tuple[tuple[int, ...], ...]] = (
     (14, 3),
     (1, 6),
 )
+
+FAR_APART: Final = 100.0
+"""Numbers whose ratio reaches this are drawn on a logarithmic axis."""
+_TITLE: Final = 300.0
+"""Pixels of a line of an axis title."""
+_DECADES: Final = 1000.0
+"""From this ratio of its ends on, a logarithmic axis counts in powers of ten, else of two."""
+_THIN, _THICK = 1.6, 3.0
 
 TEXT: Final[Spec] = {
     "type": "text",
@@ -95,6 +105,29 @@ class Axis:
     high: float
     logarithmic: bool = False
 
+    @classmethod
+    def around(cls, title: str, values: Sequence[float], pad: float = 0.1) -> "Axis":
+        """Return an axis with room around all values: logarithmic where they are far apart."""
+        finite = [value for value in values if math.isfinite(value)]
+        low, high = min(finite), max(finite)
+        if far_apart(finite):
+            spread = (high / low) ** pad
+            return cls(title, low / spread, high * spread, logarithmic=True)
+        spread = (high - low) or abs(high) or 1.0
+        return cls(title, low - pad * spread, high + pad * spread)
+
+    def share(self, value: float) -> float:
+        """Return where a value lies: 0 at the low end, 1 at the high end."""
+        low, high, at = self.low, self.high, value
+        if self.logarithmic:
+            low, high, at = math.log(low), math.log(high), math.log(max(at, low))
+        return (at - low) / (high - low)
+
+
+def far_apart(values: Sequence[float]) -> bool:
+    """Return whether some of these numbers could not be told apart on a linear axis."""
+    return min(values) > 0 and max(values) / min(values) >= FAR_APART
+
 
 def draw(build: Callable[[int], Spec], title: str, description: str, key: str) -> Drawing:
     """Draw a chart in both widths."""
@@ -107,16 +140,16 @@ def draw(build: Callable[[int], Spec], title: str, description: str, key: str) -
 def curves(lines: Sequence[Line], rules: Sequence[Rule], x: Axis, y: Axis, width: int) -> Spec:
     """Return a chart of curves over one variable, with horizontal rules."""
     x_of, y_of = on_axis(x), on_axis(y, vertical=True)
+    place = {"x": x_of("x"), "y": y_of("y")}
     layers = []
-    for line in lines:
+    # Dashes lie over whole lines and are thicker, so that of two equal curves both are seen.
+    for line in sorted(lines, key=lambda line: line.dash != 0):
         data = _points(line)
-        place = {"x": x_of("x"), "y": y_of("y")}
         if line.fill_to is not None:
             band = {"type": "area", "color": ACCENT, "opacity": 0.18}
             layers.append(layer(data, band, place | {"y2": {"field": "fill"}}))
-        mark = {"type": "line", "color": ACCENT, "strokeDash": DASHES[line.dash]}
-        weight = 2.2 if line.dash == 0 else 1.6
-        layers.append(layer(data, mark | {"strokeWidth": weight}, place))
+        style = {"strokeDash": DASHES[line.dash], "strokeWidth": _THICK if line.dash else _THIN}
+        layers.append(layer(data, {"type": "line", "color": ACCENT, **style}, place))
     layers += [layer([{"y": r.at}], rule_mark(r), {"y": y_of("y")}) for r in rules]
     return {"width": width - 60, "height": 240 if width == WIDE else 190, "layer": layers}
 
@@ -152,8 +185,10 @@ def on_axis(axis: Axis, *, vertical: bool = False) -> Encoding:
         ticks |= {"titleX": 0, "titleY": -10, "titleBaseline": "bottom"}
     if axis.logarithmic:
         scale["type"] = "log"
-        ticks |= {"values": _powers_of_two(axis.low, axis.high), "format": "~r"}
-    place = {"type": "quantitative", "title": textwrap.wrap(axis.title, 44)}
+        powers = _powers(axis.low, axis.high)
+        texts = json.dumps([number(power) for power in powers])
+        ticks |= {"values": powers, "labelExpr": f"{texts}[indexof({powers}, datum.value)]"}
+    place = {"type": "quantitative", "title": wrapped(axis.title, _TITLE, 12)}
     return lambda field: {"field": field, **place, "scale": scale, "axis": ticks}
 
 
@@ -168,9 +203,11 @@ def as_it_is(field: str) -> Spec:
     return {"field": field, "type": "nominal", "scale": None}
 
 
-def _powers_of_two(low: float, high: float) -> list[float]:
-    first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
-    return [2.0**power for power in range(first, last + 1)]
+def _powers(low: float, high: float) -> list[float]:
+    """Return the powers of ten on an axis, of two on a short one; at most about ten of them."""
+    base = 10.0 if high / low >= _DECADES else 2.0
+    first, last = math.ceil(math.log(low, base) - 1e-9), math.floor(math.log(high, base) + 1e-9)
+    return [base**power for power in range(first, last + 1, 1 + (last - first) // 10)]
 
 
 def rule_mark(rule: Rule) -> Spec:

@@ -1,5 +1,6 @@
 """Static SVG that inherits the page's colour and font and needs no style sheet."""
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
+from ldpaudit.reports.charts.measuring import width
 from ldpaudit.running.memory import has_addresses_for
 
 _NAMESPACE: Final = "{http://www.w3.org/2000/svg}"
@@ -22,6 +24,9 @@ _DEFAULTS: Final = {
     "fill": "transparent",
 }
 _LONG_DECIMAL: Final = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
+_TRANSLATION: Final = re.compile(r"translate\(([-\d.e]+)[, ]+([-\d.e]+)\)")
+_SIZE: Final = 13
+"""Of letters that state no size, in pixels."""
 _GEOMETRY: Final = frozenset({"d", "transform", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy"})
 
 _ADDRESSES: Final = 72 << 30
@@ -70,16 +75,16 @@ def inline_svg(
     text = vl_convert.vegalite_to_svg(specification, allowed_base_urls=[])
     root = ElementTree.fromstring(text)
     _clean(root)
-    width, height = root.attrib["width"], root.attrib["height"]
+    left, top, right, bottom = _extent(root)
     root.attrib.clear()
     root.attrib |= {
-        "width": width,
-        "height": height,
-        "viewBox": f"0 0 {width} {height}",
+        "width": str(right - left),
+        "height": str(bottom - top),
+        "viewBox": f"{left} {top} {right - left} {bottom - top}",
         "role": "img",
         "aria-labelledby": f"{key}-title {twin or key}-desc",
         "font-family": "system-ui, sans-serif",
-        "font-size": "13",
+        "font-size": str(_SIZE),
     } | ({"display": "none"} if twin else {})
     texts = [("title", title)] if twin else [("title", title), ("desc", description)]
     for position, (tag, words) in enumerate(texts):
@@ -87,6 +92,41 @@ def inline_svg(
         element.text = words
         root.insert(position, element)
     return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _extent(root: ElementTree.Element) -> tuple[int, int, int, int]:
+    """Return left, top, right and bottom of a picture that cuts no word, in whole pixels."""
+    boxes = [(0.0, 0.0, float(root.attrib["width"]), float(root.attrib["height"])), *words(root)]
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return (
+        math.floor(min(lefts)),
+        math.floor(min(tops)),
+        *map(math.ceil, (max(rights), max(bottoms))),
+    )
+
+
+def words(
+    element: ElementTree.Element, x: float = 0.0, y: float = 0.0
+) -> Iterator[tuple[float, float, float, float]]:
+    """Yield left, top, right and bottom of each line of words in a chart, in pixels."""
+    if place := _TRANSLATION.search(element.attrib.get("transform", "")):
+        x, y = x + float(place[1]), y + float(place[2])
+    if element.tag == "text":
+        yield from _lines(element, x, y)
+    for child in element if element.tag != "text" else ():
+        yield from words(child, x, y)
+
+
+def _lines(
+    text: ElementTree.Element, x: float, y: float
+) -> Iterator[tuple[float, float, float, float]]:
+    size = float(text.attrib.get("font-size", _SIZE))
+    bold = text.attrib.get("font-weight") == "bold"
+    share = {"end": 1.0, "middle": 0.5}.get(text.attrib.get("text-anchor", ""), 0.0)
+    for line in list(text) or [text]:
+        y += float(line.attrib.get("dy", 0.0))
+        wide = width(line.text or "", size, bold=bold)
+        yield x - share * wide, y - size, x + (1 - share) * wide, y + size / 3
 
 
 def _clean(element: ElementTree.Element) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ldpaudit.reports.charts.comparison import group_figure, group_table
-from ldpaudit.reports.charts.intervals import Figure
+from ldpaudit.reports.charts.comparison import group_table
+from ldpaudit.reports.charts.intervals import Figure, group_figure
 from ldpaudit.reports.pages.comparison_tables import Pair, groups_of, row_title, section_scores
 from ldpaudit.reports.parts.part import Part
 from ldpaudit.result import Score
@@ -23,7 +23,8 @@ def numeric_attacks_part(pairs: Sequence[Pair]) -> Part | None:
     figures: tuple[Figure, ...] = ()
     if errors:
         title = "Mean squared error of each guess, with its interval"
-        figures = (group_figure("attacks", title, "squared label units", errors),)
+        titles = ("attacks", title, "squared label units")
+        figures = (group_figure(titles, errors, group_table(errors)),)
     table = group_table(groups_of(pairs, order), "Score")
     return Part(
         "attacks",

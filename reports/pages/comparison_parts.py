@@ -7,13 +7,12 @@ from typing import Final
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.comparison import (
     MOST_LINES,
-    LetteredCurve,
-    group_figure,
+    NamedCurve,
     group_table,
     overlay_figure,
 )
 from ldpaudit.reports.charts.curves import up_to
-from ldpaudit.reports.charts.intervals import Figure, Table
+from ldpaudit.reports.charts.intervals import Figure, Table, group_figure, interval_figure
 from ldpaudit.reports.pages.comparison_numeric import numeric_attacks_part
 from ldpaudit.reports.pages.comparison_tables import (
     TESTS,
@@ -27,7 +26,7 @@ from ldpaudit.reports.pages.comparison_tables import (
 from ldpaudit.reports.parts.label_inference import REFERENCES
 from ldpaudit.reports.parts.part import Part, drawn
 from ldpaudit.reports.text.harmless import shown
-from ldpaudit.reports.text.quantities import Printer
+from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.reports.text.wording import missing
 from ldpaudit.result import Estimate
 from ldpaudit.result.comparison import Comparison
@@ -65,7 +64,8 @@ def _attacks(pairs: Sequence[Pair]) -> Part:
     title = "Accuracy of each attack, with its interval"
     figures: tuple[Figure, ...] = ()
     if groups:
-        figures = (group_figure("attacks", title, "accuracy", groups, _rules(pairs)),)
+        titles = ("attacks", title, "accuracy")
+        figures = (group_figure(titles, groups, group_table(groups), _rules(pairs)),)
     return Part(
         "attacks",
         "Attacks side by side",
@@ -99,17 +99,17 @@ def _rules(pairs: Sequence[Pair]) -> list[charts.Rule]:
         text = Printer(pairs[0][1]).quantity(prior).text
         rules.append(charts.Rule(prior.value, "majority", f"majority guess: {text}", 1))
     dashes: tuple[charts.Dash, ...] = (2, 3)
-    for (letter, result), dash in zip(pairs[:2], dashes, strict=False):
+    for (release, result), dash in zip(pairs[:2], dashes, strict=False):
         if (alone := result.estimate("attack.features-only.accuracy")) is not None:
-            legend = f"features only, {letter}: {Printer(result).quantity(alone).text}"
-            rules.append(charts.Rule(alone.value, f"features {letter}", legend, dash))
+            legend = f"features alone, {release}: {Printer(result).quantity(alone).text}"
+            rules.append(charts.Rule(alone.value, f"features, {release}", legend, dash))
     return rules
 
 
-def _curves(pairs: Sequence[Pair], identifier: str) -> list[LetteredCurve]:
+def _curves(pairs: Sequence[Pair], identifier: str) -> list[NamedCurve]:
     return [
-        LetteredCurve(letter, result, curve)
-        for letter, result in pairs
+        NamedCurve(release, result, curve)
+        for release, result in pairs
         if (curve := result.curve(identifier)) is not None and curve.x
     ]
 
@@ -162,13 +162,10 @@ def _renyi(pairs: Sequence[Pair]) -> Part:
 
 def _utility(pairs: Sequence[Pair]) -> Part:
     groups = groups_of(pairs, TESTS)
-    figures = tuple(
-        group_figure(f"utility-{i}", group[0], group[0].lower(), [group])
-        for i, group in enumerate(groups)
-    )
+    figures = tuple(_scored(i, *group) for i, group in enumerate(groups))
     methods = [
-        (f"{letter}", shown(estimate.method))
-        for letter, result in pairs
+        (release, shown(estimate.method))
+        for release, result in pairs
         for i in TESTS
         if (estimate := result.estimate(i)) is not None
     ]
@@ -182,3 +179,8 @@ def _utility(pairs: Sequence[Pair]) -> Part:
         tables=(("Training", table),) if methods else (),
         missing="" if groups else _NO_TEST,
     )
+
+
+def _scored(place: int, title: str, scores: Sequence[tuple[str, Quantity]]) -> Figure:
+    table = group_table([(title, scores)])
+    return interval_figure(f"utility-{place}", title, title.lower(), scores, table)

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ldpaudit.reports.charts.comparison import Group
-from ldpaudit.reports.charts.intervals import Cell, Table
+from ldpaudit.reports.charts.intervals import Cell, Group, Table
 from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.numbers import percent
@@ -30,13 +29,13 @@ _NUMBERS: Final = (
 _PRINTED: Final = ("id", "title", "kind", "value", "level", "unit", "suppressed")
 
 Pair = tuple[str, AuditResult]
-"""A letter and its result."""
+"""The name of a release and its result."""
 
 
 def pairs_of(comparison: Comparison) -> list[Pair]:
-    """Return each result with its letter."""
-    letters = (print_.letter for print_ in comparison.fingerprints)
-    return list(zip(letters, comparison.releases, strict=True))
+    """Return each result with the name of its release."""
+    names = map(name, comparison.names.values())
+    return list(zip(names, comparison.releases, strict=True))
 
 
 def groups_of(
@@ -46,8 +45,8 @@ def groups_of(
     groups: list[Group] = []
     for identifier in ids:
         members = [
-            (letter, Printer(result).quantity(estimate))
-            for letter, result in pairs
+            (release, Printer(result).quantity(estimate))
+            for release, result in pairs
             if (estimate := result.estimate(identifier)) is not None
         ]
         if members:
@@ -68,13 +67,12 @@ def section_scores(pairs: Sequence[Pair], section: str) -> dict[str, tuple[Score
 
 def row_title(estimate: Estimate) -> str:
     """Return what a score is a score of."""
-    return shown(estimate.score.row if estimate.score else estimate.title, 60)
+    return name(estimate.score.row if estimate.score else estimate.title)
 
 
 def release_table(comparison: Comparison) -> Table:
     """Return a column for each release: what it is and its main numbers."""
     pairs = pairs_of(comparison)
-    heads = tuple(f"{letter} · {name(result.release.name)}" for letter, result in pairs)
     body: list[tuple[Cell, ...]] = [
         ("Mechanism", *(_mechanism(result) for _, result in pairs)),
         ("Judged on its own", *(VERDICTS[result.verdict] for _, result in pairs)),
@@ -83,7 +81,7 @@ def release_table(comparison: Comparison) -> Table:
         cells = [_first(result, ids, title == _MEASURED) for _, result in pairs]
         if any(cell is not None for cell in cells):
             body.append((title, *(cell or "–" for cell in cells)))
-    return Table(("", *heads), tuple(body))
+    return Table(("", *(release for release, _ in pairs)), tuple(body))
 
 
 def _mechanism(result: AuditResult) -> str:
@@ -104,10 +102,12 @@ def differences_part(comparison: Comparison) -> Part:
     """Return the part that holds every difference."""
     together = percent(comparison.confidence)
     printer = Printer(comparison.releases[0])
+    names = comparison.names
     body: list[tuple[Cell, ...]] = []
     for difference in comparison.differences:
         paired = "paired" if difference.paired else "not paired"
-        row = (shown(difference.title, 80), f"{difference.b} minus {difference.a}")
+        others = (name(names[letter]) for letter in (difference.b, difference.a))
+        row = (shown(difference.title, 80), " minus ".join(others))
         what = "" if difference.level is None else paired
         family = "yes" if difference.simultaneous else "–"
         body.append((*row, signed(difference, printer), what or "–", family))

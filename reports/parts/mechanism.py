@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ldpaudit.reports.charts.intervals import epsilon_figure
+from ldpaudit.reports.charts.epsilon import epsilon_figure
 from ldpaudit.reports.parts.part import Part, Section
 from ldpaudit.reports.text.quantities import is_epsilon
 from ldpaudit.reports.text.wording import missing

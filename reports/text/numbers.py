@@ -13,13 +13,17 @@ from typing import Final, Literal
 Direction = Literal["down", "nearest", "up"]
 
 DIGITS: Final = 3
-"""Decimals of a number from 0.1 up; a smaller one gets one more."""
+"""Decimals of a number from 0.1 up; a smaller one gets one more, one from 100 up fewer."""
 _MOST_DIGITS: Final = 40
 _CONTEXT: Final = Context(prec=400)
 _ROUNDING: Final = {"down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING}
 _PLAIN: Final = (Decimal("1e-4"), Decimal("1e6"))
 """Outside of this range numbers are written as 1.23e-5."""
 _SMALL: Final = Decimal("0.001")
+_FEWER: Final = ((Decimal("1e3"), 3), (Decimal("1e2"), 2))
+"""From each of these on, so many decimals fewer: 2,704 and 282.1."""
+_NOISE: Final = 1e-14
+"""Below this what is computed exactly is 0 but for the rounding of floating-point numbers."""
 _LARGEST_COUNT: Final = 1e15
 
 
@@ -33,14 +37,16 @@ def rounded(value: float, direction: Direction = "nearest", digits: int = DIGITS
     direction : {"down", "nearest", "up"}
         Towards minus infinity, to the nearest (ties to even), towards plus infinity.
     digits : int
-        Decimals where 0.1 ≤ |value| < 10⁶, one more from 0.001 up; elsewhere one less
-        significant digits, and at least one. Whole numbers below 10¹⁵ stay as they are.
+        Decimals where 0.1 ≤ |value| < 100, one more from 0.001 up, two fewer from 100 up, three
+        fewer from 1,000 to 10⁶; elsewhere one less significant digits, and at least one. Whole
+        numbers below 10¹⁵ stay as they are.
     """
     exact = Decimal(repr(float(value)))
     if not exact.is_finite() or _is_count(value):
         return exact
     if _SMALL <= abs(exact) < _PLAIN[1]:
-        exponent = -digits if abs(exact) >= Decimal("0.1") else -digits - 1
+        exponent = -digits - (abs(exact) < Decimal("0.1"))
+        exponent += next((fewer for least, fewer in _FEWER if abs(exact) >= least), 0)
     else:
         exponent = exact.adjusted() + 1 - max(digits - 1, 1)
     if exponent <= _exponent(exact):
@@ -69,13 +75,18 @@ def number(value: float, direction: Direction = "nearest", digits: int = DIGITS)
     return _written(decimal)
 
 
+def exactly(value: float, digits: int = 2 * DIGITS) -> str:
+    """Return a number without its error of floating-point arithmetic, the only one that it has."""
+    return "0" if abs(value) < _NOISE else number(value, digits=digits)
+
+
 def _is_count(value: float) -> bool:
     return float(value).is_integer() and abs(value) < _LARGEST_COUNT
 
 
 def _written(decimal: Decimal) -> str:
     if _PLAIN[0] <= abs(decimal) < _PLAIN[1]:
-        return f"{decimal:f}".replace("-", "−")
+        return f"{decimal:,f}".replace("-", "−")
     text = f"{decimal:e}"
     mantissa, exponent = text.split("e")
     return f"{mantissa}e{int(exponent)}".replace("-", "−")

@@ -396,7 +396,7 @@ def hostile_result() -> AuditResult:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def build() -> Build:
     return build_result
 

@@ -91,7 +91,7 @@ def test_a_malformed_estimate_is_refused(change: dict[str, Any]) -> None:
         proportion(50, 100, **change)
 
 
-def test_an_exact_number_has_no_level() -> None:
+def test_an_exactly_has_no_level() -> None:
     with pytest.raises(ValidationError, match="no level"):
         Estimate(id="mechanism.epsilon", kind="exact", value=1.0, level=0.95)
 

@@ -1,5 +1,6 @@
 """The options of ``ldpaudit compare``."""
 
+import os
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -103,6 +104,6 @@ class CompareRequest(AuditOptions):
                 )
 
 
-def is_result(name: str) -> bool:
+def is_result(name: Any) -> bool:
     """Return whether an input is a stored result rather than a release."""
-    return name.lower().endswith(".json")
+    return isinstance(name, str | os.PathLike) and str(name).lower().endswith(".json")

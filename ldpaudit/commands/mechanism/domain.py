@@ -1,5 +1,6 @@
 """The labels that a mechanism is analysed for, and their prior."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -36,7 +37,9 @@ class Domain:
     prior: FloatArray | None = None
 
 
-def read_domain(classes: str | None, labels: str | None, prior: Path | None) -> Domain:
+def read_domain(
+    classes: str | Sequence[Label] | None, labels: str | None, prior: Path | None
+) -> Domain:
     """Return the labels that ``--classes``, ``--labels`` and ``--prior`` state together.
 
     A range without a step means any number of it, with a prior the step 1; a prior names the labels
@@ -53,7 +56,8 @@ def read_domain(classes: str | None, labels: str | None, prior: Path | None) -> 
     if labels is not None:
         return _on_range(LabelRange.parse(labels), table)
     if classes is not None:
-        named = check_classes(split_labels(classes))
+        stated = split_labels(classes) if isinstance(classes, str) else tuple(classes)
+        named = check_classes(stated)
     elif table is not None:
         named = check_classes(table.labels)
     else:

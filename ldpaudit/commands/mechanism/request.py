@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from ldpaudit.options import Argument, Option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ldpaudit.commands.mechanism.specification import Specification
+    from ldpaudit.release import Label
 
 Prior = Annotated[
     Path | None, Option("The labels' prior: a CSV file label,probability.", file=True)
@@ -18,7 +21,9 @@ Prior = Annotated[
 class LabelOptions:
     """The labels that a mechanism is analysed for, their prior and the loss."""
 
-    classes: Annotated[str | None, Option("The true labels: A,B,…")] = None
+    classes: Annotated[
+        "str | Sequence[Label] | None", Option("The true labels: A,B,…", type=str)
+    ] = None
     labels: Annotated[str | None, Option("Numeric labels on a range: LO:HI or LO:HI:STEP.")] = None
     prior: Prior = None
     loss: Annotated[

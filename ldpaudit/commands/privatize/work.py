@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,6 +28,7 @@ from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.formats.batches import BatchSource, open_batches
 from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
 from ldpaudit.datasets.formats.locations import locate
+from ldpaudit.datasets.formats.memory_batches import MemoryBatches
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.writing import TableFile, is_csv
 from ldpaudit.errors import InputError, OutputError
@@ -81,7 +83,7 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     _check_places(request)
     table = None if request.prior is None else read_prior(request.prior)
     labels = declared_labels(request, None if table is None else table.labels)
-    source = open_batches(request.data)
+    source = _opened(request.data)
     check_columns(request, source)
     survey = survey_labels(request, labels, source, progress)
     mechanism, prior = _mechanism(request, labels, survey, table)
@@ -94,15 +96,20 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     return PrivatizeSummary(request, survey.rows, mechanism, total, warnings, sampled, spent)
 
 
+def _opened(data: Any) -> BatchSource:
+    return open_batches(data) if isinstance(data, str | os.PathLike) else MemoryBatches.of(data)
+
+
 def _check_places(request: PrivatizeRequest) -> None:
     """Check the files that will be written against each other and against those that are read."""
     every = (request.output, request.secret, request.synthetic_out)
     targets = [path for path in every if path is not None]
-    data = locate(request.data)
+    data = locate(request.data) if isinstance(request.data, str | os.PathLike) else None
     tables = (request.public, request.synthetic, request.generator_data)
-    check_apart(targets, (*data.paths, request.prior, request.channel, *tables))
+    check_apart(targets, (*(data.paths if data else ()), request.prior, request.channel, *tables))
+    folder = None if data is None or data.folder is None else Path(data.folder)
     for target in targets:
-        if data.folder is not None and Path(data.folder).resolve() in target.resolve().parents:
+        if folder is not None and folder.resolve() in target.resolve().parents:
             raise OutputError(
                 f"{quoted(target.name)} would lie in the folder that is read; write it elsewhere."
             )

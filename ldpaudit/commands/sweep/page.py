@@ -234,7 +234,9 @@ def _references(sweep: Sweep) -> tuple[charts.Rule | None, charts.Rule | None]:
 def _axis(title: str, ends: Sequence[float], rule: charts.Rule | None) -> charts.Axis:
     shown = [end for end in [*ends, *([] if rule is None else [rule.at])] if math.isfinite(end)]
     low, high = min(shown), max(shown)
-    pad = 0.06 * (high - low) or 0.05 * max(abs(high), 1.0)
     share = low >= 0 and high <= 1
+    if not share and charts.far_apart(shown):
+        return charts.Axis.around(title, shown, 0.06)
+    pad = 0.06 * (high - low) or 0.05 * max(abs(high), 1.0)
     top = min(high + 1.6 * pad, 1.0) if share else high + 1.6 * pad
     return charts.Axis(title, max(low - pad, 0.0) if low >= 0 else low - pad, top)

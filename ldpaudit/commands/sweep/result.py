@@ -1,12 +1,15 @@
 """The result of a sweep."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ldpaudit import __version__
 from ldpaudit.commands.sweep.least_noise import LeastNoise
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.summary import Setting
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SIMULATED: Final = (
     "Every draw is a simulation with a seeded generator: nothing was released, and no table that "
@@ -43,6 +46,22 @@ class Sweep:
     test_rows: int | None
     seed: int
     warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Sweep({len(self.settings)} settings of {', '.join(self.request.mechanisms)})"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row for each setting: its noise, its verdict, and averages of its numbers."""
+        import pandas as pd
+
+        stated = ("mechanism", "parameter", "value", "epsilon", "noise", "verdict")
+        rows = [
+            {name: getattr(setting, name) for name in stated}
+            | {mean.id: mean.value for mean in setting.means}
+            | ({} if setting.test is None else {setting.test.id: setting.test.value})
+            for setting in self.settings
+        ]
+        return pd.DataFrame(rows)
 
     def stored(self) -> dict[str, Any]:
         """Return the result for JSON: the same however the sweep was run."""

@@ -1,5 +1,4 @@
 import math
-import statistics
 from collections.abc import Callable
 from xml.etree import ElementTree
 
@@ -8,9 +7,9 @@ import pytest
 from ldpaudit.reports.charts import interval_rows
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.curves import curve_figure, histogram_figure
-from ldpaudit.reports.charts.interval_rows import Row
 from ldpaudit.reports.charts.matrix import Bar, bars
-from ldpaudit.reports.charts.specifications import ACCENT, BEYOND, Axis, Line, Rule, draw
+from ldpaudit.reports.charts.row_words import Row
+from ldpaudit.reports.charts.specifications import ACCENT, BEYOND, DASHES, Axis, Line, Rule, draw
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.result import AuditResult, Curve, Histogram
 
@@ -136,10 +135,21 @@ def test_drawing_is_the_same_every_time() -> None:
     assert drawn() == drawn()
 
 
-def test_a_bar_that_is_cut_has_a_gap() -> None:
-    """Two bars of one length with numbers apart would be an untrue picture."""
-    rows = [Bar(str(value), str(value), value) for value in (1.0, 2.0, 3.0, 1e5, float("inf"))]
-    pieces = [datum for layer in bars(rows, 840)["layer"] for datum in layer["data"]["values"]]
-    drawn = [piece for piece in pieces if "x2" in piece]
-    assert len(drawn) == 5  # three whole bars, one in two pieces, none for infinity
-    assert drawn[3]["x2"] < drawn[4]["x"] < drawn[4]["x2"] == 6 * statistics.median((1, 2, 3, 1e5))
+def test_numbers_a_hundred_times_apart_stand_on_a_logarithmic_axis() -> None:
+    """A bar beyond the others would hide them, and a cut one would be an untrue picture."""
+    rows = [Bar(str(value), str(value), value) for value in (1.0, 2704.0, 124_218.0, math.inf)]
+    spec = bars(rows, "loss", charts.WIDE)
+    scales = [layer["encoding"]["x"].get("scale", {}) for layer in spec["layer"]]
+    assert [scale.get("type") for scale in scales[:2]] == ["log", "log"]
+    points = [datum["x"] for datum in spec["layer"][1]["data"]["values"]]
+    assert points == [1.0, 2704.0, 124_218.0]
+    near = bars([Bar("a", "1", 1.0), Bar("b", "99", 99.0)], "loss", charts.WIDE)
+    assert "type" not in near["layer"][0]["encoding"]["x"]["scale"]
+
+
+def test_of_two_equal_curves_both_are_seen() -> None:
+    lines = [Line(name, (1.0, 2.0), (0.5, 1.0), dash) for name, dash in (("b", 1), ("a", 0))]
+    spec = charts.curves(lines, [], Axis("α", 1, 2), Axis("nats", 0, 1), charts.WIDE)
+    whole, dashed = (layer["mark"] for layer in spec["layer"])
+    assert whole["strokeDash"] == DASHES[0]
+    assert dashed["strokeWidth"] > whole["strokeWidth"]

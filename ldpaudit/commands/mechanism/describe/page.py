@@ -9,7 +9,7 @@ from ldpaudit.reports.charts.intervals import Figure
 from ldpaudit.reports.charts.mechanism import channel_figure, line_figure
 from ldpaudit.reports.pages.page import Sheet, Tile, render_sheet
 from ldpaudit.reports.parts.part import Part, drawn
-from ldpaudit.reports.text.numbers import number
+from ldpaudit.reports.text.numbers import exactly
 
 
 def mechanism_page(analysis: Analysis) -> str:
@@ -23,7 +23,7 @@ def mechanism_page(analysis: Analysis) -> str:
         title=analysis.mechanism,
         lead=f"{analysis.description[:1].upper()}{analysis.description[1:]}. {kind}",
         tiles=tuple(
-            Tile(name, number(value), remark)
+            Tile(name, exactly(value), remark)
             for name, value, remark in analysis.numbers()
             if not isinstance(value, str)
         ),
@@ -63,7 +63,7 @@ def _channel(channel: Channel | None) -> Part | None:
     if channel is None:
         return None
     labels, outputs = (
-        [number(label) if isinstance(label, float) else str(label) for label in side]
+        [exactly(label) if isinstance(label, float) else str(label) for label in side]
         for side in (channel.classes, channel.outputs)
     )
     figure = channel_figure(labels, outputs, channel.matrix.tolist())

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ldpaudit.mechanisms.analysis import LabelErrors
 from ldpaudit.mechanisms.channel import Channel
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Kind = Literal["exact", "upper bound"]
 Points = tuple[tuple[float, float], ...]
@@ -75,6 +78,16 @@ class Analysis:
     accuracy: float | None = None
     floor: Points = ()
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Analysis({self.mechanism}: {self.description} ({self.kind}))"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return each single number, indexed by its name: its value, or why there is none."""
+        import pandas as pd
+
+        columns = ["name", "value", "remark"]
+        return pd.DataFrame(self.numbers(), columns=columns).set_index("name")
 
     def numbers(self) -> Iterator[tuple[str, float | str, str]]:
         """Yield each single number: its name, its value or why there is none, and a remark."""

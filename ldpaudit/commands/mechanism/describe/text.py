@@ -5,7 +5,7 @@ from typing import Any, Final
 from ldpaudit.commands.mechanism.describe.result import Analysis, Points
 from ldpaudit.mechanisms.analysis import LabelErrors
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.reports.text.numbers import number
+from ldpaudit.reports.text.numbers import exactly
 from ldpaudit.terminal import say, show
 
 _FEW: Final = 12
@@ -17,7 +17,10 @@ def print_analysis(analysis: Analysis, *, quiet: bool) -> None:
     if quiet:
         return
     rows = [
-        (f"{name}, {remark}" if remark else name, value if isinstance(value, str) else exact(value))
+        (
+            f"{name}, {remark}" if remark else name,
+            value if isinstance(value, str) else exactly(value),
+        )
         for name, value, remark in analysis.numbers()
     ]
     show("Privacy", ("parameter", "value"), rows)
@@ -30,18 +33,11 @@ def print_analysis(analysis: Analysis, *, quiet: bool) -> None:
         say(f"\nNote: {note}")
 
 
-def exact(value: float) -> str:
-    """Return an exact number with six significant digits, or as the reports write it."""
-    if value and 1e-4 <= abs(value) < 1e6:
-        return f"{value:.6g}"
-    return number(value)
-
-
 def _print_curve(title: str, headers: tuple[str, str], points: Points) -> None:
     if points:
         shown = points[:: max(1, -(-len(points) // _FEW))]
         shown = shown if shown[-1] == points[-1] else (*shown, points[-1])
-        show(title, headers, [(exact(x), exact(y)) for x, y in shown])
+        show(title, headers, [(exactly(x), exactly(y)) for x, y in shown])
 
 
 def _print_errors(errors: LabelErrors | None) -> None:
@@ -51,7 +47,7 @@ def _print_errors(errors: LabelErrors | None) -> None:
     places = sorted({round(i * (k - 1) / (min(k, _FEW) - 1 or 1)) for i in range(min(k, _FEW))})
     bias = 0 * errors.bias if errors.unbiased else errors.bias
     columns = (errors.labels, bias, errors.variance)
-    rows = [tuple(exact(float(column[i])) for column in columns) for i in places]
+    rows = [tuple(exactly(float(column[i])) for column in columns) for i in places]
     title = "Error by label" if k <= _FEW else f"Error by label ({len(rows)} of {k})"
     show(title, ("label", "bias", "variance"), rows)
 
@@ -68,4 +64,4 @@ def _print_channel(channel: Channel | None) -> None:
 
 
 def _label(label: Any) -> str:
-    return str(label) if isinstance(label, bool | str | int) else exact(float(label))
+    return str(label) if isinstance(label, bool | str | int) else exactly(float(label))

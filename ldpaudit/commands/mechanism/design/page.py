@@ -60,10 +60,10 @@ def _losses(design: Design, chosen: list[Scored]) -> Part:
     title = f"Expected {loss} loss of every candidate"
     description = (
         f"Expected loss {UNITS[loss]} under the prior, exact, the least first; the best "
-        "and the best unbiased candidate are drawn strong. A candidate without a bar has an "
-        "infinite loss; a bar with a gap near its end is cut, at six times the median."
+        "and the best unbiased candidate are drawn strong. A candidate without a mark has an "
+        "infinite loss."
     )
-    figure = bars_figure("candidates", title, description, bars, table)
+    figure = bars_figure(("candidates", title, description), f"expected {loss} loss", bars, table)
     intro = (
         "Every mechanism gets the same ε. A biased one draws predictions towards the middle of "
         "the labels; an unbiased one keeps the best predictor what it was, at the price of noise."

@@ -1,9 +1,11 @@
 """A design in words and as a table."""
 
-from ldpaudit.commands.mechanism.describe.text import exact
 from ldpaudit.commands.mechanism.design.result import Design, Scored
+from ldpaudit.reports.text.numbers import number
 from ldpaudit.terminal import say, show
 
+_DECIMALS = 9
+"""Beyond which the numbers of a linear program are noise."""
 UNITS = {"squared": "½(ŷ − y)²", "absolute": "|ŷ − y|", "poisson": "ŷ − y log ŷ"}
 
 
@@ -11,7 +13,7 @@ def print_design(design: Design, *, quiet: bool) -> None:  # noqa: ARG001
     """Print a design as a table, the best first, and say which mechanism to take."""
     problem = design.problem
     show(
-        f"Expected {problem.loss} loss {UNITS[problem.loss]} at ε = {exact(problem.epsilon)} nats",
+        f"Expected {problem.loss} loss {UNITS[problem.loss]} at ε = {number(problem.epsilon)} nats",
         ("mechanism", "ε", "loss", "max |bias|", "outputs", "seconds"),
         [design_row(scored) for scored in design.candidates],
     )
@@ -23,9 +25,9 @@ def print_design(design: Design, *, quiet: bool) -> None:  # noqa: ARG001
 def design_row(scored: Scored) -> tuple[str, ...]:
     """Return a candidate as a row of texts."""
     errors = scored.errors
-    bias = "–" if errors is None else "unbiased" if errors.unbiased else exact(errors.largest_bias)
+    bias = "–" if errors is None else "unbiased" if errors.unbiased else number(errors.largest_bias)
     epsilon, loss, outputs = (
-        "–" if value is None else exact(value)
+        "–" if value is None else number(round(value, _DECIMALS))
         for value in (scored.epsilon, scored.loss, scored.outputs)
     )
     return scored.title, epsilon, loss, bias, outputs, f"{scored.seconds:.3f}"
@@ -42,8 +44,8 @@ def sentences(design: Design) -> list[str]:
     ]
     if design.prior_epsilon:
         lines.append(
-            f"Total ε = {exact(design.total_epsilon)} nats: {exact(design.prior_epsilon)} for the "
-            f"private prior and {exact(design.problem.epsilon)} for the labels."
+            f"Total ε = {number(design.total_epsilon)} nats: {number(design.prior_epsilon)} for "
+            f"the private prior and {number(design.problem.epsilon)} for the labels."
         )
         lines.append(
             "The losses are expected under that estimate, not under the true prior; every run "
@@ -63,7 +65,7 @@ def _reasons(design: Design) -> list[str]:
 
 def _praise(what: str, scored: Scored, design: Design) -> str:
     assert scored.loss is not None
-    error = f" (mean squared error {exact(2 * scored.loss)})"
+    error = f" (mean squared error {number(2 * scored.loss)})"
     also = error if design.problem.loss == "squared" else ""
     proof = f"; optimal among {scored.optimal_among}" if scored.optimal_among else ""
-    return f"{what}: {scored.title}, expected loss {exact(scored.loss)}{also}{proof}."
+    return f"{what}: {scored.title}, expected loss {number(scored.loss)}{also}{proof}."

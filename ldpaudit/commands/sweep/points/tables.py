@@ -1,6 +1,5 @@
 """The data of a sweep in memory: rows that are released in simulations, and rows held out."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,38 +13,10 @@ from ldpaudit.commands.privatize.work import check_columns, survey_labels
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.formats.batches import open_batches, read_whole
-from ldpaudit.datasets.formats.locations import Location
+from ldpaudit.datasets.formats.memory_batches import MemoryBatches
 from ldpaudit.errors import InputError
 from ldpaudit.randomness import child_generator
 from ldpaudit.running.progress import NoProgress
-
-
-@dataclass(frozen=True, eq=False)
-class MemoryBatches:
-    """A table in memory as a source of batches; ``location`` is the file it was read from."""
-
-    table: pa.Table
-    location: Location
-
-    @property
-    def name(self) -> str:
-        """The base name of the file."""
-        return self.location.name
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns and their types."""
-        return self.table.schema
-
-    @property
-    def row_count(self) -> int:
-        """The number of rows."""
-        return int(self.table.num_rows)
-
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, in order."""
-        chosen = self.table if columns is None else self.table.select(list(columns))
-        yield from chosen.to_batches()
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,9 @@ from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator,
 from ldpaudit.commands.sweep.folder import FILES
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points.measuring import measure, reference
-from ldpaudit.commands.sweep.points.tables import MemoryBatches, SweepTables, read_tables
+from ldpaudit.commands.sweep.points.tables import SweepTables, read_tables
 from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.datasets.formats.memory_batches import MemoryBatches
 from ldpaudit.judging.policy import Policy
 from ldpaudit.running.progress import NoProgress
 

@@ -1,0 +1,219 @@
+"""The commands as Python functions: the same work, with keywords for options."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from ldpaudit.commands.compare.request import CompareRequest
+from ldpaudit.commands.mechanism.request import DescribeRequest
+from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.errors import InputError
+from ldpaudit.keywords import documented, made
+from ldpaudit.mechanisms import Mechanism
+from ldpaudit.running.progress import NoProgress
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from ldpaudit.commands.mechanism.describe.result import Analysis
+    from ldpaudit.commands.sweep.result import Sweep
+    from ldpaudit.result.comparison import Comparison
+
+
+def compare(*inputs: Any, **options: Any) -> "Comparison":
+    """Compare releases of the same data: leakage, attacks, and what can still be learnt.
+
+    Parameters
+    ----------
+    *inputs : path, pandas.DataFrame or pyarrow.Table
+        Two or more releases, or stored results (``.json``); the others are compared with the first.
+
+    Returns
+    -------
+    Comparison
+        With ``sentence``, ``differences`` and the result of each release.
+
+    Raises
+    ------
+    ldpaudit.errors.LdpAuditError
+        One clear line about what is wrong with the input, the policy or the options.
+
+    Examples
+    --------
+    >>> import ldpaudit
+    >>> from ldpaudit.datasets import affairs
+    >>> features, truth = affairs()
+    >>> table = features.assign(label=truth).sample(1000, random_state=0)
+    >>> weak, strong = (ldpaudit.privatize(table, "rr", epsilon=e) for e in (2.0, 0.5))
+    >>> comparison = ldpaudit.compare(weak, strong, truth=table["label"], only="mechanism")
+    >>> comparison.difference("mechanism.epsilon").value
+    -1.5
+    """
+    from ldpaudit.commands.compare.work import compare as work
+
+    request = made(CompareRequest, {"inputs": inputs, **options}, "compare")
+    return work(request, request.progress)
+
+
+@overload
+def privatize(
+    data: "pd.DataFrame", mechanism: str, output: None = None, **options: Any
+) -> "pd.DataFrame": ...
+@overload
+def privatize(
+    data: "str | Path | pa.Table", mechanism: str, output: None = None, **options: Any
+) -> "pa.Table": ...
+@overload
+def privatize(data: Any, mechanism: str, output: str | Path, **options: Any) -> Path: ...
+def privatize(data: Any, mechanism: str, output: str | Path | None = None, **options: Any) -> Any:
+    """Release a table: the label replaced by the mechanism's, the declaration inside.
+
+    Labels are drawn from the operating system's randomness unless ``experimental`` is set.
+
+    Parameters
+    ----------
+    data : path, pandas.DataFrame or pyarrow.Table
+        n rows, with the column ``label`` of true labels.
+    mechanism : str
+        Its name, for instance ``"rr"``.
+    output : path, optional
+        Where to write the release; default: it is returned, and nothing is written.
+
+    Returns
+    -------
+    pandas.DataFrame, pyarrow.Table or Path
+        The release: a data frame if ``data`` is one, with the declaration in its ``attrs``; else
+        an Arrow table with the declaration in its metadata. With ``output`` its path.
+
+    Warns
+    -----
+    UserWarning
+        For each column or amount of noise that gives more away than it should.
+
+    Raises
+    ------
+    ldpaudit.errors.LdpAuditError
+        One clear line about what is wrong, without any cell of the data.
+
+    Examples
+    --------
+    >>> import ldpaudit
+    >>> from ldpaudit.datasets import affairs
+    >>> features, truth = affairs()
+    >>> table = features.assign(label=truth).sample(1000, random_state=0)
+    >>> released = ldpaudit.privatize(table, "rr", epsilon=1.0)
+    >>> released.shape
+    (1000, 9)
+    """
+    import warnings
+
+    from ldpaudit.commands.privatize.work import privatize as work
+
+    stated = {"data": data, "mechanism": mechanism, **options}
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "release.parquet" if output is None else Path(output)
+        summary = work(made(PrivatizeRequest, stated | {"output": place}, "privatize"))
+        for text in summary.warnings:
+            warnings.warn(text, stacklevel=2)
+        return place if output is not None else _read(place, data)
+
+
+def _read(place: Path, like: Any) -> Any:
+    import pyarrow.parquet as pq
+
+    from ldpaudit.datasets.formats.tabular import DECLARATION_KEY, is_frame
+
+    table = pq.read_table(place)
+    if not is_frame(like):
+        return table
+    frame = table.to_pandas().set_axis(like.index)
+    frame.attrs[DECLARATION_KEY.decode()] = table.schema.metadata[DECLARATION_KEY].decode()
+    return frame
+
+
+def describe(mechanism: "str | Mechanism", **options: Any) -> "Analysis":
+    """Say everything that is exactly known of a mechanism: ε, λ, δ(ε), Rényi curve, error.
+
+    Parameters
+    ----------
+    mechanism : str or Mechanism
+        Its name, for instance ``"rr"``, with ``epsilon`` or ``noise``, and ``classes`` or
+        ``labels``; or a mechanism, which needs no more.
+    epsilon, noise : float, optional
+        ε in nats, or λ (also ``lambda_``).
+    classes : sequence of labels, or str, optional
+        The true labels.
+    labels : str, optional
+        Labels that are numbers on a range, ``"LO:HI"`` or ``"LO:HI:STEP"``.
+    prior : path, optional
+        The labels' probabilities, a CSV file ``label,probability``.
+    loss : {"squared", "absolute", "poisson"}
+        What a mechanism that is made for a prior minimises.
+    more : collection of str
+        Further parameters, each as ``"KEY=VALUE"``.
+
+    Returns
+    -------
+    Analysis
+
+    Raises
+    ------
+    ldpaudit.errors.InputError
+        If the labels, the prior or a parameter are not valid.
+
+    Examples
+    --------
+    >>> import ldpaudit
+    >>> analysis = ldpaudit.describe("rr", epsilon=1.0, classes=("no", "yes"))
+    >>> round(analysis.parametrisations["lambda"], 3)
+    0.538
+    """
+    from ldpaudit.commands.mechanism.describe.work import analyse
+    from ldpaudit.commands.mechanism.describe.work import describe as work
+
+    if isinstance(mechanism, Mechanism):
+        if options:
+            raise InputError("A mechanism has its parameters already; give no further ones.")
+        return analyse(mechanism)
+    return work(made(DescribeRequest, {"name": mechanism, **options}, "describe"), NoProgress())
+
+
+def sweep(data: str | Path, mechanisms: str | Sequence[str], **options: Any) -> "Sweep":
+    """Before releasing: simulate, audit and learn over a grid of noise, and find the least noise.
+
+    Parameters
+    ----------
+    data : path
+        The table with the true labels.
+    mechanisms : str or sequence of str
+        Their names, for instance ``("rr", "double-rr")``.
+    epsilon, lambda_ : sequence of float, or str
+        The grid of one of them: values, or ``"LO:HI:N"``.
+
+    Returns
+    -------
+    Sweep
+        With ``settings`` and ``least``, the least noise that each mechanism needs.
+
+    Raises
+    ------
+    ldpaudit.errors.LdpAuditError
+        One clear line about what is wrong with the data, the policy or the options.
+    """
+    from ldpaudit.commands.sweep.work import sweep as work
+
+    for name in options.keys() & _GRIDS:
+        values = options[name]
+        options[name] = values if isinstance(values, str) else ",".join(map(str, values))
+    stated = {"data": str(data), "mechanisms": mechanisms, **options}
+    return work(made(SweepRequest, stated, "sweep"))
+
+
+_GRIDS = {"epsilon", "lambda_"}
+documented(compare, CompareRequest, ("inputs",))
+documented(privatize, PrivatizeRequest, ("data", "mechanism", "output"))
+documented(describe, DescribeRequest, ("mechanism",))
+documented(sweep, SweepRequest, ("data", "mechanisms"))

@@ -1,0 +1,38 @@
+"""The JSON schemas of what the commands store."""
+
+from importlib import import_module
+from typing import Final
+
+from ldpaudit.errors import InputError, did_you_mean
+from ldpaudit.result import SCHEMA_VERSION
+
+STORED: Final = {
+    "run": ("ldpaudit.result", "AuditResult", SCHEMA_VERSION),
+    "compare": ("ldpaudit.result.comparison", "Comparison", SCHEMA_VERSION),
+    "sweep": ("ldpaudit.commands.sweep.stored", "StoredSweep", "1.0"),
+    "learn": ("ldpaudit.commands.learn.stored", "StoredScore", "1.0"),
+    "describe": ("ldpaudit.commands.mechanism.describe.stored", "StoredAnalysis", "1.0"),
+    "design": ("ldpaudit.commands.mechanism.design.stored", "StoredDesign", "1.0"),
+    "audit": ("ldpaudit.commands.black_box.stored", "StoredAudit", "1.0"),
+}
+"""Commands and where the form of their results is stated; ``channel`` and ``compose`` store what
+``describe`` does."""
+
+
+def schema_of(command: str) -> str:
+    """Return the JSON schema of the result of a command, as JSON text.
+
+    Raises
+    ------
+    InputError
+        If the command stores no result.
+    """
+    from ldpaudit.reports.schema import json_schema
+
+    if command not in STORED:
+        rest = f"; choose from {', '.join(STORED)}."
+        raise InputError(f"There is no schema {command!r}{did_you_mean(command, STORED, rest)}")
+    module, name, version = STORED[command]
+    group = "mechanism " if command in ("describe", "design", "audit") else ""
+    title = f"Result of ldpaudit {group}{command}, schema {version}"
+    return json_schema(getattr(import_module(module), name), title, f"{command}:{version}")

@@ -1,0 +1,77 @@
+"""The published schemas: everything described, and every result that was recorded is valid."""
+
+import json
+from typing import Any
+
+import pytest
+from golden.invocations import COMPARISONS, MECHANISMS, RUNS, SWEEPS
+from golden.recording import VOLATILE, load
+
+from ldpaudit.commands.schemas import STORED, schema_of
+from ldpaudit.errors import InputError
+from ldpaudit.result import SCHEMA_VERSION, AuditResult
+
+SCHEMAS = {name: json.loads(schema_of(name)) for name in STORED}
+
+
+def tables(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {**schema.get("$defs", {}), schema["title"]: schema}
+
+
+@pytest.mark.parametrize("command", STORED)
+def test_every_field_is_described(command: str) -> None:
+    schema = SCHEMAS[command]
+    assert schema["$id"].startswith(f"urn:ldpaudit:{command}:")
+    for name, table in tables(schema).items():
+        assert table["description"].endswith("."), name
+        for field, content in table["properties"].items():
+            assert content.get("description", "").strip(), (name, field)
+            assert "``" not in content["description"]
+
+
+def recorded(command: str) -> list[str]:
+    """Return the names of recordings of a command's results."""
+    lines = {"run": RUNS, "compare": COMPARISONS, "sweep": SWEEPS}
+    for one in MECHANISMS:
+        word = one.line.split()[1]
+        place = "describe" if word in ("channel", "compose") else word
+        lines[place] = (*lines.get(place, ()), one)
+    return [one.name for one in lines.get(command, ())]
+
+
+@pytest.mark.parametrize("command", [name for name in STORED if recorded(name)])
+def test_recorded_results_are_valid(command: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    validator = jsonschema.Draft202012Validator(SCHEMAS[command])
+    found = 0
+    for name in recorded(command):
+        for place, content in load(name).items():
+            if not place.endswith(".json"):
+                continue
+            found += 1
+            if "releases" in content or "estimates" in content:
+                content = of_now(content)
+            for error in validator.iter_errors(content):
+                # Recordings leave out what differs from run to run.
+                assert error.validator == "required", (name, error.message)
+                assert error.message.split("'")[1] in VOLATILE, (name, error.message)
+    assert found
+
+
+def of_now(content: dict[str, Any]) -> dict[str, Any]:
+    """Return a recorded result or comparison with the version of today."""
+    releases = {"releases": [of_now(one) for one in content.get("releases", ())]}
+    now = content | {"schema_version": SCHEMA_VERSION}
+    return now | releases if "releases" in content else now
+
+
+def test_a_result_is_valid_and_a_wrong_one_is_not() -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    validator = jsonschema.Draft202012Validator(SCHEMAS["run"])
+    assert list(validator.iter_errors({"schema_version": SCHEMA_VERSION, "verdict": "perhaps"}))
+    assert set(SCHEMAS["run"]["properties"]) >= set(AuditResult.model_fields)
+
+
+def test_no_command_of_that_name() -> None:
+    with pytest.raises(InputError, match="did you mean 'sweep'"):
+        schema_of("sweeps")

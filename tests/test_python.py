@@ -1,0 +1,174 @@
+"""The Python surface: what is listed, what calls accept, what results show, and its examples."""
+
+import doctest
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from releases import table
+
+import ldpaudit
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.result import AuditResult
+from ldpaudit.result.comparison import Comparison
+
+PACKAGES = ("attacks", "datasets", "learners", "mechanisms", "reports", "synthesis")
+LISTED = """
+import importlib, sys
+for name in sys.argv[1:]:
+    package = importlib.import_module(name)
+    assert sorted(dir(package)) == sorted(package.__all__), name
+print(*sorted({"torch", "sklearn", "pandas", "scipy"} & set(sys.modules)))
+"""
+
+
+def test_packages_list_their_public_names_and_import_nothing_for_it() -> None:
+    names = ["ldpaudit", *(f"ldpaudit.{name}" for name in PACKAGES)]
+    words = [sys.executable, "-c", LISTED, *names]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.split() == []
+
+
+@pytest.mark.parametrize("package", ["", *PACKAGES])
+def test_public_names_are_there_and_their_examples_run_as_printed(package: str) -> None:
+    module = importlib.import_module(".".join(filter(None, ("ldpaudit", package))))
+    lines: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    for name in module.__all__:
+        value = getattr(module, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert re.match(r"\w.*[.:?](\n|$)", inspect.getdoc(value) or "", re.DOTALL), name
+            for example in doctest.DocTestFinder(recurse=False).find(value, name, False, globs={}):
+                runner.run(example, out=lines.append)
+    assert not lines, "".join(lines)
+    with pytest.raises(AttributeError, match="nothing_of_it"):
+        _ = module.nothing_of_it
+
+
+@pytest.fixture(scope="module")
+def data() -> pd.DataFrame:
+    _, truth = table(rows=600, claimed=None)
+    release, _ = table(rows=600, claimed=None)
+    return release.to_pandas().assign(label=truth.to_pandas()["label"])
+
+
+@pytest.fixture(scope="module")
+def released(data: pd.DataFrame) -> pd.DataFrame:
+    return ldpaudit.privatize(data, "rr", epsilon=1.0)
+
+
+@pytest.fixture(scope="module")
+def result(data: pd.DataFrame, released: pd.DataFrame) -> AuditResult:
+    audits = ["mechanism", "label-inference"]
+    return ldpaudit.audit(released, data["label"], only=audits, budget=0, threads=1)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"mechanism": "rr", "epsilon": 1.0},
+        {"epsilon": 1},
+        {"mechanism": "randomized-response", "lambda_": 2 / (1 + np.e)},
+        {"noise": 2 / (1 + np.e)},
+        {"mechanism": {"name": "rr", "epsilon": 1.0}},
+        {"mechanism": RandomizedResponse.from_epsilon(("no", "yes"), 1.0)},
+    ],
+    ids=str,
+)
+def test_a_claim_in_any_form(claim: dict[str, Any], released: pd.DataFrame) -> None:
+    plain = pd.DataFrame(released.to_dict("series"))
+    result = ldpaudit.audit(plain, only="mechanism", seed=3, **claim)
+    assert result["mechanism.epsilon"].value == pytest.approx(1.0)
+    assert (result.mechanism.name, result.run.seed) == ("randomized-response", 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda f: ldpaudit.audit(f, "t", "rr", 1, 2), "by position"),
+        (lambda f: ldpaudit.audit(f, epsilom=1), "'epsilom'; did you mean 'epsilon'"),
+        (lambda f: ldpaudit.audit(f, mechanism="rrr"), "did you mean|choose one of"),
+        (lambda f: ldpaudit.audit(f, mechanism={"name": "rr", "epsilo": 1}), "mean 'epsilon'"),
+        (lambda f: ldpaudit.audit(f, mechanism=RandomizedResponse), "Got a class"),
+        (lambda f: ldpaudit.audit(f, mechanism=1.0), "Got float"),
+        (lambda f: ldpaudit.audit(f, mechanism={"name": "rr"}, epsilon=1), "leave out epsilon"),
+        (lambda f: ldpaudit.audit(f, noise=0.1, lambda_=0.2), "twice, once as 'lambda_'"),
+        (lambda f: ldpaudit.compare(f), "Got 1"),
+        (lambda f: ldpaudit.compare(f, f, forc=True), "mean 'force'"),
+        (lambda f: ldpaudit.privatize(f, "rr", lable="y"), "mean 'label'"),
+        (lambda f: ldpaudit.privatize(f, "rr", epsilon=1, label="y"), "no label column 'y'"),
+        (lambda f: ldpaudit.privatize(3, "rr", epsilon=1), "Got int"),
+        (lambda f: ldpaudit.describe("rr", epsilon=1), "State the labels"),
+        (lambda f: ldpaudit.describe(RandomizedResponse((0, 1), 0.5), epsilon=1), "already"),
+        (lambda f: ldpaudit.sweep("x.csv", "rr"), "needs 'grid'"),
+    ],
+)
+def test_a_mistake_gets_one_clear_line(call: Any, message: str, data: pd.DataFrame) -> None:
+    with pytest.raises(InputError, match=message):
+        call(data)
+
+
+def test_a_release_from_memory_declares_itself(data: pd.DataFrame, released: pd.DataFrame) -> None:
+    assert list(released.columns) == list(data.columns)
+    assert released.index.equals(data.index)
+    assert released.drop(columns="label").equals(data.drop(columns="label"))
+    assert (released["label"] != data["label"]).any()
+    arrow = ldpaudit.privatize(pa.Table.from_pandas(data), "rr", epsilon=1.0)
+    for release in (released, arrow, released.head(500)):
+        result = ldpaudit.audit(release, only="mechanism")
+        assert (result.mechanism.declared, result["mechanism.epsilon"].value) == ("file", 1.0)
+
+
+def test_a_release_is_written_where_asked(data: pd.DataFrame, tmp_path: Path) -> None:
+    place = tmp_path / "release.parquet"
+    assert ldpaudit.privatize(data, "rr", str(place), epsilon=1.0) == place
+    assert ldpaudit.audit(place, only="mechanism").mechanism.declared == "file"
+
+
+def test_what_warns_on_the_command_line_warns(data: pd.DataFrame) -> None:
+    with pytest.warns(UserWarning, match="order of the rows"):
+        ldpaudit.privatize(data.sort_values("label"), "rr", epsilon=1.0)
+
+
+def test_compare_takes_frames(data: pd.DataFrame, released: pd.DataFrame) -> None:
+    weaker = ldpaudit.privatize(data, "rr", epsilon=2.0)
+    comparison = ldpaudit.compare(released, weaker, truth=data["label"], only="mechanism")
+    assert isinstance(comparison, Comparison)
+    assert comparison.to_frame().loc["mechanism.epsilon", "value"] == pytest.approx(1.0)
+    assert repr(comparison) == f"Comparison({comparison.sentence})"
+
+
+def test_results_show_the_sentence_and_give_frames(result: AuditResult) -> None:
+    assert str(result) == result.sentence
+    assert repr(result) == f"AuditResult({result.decision}: {result.sentence})"
+    frame = result.to_frame()
+    assert list(frame.index) == [estimate.id for estimate in result.estimates]
+    assert {"title", "section", "kind", "value", "low", "high", "level", "unit"} <= {*frame}
+    assert result.to_frame("checks").loc["claimed-epsilon", "verdict"] == "inconclusive"
+    assert "label-inference" in result.to_frame("audits").index
+    scores = result.attacks
+    assert scores.loc["prior", "accuracy"] == result["attack.prior.accuracy"].value
+    scored = scores.dropna(subset="accuracy_low")
+    assert (scored["accuracy_low"] <= scored["accuracy"]).all()
+    check = result.check("claimed-epsilon")
+    assert check is not None
+    assert check.level == "error"
+    with pytest.raises(KeyError, match=r"did you mean 'mechanism\.epsilon'"):
+        _ = result["mechanism.epsilo"]
+    with pytest.raises(InputError, match="mean 'checks'"):
+        result.to_frame("check")  # type: ignore[arg-type]
+
+
+def test_completion_offers_what_a_result_has(result: AuditResult) -> None:
+    for part in (result, result.release, result.estimates[0]):
+        offered = set(dir(part))
+        assert set(type(part).model_fields) <= offered
+        assert not {n for n in offered if n.startswith(("_", "model_")) or n in ("copy", "json")}
