@@ -103,10 +103,11 @@ def create_attack(name: str, knowledge: Knowledge) -> Attack:
     InputError
         If there is no attack of that name, or it does not state what every attack states.
     """
-    attacks = available_attacks()
-    if name not in attacks:
-        raise InputError(f"There is no such attack; choose one of {', '.join(sorted(attacks))}.")
-    module, _, factory = attacks[name].partition(":")
+    place = ATTACKS.get(name) or available_attacks().get(name)
+    if place is None:
+        known = ", ".join(sorted(available_attacks()))
+        raise InputError(f"There is no such attack; choose one of {known}.")
+    module, _, factory = place.partition(":")
     attack: Attack = getattr(importlib.import_module(module), factory)(knowledge)
     unstated = [member for member in _STATED if not hasattr(attack, member)]
     if unstated:
