@@ -2,6 +2,8 @@
 
 A field that is annotated with an :class:`Option` is an option of every command that takes its
 dataclass, with the environment twin ``LDPAUDIT_…``. Nothing heavy is imported here.
+
+In: a command line, the environment, or keywords. Out: dataclasses of options, checked.
 """
 
 from ldpaudit.options.audit import AuditOptions
