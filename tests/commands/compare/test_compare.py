@@ -88,10 +88,14 @@ def test_double_randomized_response_hides_more_and_costs_accuracy(done: Any) -> 
     assert advantages[0] is not None
     assert advantages[1] is not None
     assert gain.value == pytest.approx(advantages[1].value - advantages[0].value)
-    assert "double randomized response lowers the best attack from" in comparison.sentence
-    assert comparison.sentence.count("(95 %: ") in (2, 3)
-    assert comparison.sentence.endswith("; the intervals hold together.")
-    assert comparison.sentence.startswith("At λ = 0.5 ")
+    privacy, advantage, utility = comparison.sentences
+    assert comparison.sentence == f"{privacy} {advantage} {utility}"
+    assert "; fewer in double.parquet, " in privacy
+    assert all(text.count("(95 %: ") == 1 for text in comparison.sentences)
+    assert comparison.remark == "The intervals hold together at 95 %."
+    assert {(d.a_name, d.b_name) for d in comparison.differences} == {
+        ("rr.parquet", "double.parquet")
+    }
     epsilon = comparison.difference("mechanism.epsilon")
     assert epsilon is not None
     assert (epsilon.kind, epsilon.value, epsilon.level) == ("exact", 0.0, None)
@@ -182,13 +186,13 @@ def test_three_releases(command: Command, files: Files, tmp_path: Path) -> None:
         command, tmp_path, files.rr, files.double, files.weak, "--truth", files.truth, *FAST
     )
     assert {d.b for d in comparison.differences} == {"B", "C"}
-    assert "; " in comparison.sentence
-    assert out.startswith(comparison.sentence)
+    assert out.startswith("\n".join(comparison.sentences))
     weak = comparison.difference("attack.best.accuracy", "C")
     assert weak is not None
     assert weak.low > 0
-    assert "raises the best attack" in comparison.sentence
-    assert "C · weak.parquet" in page
+    assert "; more in weak.parquet" in comparison.sentences[0]
+    assert "weak.parquet  " in out
+    assert "attack." not in out
     # The table shows the bound behind each verdict, as the release's own page does.
     for result in comparison.releases:
         decides = next(c.observed for c in result.checks if c.id == "claimed-epsilon")
@@ -202,8 +206,8 @@ def test_the_same_release_shows_no_change(command: Command, files: Files, tmp_pa
     for difference in comparison.differences:
         assert difference.low <= 0 <= difference.high
         assert difference.value == 0
-    assert "no change shown" in comparison.sentence
-    assert "shows no change of test accuracy" in comparison.sentence
+    assert all("no difference shown" in text for text in comparison.sentences)
+    assert [*comparison.names.values()] == ["rr.parquet (A)", "rr.parquet (B)"]
 
 
 def test_without_true_labels(command: Command, files: Files, tmp_path: Path) -> None:
@@ -304,7 +308,8 @@ def test_a_class_that_is_hostile_stays_text(done: Any) -> None:
     prints = tuple(
         p.model_copy(update={"name": "<script>alert(1)</script>"}) for p in comparison.fingerprints
     )
-    changed = comparison.model_copy(update={"fingerprints": prints, "sentence": "<b>x</b>\u202e"})
+    hostile = {"sentences": ("<b>x</b>\u202e",), "remark": "<b>y</b>"}
+    changed = comparison.model_copy(update={"fingerprints": prints, **hostile})
     page = render_comparison(changed)
     assert "<script" not in page
     assert "<b>" not in page
