@@ -17,7 +17,7 @@ project = html_title = "ldpaudit"
 author = "The ldpaudit developers"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/README"
-include_patterns = ["*.md", "docs/**.md", "benchmarks/**.md"]
+include_patterns = ["*.md", "examples/**.md", "docs/**.md", "benchmarks/**.md"]
 exclude_patterns = ["docs/conf.py"]
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]  # Results of benchmarks start at the second level.
@@ -42,6 +42,7 @@ def setup(app):
     app.connect("config-inited", lambda app, config: write_names())
     app.connect("source-read", add_navigation)
     app.connect("autodoc-skip-member", of_other_packages)
+    app.connect("autodoc-process-docstring", keep_bars)
     door = DOOR.format(f"{root_doc}.html")
     app.connect("build-finished", lambda app, _: (Path(app.outdir) / "index.html").write_text(door))
 
@@ -76,6 +77,11 @@ def of_other_packages(app, what, name, member, skip, options):
     """Leave out what classes inherit from scikit-learn, pydantic and others."""
     home = getattr(member, "__module__", None) or "ldpaudit"
     return True if home.partition(".")[0] != "ldpaudit" else None
+
+
+def keep_bars(app, what, name, member, options, lines):
+    """Take |x| for an absolute value, not for a substitution."""
+    lines[:] = [line if "`" in line else line.replace("|", "\\|") for line in lines]
 
 
 def add_navigation(app, name, source):

@@ -207,7 +207,7 @@ def policy_of(options: PlanOptions) -> "Policy | None":
     from ldpaudit.judging.policy import load_policy
 
     policy = options.policy
-    return load_policy(Path(policy)) if isinstance(policy, str | Path) else policy
+    return load_policy(policy) if isinstance(policy, str | Path) else policy
 
 
 def plan_of(

@@ -92,7 +92,7 @@ def run_audit(
     command : str
         How to run it again, without paths or names.
     today : datetime.date, optional
-        Of the audit, and for the expiry of waivers; default: today.
+        Of the audit, and for the expiry of waivers; default: today, by UTC.
     notes : tuple of Note
         The warnings of the file's reader.
     guesses : HeldOutGuesses, optional
@@ -137,7 +137,7 @@ def run_audit(
         if any(record.id == "assumptions" and record.status == "ran" for record in records):
             outcomes = [(r, as_it_stands(context, r.id, finding)) for r, finding in outcomes]
         findings = (*(finding for _, finding in outcomes), columns)
-        today = today or datetime.date.today()
+        today = today or datetime.datetime.now(datetime.UTC).date()
         judgement = judge(
             policy,
             claim,
@@ -161,6 +161,7 @@ def run_audit(
         histograms=tuple(h for finding in findings for h in finding.histograms),
         notes=notes + tuple(n for finding in findings for n in finding.notes) + judgement.notes,
         checks=judgement.checks,
+        families=judgement.families,
         audits=records,
         run=run_info(plan, command, time.perf_counter() - start, policy),
     )
@@ -245,7 +246,7 @@ def _pinned(plan: Plan, policy: Policy) -> Plan:
         plan,
         seed=seed,
         confidence=policy.audit.confidence,
-        max_undetected_excess=policy.audit.max_undetected_excess,
+        max_undetected_excess=policy.audit.max_undetected_excess.or_default(),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from ldpaudit.audits.epsilon_proofs import OUTSIDER
 from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
 from ldpaudit.judging.next_steps import is_close, one_in
+from ldpaudit.judging.waivers import waived_words
 from ldpaudit.reports.text.numbers import Direction, against, number, percent, rows
 from ldpaudit.result import Check, Verdict
 
@@ -17,8 +18,8 @@ _ALONE = (
 
 
 def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
-    """Return the verdict in words, with what failed among the checks that only warn."""
-    return _verdict(verdict, checks, case) + _warned(verdict, checks)
+    """Return the verdict in words, with what failed or is waived besides."""
+    return _verdict(verdict, checks, case) + _warned(verdict, checks) + _besides(verdict, checks)
 
 
 def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
@@ -28,10 +29,21 @@ def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
     if verdict == "inconclusive":
         reason = grave[0].reason if grave else "the policy has no check that can fail"
         return f"Inconclusive: {reason}."
-    waived = sum(check.waived for check in checks)
+    waived = [check for check in checks if check.level == "error" and check.waived]
     if waived:
-        return f"No violation found that is not waived ({waived} waived, see the checks)."
+        what = f"{_violation(waived[0])}{_more(len(waived) - 1)}"
+        return f"Violation found, {waived_words(waived)}: {what}."
     return f"No violation found: {_reassurance(checks, case)}."
+
+
+def _besides(verdict: Verdict, checks: Sequence[Check]) -> str:
+    """Return the violations that are waived and that nothing before names."""
+    levels = ("warn",) if verdict == "pass" else ("warn", "error")
+    waived = [check for check in checks if check.waived and check.level in levels]
+    if not waived:
+        return ""
+    first, others = waived[0], _more(len(waived) - 1)
+    return f" A violation is {waived_words(waived)}: {first.reason}{others}."
 
 
 def _violation(check: Check) -> str:
@@ -94,13 +106,18 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
         return "every row has the same released label, which tells nothing about the true ones"
     observed, claimed_epsilon = against(claimed.observed, epsilon, "down")
     missed = case.evidence.undetected_excess(1 - (claimed.confidence or 0.0))
-    noticed = number(power.value if missed is None else missed, "up")
+    noticed = power.value if missed is None else missed
     how = "would" if power.kind == "exact" else "would, by estimate,"
-    return (
+    text = (
         f"the claimed ε = {claimed_epsilon} is not refuted (it lets a released label shift the "
         f"odds between two true labels at most {_fold(epsilon)}; certified so far: at least ε = "
-        f"{observed}); an excess of {noticed} or more that all rows share {how} have been found "
-        f"with 90 % probability{_few_rows(case)}"
+        f"{observed}); "
+    )
+    if math.isinf(noticed):
+        return f"{text}but no excess, however large, {how} have been found with 90 % probability"
+    return (
+        f"{text}an excess of {number(noticed, 'up')} or more that all rows share {how} have been "
+        f"found with 90 % probability{_few_rows(case)}"
     )
 
 

@@ -87,17 +87,17 @@ class AuditOptions(PlanOptions, ReleaseOptions):
         Option("P̂(label | features) of model-based-rr: a table.", type=str, file=True),
     ] = None
     public: Annotated[
-        Any, Option("Public rows with labels: what is known anyway.", type=str, file=True)
+        Any, Option("Public rows with labels, for the observational audit.", type=str, file=True)
     ] = None
     canaries: Annotated[
         Any,
         Option(
-            "The probabilities that some rows' true labels were drawn with.", type=str, file=True
+            "The probabilities with which the auditor drew some true labels.", type=str, file=True
         ),
     ] = None
     timeout: Annotated[
         float | None,
-        Option("Seconds after which to stop and report what is there.", shown=True),
+        Option("Seconds after which to stop and report what is there: never a pass.", shown=True),
     ] = None
     resume: Annotated[
         Path | None,

@@ -58,12 +58,13 @@ class PlanOptions:
         Option("The space in which neighbours are near.", shown=True),
     ] = "l2"
     exact: Annotated[
-        bool, Option("Compare every row that looks for neighbours with every other.", shown=True)
+        bool, Option("Compare every row with every other: slow, and changes little.", shown=True)
     ] = False
     only: Annotated[Collection[str], Option("Run this audit only (repeatable).", shown=True)] = ()
     skip: Annotated[Collection[str], Option("Leave this audit out (repeatable).", shown=True)] = ()
     budget: Annotated[
-        float | None, Option("Seconds for the attacks on a release (default: 60).", shown=True)
+        float | None,
+        Option("Predicted seconds for attacks on a release (default: 60).", shown=True),
     ] = None
     thorough: Annotated[bool, Option("Run every attack, however long they take.", shown=True)] = (
         False
@@ -75,7 +76,7 @@ class PlanOptions:
     memory: Annotated[
         int | str | None,
         Option(
-            "The most memory to use: 4GiB, 800MB … (default: half of the machine's).",
+            "The most memory to use, such as 4GiB (default: half); the rest goes to TMPDIR.",
             type=str,
             shown=True,
         ),
@@ -89,7 +90,7 @@ class PlanOptions:
     ] = None
     seeds_tried: Annotated[
         int | None,
-        Option("Seeds of random generators to try: 0 to 4294967296 (default: 32768).", shown=True),
+        Option("Seeds of common generators to try, up to 4294967296 (default: 32768).", shown=True),
     ] = None
     made_on: Annotated[
         date | None,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class ClaimOptions:
     """The claim about a release that declares none, as the command line states it."""
 
-    mechanism: Annotated[str | None, Option("The claimed mechanism, or unknown.", shown=True)] = (
+    mechanism: Annotated[str | None, Option("The claimed mechanism, or 'unknown'.", shown=True)] = (
         None
     )
     epsilon: Annotated[float | None, Option("The claimed ε, in nats.", shown=True)] = None
@@ -41,7 +41,9 @@ class ReleaseOptions:
 
     truth: Annotated[
         Any,
-        Option("A file with the true labels, in the same row order.", type=str, file=True),
+        Option(
+            "True labels: a file in the same row order, or joined on --id.", type=str, file=True
+        ),
     ] = None
     mechanism: Annotated[
         "Mechanism | Declaration | Mapping[str, Any] | ClaimOptions | str | None", ClaimOptions
@@ -59,7 +61,9 @@ class ReleaseOptions:
     ] = None
     original: Annotated[
         Any,
-        Option("A file with the original features, in the same row order.", type=str, file=True),
+        Option(
+            "The features before they were replaced, in the same row order.", type=str, file=True
+        ),
     ] = None
     synthetic: Annotated[
         Any,
@@ -67,13 +71,15 @@ class ReleaseOptions:
     ] = None
     held_out: Annotated[
         Any,
-        Option("Rows like the originals that no generator was trained on.", type=str, file=True),
+        Option(
+            "Rows like the originals that no generator saw (with --original).", type=str, file=True
+        ),
     ] = None
     id_column: Annotated[
         str | None, Option("The column on which --truth and --original are joined.", "--id")
     ] = None
     group: Annotated[
-        str | None, Option("The column of rows that belong together: a household, a person.")
+        str | None, Option("The column of rows that belong together, such as a household.")
     ] = None
     projection: Annotated[
         int | None,

@@ -62,6 +62,30 @@ class MechanismInfo(Frozen):
     """One phrase with every parametrisation."""
 
 
+class Waived(Frozen):
+    """Who answers for a violation, and until when; the violation stays one."""
+
+    approved_by: str
+    """Who answers for it."""
+    reason: str
+    """Why it is accepted."""
+    expires: IsoDate
+    """The last day on which it counts, by UTC."""
+
+
+class Family(Frozen):
+    """Checks of one level that share an error probability."""
+
+    level: CheckLevel
+    """Whether they decide the verdict."""
+    checks: int
+    """How many they are."""
+    correction: Literal["holm", "bonferroni", "none"]
+    """How they share it."""
+    confidence: float
+    """Of all of them together; with the correction "none" of each alone."""
+
+
 class Check(Frozen):
     """One question of the policy and its answer."""
 
@@ -87,6 +111,8 @@ class Check(Frozen):
     """The answer in words."""
     waived: bool = False
     """Whether the policy accepts its failure for this file."""
+    waiver: Waived | None = None
+    """By whom and until when, where it is waived."""
     evidence: tuple[str, ...] = ()
     """Ids of the numbers and curves that it looked at."""
 
@@ -162,6 +188,8 @@ class AuditResult(Frozen):
     """Remarks and warnings."""
     checks: tuple[Check, ...]
     """The policy's questions and their answers."""
+    families: tuple[Family, ...] = ()
+    """How the checks that are tests share the error probability; none in earlier results."""
     audits: tuple[AuditRecord, ...]
     """What ran, and what did not."""
     run: RunInfo

@@ -11,7 +11,7 @@ from ldpaudit.reports.pages.comparison_tables import pairs_of, release_table
 from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.harmless import PHRASE, name, shown
 from ldpaudit.reports.text.numbers import number, percent, rows
-from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS, PUBLISH, VERDICTS
+from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS, headline, publish_answer
 from ldpaudit.result import AuditResult
 from ldpaudit.result.comparison import Comparison, Fingerprint
 
@@ -100,8 +100,8 @@ def _decided(release: str, result: AuditResult) -> Decided:
     return Decided(
         release,
         _LOOKS.get(result.decision, "inconclusive"),
-        PUBLISH[result.decision],
-        VERDICTS[result.verdict],
+        publish_answer(result),
+        headline(result),
         shown(next(iter(result.next_steps), "")),
     )
 

@@ -89,8 +89,8 @@ def view_of(result: AuditResult) -> View:
     return View(
         result=result,
         release=name(result.release.name),
-        verdict=wording.VERDICTS[result.verdict],
-        publish=wording.PUBLISH[result.decision],
+        verdict=wording.headline(result),
+        publish=wording.publish_answer(result),
         sentence=_sentence(result),
         steps=tuple(shown(step) for step in result.next_steps),
         date=result.date or "",
@@ -170,7 +170,7 @@ def _number_row(quantity: Quantity, methods: dict[str, int]) -> tuple[Cell, ...]
 def _sentence(result: AuditResult) -> str:
     """Return the verdict's sentence without the words of the banner."""
     text = shown(result.sentence, 3 * PHRASE)
-    rest = text.removeprefix(f"{wording.VERDICTS[result.verdict]}: ")
+    rest = text.removeprefix(f"{wording.headline(result)}: ")
     return rest[:1].upper() + rest[1:]
 
 

@@ -3,7 +3,8 @@
 from typing import Final
 
 from ldpaudit.reports.text.harmless import shown
-from ldpaudit.result import AuditRecord, AuditResult, Decision, Verdict, readable
+from ldpaudit.reports.text.numbers import percent
+from ldpaudit.result import AuditRecord, AuditResult, Check, Decision, Family, Verdict, readable
 
 VERDICTS: Final[dict[Verdict, str]] = {
     "fail": "Violation found",
@@ -19,9 +20,48 @@ PUBLISH: Final[dict[Decision, str]] = {
 """The answer to "publish?"."""
 
 
-def publish_line(decision: Decision) -> str:
+WAIVED: Final = "Violation found, waived"
+"""The headline where a violation stands that somebody answers for; the exit status is 0."""
+
+
+def headline(result: AuditResult) -> str:
+    """Return the verdict in two words; a waived violation stays one."""
+    grave = any(check.waived and check.level == "error" for check in result.checks)
+    return WAIVED if grave and result.verdict == "pass" else VERDICTS[result.verdict]
+
+
+def publish_answer(result: AuditResult) -> str:
+    """Return the answer to "publish?", and whether a waiver is behind it."""
+    waived = result.decision == "publish" and any(check.waived for check in result.checks)
+    return f"{PUBLISH[result.decision]}{', by waiver' if waived else ''}"
+
+
+def publish_line(result: AuditResult) -> str:
     """Return the line that every command prints of a release: whether to publish it."""
-    return f"Publish: {PUBLISH[decision]}."
+    return f"Publish: {publish_answer(result)}."
+
+
+def waiver_line(check: Check) -> str:
+    """Return who answers for a violation, why and until when; nothing where it is not waived."""
+    if check.waiver is None:
+        return "waived" if check.waived else ""
+    by, reason = shown(check.waiver.approved_by), shown(check.waiver.reason)
+    return f"waived until {check.waiver.expires} by {by}: {reason}"
+
+
+def correction_lines(result: AuditResult) -> tuple[str, ...]:
+    """Return how the checks of each level share the error probability, in a line each."""
+    return tuple(_correction(family) for family in result.families)
+
+
+def _correction(family: Family) -> str:
+    confidence = percent(family.confidence)
+    if family.checks == 1:
+        return f"1 check of level {family.level}, at {confidence} confidence"
+    checks = f"{family.checks} checks of level {family.level}"
+    if family.correction == "none":
+        return f"no correction for {checks}: {confidence} confidence for each alone"
+    return f"{family.correction.capitalize()} over {checks}: {confidence} confidence for all"
 
 
 MARKS: Final = {

@@ -149,6 +149,11 @@ def _check(command: Command) -> None:
 def _run(words: tuple[str, ...]) -> tuple[int, str]:
     """Run a command in this process where that is possible; return its status and output."""
     words = tuple(word.removeprefix(".venv/bin/") for word in words)
+    if ">" in words:
+        words, file = words[:-2], words[-1]
+        status, printed = _run(words)
+        Path(file).write_text(printed)
+        return status, ""
     if words[0] == "cd":
         os.chdir(words[1])
         return 0, ""

@@ -50,13 +50,17 @@ class CompareRequest(AuditOptions):
     ] = ()
     test: Annotated[
         str | None,
-        Option("Rows outside of the releases with true labels: trains and scores.", file=True),
+        Option(
+            "Rows with true labels that are in no release: to score what was learnt.", file=True
+        ),
     ] = None
     model: Annotated[
         ModelKind,
         Option("What is trained on each release for --test.", shown=True),
     ] = "logistic"
-    force: Annotated[bool, Option("Compare although the data are not the same.")] = False
+    force: Annotated[bool, Option("Compare although the data differ; nothing is paired then.")] = (
+        False
+    )
     resume: None = None
     command: str = "ldpaudit compare …"
 

@@ -5,7 +5,7 @@ from typing import Final
 from ldpaudit.commands.compare.wording import percent_of
 from ldpaudit.reports.charts.measuring import distinct
 from ldpaudit.reports.text.quantities import Printer
-from ldpaudit.reports.text.wording import PUBLISH
+from ldpaudit.reports.text.wording import publish_answer
 from ldpaudit.result import AuditResult
 from ldpaudit.result.comparison import Comparison
 from ldpaudit.terminal import say, show
@@ -33,7 +33,7 @@ def print_summary(comparison: Comparison, *, quiet: bool) -> None:
     columns = [(title, cells) for title, cells in every if any(cells)]
     names = distinct(map(_short, comparison.names.values()))
     rows = [
-        (name, PUBLISH[result.decision], *(cells[place] or "–" for _, cells in columns))
+        (name, publish_answer(result), *(cells[place] or "–" for _, cells in columns))
         for place, (name, result) in enumerate(zip(names, comparison.releases, strict=True))
     ]
     show("Releases", ("release", "publish", *(t for t, _ in columns)), rows)

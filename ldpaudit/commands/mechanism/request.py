@@ -42,7 +42,8 @@ class DescribeRequest(LabelOptions):
         float | None, Option("λ: the chance of a label drawn anew from all.", "--lambda")
     ] = None
     more: Annotated[
-        tuple[str, ...], Option("A further parameter as KEY=VALUE, such as clipped=true.", "--set")
+        tuple[str, ...],
+        Option("A further parameter as KEY=VALUE, such as clipped=true (repeatable).", "--set"),
     ] = ()
 
     @property

@@ -1,6 +1,7 @@
 """``ldpaudit compare`` from files and from stored results: numbers, refusals, files, secrecy."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -127,10 +128,16 @@ def test_the_page(done: Any) -> None:
     for word in ("<script", 'http-equiv="refresh"', "src=", "@import"):
         assert word not in page
     places = [page.index(f'id="{key}"') for key in (
-        "releases", "attacks", "loss", "renyi", "utility", "differences", "limits", "reproduce"
+        "decisions", "picture", "limits", "appendix", "releases", "attacks", "loss", "renyi",
+        "utility", "differences", "reproduce", "glossary"
     )]  # fmt: skip
     assert places == sorted(places)
-    assert page.index(comparison.sentence[:40]) < places[0]
+    assert all(text.partition(": ")[2] in page[: places[0]] for text in comparison.sentences)
+    assert page.count("Publish: ") == len(comparison.releases)
+    assert page[: places[3]].count("<figure ") == 1
+    # What is not folded is read in a few minutes.
+    shown = re.sub(r"(?s)<(style|svg|details).*?</\1>", " ", page)
+    assert len(re.sub(r"<[^>]*>", " ", shown).split()) < 600
     assert page.index('<symbol id="mark-interval"') < page.index('href="#mark-interval"')
     assert "certified, 95" in page
 
@@ -225,7 +232,7 @@ def test_other_data_are_refused(command: Command, files: Files, tmp_path: Path) 
     (tmp_path / "other").mkdir()
     fewer = make(tmp_path / "other", seed=2, rows=1000)
     line = one_line(command("compare", files.rr, fewer.rr, *words[:2]))
-    assert "B differs from A in rows" in line
+    assert "other/rr.parquet differs from " in line
     assert "1500 rows" in line
     assert "1000 rows" in line
     shuffled = tmp_path / "shuffled.parquet"
@@ -367,7 +374,7 @@ def test_options_of_run_for_all_releases(command: Command, files: Files, tmp_pat
     line = one_line(
         command("compare", sliced, weak, *more, "--canaries", short, "--html", tmp_path / "x.html")
     )
-    assert line.startswith("ldpaudit: A: The canaries' table must have 1500 rows")
+    assert line.startswith("ldpaudit: rr.parquet: The canaries' table must have 1500 rows")
 
 
 def test_what_goes_into_an_audit_needs_a_release(

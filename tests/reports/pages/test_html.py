@@ -226,9 +226,18 @@ def test_verdicts(build: Build) -> None:
         ("pass", "No violation found"),
         ("inconclusive", "Inconclusive"),
     ):
-        page = render(build(verdict), "html")
+        result = build(verdict)
+        checks = tuple(check for check in result.checks if not check.waived)
+        page = render(result.model_copy(update={"checks": checks}), "html")
         assert f'class="verdict {verdict}"' in page
         assert f"<strong>{word}.</strong>" in page
+
+
+def test_a_waived_violation_is_no_plain_yes(build: Build) -> None:
+    page = render(build("pass"), "html")
+    assert "yes, by waiver" in page
+    assert 'class="verdict pass"' not in page
+    assert "<strong>No violation found.</strong>" not in page
 
 
 def test_missing_parts_say_why(build: Build) -> None:

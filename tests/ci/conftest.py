@@ -1,0 +1,60 @@
+"""The repository's set-ups for pipelines, and a machine as their services give it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from releases import table
+
+ROOT = Path(__file__).resolve().parents[2]
+POLICY = "schema = 1\n[audit]\nmax_undetected_excess = 5.0\n[checks.claimed-epsilon]\n"
+INSTALLER = """#!/bin/sh
+if [ "$1 $2" = "-m pip" ]; then shift 3; echo "$@" >> "$PIP_LOG"; exit; fi
+exec {python} "$@"
+"""
+
+Script = Callable[[str, Mapping[str, str]], "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A repository with a release, its truth and a policy."""
+    release, truth = table(rows=300)
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    pq.write_table(release, folder / "release.parquet")
+    pq.write_table(truth, folder / "truth.parquet")
+    (folder / "gate.toml").write_text(POLICY)
+    return folder
+
+
+@pytest.fixture
+def script(checkout: Path, tmp_path: Path) -> Script:
+    """Run a step's script as a service does: strict bash, and nothing is really installed."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    python = INSTALLER.format(python=sys.executable)
+    ours = f'#!/bin/sh\nexec {sys.executable} -m ldpaudit.cli "$@"\n'
+    for name, text in (("python", python), ("ldpaudit", ours)):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+
+    def run(text: str, given: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+        path = f"{programs}:{os.environ['PATH']}"
+        fixed = {"PATH": path, "PYTHONPATH": str(ROOT), "LDPAUDIT_ONLY": "mechanism power"}
+        environment = os.environ | fixed | given | {"PIP_LOG": str(tmp_path / "pip.log")}
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", text]
+        options = {"capture_output": True, "text": True, "check": False, "timeout": 120}
+        return subprocess.run(command, cwd=checkout, env=environment, **options)
+
+    return run
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Callable[[], str]:
+    """What was asked of pip."""
+    return lambda: (tmp_path / "pip.log").read_text()

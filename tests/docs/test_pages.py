@@ -1,0 +1,52 @@
+"""Every page of the documentation runs as printed, in a folder with the examples."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from docs.blocks import ROOT, Block, blocks, prepare, run_page
+
+DOCS = ROOT / "docs"
+PAGES = {
+    page.relative_to(DOCS).as_posix(): page.read_text()
+    for page in sorted(DOCS.rglob("*.md"))
+    if "reference" not in page.parts
+}
+COMMAND = re.compile(r"^(\$ |ldpaudit [a-z]|python |pip |dask |import |from )", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("examples")
+    prepare(folder)
+    return folder
+
+
+def found(text: str, run: bool) -> list[Block]:
+    """Return the blocks of a page that are run, or those that say why they are not."""
+    code = [block for block in blocks(text) if block.language in ("console", "python")]
+    return [block for block in code if bool(block.not_run) != run]
+
+
+@pytest.mark.parametrize("page", [name for name, text in PAGES.items() if found(text, run=True)])
+def test_a_page_runs_as_printed(page: str, examples: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "reader"
+    shutil.copytree(examples, folder)
+    run_page(PAGES[page], folder)
+
+
+def test_what_is_not_run_is_listed_here() -> None:
+    left = {name: len(found(text, run=False)) for name, text in PAGES.items()}
+    assert {name: count for name, count in left.items() if count} == {
+        "ci.md": 1,  # needs Docker
+        "explanation/zoo.md": 1,  # takes minutes
+        "how-to/cluster.md": 3,  # needs a scheduler, several machines, Kubernetes
+    }
+
+
+def test_every_command_is_in_a_block_that_is_run() -> None:
+    for name, text in PAGES.items():
+        for block in blocks(text):
+            if block.language not in ("console", "python"):
+                assert not COMMAND.search(block.text), (name, block.line)
