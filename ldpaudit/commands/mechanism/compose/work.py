@@ -13,7 +13,7 @@ from ldpaudit.commands.mechanism.domain import Domain, read_domain
 from ldpaudit.commands.mechanism.request import ComposeRequest
 from ldpaudit.commands.mechanism.specification import Specification, build, settings
 from ldpaudit.datasets.declaration import parse_declaration
-from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.labels import positions
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms import UNKNOWN, from_declaration, full_name, names
@@ -23,6 +23,7 @@ from ldpaudit.mechanisms.composition import compose
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.mechanisms.losses import Loss
+from ldpaudit.options import FileOptions
 from ldpaudit.release import Label
 from ldpaudit.running.progress import Progress
 
@@ -48,9 +49,11 @@ def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
     InputError, MissingDependencyError
         If a release cannot be composed, with the reason.
     """
-    stated = request.classes or request.labels or request.prior
-    domain = read_domain(request.classes, request.labels, request.prior) if stated else None
-    files = {text: _declared(text, domain) for text in request.releases if _is_file(text)}
+    stated = any((request.classes, request.labels, request.prior))
+    domain = None
+    if stated:
+        domain = read_domain(request.classes, request.labels, request.prior, request)
+    files = {text: _declared(text, domain, request) for text in request.releases if _is_file(text)}
     if domain is None:
         domain = _declared_domain(files.values())
     _check_stated(request.classes, domain, files)
@@ -107,14 +110,15 @@ def _specified(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
     if isinstance(times, bool | str) or not 1 <= times <= _MOST or times != int(times):
         raise InputError(f"'times' must be a whole number from 1 to {_MOST}.")
     epsilon, noise = more.pop("epsilon", None), more.pop("lambda", None)
-    return [build(Specification(full_name(name), epsilon, noise, more, loss), domain)] * int(times)
+    wanted = Specification(full_name(name), epsilon, noise, more, loss)
+    return [build(wanted, domain)] * int(times)
 
 
-def _declared(file: str, domain: Domain | None) -> Mechanism:
+def _declared(file: str, domain: Domain | None, files: FileOptions) -> Mechanism:
     near = did_you_mean(file.partition(":")[0], names())
     if near != "." and not Path(file).exists():
         raise InputError(f"There is no such file, and no such mechanism{near}")
-    content = open_table(file).declaration
+    content = open_table(file, files).declaration
     if content is None:
         raise InputError(f"The file {Path(file).name!r} declares no mechanism.")
     declaration = parse_declaration(content).mechanism
