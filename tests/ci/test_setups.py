@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ci.programs import REFUSING, WRITING
 
 from ldpaudit import cli
+from ldpaudit.cli.parameters import parameters_of
+from ldpaudit.cli.run import run
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,8 +80,8 @@ def test_the_action_audits(script: Any, checkout: Path) -> None:
     summary.touch()
     on_github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
     ran = script(text, given | on_github | {"GITHUB_OUTPUT": str(output), "RUNNER_TEMP": "temp"})
-    assert ran.returncode == 0, ran.stderr
-    assert output.read_text() == "verdict=pass\ndecision=publish\nreports=temp/ldpaudit\n"
+    assert ran.returncode == 3, ran.stderr  # Without the audit of the power.
+    assert output.read_text() == "verdict=inconclusive\ndecision=not yet\nreports=temp/ldpaudit\n"
     assert summary.read_text().startswith("\n## Privacy audit of")
     made = {path.name for path in (checkout / "temp" / "ldpaudit").iterdir()}
     assert made == {f"audit.{ending}" for ending in ("html", "json", "sarif", "xml", "md")}
@@ -88,7 +91,8 @@ def test_the_action_audits(script: Any, checkout: Path) -> None:
 def test_the_action_fails_where_nothing_could_be_audited(script: Any, checkout: Path) -> None:
     text, given = step("Audit the release", release="nothing.parquet")
     output = checkout / "output"
-    ran = script(text, given | {"GITHUB_OUTPUT": str(output), "RUNNER_TEMP": "temp"})
+    given |= {"GITHUB_OUTPUT": str(output), "RUNNER_TEMP": "temp"}
+    ran = script(text, given, REFUSING)
     assert ran.returncode == 2, ran.stderr
     assert not output.exists()
 
@@ -97,8 +101,11 @@ def test_the_job_for_gitlab(script: Any, checkout: Path, installed: Callable[[],
     job = GITLAB[".ldpaudit"]
     given = {key: str(value) for key, value in job["variables"].items()}
     given |= {"LDPAUDIT_TRUTH": "truth.parquet", "LDPAUDIT_POLICY": ""}
-    ran = script("\n".join([*job["before_script"], *job["script"]]), given)
-    assert ran.returncode in (0, 3), ran.stderr
+    ran = script("\n".join([*job["before_script"], *job["script"]]), given, WRITING)
+    assert ran.returncode == 0, ran.stderr
+    assert (checkout / "called").read_text() == "run release.parquet truth.parquet\n"
+    twins = {p.long.removeprefix("--").upper() for p in parameters_of(run)}
+    assert {key.removeprefix("LDPAUDIT_") for key in given if key.startswith("LDPAUDIT_")} <= twins
     assert installed().split() == ["--disable-pip-version-check", "ldpaudit"]
     promised = {*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]}
     assert promised <= {path.name for path in checkout.iterdir()}
