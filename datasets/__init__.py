@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
+    from ldpaudit.datasets.beside.channels import read_channel
     from ldpaudit.datasets.declaration import FileDeclaration, declare, parse_declaration
-    from ldpaudit.datasets.reading import ReadReport, read_channel, read_release
+    from ldpaudit.datasets.reading import ReadReport, read_release
     from ldpaudit.datasets.sample import affairs
     from ldpaudit.datasets.writing import write_release
 
@@ -29,7 +30,8 @@ __getattr__, __dir__ = exported(
     __name__,
     {
         "declaration": ("FileDeclaration", "declare", "parse_declaration"),
-        "reading": ("ReadReport", "read_channel", "read_release"),
+        "beside.channels": ("read_channel",),
+        "reading": ("ReadReport", "read_release"),
         "sample": ("affairs",),
         "writing": ("write_release",),
     },

@@ -256,7 +256,7 @@ def _values(dictionary: pa.Array, role: str) -> tuple[Label, ...]:
 
 def read_texts(values: Sequence[str]) -> tuple[Label, ...]:
     """Return text as ints, floats or booleans where every value is written as such."""
-    numbers = [_number(value) for value in values]
+    numbers = [_number(value.strip()) for value in values]
     if all(number is not None for number in numbers):
         return tuple(number for number in numbers if number is not None)
     if all(value.lower() in ("true", "false") for value in values):

@@ -7,14 +7,6 @@ from contextlib import contextmanager
 from ldpaudit.errors import InputError, nearest, quoted
 
 __all__ = ["check_unique", "missing_column", "quoted", "text_of"]
-_OTHER_SEPARATORS = (";", "\t", "|")
-
-NOT_COMMAS = "Is it a CSV file whose fields are not separated by commas? Write it with commas."
-
-
-def other_separator(names: Sequence[str]) -> bool:
-    """Return whether the only column's name looks like a header separated by other marks."""
-    return len(names) == 1 and any(mark in names[0] for mark in _OTHER_SEPARATORS)
 
 
 def missing_column(name: str, role: str, candidates: Sequence[str], advice: str = "") -> InputError:
@@ -32,12 +24,20 @@ def missing_column(name: str, role: str, candidates: Sequence[str], advice: str 
         What to do, where no column is alike.
     """
     close = nearest(name, candidates)
-    if other_separator(candidates):
-        end = NOT_COMMAS[0].lower() + NOT_COMMAS[1:]
+    if any(map(_is_number, candidates)):  # Perhaps no names at all, but the first row.
+        end = "does the file's first line name its columns?"
     else:
         end = f"did you mean {quoted(close)}?" if close is not None else advice
     text = f"There is no {role} column {quoted(name)} among the {len(candidates)} columns"
     return InputError(f"{text}; {end}" if end else f"{text}.")
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name.replace(",", "."))
+    except ValueError:
+        return False
+    return True
 
 
 def check_unique(names: Sequence[str]) -> None:

@@ -1,6 +1,5 @@
 """From a file or a table to a release that can be audited."""
 
-import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
@@ -26,15 +25,15 @@ from ldpaudit.datasets.domains import (
     encode_numeric_labels,
     encode_reported,
 )
-from ldpaudit.datasets.formats.csv_file import small_csv
 from ldpaudit.datasets.formats.tabular import TableSource
-from ldpaudit.datasets.labels import LabelColumn, most_classes, read_labels
+from ldpaudit.datasets.labels import LabelColumn, read_labels
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.numbers import read_numbers
 from ldpaudit.datasets.roles import Roles, assign_roles
 from ldpaudit.datasets.sparse.table import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
+from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import Bags, Declaration, Release, ReleasedLabels, TrueLabels
 from ldpaudit.running.scratch import Scratch
 
@@ -51,11 +50,14 @@ class ReadReport:
         value, so they may be shown in a report.
     test : LabelledRows or None
         The test rows, if any.
+    remarks : tuple of str
+        How files are read, in words, where that was found out and is not usual.
     """
 
     release: Release
     warnings: tuple[str, ...] = ()
     test: LabelledRows | None = None
+    remarks: tuple[str, ...] = ()
 
 
 def read_release(
@@ -76,6 +78,7 @@ def read_release(
     test: Any = None,
     public: Any = None,
     projection: int | None = None,
+    files: FileOptions = AS_FOUND,
     memory: int | None = None,
     scratch: Scratch | None = None,
 ) -> ReadReport:
@@ -84,9 +87,9 @@ def read_release(
     Parameters
     ----------
     source : str, os.PathLike, pandas.DataFrame or pyarrow.Table
-        A Parquet file, a folder or a pattern of Parquet files, a CSV file (also ``.csv.gz``), an
-        svmlight file (``.svm``, ``.libsvm``, also with ``.gz``), the URL of any of them, a table in
-        memory, or a pair of a SciPy sparse matrix and labels. n rows.
+        A Parquet file, a folder or a pattern of Parquet files, a CSV file (also ``.csv.gz``), JSON
+        lines, Feather, Excel, ``.npz`` or svmlight, the URL of any of them, a table in memory, or a
+        pair of a SciPy sparse matrix and labels. n rows.
     label : str, optional
         The released label's column; default: the declared one, else ``"label"``.
     truth : path, table, Series or array of shape (n,), optional
@@ -117,6 +120,8 @@ def read_release(
         Public rows with labels, in the column ``label``, for the observational audit.
     projection : int, optional
         Of a sparse release, the columns that its features become; default: 256.
+    files : FileOptions
+        How text files and workbooks are written.
     memory : int, optional
         The most bytes of memory to use; default: half of the machine's.
     scratch : Scratch, optional
@@ -131,7 +136,7 @@ def read_release(
     InputError
         One line about what is wrong; it may name a column, never a value.
     """
-    table = open_source(source, projection)
+    table = open_source(source, projection, files)
     before = table.stamp()
     declared = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed(None if declared is None else declared.mechanism, declaration)
@@ -165,10 +170,10 @@ def read_release(
         raise InputError(f"The release {quoted(table.name)} has no rows.")
     _check_same_index(source, truth, id_column)
     view = mechanism.view(len(column))
-    known = _truth(table, special, roles, truth, truth_column, view is not None)
+    known = _truth(table, special, roles, truth, truth_column, view is not None, files)
     labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
     space.check(len(column), len(roles.features), len(labels.domains.classes))
-    beside = open_beside(sources, len(column), roles, special)
+    beside = open_beside(sources, len(column), roles, special, files)
     encoded, tables, columns = reading.encoded(beside)
     keys = {name: special[name] for name in roles.keys}
     features_read = encoded.table()
@@ -198,48 +203,15 @@ def read_release(
         raise InputError(f"The file {quoted(table.name)} changed while it was being read.")
     warnings = warnings_about(known, labels, encoded, table.names, roles)
     warnings += [] if declared is None else declared.remarks()
-    return ReadReport(release, tuple(warnings), tables.test_rows(release))
+    remarks = [_read_as("release", table.remark)]
+    remarks += [_read_as("true labels", known.remark)] if known else []
+    remarks += [_read_as(f"{one.role} table", one.table.remark) for one in beside]
+    said = tuple(filter(None, remarks))
+    return ReadReport(release, tuple(warnings), tables.test_rows(release), said)
 
 
-def read_channel(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a channel from a CSV file, as a declaration states it.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        Rows are true labels and columns outputs: the header names the outputs, the first column
-        the true labels, and each other cell is P(output | label).
-
-    Returns
-    -------
-    dict
-        ``classes``, ``outputs`` and ``matrix`` as lists.
-
-    Raises
-    ------
-    InputError
-        If the file is not a rectangle of numbers with names around it. Whether the rows sum to 1
-        is checked where the mechanism is built.
-    """
-    file, rows = small_csv(path, "The channel")
-    if len(rows) < 2 or len(rows) > most_classes(10**9):
-        raise InputError(f"A channel must have 2 to 1000 labels, one per row. Got {len(rows)}.")
-    for number, row in enumerate(rows, start=1):
-        if len(row) != len(file.names):
-            raise InputError(
-                f"A channel must be rectangular: its header has {len(file.names)} fields, row "
-                f"{number} has {len(row)}."
-            )
-    matrix = [_probabilities(row[1:], number) for number, row in enumerate(rows, start=1)]
-    names = {"classes": [row[0] for row in rows], "outputs": list(file.names[1:])}
-    return {**names, "matrix": matrix}
-
-
-def _probabilities(cells: list[str], number: int) -> list[float]:
-    try:
-        return [float(cell) for cell in cells]
-    except ValueError:
-        raise InputError(f"Row {number} of the channel must hold numbers after its name.") from None
+def _read_as(what: str, remark: str) -> str:
+    return f"Read the {what} as {remark}." if remark else ""
 
 
 def _coded(mechanism: LabelCoding, roles: Roles, rows: int) -> tuple[str, ...]:
@@ -283,6 +255,7 @@ def _truth(
     source: Any,
     truth_column: str | None,
     numeric: bool,
+    files: FileOptions,
 ) -> Truth | None:
     if source is not None:
         return read_truth(
@@ -293,6 +266,7 @@ def _truth(
             id_column=roles.identifier,
             identifiers=None if roles.identifier is None else special[roles.identifier],
             numeric=numeric,
+            files=files,
         )
     if roles.truth is None:
         return None

@@ -1,4 +1,4 @@
-"""Write the pages that repeat the code: commands with their options, and the glossary.
+"""Write the pages that repeat the code: commands with their options, policies, the glossary.
 
 python docs/generated.py           writes them
 python docs/generated.py --check   exit status 1 if one is not as the code says
@@ -12,6 +12,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args
 
+from generated_policy import policy_page
+from generated_result import page as result_page
 from typer.models import ArgumentInfo, ParameterInfo
 
 from ldpaudit.cli import app
@@ -35,6 +37,8 @@ def pages() -> Iterator[tuple[str, str]]:
         parts = [f"## `{name} {n}`\n\n{body(f'{name} {n}', c)}" for n, c in members.items()]
         yield f"{COMMANDS}/{name}.md", "\n".join((f"# `ldpaudit {name}`\n\n{said[name]}\n", *parts))
     yield "explanation/glossary.md", glossary()
+    yield "policy.md", policy_page()
+    yield "result.md", result_page()
 
 
 def of_group(group: Any) -> Commands:

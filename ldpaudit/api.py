@@ -11,11 +11,19 @@ import numpy as np
 from ldpaudit.claim import declaration_of
 from ldpaudit.errors import InputError
 from ldpaudit.keywords import documented, made
-from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for
+from ldpaudit.options import (
+    AS_FOUND,
+    AuditOptions,
+    FileOptions,
+    PlanOptions,
+    ReleaseOptions,
+    keywords_for,
+)
 from ldpaudit.randomness import seed_from
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.running.finished import Finished
 from ldpaudit.running.memory import size_of
+from ldpaudit.running.progress import NoProgress
 from ldpaudit.running.stopping import Stop
 
 if TYPE_CHECKING:
@@ -129,12 +137,14 @@ def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResul
     policy = policy_of(options)
     with Scratch() as scratch, cluster_of(options, scratch, options.progress) as tasks:
         reading = read_with(release, options, scratch)
+        for remark in reading.remarks:
+            (options.progress or NoProgress()).remark(remark)
         seed = seed_of(options, reading.release.sha256)
-        plan = plan_of(options, seed, read_slices(release, options.slices))
-        audited = with_public_posterior(reading.release, options.public_posterior)
+        plan = plan_of(options, seed, read_slices(release, options.slices, options))
+        audited = with_public_posterior(reading.release, options.public_posterior, options)
         finished = _finished(reading.release, options, plan, policy)
         result = run_audit(
-            with_canaries(audited, options.canaries),
+            with_canaries(audited, options.canaries, options),
             plan,
             policy,
             only=options.only,
@@ -188,18 +198,21 @@ def read_with(
     from ldpaudit.datasets import read_release
     from ldpaudit.mechanisms.coding import DeclaredCoding
 
+    files = options if isinstance(options, FileOptions) else AS_FOUND
     return read_release(
         release,
-        declaration=declaration_of(options.mechanism),
+        declaration=declaration_of(options.mechanism, files),
         coding=DeclaredCoding,
         scratch=scratch,
+        files=files,
         **keywords_for(read_release, options),
     )
 
 
 def notes_of(reading: "ReadReport") -> tuple[Note, ...]:
-    """Return the reader's warnings as notes."""
-    return tuple(Note.warning("reading", text) for text in reading.warnings)
+    """Return the reader's remarks and warnings as notes."""
+    remarks = tuple(Note.info("reading", text) for text in reading.remarks)
+    return remarks + tuple(Note.warning("reading", text) for text in reading.warnings)
 
 
 def policy_of(options: PlanOptions) -> "Policy | None":
@@ -207,7 +220,7 @@ def policy_of(options: PlanOptions) -> "Policy | None":
     from ldpaudit.judging.policy import load_policy
 
     policy = options.policy
-    return load_policy(Path(policy)) if isinstance(policy, str | Path) else policy
+    return load_policy(policy) if isinstance(policy, str | Path) else policy
 
 
 def plan_of(
@@ -227,6 +240,10 @@ def plan_of(
     """
     from ldpaudit.audits.interface import Plan
 
+    if options.attacks:
+        from ldpaudit.attacks import available_attacks
+
+        available_attacks(options.attacks)  # A mistake is told before any work.
     asked: dict[str, Any] = {"threads": threads or available_threads()}
     asked |= keywords_for(Plan, options)
     return Plan(**asked | {"seed": seed, "slices": slices})

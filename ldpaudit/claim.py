@@ -8,11 +8,11 @@ from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.options import MechanismOptions
 from ldpaudit.mechanisms.registry import DEFAULT, EXPLICIT, UNKNOWN, families, full_name, traits_of
-from ldpaudit.options import ClaimOptions
+from ldpaudit.options import AS_FOUND, ClaimOptions, FileOptions
 from ldpaudit.release import Declaration
 
 
-def _from_options(claim: ClaimOptions) -> Declaration | None:
+def _from_options(claim: ClaimOptions, files: FileOptions) -> Declaration | None:
     """Return the claim that the options state, None where they state none."""
     mechanism, labels = claim.mechanism, claim.labels
     if claim.channel is not None:
@@ -21,7 +21,7 @@ def _from_options(claim: ClaimOptions) -> Declaration | None:
             raise InputError("--channel is a whole claim; give no other mechanism, ε or λ with it.")
         from ldpaudit.datasets import read_channel
 
-        return Declaration(EXPLICIT, read_channel(claim.channel), "options")
+        return Declaration(EXPLICIT, read_channel(claim.channel, files), "options")
     stated_labels = _stated_labels(mechanism, labels)
     options = MechanismOptions(epsilon=claim.epsilon, noise=claim.noise, **stated_labels)
     if mechanism is None:
@@ -50,8 +50,11 @@ def _stated_labels(mechanism: str | None, labels: str | None) -> dict[str, Any]:
 
 def declaration_of(
     mechanism: Mechanism | Declaration | Mapping[str, Any] | ClaimOptions | str | None,
+    files: FileOptions = AS_FOUND,
 ) -> Declaration | None:
     """Return the declaration of a claim in any of its forms, None where nothing is claimed.
+
+    ``files``: how a file with a channel is written.
 
     Raises
     ------
@@ -59,7 +62,7 @@ def declaration_of(
         If it is none of these, a mapping has no name, or options contradict one another.
     """
     if isinstance(mechanism, ClaimOptions):
-        return _from_options(mechanism)
+        return _from_options(mechanism, files)
     if mechanism is None or isinstance(mechanism, Declaration):
         return mechanism
     if isinstance(mechanism, str):

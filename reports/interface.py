@@ -25,15 +25,12 @@ class Surroundings:
         The lines of the policy that ask for the checks; others are placed at the release.
     explanations : mapping from check id to str
         What each check compares, and when it fails.
-    waivers : mapping from check id to str
-        Why a check was waived.
     status : int or None
         The exit status of the command; None: that which follows from the verdict.
     """
 
     places: Mapping[str, Place] = field(default_factory=dict)
     explanations: Mapping[str, str] = field(default_factory=dict)
-    waivers: Mapping[str, str] = field(default_factory=dict)
     status: int | None = None
 
     def place(self, check: str, release: str) -> Place:

@@ -7,6 +7,7 @@ from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.reports.text.answers import answer
 from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.quantities import Printer
+from ldpaudit.reports.text.wording import waiver_line
 from ldpaudit.result import AuditRecord, AuditResult, Check
 
 _COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
@@ -93,7 +94,8 @@ def _outcome(check: Check, around: Surroundings) -> tuple[str, str] | None:
     if check.verdict == "pass":
         return None
     if check.waived:
-        return "skipped", f"Waived. {shown(around.waivers.get(check.id, ''))} ".replace("  ", " ")
+        words = waiver_line(check)
+        return "skipped", f"{words[:1].upper()}{words[1:].rstrip('.')}. "
     if check.level == "warn":
         return "skipped", "Only warns. "
     if check.verdict == "fail":

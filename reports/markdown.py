@@ -7,7 +7,7 @@ from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.reports.text.marked import marked, quoted_name
 from ldpaudit.reports.text.numbers import rows
 from ldpaudit.reports.text.quantities import Printer, Quantity
-from ldpaudit.reports.text.wording import publish_line
+from ldpaudit.reports.text.wording import publish_line, waiver_line
 from ldpaudit.result import AuditResult, Check
 
 _MOST_CHECKS: Final = 20
@@ -45,7 +45,7 @@ class MarkdownReport:
             (
                 f"## Privacy audit of {quoted_name(result.release.name)}",
                 "",
-                f"**{publish_line(result.decision)}** {marked(result.sentence)}",
+                f"**{publish_line(result)}** {marked(result.sentence)}",
                 *_steps(result),
                 *_checks(result, printer),
                 *_numbers(result, printer),
@@ -78,7 +78,7 @@ def _checks(result: AuditResult, printer: Printer) -> Iterator[str]:
 def _answer(check: Check) -> str:
     word = _ANSWERS[check.verdict]
     if check.waived:
-        return f"{word}, waived"
+        return f"{word}, {marked(waiver_line(check), 300)}"
     return f"{word}, only warns" if check.level == "warn" and check.verdict != "pass" else word
 
 

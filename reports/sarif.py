@@ -11,7 +11,7 @@ from ldpaudit.reports.text.answers import answer, grade
 from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.marked import marked
 from ldpaudit.reports.text.quantities import Printer
-from ldpaudit.reports.text.wording import VERDICTS, audit_name
+from ldpaudit.reports.text.wording import VERDICTS, audit_name, waiver_line
 from ldpaudit.result import AuditResult, Check
 
 SCHEMA: Final = (
@@ -110,7 +110,7 @@ def _results(result: AuditResult, around: Surroundings) -> Iterator[dict[str, An
                 "limit": check.limit,
                 "confidence": check.confidence,
             },
-        } | _suppressions(check, around)
+        } | _suppressions(check)
 
 
 def _location(check: Check, result: AuditResult, around: Surroundings) -> dict[str, Any]:
@@ -119,11 +119,11 @@ def _location(check: Check, result: AuditResult, around: Surroundings) -> dict[s
     return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": place.line}}}
 
 
-def _suppressions(check: Check, around: Surroundings) -> dict[str, Any]:
+def _suppressions(check: Check) -> dict[str, Any]:
     if not check.waived:
         return {}
-    why = shown(around.waivers.get(check.id, "Waived by the policy."))
-    return {"suppressions": [{"kind": "external", "status": "accepted", "justification": why}]}
+    accepted = {"kind": "external", "status": "accepted", "justification": waiver_line(check)}
+    return {"suppressions": [accepted]}
 
 
 def _fingerprint(check: Check, result: AuditResult) -> str:

@@ -85,5 +85,6 @@ def _below(cls: type) -> Iterator[tuple[str, str]]:
 
 
 def _plain(text: str) -> str:
-    """Return words without the marks of docstrings."""
-    return re.sub(r":\w+:`~?([^`]*)`", r"\1", text).replace("``", "")
+    """Return words as they are said of JSON, without the marks of docstrings."""
+    text = re.sub(r":\w+:`~?([^`]*)`", r"\1", text).replace("``", "")
+    return re.sub(r"\bNone\b", "null", text)

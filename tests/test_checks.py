@@ -45,6 +45,13 @@ def epsilon(leaks: bool) -> Finding:
     )
 
 
+def weak(leaks: bool) -> Finding:
+    missed = 2.0 if leaks else 0.1
+    return Finding(
+        estimates=(Estimate.exact("power.min_detectable_excess", "", missed, unit="nats"),)
+    )
+
+
 def channel(leaks: bool) -> Finding:
     p_value = 1e-12 if leaks else 0.4
     name = "mechanism.channel_consistency"
@@ -100,6 +107,7 @@ def renyi(leaks: bool) -> Finding:
 
 FOUND: dict[str, Callable[[bool], Finding]] = {
     "claimed-epsilon": epsilon,
+    "undetected-excess": weak,
     "claimed-channel": channel,
     "features-reveal-label": reveals,
     "identifiers": identifiers,
@@ -116,10 +124,11 @@ FOUND: dict[str, Callable[[bool], Finding]] = {
 def judged(asked: list[str], leaking: list[str], confidence: float) -> Judgement:
     content = {
         "schema": 1,
-        "audit": {"confidence": confidence},
+        "audit": {"confidence": confidence, "max_undetected_excess": "any"},
         "checks": {name: SECTIONS.get(name, {}) for name in asked},
     }
-    evidence = Evidence.collect([FOUND[name](name in leaking) for name in asked])
+    last = sorted(asked, key="undetected-excess".__eq__)  # Its power is the one that counts.
+    evidence = Evidence.collect([FOUND[name](name in leaking) for name in last])
     today = datetime.date(2026, 6, 1)
     policy = Policy.model_validate(content)
     return judge(policy, CLAIM, evidence, rows=5000, sha256=None, today=today)

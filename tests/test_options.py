@@ -181,7 +181,7 @@ def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
     audit |= {"--exact", "--projection"}
     claim = {"--epsilon", "--lambda", "--mechanism"}
     attacks = {"--budget", "--thorough", "--seeds-tried", "--made-on"}
-    work = {"--device", "--memory", "--timeout"}
+    work = {"--device", "--memory", "--timeout", "--separator", "--decimal", "--encoding"}
     assert shown[run] == audit | claim | attacks | work
     assert shown[compare] == shown[run] | {"--model"}
 

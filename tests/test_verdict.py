@@ -181,36 +181,6 @@ def test_too_few_rows_are_inconclusive() -> None:
     assert judged(evidence((1.0, 0.02), 0.1, (p_value(0.4),)), policy).verdict == "inconclusive"
 
 
-def waiver(expires: str, check: str = "claimed-epsilon", digest: str = "0" * 64) -> Policy:
-    return parse_policy(
-        f"""schema = 1
-extends = "ldpaudit:default"
-[[waivers]]
-check = "{check}"
-release_sha256 = "{digest}"
-reason = "accepted by the board"
-approved_by = "the board"
-expires = {expires}
-"""
-    )
-
-
-def test_a_waiver_covers_a_violation_until_it_expires() -> None:
-    leaking = evidence((3.0, 0.02), 0.1)
-    covered = judged(leaking, waiver("2026-06-01"))
-    assert covered.checks[0].waived
-    assert covered.checks[0].verdict == "fail"
-    assert covered.verdict == "pass"
-    assert "1 waived" in covered.sentence
-    assert judged(leaking, waiver("2026-05-31")).verdict == "fail"
-    assert judged(leaking, waiver("2026-06-01", digest="1" * 64)).verdict == "fail"
-
-
-def test_an_unused_waiver_is_a_warning() -> None:
-    notes = judged(evidence((1.0, 0.02), 0.1), waiver("2026-06-01")).notes
-    assert [note.level for note in notes] == ["warning"]
-
-
 @settings(max_examples=40)
 @given(st.lists(st.floats(1e-9, 1), min_size=1, max_size=8))
 def test_holm_rejects_what_statsmodels_rejects(p_values: list[float]) -> None:

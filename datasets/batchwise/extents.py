@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.datasets.features import Extent, raw_numbers
-from ldpaudit.datasets.formats.batches import FileBatches
+from ldpaudit.datasets.formats.batches import ParquetBatches
 from ldpaudit.datasets.formats.columns import is_any, stored
 from ldpaudit.datasets.formats.csv_batches import CsvBatches
+from ldpaudit.datasets.formats.opening import FileBatches
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 
@@ -66,6 +67,8 @@ def _stated(source: FileBatches, names: Sequence[str]) -> dict[str, Extent]:
     if isinstance(source, CsvBatches):
         every = {name: Extent(*map(float, source.bounds[name])) for name in names}
         return {name: extent for name, extent in every.items() if _is_finite(extent)}
+    if not isinstance(source, ParquetBatches):
+        return {}
     found: dict[str, Extent] = {}
     missing: set[str] = set()
     for metadata in source.metadata():

@@ -19,7 +19,7 @@ from ldpaudit.datasets.features import (
     raw_numbers,
     sortable,
 )
-from ldpaudit.datasets.formats.batches import FileBatches
+from ldpaudit.datasets.formats.opening import FileBatches
 from ldpaudit.datasets.names import quoted, text_of
 from ldpaudit.datasets.texts import Reader, reader_of
 from ldpaudit.errors import InputError

@@ -6,8 +6,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.formats.batches import FileBatches
 from ldpaudit.datasets.formats.columns import decoded, stored
+from ldpaudit.datasets.formats.opening import FileBatches
 
 _FEW: Final = 1 << 15
 """Different values whose codes fit into 16 bits."""

@@ -16,12 +16,14 @@ from ldpaudit.datasets.beside.companions import Companion, Tables, encode_togeth
 from ldpaudit.datasets.beside.truth import LARGE
 from ldpaudit.datasets.column_survey import survey_left_out, surveyed, with_arrays
 from ldpaudit.datasets.features import EncodedFeatures
-from ldpaudit.datasets.formats.batches import FileBatches, ParquetBatches, open_batches
-from ldpaudit.datasets.formats.tabular import TableSource, open_table
+from ldpaudit.datasets.formats.batches import ParquetBatches
+from ldpaudit.datasets.formats.opening import FileBatches, open_table
+from ldpaudit.datasets.formats.tabular import TableSource
 from ldpaudit.datasets.roles import Roles
 from ldpaudit.datasets.sparse.svmlight import is_svmlight
 from ldpaudit.datasets.sparse.table import FEATURES, SparseTable, as_sparse, open_svmlight
 from ldpaudit.errors import InputError
+from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FeatureTable
 from ldpaudit.running.memory import allowance, most_rows, shown
 from ldpaudit.running.scratch import Scratch
@@ -43,10 +45,13 @@ Encoded = tuple[EncodedFeatures, Tables, tuple[ColumnSurvey, ...]]
 """Features, the tables beside them, and what each column is like."""
 
 
-def open_source(source: Any, projection: int | None = None) -> TableSource:
+def open_source(
+    source: Any, projection: int | None = None, files: FileOptions = AS_FOUND
+) -> TableSource:
     """Open a path, a URL, a table in memory, or a sparse matrix with labels.
 
-    A file can be read in batches, too; ``projection``: the columns that sparse features become.
+    A file can be read in batches, too; ``projection``: the columns that sparse features become;
+    ``files``: how text files are written.
     """
     path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
     if path is not None and is_svmlight(path):
@@ -56,7 +61,7 @@ def open_source(source: Any, projection: int | None = None) -> TableSource:
         return sparse
     if projection is not None:
         raise InputError("--projection is for sparse releases: svmlight files, SciPy matrices.")
-    return open_table(source) if path is None else open_batches(path)
+    return open_table(source, files)
 
 
 def is_large(table: TableSource) -> bool:

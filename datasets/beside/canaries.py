@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from ldpaudit.datasets.beside.class_probabilities import class_columns, distributions
+from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import Release
 
 
-def with_canaries(release: Release, source: Any) -> Release:
+def with_canaries(release: Release, source: Any, files: FileOptions = AS_FOUND) -> Release:
     """Return the release with the probabilities that canaries' labels were drawn with.
 
     Parameters
@@ -20,6 +21,8 @@ def with_canaries(release: Release, source: Any) -> Release:
         A table has the release's row order and a column named after each class; a row without any
         number is no canary. An array has the release's order of classes, NaN for no canary.
         None: there are no canaries.
+    files : FileOptions
+        How text files are written.
 
     Raises
     ------
@@ -28,7 +31,7 @@ def with_canaries(release: Release, source: Any) -> Release:
     """
     if source is None:
         return release
-    values = class_columns(source, release, "The canaries'")
+    values = class_columns(source, release, "The canaries'", files)
     drawn = ~np.isnan(values).all(axis=1)
     values[drawn] = distributions(values[drawn], "The canaries'")
     return replace(release, canaries=values)

@@ -5,14 +5,17 @@ from typing import Any
 import numpy as np
 
 from ldpaudit.arrays import FloatArray
-from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.errors import InputError
+from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import Release
 
 _TOLERANCE = 1e-3
 
 
-def class_columns(source: Any, release: Release, whose: str) -> FloatArray:
+def class_columns(
+    source: Any, release: Release, whose: str, files: FileOptions = AS_FOUND
+) -> FloatArray:
     """Return a table's columns in the order of the release's classes.
 
     Parameters
@@ -23,6 +26,8 @@ def class_columns(source: Any, release: Release, whose: str) -> FloatArray:
         n rows, k classes.
     whose : str
         Whose table it is, for a message.
+    files : FileOptions
+        How text files are written.
 
     Returns
     -------
@@ -35,7 +40,7 @@ def class_columns(source: Any, release: Release, whose: str) -> FloatArray:
         If rows or columns are missing, or a column holds something else.
     """
     shape = (len(release), len(release.classes))
-    values = source if isinstance(source, np.ndarray) else _columns(source, release, whose)
+    values = source if isinstance(source, np.ndarray) else _columns(source, release, whose, files)
     if values.shape != shape:
         raise InputError(
             f"{whose} table must have {shape[0]} rows, in the release's order, and a probability "
@@ -44,8 +49,8 @@ def class_columns(source: Any, release: Release, whose: str) -> FloatArray:
     return values.astype(np.float64)
 
 
-def _columns(source: Any, release: Release, whose: str) -> FloatArray:
-    table = open_table(source)
+def _columns(source: Any, release: Release, whose: str, files: FileOptions) -> FloatArray:
+    table = open_table(source, files)
     names = [str(label) for label in release.classes]
     missing = sum(name not in table.names for name in names)
     if missing:

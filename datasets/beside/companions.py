@@ -15,12 +15,14 @@ from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.truth import matching_rows
 from ldpaudit.datasets.features import EncodedFeatures, encode_features, is_categorical
 from ldpaudit.datasets.formats.columns import is_any
-from ldpaudit.datasets.formats.tabular import TableSource, open_table
+from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats.tabular import TableSource
 from ldpaudit.datasets.labels import read_labels
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.numbers import read_numbers
 from ldpaudit.datasets.roles import DEFAULT_LABEL, Roles
 from ldpaudit.errors import InputError
+from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FeatureTable, IntArray, Release, SyntheticTable
 
 Columns = Iterable[tuple[str, pa.ChunkedArray]]
@@ -42,12 +44,16 @@ class Companion:
 
 
 def open_beside(
-    sources: Mapping[str, Any], rows: int, roles: Roles, special: Mapping[str, pa.ChunkedArray]
+    sources: Mapping[str, Any],
+    rows: int,
+    roles: Roles,
+    special: Mapping[str, pa.ChunkedArray],
+    files: FileOptions = AS_FOUND,
 ) -> tuple[Companion, ...]:
     """Open the tables beside a release of ``rows`` rows, by role; None where there is none.
 
     The original features have the release's row order, or are joined on the id; the other tables
-    hold other rows, held-out ones without labels.
+    hold other rows, held-out ones without labels. ``files``: how text files are written.
 
     Raises
     ------
@@ -56,7 +62,7 @@ def open_beside(
         match the release's.
     """
     return tuple(
-        _opened(open_table(source), role, rows, roles, special)
+        _opened(open_table(source, files), role, rows, roles, special)
         for role, source in sources.items()
         if source is not None
     )

@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from ldpaudit.datasets.formats.columns import NUMBERS, check_complete, is_any
 from ldpaudit.datasets.formats.csv_file import small_csv
-from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.labels import forms, read_texts
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
+from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FloatArray, Label
 
 HEADER = ("label", "probability")
@@ -33,7 +34,7 @@ class LabelPrior:
     probabilities: tuple[float, ...]
 
 
-def read_prior(path: str | os.PathLike[str]) -> LabelPrior:
+def read_prior(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) -> LabelPrior:
     """Read a prior from a CSV file with the columns ``label`` and ``probability``.
 
     Raises
@@ -42,7 +43,7 @@ def read_prior(path: str | os.PathLike[str]) -> LabelPrior:
         If it is no such file, a probability is no number or a label occurs twice. Whether the
         probabilities are a distribution is checked where the prior is used.
     """
-    file, rows = small_csv(path, "The prior")
+    file, rows = small_csv(path, "The prior", files)
     if file.names != HEADER:
         raise InputError(f"The prior {quoted(file.name)} must have the header {','.join(HEADER)}.")
     if any(len(row) != len(HEADER) for row in rows):
@@ -63,7 +64,9 @@ def split_labels(text: str) -> tuple[Label, ...]:
     return read_texts([part.strip() for part in next(csv.reader([text], skipinitialspace=True))])
 
 
-def numeric_column(source: str | os.PathLike[str], name: str) -> FloatArray:
+def numeric_column(
+    source: str | os.PathLike[str], name: str, files: FileOptions = AS_FOUND
+) -> FloatArray:
     """Read one column of numbers.
 
     Parameters
@@ -72,6 +75,8 @@ def numeric_column(source: str | os.PathLike[str], name: str) -> FloatArray:
         A Parquet or CSV file.
     name : str
         The column.
+    files : FileOptions
+        How text files are written.
 
     Returns
     -------
@@ -82,7 +87,7 @@ def numeric_column(source: str | os.PathLike[str], name: str) -> FloatArray:
     InputError
         If there is no such column, it holds no numbers, or a value is missing; rows are counted.
     """
-    table = open_table(source)
+    table = open_table(source, files)
     if name not in table.names:
         raise missing_column(name, "label", table.names)
     column = next(table.columns([name]))[1]

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from ldpaudit.arrays import IndexArray, IntArray
-from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
+from ldpaudit.options import AS_FOUND, FileOptions
 
 FEWEST_ROWS: Final = 100
 """Slices of fewer rows are merged."""
@@ -44,7 +45,9 @@ class Slices:
         return len(self.names)
 
 
-def read_slices(source: Any, columns: Collection[str]) -> tuple[Slices, ...]:
+def read_slices(
+    source: Any, columns: Collection[str], files: FileOptions = AS_FOUND
+) -> tuple[Slices, ...]:
     """Read columns of a release to group its rows by.
 
     Numbers of more than ten values are cut at their quartiles. Slices of fewer than 100 rows, and
@@ -55,6 +58,8 @@ def read_slices(source: Any, columns: Collection[str]) -> tuple[Slices, ...]:
     source : path, URL, DataFrame or Arrow table
         The release.
     columns : collection of str
+    files : FileOptions
+        How text files are written.
 
     Raises
     ------
@@ -63,7 +68,7 @@ def read_slices(source: Any, columns: Collection[str]) -> tuple[Slices, ...]:
     """
     if not columns:
         return ()
-    table = open_table(source)
+    table = open_table(source, files)
     for name in columns:
         if name not in table.names:
             raise InputError(f"There is no column {quoted(name)} to slice by (--slice).")

@@ -9,14 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.datasets.batchwise.labels import coded_columns
-from ldpaudit.datasets.formats.batches import FileBatches, open_batches
 from ldpaudit.datasets.formats.columns import decoded, is_any
-from ldpaudit.datasets.formats.tabular import MemoryTable, TableSource, open_table
+from ldpaudit.datasets.formats.opening import FileBatches, open_table
+from ldpaudit.datasets.formats.tabular import MemoryTable, TableSource
 from ldpaudit.datasets.labels import LabelColumn, read_labels
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.numbers import read_numbers
 from ldpaudit.datasets.roles import DEFAULT_LABEL
+from ldpaudit.datasets.sparse.svmlight import is_svmlight
+from ldpaudit.datasets.sparse.table import open_svmlight
 from ldpaudit.errors import InputError
+from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FloatArray
 
 LARGE: Final = 1 << 17
@@ -34,11 +37,14 @@ class Truth:
         The name of their column; None for a bare array.
     unused : int
         How many rows of the truth belong to no row of the release.
+    remark : str
+        How the file was read, where that is not as usual.
     """
 
     labels: LabelColumn | FloatArray
     column: str | None
     unused: int = 0
+    remark: str = ""
 
 
 def read_truth(
@@ -50,6 +56,7 @@ def read_truth(
     id_column: str | None = None,
     identifiers: pa.ChunkedArray | None = None,
     numeric: bool = False,
+    files: FileOptions = AS_FOUND,
 ) -> Truth:
     """Read the true labels of a release.
 
@@ -70,6 +77,8 @@ def read_truth(
         The release's ids.
     numeric : bool
         Whether the mechanism is one on numbers.
+    files : FileOptions
+        How text files are written.
 
     Raises
     ------
@@ -77,7 +86,7 @@ def read_truth(
         If the column is not clear, the number of rows differs, or ids are missing, unknown or not
         distinct.
     """
-    table, bare = _open(source)
+    table, bare = _open(source, files)
     join = identifiers is not None and not bare
     name = table.names[0] if bare else _column(table.names, label, truth_column, id_column, join)
     wanted = [name, id_column] if join and id_column is not None else [name]
@@ -94,7 +103,9 @@ def read_truth(
             f"The true labels must have as many rows as the release: {len(values)} against {rows}."
         )
     return Truth(
-        true_labels(values, numeric=numeric, from_text=table.text), None if bare else name, unused
+        *(true_labels(values, numeric=numeric, from_text=table.text), None if bare else name),
+        unused,
+        table.remark,
     )
 
 
@@ -107,14 +118,15 @@ def true_labels(
     return read_labels(column, "true", from_text=from_text)
 
 
-def _open(source: Any) -> tuple[TableSource, bool]:
+def _open(source: Any, files: FileOptions) -> tuple[TableSource, bool]:
     """Open a truth; a bare array or Series becomes a table of one column."""
     if isinstance(source, pa.Array | pa.ChunkedArray):
         return MemoryTable(pa.table({DEFAULT_LABEL: source})), True
     one_dimensional = getattr(source, "ndim", None) == 1 or isinstance(source, list | tuple)
     if not one_dimensional:
-        is_file = isinstance(source, str | os.PathLike)
-        return open_batches(source) if is_file else open_table(source), False
+        if isinstance(source, str | os.PathLike) and is_svmlight(os.fspath(source)):
+            return open_svmlight(os.fspath(source)), False
+        return open_table(source, files), False
     import pandas as pd
 
     return MemoryTable(pd.DataFrame({DEFAULT_LABEL: _without_index(source)})), True

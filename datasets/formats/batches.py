@@ -1,6 +1,5 @@
 """Tables read from front to back in batches, so that memory does not grow with their rows."""
 
-import os
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -9,9 +8,8 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from ldpaudit.datasets.formats.columns import value_type
-from ldpaudit.datasets.formats.csv_batches import CsvBatches
 from ldpaudit.datasets.formats.locations import Location, unreadable
-from ldpaudit.datasets.formats.tabular import ParquetFiles, open_files
+from ldpaudit.datasets.formats.tabular import ParquetFiles, bare_schema
 
 _BYTES_AT_ONCE = 1 << 25
 _MOST_ROWS, _LEAST_ROWS = 1 << 16, 1 << 6
@@ -114,30 +112,6 @@ def _as_asked(
         for name in names
     ]
     return pa.RecordBatch.from_arrays(columns, names=names)
-
-
-FileBatches = ParquetBatches | CsvBatches
-"""A file or files, to be read whole or in batches."""
-
-
-def bare_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema without the table's and the columns' metadata.
-
-    Metadata may hold anything: a pandas index, another tool's statistics, an old declaration.
-    """
-    return pa.schema([pa.field(field.name, field.type) for field in schema])
-
-
-def open_batches(path: str | os.PathLike[str]) -> FileBatches:
-    """Open a Parquet file, folder, pattern or URL, or a CSV file, to be read in batches.
-
-    Raises
-    ------
-    InputError
-        If it is not there or cannot be read.
-    """
-    source: FileBatches = open_files(path, ParquetBatches, CsvBatches)
-    return source
 
 
 def read_whole(source: BatchSource) -> pa.Table:

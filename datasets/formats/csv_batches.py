@@ -10,9 +10,8 @@ import pyarrow.csv
 
 from ldpaudit.datasets.formats.columns import is_any
 from ldpaudit.datasets.formats.csv_file import CsvFile
+from ldpaudit.datasets.formats.dialect import not_encoded
 from ldpaudit.datasets.formats.locations import Location
-from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError
 
 _BLOCK = 1 << 22
 _TEXT = pa.large_string()
@@ -29,13 +28,13 @@ _WIDER: dict[pa.DataType, tuple[pa.DataType, ...]] = {
 }
 """The types to try when a block does not fit; each also fits all earlier blocks."""
 
-_CODE = r"^[+-]?0[0-9]"
-_CODE_OR_LONG = r"^[+-]?(0[0-9]|[0-9]{19,}$)"
+_CODE = r"^\s*[+-]?0[0-9]"
+_CODE_OR_LONG = r"^\s*[+-]?(0[0-9]|[0-9]{19,}\s*$)"
 """007 and numbers of 19 digits and more are codes: as numbers they would lose something."""
 
 
 class CsvBatches(CsvFile):
-    """A CSV file in UTF-8 with a header, in batches.
+    """A CSV file with a header, in batches.
 
     A column's type is the narrowest that fits all of its rows: int64, float64, boolean, date,
     timestamp or text. Empty unquoted fields (and NA, null, NaN …) are missing.
@@ -65,30 +64,66 @@ class CsvBatches(CsvFile):
         self.row_count = 0
         for block in self._text_blocks(list(self.names)):
             self.row_count += len(block)
-            kinds = [_widened(k, c) for k, c in zip(kinds, block.columns, strict=True)]
+            kinds = [self._widened(k, c) for k, c in zip(kinds, block.columns, strict=True)]
             for name, kind, cells in zip(self.names, kinds, block.columns, strict=True):
                 self._see(name, kind, cells)
         return pa.schema(list(zip(self.names, kinds, strict=True)))
 
     def _see(self, name: str, kind: pa.DataType, cells: pa.Array) -> None:
+        numbers = self.dialect.numbers
+        if kind == _TEXT:
+            numbers.check(cells, name, self.name)
         if is_any(kind, "integer", "floating") and cells.null_count < len(cells):
-            bounds = pc.min_max(cells.cast(kind)).as_py()
+            bounds = pc.min_max(numbers.cast(cells, kind)).as_py()
             low, high = self.bounds.get(name, (bounds["min"], bounds["max"]))
             self.bounds[name] = (min(low, bounds["min"]), max(high, bounds["max"]))
+
+    def columns(
+        self, names: Sequence[str], as_text: Collection[str] = ()
+    ) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        """Yield the columns in the given order; those in ``as_text`` as strings."""
+        if self.dialect.numbers.plain:
+            yield from super().columns(names, as_text)
+            return
+        found = [batch.columns for batch in self.batches(names, as_text)]
+        for place, (name, kind) in enumerate(zip(names, self._kinds(names, as_text), strict=True)):
+            yield name, pa.chunked_array([columns[place] for columns in found], kind)
 
     def batches(
         self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, with the named columns in the given order (None: all).
 
-        Those in ``as_text`` are strings, letter for letter.
+        Those in ``as_text`` are strings, letter for letter; numbers have a decimal point.
         """
+        for batch, _ in self.batches_as_written(columns, as_text):
+            yield batch
+
+    def batches_as_written(
+        self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
+    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        """Yield the rows as :meth:`batches` does, and the same rows as they are in the file."""
         names = list(self.names if columns is None else columns)
-        kinds = [_TEXT if name in as_text else self.schema.field(name).type for name in names]
+        kinds = self._kinds(names, as_text)
         for block in self._text_blocks(names):
             with self._reading():
-                cells = [_typed(c, k) for c, k in zip(block.columns, kinds, strict=True)]
-            yield pa.RecordBatch.from_arrays(cells, names=names)
+                cells = [
+                    self._letters(name, cells) if name in as_text else self._typed(cells, kind)
+                    for name, cells, kind in zip(names, block.columns, kinds, strict=True)
+                ]
+            yield pa.RecordBatch.from_arrays(cells, names=names), block
+
+    def _kinds(self, names: Sequence[str], as_text: Collection[str]) -> list[pa.DataType]:
+        return [_TEXT if name in as_text else self.schema.field(name).type for name in names]
+
+    def _letters(self, name: str, cells: pa.Array) -> pa.Array:
+        numbers = self.dialect.numbers
+        return cells if numbers.plain else numbers.letters(cells, self.schema.field(name).type)
+
+    def _typed(self, cells: pa.Array, kind: pa.DataType) -> pa.Array:
+        if pa.types.is_null(kind):
+            return pa.nulls(len(cells))
+        return self.dialect.numbers.cast(cells, kind)
 
     def _text_blocks(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         with self._reading(), self._open() as stream, contextlib.ExitStack() as opened:
@@ -96,12 +131,8 @@ class CsvBatches(CsvFile):
                 reader = opened.enter_context(
                     pyarrow.csv.open_csv(
                         stream,
-                        read_options=pyarrow.csv.ReadOptions(
-                            block_size=self._block(_BLOCK), use_threads=False
-                        ),
-                        parse_options=pyarrow.csv.ParseOptions(
-                            delimiter=self._separator, newlines_in_values=True
-                        ),
+                        read_options=self._blocks(_BLOCK, threads=False),
+                        parse_options=self._fields(),
                         convert_options=pyarrow.csv.ConvertOptions(
                             include_columns=names,
                             column_types=dict.fromkeys(names, pa.large_binary()),
@@ -116,36 +147,28 @@ class CsvBatches(CsvFile):
                 raise self._explained(error) from None
 
     def _as_text(self, block: pa.RecordBatch) -> pa.RecordBatch:
-        columns = []
-        for name, column in zip(block.schema.names, block.columns, strict=True):
-            try:
-                columns.append(column.cast(_TEXT))
-            except pa.ArrowInvalid:
-                raise InputError(f"The column {quoted(name)} must be text in UTF-8.") from None
+        try:
+            columns = [column.cast(_TEXT) for column in block.columns]
+        except pa.ArrowInvalid:
+            raise not_encoded(self.name, self.dialect.encoding) from None
         return pa.RecordBatch.from_arrays(columns, names=block.schema.names)
 
+    def _widened(self, kind: pa.DataType, column: pa.Array) -> pa.DataType:
+        """Return the first type, from ``kind`` on, that the block fits as well."""
+        if column.null_count == len(column):
+            return kind
+        return next(wider for wider in _WIDER[kind] if self._fits(column, wider))
 
-def _typed(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    return pa.nulls(len(column)) if pa.types.is_null(kind) else column.cast(kind)
-
-
-def _widened(kind: pa.DataType, column: pa.Array) -> pa.DataType:
-    """Return the first type, from ``kind`` on, that the block fits as well."""
-    if column.null_count == len(column):
-        return kind
-    return next(wider for wider in _WIDER[kind] if _fits(column, wider))
-
-
-def _fits(column: pa.Array, kind: pa.DataType) -> bool:
-    if kind == _TEXT:
-        return True
-    if pa.types.is_null(kind):
-        return False
-    try:
-        column.cast(kind)
-    except pa.ArrowInvalid:
-        return False
-    if not is_any(kind, "integer", "floating"):
-        return True
-    code = _CODE if pa.types.is_integer(kind) else _CODE_OR_LONG
-    return not pc.any(pc.match_substring_regex(column, code)).as_py()
+    def _fits(self, column: pa.Array, kind: pa.DataType) -> bool:
+        if kind == _TEXT:
+            return True
+        if pa.types.is_null(kind):
+            return False
+        try:
+            self.dialect.numbers.cast(column, kind)
+        except pa.ArrowInvalid:
+            return False
+        if not is_any(kind, "integer", "floating"):
+            return True
+        code = _CODE if pa.types.is_integer(kind) else _CODE_OR_LONG
+        return not pc.any(pc.match_substring_regex(column, code)).as_py()

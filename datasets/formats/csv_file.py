@@ -1,19 +1,23 @@
-"""CSV files, also compressed: the header first, then all columns in one pass."""
+"""CSV files of any dialect, also compressed: the header first, then all columns in one pass."""
 
+import contextlib
 import csv
 import io
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 
+from ldpaudit.datasets.formats.dialect import LOOKED_AT, SEPARATORS, find_dialect, not_encoded
 from ldpaudit.datasets.formats.locations import Location, locate, unreadable
 from ldpaudit.datasets.formats.width import check_width, lines_of
-from ldpaudit.datasets.names import NOT_COMMAS, check_unique, other_separator, quoted
+from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
+from ldpaudit.options import AS_FOUND, FileOptions
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _BLOCK = 1 << 23
@@ -24,20 +28,40 @@ _ROW_LENGTH = re.compile(r"CSV parse error: (?:Row #\d+: )?Expected (\d+) column
 
 
 class CsvFile:
-    """A CSV file in UTF-8 with a header, separated by commas (``.tsv``: by tabs)."""
+    """A CSV file with a header; what is not stated of its dialect is found out.
 
-    declaration: bytes | None = None
+    Attributes
+    ----------
+    remark : str
+        How it is read, where that is not as usual.
+    """
+
     text = True
 
-    def __init__(self, location: Location) -> None:
+    def __init__(
+        self, location: Location, stated: FileOptions = AS_FOUND, *, named: bool = True
+    ) -> None:
         self._location = location
         self.name = location.name
-        self._separator = "\t" if ".tsv" in location.paths[0].lower()[-7:] else ","
+        tabs = ".tsv" in location.paths[0].lower()[-7:]
+        with self._reading("utf-8"), self._location.unpacked() as stream:
+            sample = bytes(stream.read(LOOKED_AT))
+            whole = not stream.read(1)
+        self.dialect = find_dialect(
+            *(sample, "\t" if tabs else ","), whole=whole, stated=stated, name=self.name
+        )
+        self.remark = self.dialect.remark
         self.names = tuple(next(iter(self.rows()), ()))
         check_width(len(self.names), self.name)
         if not self.names:
             raise InputError(f"The file {quoted(self.name)} is empty.")
-        check_unique(self.names)
+        if named:
+            check_unique(self.names)
+
+    @cached_property
+    def declaration(self) -> bytes | None:
+        """The declaration beside the file, None without one."""
+        return self._location.beside()
 
     def sha256(self) -> str:
         """Return the digest of the file's bytes, compressed or not."""
@@ -51,8 +75,8 @@ class CsvFile:
         """Yield the rows as text, the header first."""
         with self._reading(), self._open() as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-            lines = lines_of(text, self.name)
-            yield from csv.reader(lines, delimiter=self._separator, strict=True)
+            lines = lines_of(text, self.name, self.dialect.skipped)
+            yield from csv.reader(lines, delimiter=self.dialect.separator, strict=True)
 
     def columns(
         self, names: Sequence[str], as_text: Collection[str] = ()
@@ -63,7 +87,6 @@ class CsvFile:
             yield name, table.column(position)
 
     def _read(self, names: list[str], as_text: Collection[str]) -> pa.Table:
-        parse = pyarrow.csv.ParseOptions(delimiter=self._separator, newlines_in_values=True)
         convert = pyarrow.csv.ConvertOptions(
             include_columns=names,
             column_types={name: pa.large_string() for name in as_text},
@@ -74,17 +97,29 @@ class CsvFile:
             try:
                 table = pyarrow.csv.read_csv(
                     stream,
-                    read_options=pyarrow.csv.ReadOptions(block_size=self._block(_BLOCK)),
-                    parse_options=parse,
+                    read_options=self._blocks(_BLOCK),
+                    parse_options=self._fields(),
                     convert_options=convert,
                 )
             except pa.ArrowInvalid as error:
                 raise self._explained(error) from None
         pa.default_memory_pool().release_unused()  # memory that type inference needed
-        for name, kind in zip(names, table.schema.types, strict=True):
-            if pa.types.is_binary(kind):
-                raise InputError(f"The column {quoted(name)} must be text in UTF-8.")
+        for name, column in zip(names, table.columns, strict=True):
+            if pa.types.is_binary(column.type):
+                raise not_encoded(self.name, self.dialect.encoding)
+            if pa.types.is_string(column.type):
+                self.dialect.numbers.check(column, name, self.name)
         return table
+
+    def _blocks(self, usual: int, *, threads: bool = True) -> Any:
+        columns = len(self.names)
+        size = usual if columns <= _WIDE else max(usual, _BYTES_PER_FIELD * columns)
+        return pyarrow.csv.ReadOptions(
+            block_size=size, use_threads=threads, skip_rows=self.dialect.skipped
+        )
+
+    def _fields(self) -> Any:
+        return pyarrow.csv.ParseOptions(delimiter=self.dialect.separator, newlines_in_values=True)
 
     def _explained(self, error: pa.ArrowInvalid) -> Exception:
         """Return the error for a row of another length: two numbers of the reader's message."""
@@ -95,23 +130,34 @@ class CsvFile:
         text = (
             f"Every row of {quoted(self.name)} must have {lengths[1]} fields; one has {lengths[2]}."
         )
-        return InputError(f"{text} {NOT_COMMAS}" if other_separator(self.names) else text)
-
-    def _block(self, usual: int) -> int:
-        columns = len(self.names)
-        return usual if columns <= _WIDE else max(usual, _BYTES_PER_FIELD * columns)
+        other = len(self.names) == 1 and any(mark in self.names[0] for mark in SEPARATORS)
+        return InputError(f"{text} Say what separates them: --separator." if other else text)
 
     def _open(self) -> Any:
-        path = self._location.paths[0]
-        compression = "gzip" if path.lower().endswith(".gz") else None
-        return self._location.filesystem.open_input_stream(path, compression=compression)
+        """Open the file as UTF-8, whatever its encoding."""
+        if self.dialect.encoding == "utf-8":
+            return self._location.unpacked()
+        return pa.transcoding_input_stream(
+            self._location.unpacked(), self.dialect.encoding, "utf-8"
+        )
 
-    def _reading(self) -> Any:
-        return unreadable(self.name, "is not a readable CSV file in UTF-8")
+    @contextlib.contextmanager
+    def _reading(self, encoding: str = "") -> Iterator[None]:
+        encoding = encoding or self.dialect.encoding
+        with unreadable(self.name, f"is not a readable CSV file in {encoding.upper()}"):
+            try:
+                yield
+            except UnicodeDecodeError:
+                raise not_encoded(self.name, encoding) from None
 
 
-def small_csv(path: str | os.PathLike[str], what: str) -> tuple[CsvFile, list[list[str]]]:
+def small_csv(
+    path: str | os.PathLike[str], what: str, stated: FileOptions = AS_FOUND, *, named: bool = True
+) -> tuple[CsvFile, list[list[str]]]:
     """Return a CSV file and its rows without the header and empty lines; ``what`` begins an error.
+
+    Numbers have a decimal point, whatever is in the file. ``named``: whether its first row names
+    its columns, for sure.
 
     Raises
     ------
@@ -121,5 +167,6 @@ def small_csv(path: str | os.PathLike[str], what: str) -> tuple[CsvFile, list[li
     location = locate(path)
     if len(location.paths) > 1 or not location.paths[0].lower().endswith(SUFFIXES):
         raise InputError(f"{what} {quoted(location.name)} must be one CSV file.")
-    file = CsvFile(location)
-    return file, [row for row in file.rows() if row][1:]
+    file = CsvFile(location, stated, named=named)
+    cell = file.dialect.numbers.cell
+    return file, [list(map(cell, row)) for row in file.rows() if row][1:]

@@ -17,7 +17,12 @@ from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, MissingDependencyError
 
 PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
+SIDECAR = ".ldpaudit.json"
+"""What is added to the name of a file that holds no metadata: its declaration lies there."""
+_LONGEST_DECLARATION = 1 << 26
 _CHUNK = 1 << 22
+_LINES = 1 << 24
+_LONGEST_LINE = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,46 @@ class Location:
     def open(self, path: str) -> Any:
         """Open one of the files to read its bytes."""
         return self.filesystem.open_input_stream(path, compression=None)
+
+    def unpacked(self) -> Any:
+        """Open a single file to read its bytes, uncompressed where its name ends in .gz."""
+        compression = "gzip" if self.paths[0].lower().endswith(".gz") else None
+        return self.filesystem.open_input_stream(self.paths[0], compression=compression)
+
+    def line_blocks(self, kind: str) -> Iterator[bytes]:
+        """Yield blocks of whole lines of a file, each ending with a line break; some 16 MiB each.
+
+        ``kind`` names the format in messages.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or a line is longer than 64 MiB.
+        """
+        rest = b""
+        with unreadable(self.name, f"is not a readable {kind} file"), self.unpacked() as stream:
+            while block := bytes(stream.read(_LINES)):
+                text = rest + block
+                cut = text.rfind(b"\n") + 1
+                if not cut and len(text) > _LONGEST_LINE:
+                    raise InputError(f"A line of {quoted(self.name)} is longer than 64 MiB.")
+                rest = text[cut:]
+                if cut:
+                    yield text[:cut]
+        if rest:
+            yield rest + b"\n"
+
+    def beside(self) -> bytes | None:
+        """Return what the declaration beside a single file holds; None without one."""
+        path = f"{self.paths[0]}{SIDECAR}"
+        with unreadable(f"{self.name}{SIDECAR}", "cannot be read"):
+            if self.filesystem.get_file_info(path).type != pafs.FileType.File:
+                return None
+            with self.open(path) as stream:
+                content = bytes(stream.read(_LONGEST_DECLARATION + 1))
+        if len(content) > _LONGEST_DECLARATION:
+            raise InputError(f"The declaration {quoted(self.name + SIDECAR)} is too long.")
+        return content
 
     def size(self) -> int:
         """Return the bytes of all files together."""
@@ -96,6 +141,8 @@ def unreadable(name: str, problem: str = "is damaged or truncated") -> Iterator[
     except FileNotFoundError:
         raise InputError(f"There is no file {quoted(name)}.") from None
     except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error) as error:
+        if isinstance(error, OSError) and "runcated compressed" in str(error):
+            problem = "is truncated: its compressed content has no end"
         kind = type(error).__name__
         raise InputError(f"The file {quoted(name)} {problem} ({kind}).") from None
     except Exception as error:

@@ -6,9 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ldpaudit.datasets.formats.batches import bare_schema
 from ldpaudit.datasets.formats.locations import Location
-from ldpaudit.datasets.formats.tabular import open_memory
+from ldpaudit.datasets.formats.tabular import bare_schema, open_memory
 
 _ROWS = 1 << 16
 

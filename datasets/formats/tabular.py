@@ -1,7 +1,6 @@
 """Tables, wherever they come from: column names, the declaration's bytes, and columns in turn."""
 
-import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -9,8 +8,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
-from ldpaudit.datasets.formats.csv_file import CsvFile
-from ldpaudit.datasets.formats.locations import Location, locate, unreadable
+from ldpaudit.datasets.formats.locations import Location, unreadable
 from ldpaudit.datasets.formats.width import check_footer, check_width
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
@@ -41,6 +39,10 @@ class TableSource(Protocol):
         """Whether it comes from text, where numbers have no type of their own."""
 
     @property
+    def remark(self) -> str:
+        """How a file is read, in words, where that was found out and is not usual; else empty."""
+
+    @property
     def declaration(self) -> bytes | None:
         """The declaration's JSON, or None."""
 
@@ -65,6 +67,7 @@ class MemoryTable:
 
     name = "release"
     text = False
+    remark = ""
 
     def __init__(self, table: Any) -> None:
         self._frame: Any = table if is_frame(table) else None
@@ -82,11 +85,11 @@ class MemoryTable:
         self._places = {name: place for place, name in enumerate(self.names)}
         self.declaration: bytes | None = (metadata or {}).get(DECLARATION_KEY)
 
-    def sha256(self) -> None:
+    def sha256(self) -> str | None:
         """Return None: there is no file."""
         return None
 
-    def stamp(self) -> tuple[()]:
+    def stamp(self) -> tuple[Any, ...]:
         """Return nothing: there is no file that could change."""
         return ()
 
@@ -107,6 +110,7 @@ class ParquetFiles:
     """One Parquet file, or several with the same columns."""
 
     text = False
+    remark = ""
 
     def __init__(self, location: Location) -> None:
         self._location = location
@@ -159,42 +163,12 @@ class ParquetFiles:
                 yield name, table.column(position)
 
 
-def open_table(source: Any) -> TableSource:
-    """Open a path, a URL, a DataFrame or an Arrow table.
+def bare_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema without the table's and the columns' metadata.
 
-    Parameters
-    ----------
-    source : str, os.PathLike, pandas.DataFrame, pyarrow.Table or any exporter of an Arrow stream
-
-    Raises
-    ------
-    InputError
-        If it is not there or cannot be read.
+    Metadata may hold anything: a pandas index, another tool's statistics, an old declaration.
     """
-    if not isinstance(source, str | os.PathLike):
-        return open_memory(source)
-    table: TableSource = open_files(source, ParquetFiles, CsvFile)
-    return table
-
-
-def open_files(
-    path: str | os.PathLike[str],
-    parquet: Callable[[Location], Any],
-    csv: Callable[[Location], Any],
-) -> Any:
-    """Open the files of a path or URL as Parquet, or as CSV where a name says so.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, it cannot be read, or several files are not all Parquet.
-    """
-    location = locate(path)
-    if not any(name.lower().endswith(CSV_SUFFIXES) for name in location.paths):
-        return parquet(location)
-    if len(location.paths) > 1:
-        raise InputError("Several files at once must all be Parquet; give one CSV file.")
-    return csv(location)
+    return pa.schema([pa.field(field.name, field.type) for field in schema])
 
 
 def open_memory(source: Any) -> TableSource:
@@ -239,7 +213,7 @@ def _check_magic(location: Location, path: str) -> None:
     if start != _MAGIC:
         raise InputError(
             f"The file {shown} is neither Parquet nor CSV (a CSV file's name must end in "
-            f"{', '.join(CSV_SUFFIXES)})."
+            f"{', '.join(CSV_SUFFIXES)}; other formats are known by their names, too)."
         )
     if end != _MAGIC:
         raise InputError(f"The Parquet file {shown} is truncated.")

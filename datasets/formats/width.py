@@ -29,14 +29,18 @@ def check_width(columns: int, name: str, what: str = "columns") -> None:
         )
 
 
-def lines_of(text: Any, name: str) -> Iterator[str]:
-    """Yield the lines of a text file, the first one only if it can be a header.
+def lines_of(text: Any, name: str, skipped: int = 0) -> Iterator[str]:
+    """Yield the lines of a text file from the header on, the header only if it can be one.
+
+    ``skipped``: the lines before it.
 
     Raises
     ------
     InputError
         If the first line does not end within 16 million characters.
     """
+    for _ in range(skipped):
+        text.readline(_LONGEST_HEADER)
     first = text.readline(_LONGEST_HEADER)
     if len(first) >= _LONGEST_HEADER:
         raise InputError(

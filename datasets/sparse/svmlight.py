@@ -8,15 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.datasets.formats.locations import Location, unreadable
+from ldpaudit.datasets.formats.locations import Location
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray
 
 SUFFIXES: Final = (".svm", ".libsvm", ".svmlight")
 SPARSE_SUFFIXES: Final = (*SUFFIXES, *(f"{suffix}.gz" for suffix in SUFFIXES))
-_BYTES: Final = 1 << 24
-_LONGEST_LINE: Final = 1 << 26
 LARGEST_INDEX: Final = (1 << 31) - 2
 LARGEST_VALUE: Final = 1e18
 """Squares of sums of such numbers fit in float32."""
@@ -46,7 +44,7 @@ def read_batches(location: Location) -> Iterator[tuple[Any, FloatArray]]:
         If a line is malformed: it gives the line's number, and nothing of what it holds.
     """
     first = 1
-    for text in _lines(location):
+    for text in location.line_blocks("svmlight"):
         matrix, labels = _parsed(text, location.name, first)
         first += text.count(b"\n")
         if len(labels):
@@ -55,26 +53,7 @@ def read_batches(location: Location) -> Iterator[tuple[Any, FloatArray]]:
 
 def count_lines(location: Location) -> int:
     """Return the number of lines, at least that of rows."""
-    return sum(text.count(b"\n") for text in _lines(location))
-
-
-def _lines(location: Location) -> Iterator[bytes]:
-    """Yield blocks of whole lines, each ending with a line break."""
-    path = location.paths[0]
-    compression = "gzip" if path.lower().endswith(".gz") else None
-    rest = b""
-    with unreadable(location.name, "is not a readable svmlight file"):
-        with location.filesystem.open_input_stream(path, compression=compression) as stream:
-            while block := bytes(stream.read(_BYTES)):
-                text = rest + block
-                cut = text.rfind(b"\n") + 1
-                if not cut and len(text) > _LONGEST_LINE:
-                    raise InputError(f"A line of {quoted(location.name)} is longer than 64 MiB.")
-                rest = text[cut:]
-                if cut:
-                    yield text[:cut]
-        if rest:
-            yield rest + b"\n"
+    return sum(text.count(b"\n") for text in location.line_blocks("svmlight"))
 
 
 def _parsed(text: bytes, name: str, first: int) -> tuple[Any, FloatArray]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.datasets.formats.locations import Location, locate, unreadable
+from ldpaudit.datasets.formats.locations import Location, locate
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.roles import DEFAULT_LABEL
 from ldpaudit.datasets.sparse.projection import (
@@ -38,6 +38,7 @@ class SparseTable:
     """
 
     text = False
+    remark = ""
     names: tuple[str, str] = (DEFAULT_LABEL, FEATURES)
     declaration: bytes | None = None
 
@@ -96,6 +97,9 @@ class SparseTable:
         as_text: Collection[str] = (),  # noqa: ARG002
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
         """Yield the columns in the given order."""
+        if list(names) == [self.names[0]]:
+            yield names[0], self.labels([values for _, values in self.batches()])
+            return
         labels, block = self.read()
         values = pa.array(np.ascontiguousarray(block).ravel())
         lists = pa.FixedSizeListArray.from_arrays(values, block.shape[1])
@@ -146,7 +150,7 @@ class SvmlightFile(SparseTable):
         if len(location.paths) > 1:
             raise InputError("Several files at once must all be Parquet; give one svmlight file.")
         self.location = location
-        self.declaration = _declaration(location)
+        self.declaration = location.beside()
 
     def sha256(self) -> str:
         """Return the digest of the file's bytes, compressed or not."""
@@ -215,15 +219,3 @@ def as_sparse(source: Any, dimensions: int | None = None) -> SparsePair | None:
     if not pair or not hasattr(source[0], "tocsr"):
         return None
     return SparsePair(source[0], source[1], dimensions)
-
-
-def _declaration(location: Location) -> bytes | None:
-    """Return what the declaration beside a file holds, FILE.ldpaudit.json; None without one."""
-    import pyarrow.fs as pafs
-
-    path = f"{location.paths[0]}.ldpaudit.json"
-    with unreadable(f"{location.name}.ldpaudit.json", "cannot be read"):
-        if location.filesystem.get_file_info(path).type != pafs.FileType.File:
-            return None
-        with location.open(path) as stream:
-            return bytes(stream.read())

@@ -10,9 +10,14 @@ limit would call every audit of such a claim inconclusive; there it is asked whe
 right to half of itself.
 """
 
+import math
 from dataclasses import dataclass
 
-_EXAMPLES = 'nats above 0 such as 0.5, or a share of the claimed ε such as "50%"'
+_EXAMPLES = (
+    'nats above 0 such as 0.5, a share of the claimed ε such as "50%", both such as [0.5, "50%"] '
+    '(the larger holds), or "any"'
+)
+_ANY = "any"
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class AllowedExcess:
 
     @classmethod
     def parse(cls, value: object) -> "AllowedExcess":
-        """Return the limit that a policy states: a number of nats, or a percentage of the claim.
+        """Return the limit that a policy states: nats, a percentage of the claim, both, or "any".
 
         Raises
         ------
@@ -45,16 +50,27 @@ class AllowedExcess:
         """
         if isinstance(value, cls):
             return value
-        try:
-            if isinstance(value, str) and value.strip().endswith("%"):
-                found = cls(0.0, float(value.strip()[:-1]) / 100)
-            else:
-                found = cls(float(str(value)), 0.0)
-        except ValueError:
-            found = cls(0.0, 0.0)
-        if isinstance(value, bool) or not 0 < found.nats + found.share < float("inf"):
-            raise ValueError(f"max_undetected_excess must be {_EXAMPLES}")
-        return found
+        if value == _ANY:
+            return cls(math.inf, 0.0)
+        parts = value if isinstance(value, list | tuple) and len(value) == 2 else [value]
+        limits = [_limit(part) for part in parts]
+        if not all(0 < nats + share < math.inf for nats, share in limits):
+            raise ValueError(f"must be {_EXAMPLES}")
+        return cls(max(nats for nats, _ in limits), max(share for _, share in limits))
+
+    def or_default(self) -> "AllowedExcess":
+        """Return it, or the default where any excess may be missed: what to reckon rows with."""
+        return self if math.isfinite(self.nats) else DEFAULT_EXCESS
+
+
+def _limit(value: object) -> tuple[float, float]:
+    """Return one limit in nats or as a share, the other 0; both 0 where it is neither."""
+    try:
+        if isinstance(value, str) and value.strip().endswith("%"):
+            return 0.0, float(value.strip()[:-1]) / 100
+        return (0.0, 0.0) if isinstance(value, bool | str) else (float(value), 0.0)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return 0.0, 0.0
 
 
 DEFAULT_EXCESS = AllowedExcess()

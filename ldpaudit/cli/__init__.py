@@ -37,7 +37,7 @@ app = _typer(
     "How much does a dataset with privatized labels give away about each person's label?",
     "ldpaudit",
 )
-_policy = _typer("Check, explain or start a policy file.", "policy")
+_policy = _typer("Check, explain, show or start a policy.", "policy")
 _mechanism = _typer("Describe, design, compose or audit a mechanism.", "mechanism")
 _COMMANDS = {
     app: (
@@ -49,7 +49,7 @@ _COMMANDS = {
         compare.compare,
         learn.learn,
     ),
-    _policy: (policy.check, policy.explain, policy.init),
+    _policy: (policy.check, policy.explain, policy.show, policy.init),
     _mechanism: (
         *(mechanism.describe, mechanism.design, mechanism.compose),
         *(mechanism.channel, mechanism.audit),

@@ -1,4 +1,4 @@
-"""``ldpaudit policy check|explain|init``."""
+"""``ldpaudit policy check|explain|show|init``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,19 +16,32 @@ def check(
     """Validate policies without any data."""
     from ldpaudit.judging.policy import load_policy
 
-    for file in map(Path, files):
-        load_policy(file)
-        typer.echo(f"{file.name}: a valid policy.")
+    for file in files:
+        policy = load_policy(file)
+        asked = [*policy.checks.asked(), *(["min-rows"] if policy.audit.min_rows else [])]
+        typer.echo(f"{Path(file).name}: a valid policy. It asks for {', '.join(asked)}.")
 
 
 def explain(
-    check: Annotated[str, Argument("The check's id.")],
+    name: Annotated[
+        str | None, Argument("A check, a key, a preset or a rule (default: all of them).")
+    ] = None,
     _debug: Debug = False,
 ) -> None:
-    """Explain a check: what it compares, and when it fails."""
+    """Explain a check, a key or a rule of policies; without a name all of them."""
     from ldpaudit.judging.policy import explain as explained
 
-    typer.echo(explained(check))
+    typer.echo(explained(name))
+
+
+def show(
+    preset: Annotated[str, Argument("ldpaudit:default, ldpaudit:strict or ldpaudit:research.")],
+    _debug: Debug = False,
+) -> None:
+    """Print a preset, the policies that come with ldpaudit."""
+    from ldpaudit.judging.policy import preset_text
+
+    typer.echo(preset_text(preset), nl=False)
 
 
 def init(

@@ -10,6 +10,8 @@ from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.remedies import Open
 from ldpaudit.result import Check, Decision
 
+CLAIM_CHECKS: Final = ("claimed-epsilon", "claimed-channel", "guessable-seed")
+"""The checks whose violation refutes the claim."""
 MOST: Final = 3
 CLOSE: Final = 1e-3
 """A violation with a p-value above this may be chance: one honest release in a thousand."""
@@ -24,6 +26,12 @@ _PUBLISH_THE_REST = (
     "Take the columns out of the file that this audit left out (--drop, --features), audit that "
     "file, and publish it with its declaration."
 )
+_NAME_IT = "Publish this very file, and keep the waiver with it; it counts for no other file."
+_SAY_IT = (
+    "Tell who receives the file that its claim is refuted: a waiver accepts the violation, and "
+    "does not make the claim true. Better declare the ε that holds, and audit that file."
+)
+_MEND_BEFORE = "Mend what is waived before {}, the last day of the waiver."
 _WITHOUT_TRUTH = (
     "Take the column of true labels out of the release, keep it in a file of its own and audit "
     "with that (--truth)."
@@ -59,11 +67,21 @@ def next_steps(
     checks : sequence of Check
         As answered and waived.
     """
+    if decision == "publish" and any(check.waived for check in checks):
+        return _by_waiver(checks)
     if decision == "publish":
         first = _PUBLISH_THE_REST if known.columns_left_out else _PUBLISH
         return (first, _NOT_AGAIN) if known.truth else (first, _NOT_AGAIN, _LOOK_CLOSER)
     steps = _after_failure if decision == "do not publish" else _to_decide
     return _first(steps(case, known, checks)) or (_READ_ON,)
+
+
+def _by_waiver(checks: Sequence[Check]) -> tuple[str, ...]:
+    """Return what to do where violations are waived: the claim is no truer for it."""
+    waived = [check for check in checks if check.waived]
+    refuted = any(check.id in CLAIM_CHECKS and check.level == "error" for check in waived)
+    first = _SAY_IT if refuted else _NAME_IT
+    return first, _MEND_BEFORE.format(min(c.waiver.expires for c in waived if c.waiver)), _NOT_AGAIN
 
 
 def _first(steps: Iterable[str]) -> tuple[str, ...]:

@@ -161,7 +161,7 @@ def _in_all(have: int, more: float, allowed: float) -> str:
 
 
 def _allowed(case: Case) -> float:
-    return case.policy.audit.max_undetected_excess.at(case.claim.epsilon or 0.0)
+    return case.policy.audit.max_undetected_excess.or_default().at(case.claim.epsilon or 0.0)
 
 
 def _more_rows(case: Case) -> Iterator[str]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from ldpaudit.audits.epsilon_proofs import OUTSIDER
 from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
 from ldpaudit.judging.next_steps import is_close, one_in
-from ldpaudit.reports.text.numbers import Direction, against, number, percent, rows
+from ldpaudit.judging.waivers import waived_words
+from ldpaudit.reports.text.numbers import against, fold, number, percent, rows, share_up
 from ldpaudit.result import Check, Verdict
 
 _CLAIM = "claimed-epsilon"
@@ -17,8 +18,8 @@ _ALONE = (
 
 
 def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
-    """Return the verdict in words, with what failed among the checks that only warn."""
-    return _verdict(verdict, checks, case) + _warned(verdict, checks)
+    """Return the verdict in words, with what failed or is waived besides."""
+    return _verdict(verdict, checks, case) + _warned(verdict, checks) + _besides(verdict, checks)
 
 
 def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
@@ -28,10 +29,21 @@ def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
     if verdict == "inconclusive":
         reason = grave[0].reason if grave else "the policy has no check that can fail"
         return f"Inconclusive: {reason}."
-    waived = sum(check.waived for check in checks)
+    waived = [check for check in checks if check.level == "error" and check.waived]
     if waived:
-        return f"No violation found that is not waived ({waived} waived, see the checks)."
+        what = f"{_violation(waived[0])}{_more(len(waived) - 1)}"
+        return f"Violation found, {waived_words(waived)}: {what}."
     return f"No violation found: {_reassurance(checks, case)}."
+
+
+def _besides(verdict: Verdict, checks: Sequence[Check]) -> str:
+    """Return the violations that are waived and that nothing before names."""
+    levels = ("warn",) if verdict == "pass" else ("warn", "error")
+    waived = [check for check in checks if check.waived and check.level in levels]
+    if not waived:
+        return ""
+    first, others = waived[0], _more(len(waived) - 1)
+    return f" A violation is {waived_words(waived)}: {first.reason}{others}."
 
 
 def _violation(check: Check) -> str:
@@ -46,19 +58,11 @@ def _violation(check: Check) -> str:
         return (
             f"the release claims ε = {limit}, but {alone}at least ε = {observed} is certified (at "
             f"{confidence} confidence{_chance(check)}): a released label can shift the odds "
-            f"between two true labels at least {_fold(check.observed, 'down')}, where at most "
-            f"{_fold(check.limit)} was promised"
+            f"between two true labels at least {fold(check.observed, 'down')}, where at most "
+            f"{fold(check.limit)} was promised"
         )
     at_least = f"at least {observed} against {limit}, at {confidence} confidence"
     return f"{check.reason} ({at_least}{_chance(check)})"
-
-
-def _fold(epsilon: float, direction: Direction = "nearest") -> str:
-    """Return by how much ε lets the odds of two labels change."""
-    factor = math.exp(epsilon) if epsilon < 700 else math.inf
-    if math.isinf(factor):
-        return "without limit"
-    return f"{number(factor, direction, 2 if factor < 10 else 1)}-fold"
 
 
 def _chance(check: Check) -> str:
@@ -94,13 +98,18 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
         return "every row has the same released label, which tells nothing about the true ones"
     observed, claimed_epsilon = against(claimed.observed, epsilon, "down")
     missed = case.evidence.undetected_excess(1 - (claimed.confidence or 0.0))
-    noticed = number(power.value if missed is None else missed, "up")
+    noticed = power.value if missed is None else missed
     how = "would" if power.kind == "exact" else "would, by estimate,"
-    return (
+    text = (
         f"the claimed ε = {claimed_epsilon} is not refuted (it lets a released label shift the "
-        f"odds between two true labels at most {_fold(epsilon)}; certified so far: at least ε = "
-        f"{observed}); an excess of {noticed} or more that all rows share {how} have been found "
-        f"with 90 % probability{_few_rows(case)}"
+        f"odds between two true labels at most {fold(epsilon)}; certified so far: at least ε = "
+        f"{observed}); "
+    )
+    if math.isinf(noticed):
+        return f"{text}but no excess, however large, {how} have been found with 90 % probability"
+    return (
+        f"{text}an excess of {number(noticed, 'up')} or more that all rows share {how} have been "
+        f"found with 90 % probability{_few_rows(case)}"
     )
 
 
@@ -110,8 +119,7 @@ def _few_rows(case: Case) -> str:
     group = case.evidence.estimates.get(CLEAR_GROUP)
     found = []
     if share is not None:
-        part = number(100 * share.value, "up", 2)
-        found.append(f"{part} % of rows at random")
+        found.append(f"{share_up(share.value)} of rows at random")
     if group is not None:
         found.append(f"a group of {rows(group.value, 'up')} rows that features tell apart")
     return f"; so would true labels released for {', or for '.join(found)}" if found else ""

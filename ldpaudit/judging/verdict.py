@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from ldpaudit.judging.checks.interface import Case, Draft, Evidence
 from ldpaudit.judging.checks.listing import draft_checks
 from ldpaudit.judging.circumstances import Circumstances
-from ldpaudit.judging.next_steps import next_steps
-from ldpaudit.judging.policy import Policy, Waiver
+from ldpaudit.judging.next_steps import CLAIM_CHECKS, next_steps
+from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.remedies import Open
 from ldpaudit.judging.sentence import sentence
+from ldpaudit.judging.waivers import apply_waivers
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.reports.text.numbers import percent
-from ldpaudit.result import Check, Note, Verdict, decision_of
+from ldpaudit.result import Check, CheckLevel, Family, Note, Verdict, decision_of
 
 _SMALLEST_ALPHA = 1e-12
-_CLAIM_CHECKS = ("claimed-epsilon", "claimed-channel", "guessable-seed")
+_LEVELS: tuple[CheckLevel, ...] = ("error", "warn")
 _REFUTED = (
     "The declared mechanism is refuted, at {confidence} confidence. Numbers marked exact are of "
     "the declaration, not of what was done, and estimates that take the declaration for true are "
@@ -38,6 +39,7 @@ class Judgement:
     next_steps: tuple[str, ...]
     checks: tuple[Check, ...]
     notes: tuple[Note, ...] = ()
+    families: tuple[Family, ...] = ()
 
 
 def judge(
@@ -68,18 +70,34 @@ def judge(
     case, known = Case(policy, claim, evidence, rows), known or Circumstances()
     drafts = draft_checks(case)
     checks: list[Check] = []
-    for level in ("error", "warn"):
-        family = [draft for draft in drafts if draft.level == level and not draft.counted]
-        checks += _decide(family, 1 - policy.audit.confidence, policy.audit.correction)
+    families: list[Family] = []
+    for level in _LEVELS:
+        tests = [draft for draft in drafts if draft.level == level and not draft.counted]
+        checks += _decide(tests, 1 - policy.audit.confidence, policy.audit.correction)
+        families += _family(level, [test for test in tests if not test.own_error], policy)
     checks += [_check(draft, None, 1.0) for draft in drafts if draft.counted]
     order = {draft.id: position for position, draft in enumerate(drafts)}
     checks.sort(key=lambda check: order[check.id])
     checks = [_unless_stopped(_explained(check, case, known), known) for check in checks]
-    checks, notes = _apply_waivers(checks, policy.waivers, sha256, today)
+    checks, notes = apply_waivers(checks, policy.waivers, sha256, today)
     notes += _refutation(checks)
     verdict = _overall(checks)
     steps = next_steps(decision_of(verdict, checks), case, known, checks)
-    return Judgement(verdict, sentence(verdict, checks, case), steps, tuple(checks), tuple(notes))
+    return Judgement(
+        verdict,
+        sentence(verdict, checks, case),
+        steps,
+        tuple(checks),
+        tuple(notes),
+        tuple(families),
+    )
+
+
+def _family(level: CheckLevel, tests: list[Draft], policy: Policy) -> list[Family]:
+    """Return how checks of one level share the error probability; nothing where there are none."""
+    audit = policy.audit
+    stated = {"level": level, "checks": len(tests), "correction": audit.correction}
+    return [Family(**stated, confidence=audit.confidence)] if tests else []
 
 
 def _explained(check: Check, case: Case, known: Circumstances) -> Check:
@@ -163,34 +181,12 @@ def _check(draft: Draft, alpha: float | None, p_value: float = 1.0) -> Check:
     )
 
 
-def _apply_waivers(
-    checks: list[Check], waivers: tuple[Waiver, ...], sha256: str | None, today: datetime.date
-) -> tuple[list[Check], list[Note]]:
-    notes = []
-    for waiver in waivers:
-        matches = [
-            i
-            for i, check in enumerate(checks)
-            if check.id == waiver.check
-            and check.verdict == "fail"
-            and waiver.release_sha256 == sha256
-        ]
-        if waiver.expires < today:
-            notes.append(Note.warning("policy", f"The waiver of {waiver.check} has expired."))
-        elif not matches:
-            notes.append(Note.warning("policy", f"The waiver of {waiver.check} was not needed."))
-        else:
-            for i in matches:
-                checks[i] = checks[i].model_copy(update={"waived": True})
-    return checks, notes
-
-
 def _refutation(checks: list[Check]) -> list[Note]:
     """Return a warning of a refuted claim, with the confidence of the least certain refutation."""
     failed = [
         check.confidence or 0.0
         for check in checks
-        if check.verdict == "fail" and check.id in _CLAIM_CHECKS and check.confidence is not None
+        if check.verdict == "fail" and check.id in CLAIM_CHECKS and check.confidence is not None
     ]
     if not failed:
         return []

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from ldpaudit.errors import InputError
 from ldpaudit.options.declaring import Option
+from ldpaudit.options.files import FileOptions
 from ldpaudit.options.plan import PlanOptions
 from ldpaudit.options.release import ReleaseOptions
 from ldpaudit.running.progress import Progress
@@ -15,7 +16,7 @@ from ldpaudit.running.stopping import Stop
 
 
 @dataclass(frozen=True)
-class AuditOptions(PlanOptions, ReleaseOptions):
+class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
     """The options that ``ldpaudit run``, ``compare`` and :func:`ldpaudit.audit` share.
 
     Parameters
@@ -37,6 +38,8 @@ class AuditOptions(PlanOptions, ReleaseOptions):
         The original features in the same row order (or joined on ``id_column``), the synthetic
         rows that features were replaced with, with the column ``label``, and rows of the same
         population that no generator was trained on.
+    separator, decimal, encoding, sheet : str, optional
+        How text files and workbooks are written; default: found out, and said in a note.
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
@@ -53,6 +56,9 @@ class AuditOptions(PlanOptions, ReleaseOptions):
         Seconds for the attacks; default: 60.
     thorough : bool
         Whether all attacks run, without a budget; default: those that can be the strongest.
+    attacks : collection of str or classes
+        Attacks of your own, scored like the others: classes, or where they are, ``FILE.py:CLASS``
+        or ``MODULE:CLASS``.
     timeout : float, optional
         Seconds after which the audit ends with what it has: audits that were not finished are
         recorded as stopped, and the verdict is then never a pass. An interruption in Python

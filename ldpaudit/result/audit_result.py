@@ -22,6 +22,7 @@ SCHEMA_VERSION: Final = "1.3"
 Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
 Decision = Literal["publish", "not yet", "do not publish"]
+PlugInKind = Literal["attack", "audit", "mechanism"]
 Part = Literal["estimates", "checks", "audits"]
 IsoDate = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
@@ -62,6 +63,30 @@ class MechanismInfo(Frozen):
     """One phrase with every parametrisation."""
 
 
+class Waived(Frozen):
+    """Who answers for a violation, and until when; the violation stays one."""
+
+    approved_by: str
+    """Who answers for it."""
+    reason: str
+    """Why it is accepted."""
+    expires: IsoDate
+    """The last day on which it counts, by UTC."""
+
+
+class Family(Frozen):
+    """Checks of one level that share an error probability."""
+
+    level: CheckLevel
+    """Whether they decide the verdict."""
+    checks: int
+    """How many they are."""
+    correction: Literal["holm", "bonferroni", "none"]
+    """How they share it."""
+    confidence: float
+    """Of all of them together; with the correction "none" of each alone."""
+
+
 class Check(Frozen):
     """One question of the policy and its answer."""
 
@@ -87,6 +112,8 @@ class Check(Frozen):
     """The answer in words."""
     waived: bool = False
     """Whether the policy accepts its failure for this file."""
+    waiver: Waived | None = None
+    """By whom and until when, where it is waived."""
     evidence: tuple[str, ...] = ()
     """Ids of the numbers and curves that it looked at."""
 
@@ -104,6 +131,21 @@ class AuditRecord(Frozen):
     """Seconds that it took."""
 
 
+class PlugIn(Frozen):
+    """A part of another package, or of a file, that took part in an audit."""
+
+    kind: PlugInKind
+    """What it is."""
+    name: str
+    """Its name in the result."""
+    package: str | None = None
+    """The distribution that it is installed with; None for one that was given by its place."""
+    version: str | None = None
+    """The distribution's version."""
+    sha256: str | None = None
+    """The digest of the file that it was given in."""
+
+
 class RunInfo(Frozen):
     """How to reproduce the audit."""
 
@@ -119,6 +161,8 @@ class RunInfo(Frozen):
     """Seconds that it took."""
     policy_sha256: str | None = None
     """The digest of the policy file; None for a built-in policy."""
+    plugins: tuple[PlugIn, ...] = ()
+    """The parts of other packages that took part."""
 
 
 def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:
@@ -162,6 +206,8 @@ class AuditResult(Frozen):
     """Remarks and warnings."""
     checks: tuple[Check, ...]
     """The policy's questions and their answers."""
+    families: tuple[Family, ...] = ()
+    """How the checks that are tests share the error probability; none in earlier results."""
     audits: tuple[AuditRecord, ...]
     """What ran, and what did not."""
     run: RunInfo

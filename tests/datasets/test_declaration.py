@@ -132,7 +132,7 @@ def test_a_channel_file(tmp_path: Path) -> None:
         ("label,a,b\n", "2 to 1000 labels"),
         ("label,a,b\n1,1,0\n", "Got 1"),
         ("label,a,b\n1,1,0\n2,0\n", "row 2 has 2"),
-        ("a,b\n1,1,0\n2,0,1\n", "rectangular"),
+        ("a,b\n1,1,0\n2,0\n", "rectangular"),
         ("label,a,b\n1,1,0\n2,zzz,1\n", "Row 2 of the channel must hold numbers"),
         ("label,a,b\n1,1,0\n2,,1\n", "must hold numbers"),
         ("label,a,a\n1,1,0\n2,0,1\n", "distinct"),

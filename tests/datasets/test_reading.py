@@ -235,15 +235,15 @@ def test_bad_files(tmp_path: Path) -> None:
         "empty.csv": (b"", "is empty"),
         "header.csv": (b"label,x\n", "has no rows"),
         "ragged.csv": (rows + b"zz,1,2\nzz\n", "must have 2 fields; one has (3|1)"),
-        "binary.csv": (b"\xff\xfe\x00zz\x01,\n", "readable CSV"),
-        "latin.csv": (b"label,x\n" + b"a,1\nb\xe9zz,2\n" * 30, "readable CSV"),
+        "binary.csv": (b"a\x00zz\x01,\n", "say its encoding with --encoding"),
+        "half.csv": (b"label,x\n" + b"a,1\nb\xc3\xa9\xc3zz,2\n" * 30, "UTF-8 nor Western"),
         "late.csv": (
             b"label,x\n" + b"a,bb\nzz,c\n" * 9000 + b"a,\xe9\n",
-            "column 'x' must be text",
+            "not all in the encoding utf-8; say",
         ),
         "double.csv": (b"label,zz,zz\n" + b"a,1,2\n" * 30, r"1 of 3 occur\(s\)"),
         "quote.csv": (b'label,"x\n' + b"a,1\nzz,2\n" * 30, "readable CSV"),
-        "cut.csv.gz": (gzip.compress(many)[:-300], "readable CSV"),
+        "cut.csv.gz": (gzip.compress(many)[:-300], "is truncated"),
         "nogzip.csv.gz": (rows, "readable CSV"),
         "infinite.csv": (rows + b"a,inf\n", "'x' must be finite; 1 values"),
         "missing.csv": (rows + b",7\n", "1 of 61 are missing"),
@@ -488,10 +488,17 @@ def test_json_booleans_match_csv_text(tmp_path: Path) -> None:
     assert release.classes == (True, False)
 
 
-def test_semicolons_and_decimal_commas_are_named_as_the_cause(tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_text("age;bmi;label\n41;23,5;yes\n52;30,1;no\n")
-    with pytest.raises(InputError, match="not separated by commas"):
-        read_release(tmp_path / "r.csv", label="age;bmi;label")
+def test_semicolons_and_decimal_commas_are_found_and_said(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("age;bmi;label\n" + "41;23,5;yes\n52;30,1;no\n" * 10)
+    (tmp_path / "usual.csv").write_text("age,bmi,label\n" + "41,23.5,yes\n52,30.1,no\n" * 10)
+    report = read_release(tmp_path / "r.csv", truth=tmp_path / "r.csv")
+    assert same(
+        report.release, read_release(tmp_path / "usual.csv", truth=tmp_path / "r.csv").release
+    )
+    assert report.remarks == (
+        "Read the release as CSV with ';' between its fields, decimal comma.",
+        "Read the true labels as CSV with ';' between its fields, decimal comma.",
+    )
 
 
 def test_text_that_is_not_utf8_is_one_line() -> None:

@@ -1,7 +1,6 @@
 """Where a policy asks for its checks."""
 
-from ldpaudit.judging.lines import check_lines
-from ldpaudit.judging.policy import parse_policy
+from ldpaudit.judging.policy import check_lines, parse_policy
 
 POLICY = """\
 schema = 1  # [checks.identifiers]

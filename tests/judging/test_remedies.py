@@ -219,6 +219,7 @@ def test_an_audit_that_lacks_something_besides_the_truth_says_what() -> None:
 
 
 def test_a_policy_without_a_check_is_told_how_to_get_one() -> None:
-    result = judged(evidence(power(0.1), epsilon=1.0), policy(""))
+    warns = policy('[checks.claimed-epsilon]\nlevel = "warn"')
+    result = judged(evidence(power(0.1), epsilon=1.0), warns)
     assert result.verdict == "inconclusive"
     assert "ldpaudit:default" in result.next_steps[0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import ldpaudit
-from ldpaudit.judging.policy import DEFAULT_CHECKS, Policy
+from ldpaudit.judging.policy import DEFAULT, Policy, preset
 from ldpaudit.options import AuditOptions
 from ldpaudit.result import AuditResult
 from zoo.specimen import Fault, Trace
@@ -76,9 +76,7 @@ def audit(
         only=only,
         skip=() if only else [name for name in skip if name not in fault.needs],
         budget=budget,
-        policy=Policy.model_validate(
-            {"schema": 1, "checks": DEFAULT_CHECKS, "audit": {"confidence": confidence}}
-        ),
+        policy=Policy.model_validate(preset(DEFAULT) | {"audit": {"confidence": confidence}}),
         threads=1,
         rng=seed,
         **options,

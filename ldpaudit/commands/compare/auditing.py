@@ -21,7 +21,7 @@ def shared_plan(request: CompareRequest, inputs: tuple[Input, ...]) -> Plan:
     releases = [item for item in inputs if isinstance(item, ReleaseInput)]
     seed = seed_of(request, next(filter(None, (item.release.sha256 for item in releases)), None))
     # The groups of the first release hold the same people in all.
-    slices = read_slices(releases[0].path, request.slices) if releases else ()
+    slices = read_slices(releases[0].path, request.slices, request) if releases else ()
     return plan_of(request, seed, slices)
 
 
@@ -31,7 +31,7 @@ def plan_for(item: Input, request: CompareRequest, plan: Plan) -> Plan:
         return plan
     if all(len(column.codes) == len(item.release) for column in plan.slices):
         return plan
-    return replace(plan, slices=read_slices(item.path, request.slices))
+    return replace(plan, slices=read_slices(item.path, request.slices, request))
 
 
 def audited(

@@ -11,7 +11,7 @@ from ldpaudit.datasets.beside.canaries import with_canaries
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.public_posterior import with_public_posterior
 from ldpaudit.datasets.declaration import parse_declaration
-from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import UNKNOWN, traits_of
 from ldpaudit.release import Release
@@ -57,7 +57,11 @@ def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...
         if is_result(name):
             inputs.append(ResultInput(letter, read_result(Path(name))))
         else:
-            inputs.append(_release(request, letter, name, tables.get(letter)))
+            release = _release(request, letter, name, tables.get(letter))
+            inputs.append(release)
+            for note in release.notes:
+                if note.level == "info":
+                    progress.remark(f"{letter}: {note.text}")
     return tuple(inputs)
 
 
@@ -88,8 +92,8 @@ def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
 
 
 def _is_double(request: CompareRequest, name: str) -> bool:
-    declared = open_table(name).declaration
-    claim = declaration_of(request.mechanism)
+    declared = open_table(name, request).declaration
+    claim = declaration_of(request.mechanism, request)
     if declared is not None:
         claim = parse_declaration(declared).mechanism
     return traits_of(UNKNOWN if claim is None else claim.name).features == "partly synthetic"
@@ -100,7 +104,7 @@ def _release(
 ) -> ReleaseInput:
     options = replace(
         request,
-        mechanism=request.mechanism if open_table(name).declaration is None else None,
+        mechanism=request.mechanism if open_table(name, request).declaration is None else None,
         original=request.original if synthetic is not None else None,
         held_out=request.held_out if synthetic is not None else None,
         synthetic=synthetic,
@@ -115,7 +119,7 @@ def _with_probabilities(request: CompareRequest, letter: str, release: Release) 
     if release.numeric is not None:
         return release
     try:
-        known = with_public_posterior(release, request.public_posterior)
-        return with_canaries(known, request.canaries)
+        known = with_public_posterior(release, request.public_posterior, request)
+        return with_canaries(known, request.canaries, request)
     except InputError as error:
         raise InputError(f"{letter}: {error}") from None

@@ -8,7 +8,7 @@ share 1 − λ.
 from ldpaudit.commands.compare.reading import Input, ReleaseInput, ResultInput
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.same_rows import equal_rows
-from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import UNKNOWN, Traits, from_declaration, traits_of
@@ -108,12 +108,12 @@ def _shared_rows(request: CompareRequest, a: ReleaseInput, b: ReleaseInput) -> f
     names = _features(request, a) & _features(request, b)
     if request.id_column is not None:
         names = {request.id_column}
-    same = equal_rows(a.path, b.path, sorted(names)) if names else None
+    same = equal_rows(a.path, b.path, sorted(names), request) if names else None
     return None if same is None else float(same.mean())
 
 
 def _features(request: CompareRequest, item: ReleaseInput) -> set[str]:
-    names = set(open_table(item.path).names)
+    names = set(open_table(item.path, request).names)
     special = {item.release.label, request.truth_column, request.id_column, *request.drop}
     return (names if request.features is None else names & set(request.features)) - special
 

@@ -9,10 +9,13 @@ import pyarrow.compute as pc
 
 from ldpaudit.arrays import BoolArray
 from ldpaudit.datasets.formats.columns import decoded, stored
-from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.options import AS_FOUND, FileOptions
 
 
-def equal_rows(a: Any, b: Any, names: Sequence[str]) -> BoolArray | None:
+def equal_rows(
+    a: Any, b: Any, names: Sequence[str], files: FileOptions = AS_FOUND
+) -> BoolArray | None:
     """Return which rows of two tables agree in all of some columns.
 
     Parameters
@@ -20,13 +23,15 @@ def equal_rows(a: Any, b: Any, names: Sequence[str]) -> BoolArray | None:
     a, b : path or table
     names : sequence of str
         Columns of both.
+    files : FileOptions
+        How text files are written.
 
     Returns
     -------
     bool array of shape (n,) or None
         None where the tables differ in length, or no column can be compared.
     """
-    both = (open_table(source).columns(tuple(names)) for source in (a, b))
+    both = (open_table(source, files).columns(tuple(names)) for source in (a, b))
     same: BoolArray | None = None
     for (_, ours), (_, theirs) in zip(*both, strict=True):
         if len(ours) != len(theirs):

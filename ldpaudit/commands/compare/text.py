@@ -12,7 +12,7 @@ def print_summary(comparison: Comparison, *, quiet: bool) -> None:
     if quiet:
         return
     for print_, result in zip(comparison.fingerprints, comparison.releases, strict=True):
-        publish = publish_line(result.decision)
+        publish = publish_line(result)
         say(f"  {print_.letter:<12} {publish} {result.sentence}")
     for difference in comparison.differences:
         say(f"  {difference.a + ' to ' + difference.b:<12} {_words(difference)}")

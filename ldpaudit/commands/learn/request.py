@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 from ldpaudit.commands.utility import LearnerKind
 from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
-from ldpaudit.options import Argument, Option, ReleaseOptions
+from ldpaudit.options import Argument, FileOptions, Option, ReleaseOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnRequest(ReleaseOptions):
+class LearnRequest(FileOptions, ReleaseOptions):
     """The options of ``ldpaudit learn``.
 
     Attributes

@@ -12,6 +12,7 @@ from ldpaudit.datasets.beside.priors import LabelPrior, read_prior, split_labels
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.parameters import check_classes
+from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FloatArray, Label
 
 MOST_LABELS: Final = 4096
@@ -38,12 +39,15 @@ class Domain:
 
 
 def read_domain(
-    classes: str | Sequence[Label] | None, labels: str | None, prior: Path | None
+    classes: str | Sequence[Label] | None,
+    labels: str | None,
+    prior: Path | None,
+    files: FileOptions = AS_FOUND,
 ) -> Domain:
     """Return the labels that ``--classes``, ``--labels`` and ``--prior`` state together.
 
     A range without a step means any number of it, with a prior the step 1; a prior names the labels
-    where nothing else does.
+    where nothing else does. ``files``: how its file is written.
 
     Raises
     ------
@@ -52,7 +56,7 @@ def read_domain(
     """
     if classes is not None and labels is not None:
         raise InputError("State the labels once: --classes or --labels, not both.")
-    table = None if prior is None else read_prior(prior)
+    table = None if prior is None else read_prior(prior, files)
     if labels is not None:
         return _on_range(LabelRange.parse(labels), table)
     if classes is not None:

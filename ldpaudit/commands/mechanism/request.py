@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ldpaudit.options import Argument, Option
+from ldpaudit.options import Argument, FileOptions, Option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ Prior = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelOptions:
+class LabelOptions(FileOptions):
     """The labels that a mechanism is analysed for, their prior and the loss."""
 
     classes: Annotated[
@@ -57,7 +57,7 @@ class DescribeRequest(LabelOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChannelRequest:
+class ChannelRequest(FileOptions):
     """The options of ``ldpaudit mechanism channel``."""
 
     file: Annotated[
@@ -67,7 +67,7 @@ class ChannelRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DesignRequest:
+class DesignRequest(FileOptions):
     """The options of ``ldpaudit mechanism design``."""
 
     labels: Annotated[str, Option("The labels: LO:HI or LO:HI:STEP.")]

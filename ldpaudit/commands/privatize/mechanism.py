@@ -186,5 +186,5 @@ def _matrix(request: PrivatizeRequest) -> dict[str, Any]:
         raise InputError(
             f"The mechanism {request.mechanism!r} must be given its matrix with --channel FILE."
         )
-    stated = read_channel(request.channel)
+    stated = read_channel(request.channel, request)
     return stated | {key: list(read_texts(stated[key])) for key in ("classes", "outputs")}

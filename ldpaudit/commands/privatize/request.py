@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
-from ldpaudit.options import Argument, Option
+from ldpaudit.options import Argument, FileOptions, Option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,7 +68,7 @@ class DataOptions:
 
 
 @dataclass(frozen=True)
-class PrivatizeRequest(DataOptions):
+class PrivatizeRequest(FileOptions, DataOptions):
     """The options of ``ldpaudit privatize``.
 
     Attributes

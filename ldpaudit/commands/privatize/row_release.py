@@ -155,8 +155,8 @@ class Application:
             return self.fitted.rows(len(classes), request.randomness("synthetic"))
         if request.synthetic is None:
             return None
-        name = self.label.name
-        return read_synthetic(request.synthetic, self.features, name, classes, request.drop)
+        columns = (self.features, self.label.name, classes, request.drop)
+        return read_synthetic(request.synthetic, *columns, request)
 
 
 def row_release(
@@ -227,7 +227,7 @@ def _(mechanism: PublicModelLabel, to: Application) -> RowRelease:
     if path is None:
         raise InputError(f"The mechanism {mechanism.name!r} must be given a table with --public.")
     name, drop = to.label.name, to.request.drop
-    model = fit_public_model(path, to.features, name, mechanism.classes, drop)
+    model = fit_public_model(path, to.features, name, mechanism.classes, drop, to.request)
 
     def draw(features: pa.RecordBatch, codes: IntArray) -> tuple[pa.RecordBatch, IntArray]:
         probabilities = mechanism.synthetic(model, features)

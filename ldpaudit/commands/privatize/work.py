@@ -25,10 +25,11 @@ from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
 from ldpaudit.commands.privatize.result import PrivatizeSummary
 from ldpaudit.commands.privatize.row_release import RowRelease, row_release
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
-from ldpaudit.datasets.formats.batches import BatchSource, open_batches
+from ldpaudit.datasets.formats.batches import BatchSource
 from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
 from ldpaudit.datasets.formats.locations import locate
 from ldpaudit.datasets.formats.memory_batches import MemoryBatches
+from ldpaudit.datasets.formats.opening import open_batches
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.writing import TableFile, is_csv
 from ldpaudit.errors import InputError, OutputError
@@ -81,9 +82,9 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     progress = progress or NoProgress()
     check_request(request)
     _check_places(request)
-    table = None if request.prior is None else read_prior(request.prior)
+    table = None if request.prior is None else read_prior(request.prior, request)
     labels = declared_labels(request, None if table is None else table.labels)
-    source = _opened(request.data)
+    source = _opened(request)
     check_columns(request, source)
     survey = survey_labels(request, labels, source, progress)
     mechanism, prior = _mechanism(request, labels, survey, table)
@@ -96,8 +97,11 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     return PrivatizeSummary(request, survey.rows, mechanism, total, warnings, sampled, spent)
 
 
-def _opened(data: Any) -> BatchSource:
-    return open_batches(data) if isinstance(data, str | os.PathLike) else MemoryBatches.of(data)
+def _opened(request: PrivatizeRequest) -> BatchSource:
+    data: Any = request.data
+    if isinstance(data, str | os.PathLike):
+        return open_batches(data, request)
+    return MemoryBatches.of(data)
 
 
 def _check_places(request: PrivatizeRequest) -> None:

@@ -5,8 +5,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from ldpaudit.judging.lines import check_lines
-from ldpaudit.judging.policy import check_names, explain, load_policy
+from ldpaudit.judging.policy import check_lines, load_policy
+from ldpaudit.judging.policy.explaining import WORDS
 from ldpaudit.reports import render
 from ldpaudit.reports.annotations import annotations
 from ldpaudit.reports.interface import Place, Surroundings
@@ -26,7 +26,7 @@ def surroundings_of(result: AuditResult, policy: object, status: int | None = No
     status : int, optional
         The exit status of the command.
     """
-    explained = {check: explain(check).removeprefix(f"{check}: ") for check in check_names()}
+    explained = WORDS["checks"]
     path = Path(policy) if isinstance(policy, str | Path) else None
     if path is None or not path.is_file():
         return Surroundings(explanations=explained, status=status)
@@ -38,11 +38,6 @@ def surroundings_of(result: AuditResult, policy: object, status: int | None = No
     return Surroundings(
         places={check: Place(file, line) for check, line in lines.items()},
         explanations=explained,
-        waivers={
-            waiver.check: f"{waiver.reason} ({waiver.approved_by}, until {waiver.expires})"
-            for waiver in read.waivers
-            if waiver.release_sha256 == result.release.sha256
-        },
         status=status,
     )
 

@@ -1,6 +1,11 @@
 """What ``ldpaudit run`` prints."""
 
-from ldpaudit.reports.text.wording import assumptions_of_bounds, publish_line
+from ldpaudit.reports.text.wording import (
+    assumptions_of_bounds,
+    correction_lines,
+    publish_line,
+    waiver_line,
+)
 from ldpaudit.result import AuditResult
 from ldpaudit.terminal import say
 
@@ -10,7 +15,7 @@ SPECIAL = frozenset({"numeric-inference", "aggregates", "synthetic"})
 
 def print_summary(result: AuditResult, *, quiet: bool) -> None:
     """Print the decision, the verdict, what to do next and the checks; quiet: in one line."""
-    publish = publish_line(result.decision)
+    publish = publish_line(result)
     if quiet:
         step = f" Next: {result.next_steps[0]}" if result.next_steps else ""
         say(f"{publish} {result.sentence}{step}")
@@ -20,8 +25,10 @@ def print_summary(result: AuditResult, *, quiet: bool) -> None:
     for position, step in enumerate(result.next_steps, 1):
         _line("next" if position == 1 else "", f"{position}. {step}")
     for check in result.checks:
-        waived = " (waived)" if check.waived else ""
+        waived = f" ({words})" if (words := waiver_line(check)) else ""
         _line(check.verdict, f"{check.id}: {check.reason}{waived}")
+    for correction in correction_lines(result):
+        _line("correction", correction)
     for record in result.audits:
         if record.status != "ran" and record.id not in SPECIAL:
             _line(record.status, f"{record.id}: {record.reason}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
 from ldpaudit.errors import InputError
-from ldpaudit.options import Option, PlanOptions
+from ldpaudit.options import FileOptions, Option, PlanOptions
 
 if TYPE_CHECKING:
     from ldpaudit.commands.sweep.grid import Grid, Point
@@ -44,7 +44,7 @@ class GridOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepRequest(PlanOptions, DataOptions):
+class SweepRequest(FileOptions, PlanOptions, DataOptions):
     """The options of ``ldpaudit sweep``.
 
     Attributes
@@ -110,6 +110,7 @@ class SweepRequest(PlanOptions, DataOptions):
         takes = ("data", "label", "drop", *options_of(point.mechanism))
         shared = [field.name for field in fields(DataOptions) if field.name in takes]
         options: dict[str, Any] = {name: getattr(self, name) for name in shared}
+        options |= vars(self.files)
         options["noise" if point.parameter == "lambda" else "epsilon"] = point.value
         return PrivatizeRequest(
             output=Path("never-written"),

@@ -158,6 +158,8 @@ def _weakness(evidence: Evidence, allowed: float, alpha: float) -> str | None:
         if name in evidence.estimates:
             return doubt
     power = evidence.estimates.get(POWER)
+    if power is None and math.isinf(allowed):
+        return None
     if power is None:
         return "how much this audit could miss is not known"
     if power.kind == "estimated" and _channel_is_refuted(evidence, alpha):

@@ -1,12 +1,14 @@
 """Do too many people lose too much? J(τ) against a share."""
 
 from ldpaudit.judging.checks.interface import Answer, Case, Draft, Evidence
+from ldpaudit.judging.policy.sections import ExceedanceSection
 from ldpaudit.reports.text.numbers import number
 from ldpaudit.result import Curve
 
 CURVES = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
 MEANS = ("instance_loss.mean", "instance_loss.mean_learned")
 MEAN_LOWER = "instance_loss.mean_lower"
+_ID = "instance-loss-exceedance"
 _TOO_COARSE = (
     "people's mean loss is certified to lie above its estimate by neighbours, so more people than "
     "estimated may lose that much: the neighbourhoods are too coarse"
@@ -18,7 +20,9 @@ def draft(case: Case) -> Draft | None:
     section, evidence = case.policy.checks.instance_loss_exceedance, case.evidence
     if section is None:
         return None
-    limit, at = section.max, section.at
+    limit, at = section.max, section.at.at(case.claim.epsilon)
+    if at is None:
+        return _unlimited(section)
     curves = [evidence.curves[name] for name in CURVES if name in evidence.curves]
     curves = [curve for curve in curves if curve.low is not None]
 
@@ -43,7 +47,14 @@ def draft(case: Case) -> Draft | None:
 
     question = f"Is the share of people whose loss is at least {number(at)} nats too large?"
     ids = tuple(curve.id for curve in curves)
-    return Draft("instance-loss-exceedance", section.level, question, limit, ids, test)
+    return Draft(_ID, section.level, question, limit, ids, test)
+
+
+def _unlimited(section: ExceedanceSection) -> Draft:
+    """Return the check where its loss follows a claim that promises nothing."""
+    question = "Is the share of people whose loss is far above the claimed ε too large?"
+    answer = Answer("inconclusive", None, "nothing finite was claimed that the limit could follow")
+    return Draft(_ID, section.level, question, section.max, (), lambda _: answer)
 
 
 def _missed_mean(evidence: Evidence) -> float:

@@ -14,12 +14,14 @@ from ldpaudit.judging.checks import (
     min_rows,
     renyi,
     shared_noise,
+    undetected_excess,
 )
 from ldpaudit.judging.checks.interface import Case, Draft
 
 CHECKS: tuple[Callable[[Case], Draft | None], ...] = (
     min_rows.draft,
     claimed_epsilon.draft,
+    undetected_excess.draft,
     claimed_channel.draft,
     features_reveal.draft,
     identifiers.draft,

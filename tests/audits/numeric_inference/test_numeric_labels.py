@@ -110,12 +110,15 @@ def test_labels_outside_of_the_declaration_are_counted():
         ldpaudit.audit(frame, truth, made("laplace", 1.0))
 
 
+WARNED = "schema = 1\n[checks.claimed-channel]\n"
+
+
 def test_a_policy_may_allow_less_than_is_declared():
     frame, truth = release(made("laplace", 2.0), 3000)
-    strict = parse_policy("schema = 1\n[claim]\nepsilon = 1.0\n")
+    strict = parse_policy(f"{WARNED}[claim]\nepsilon = 1.0\n")
     with pytest.raises(PolicyError, match="allows ε = 1, but the release declares ε = 2"):
         ldpaudit.audit(frame, truth, made("laplace", 2.0), policy=strict, only=ONLY)
-    lenient = parse_policy("schema = 1\n[claim]\nepsilon = 2.5\n")
+    lenient = parse_policy(f"{WARNED}[claim]\nepsilon = 2.5\n")
     result = ldpaudit.audit(frame, truth, made("laplace", 2.0), policy=lenient, only=ONLY)
     assert result.mechanism.epsilon == 2.0
 

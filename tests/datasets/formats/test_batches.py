@@ -12,7 +12,9 @@ import pytest
 
 from ldpaudit.datasets.formats import batches as batches_module
 from ldpaudit.datasets.formats import csv_batches
-from ldpaudit.datasets.formats.batches import bare_schema, open_batches, read_whole
+from ldpaudit.datasets.formats.batches import read_whole
+from ldpaudit.datasets.formats.opening import open_batches
+from ldpaudit.datasets.formats.tabular import bare_schema
 from ldpaudit.errors import InputError
 
 

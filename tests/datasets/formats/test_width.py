@@ -7,8 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpaudit.datasets.formats import width
-from ldpaudit.datasets.formats.batches import open_batches
-from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.formats.opening import open_batches, open_table
 from ldpaudit.errors import InputError
 
 

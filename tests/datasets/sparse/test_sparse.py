@@ -11,7 +11,8 @@ from sklearn.datasets import dump_svmlight_file
 import ldpaudit
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.batchwise.opening import open_source
-from ldpaudit.datasets.sparse import svmlight, table
+from ldpaudit.datasets.formats import locations
+from ldpaudit.datasets.sparse import table
 from ldpaudit.datasets.sparse.projection import Distortion, Projection
 from ldpaudit.errors import InputError
 from ldpaudit.release import Declaration, Sketch
@@ -73,7 +74,7 @@ def test_a_file_read_in_pieces_is_the_matrix(written, tmp_path, monkeypatch, suf
     file = tmp_path / f"copy{suffix}"
     content = path.read_bytes()
     file.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
-    monkeypatch.setattr(svmlight, "_BYTES", 10_000)
+    monkeypatch.setattr(locations, "_LINES", 10_000)
     monkeypatch.setattr(table, "_ROWS_AT_ONCE", 7)
     of_file, of_pair = (open_source(s, 64) for s in (str(file), (matrix, labels)))
     (got, block), (expected, whole) = of_file.read(), of_pair.read()
@@ -174,7 +175,7 @@ def test_what_else_cannot_be_read(written, tmp_path):
         read_release(str(path), declaration=RR, public=str(path))
     damaged = tmp_path / "cut.svm.gz"
     damaged.write_bytes(gzip.compress(path.read_bytes())[:-500])
-    with pytest.raises(InputError, match="not a readable svmlight file"):
+    with pytest.raises(InputError, match="is truncated"):
         read_release(str(damaged), declaration=RR)
     with pytest.raises(InputError, match="There is no file"):
         read_release(str(tmp_path / "none.svm"))

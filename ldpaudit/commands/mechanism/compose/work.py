@@ -11,7 +11,7 @@ from ldpaudit.commands.mechanism.domain import Domain, read_domain
 from ldpaudit.commands.mechanism.request import ComposeRequest
 from ldpaudit.commands.mechanism.specification import Specification, build, settings
 from ldpaudit.datasets.declaration import parse_declaration
-from ldpaudit.datasets.formats.tabular import open_table
+from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.labels import positions
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms import UNKNOWN, from_declaration, full_name, names
@@ -20,7 +20,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.composition import compose
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
-from ldpaudit.mechanisms.losses import Loss
+from ldpaudit.options import FileOptions
 from ldpaudit.release import Label
 from ldpaudit.running.progress import Progress
 
@@ -41,11 +41,11 @@ def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
     InputError, MissingDependencyError
         If a release cannot be composed, with the reason.
     """
-    stated = request.classes or request.labels or request.prior
-    domain = read_domain(request.classes, request.labels, request.prior) if stated else None
+    stated = (request.classes, request.labels, request.prior)
+    domain = read_domain(*stated, request) if any(stated) else None
     mechanisms: list[Mechanism] = []
     for text in request.releases:
-        mechanisms += _release(text, domain, request.loss)
+        mechanisms += _release(text, domain, request)
     if len(mechanisms) > _MOST:
         raise InputError(f"At most {_MOST} releases can be composed. Got {len(mechanisms)}.")
     return analyse_jointly(mechanisms)
@@ -55,10 +55,10 @@ def _is_specification(text: str) -> bool:
     return full_name(text.partition(":")[0]) in names() and not Path(text).exists()
 
 
-def _release(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
+def _release(text: str, domain: Domain | None, request: ComposeRequest) -> list[Mechanism]:
     """Return the mechanism of one argument, as often as it says."""
     if not _is_specification(text):
-        return [_declared(text, domain)]
+        return [_declared(text, domain, request)]
     if domain is None:
         raise InputError(
             "A mechanism without a file needs labels: --classes A,B,… or --labels LO:HI:STEP."
@@ -69,14 +69,15 @@ def _release(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
     if isinstance(times, bool | str) or not 1 <= times <= _MOST or times != int(times):
         raise InputError(f"'times' must be a whole number from 1 to {_MOST}.")
     epsilon, noise = more.pop("epsilon", None), more.pop("lambda", None)
-    return [build(Specification(full_name(name), epsilon, noise, more, loss), domain)] * int(times)
+    wanted = Specification(full_name(name), epsilon, noise, more, request.loss)
+    return [build(wanted, domain)] * int(times)
 
 
-def _declared(file: str, domain: Domain | None) -> Mechanism:
+def _declared(file: str, domain: Domain | None, files: FileOptions) -> Mechanism:
     near = did_you_mean(file.partition(":")[0], names())
     if near != "." and not Path(file).exists():
         raise InputError(f"There is no such file, and no such mechanism{near}")
-    content = open_table(file).declaration
+    content = open_table(file, files).declaration
     if content is None:
         raise InputError(f"The file {Path(file).name!r} declares no mechanism.")
     declaration = parse_declaration(content).mechanism

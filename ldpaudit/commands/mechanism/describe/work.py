@@ -1,6 +1,7 @@
 """The work of ``describe`` and ``channel``: from a mechanism to everything exact about it."""
 
 import math
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -10,7 +11,7 @@ from ldpaudit.commands.mechanism.domain import read_domain
 from ldpaudit.commands.mechanism.request import ChannelRequest, DescribeRequest
 from ldpaudit.commands.mechanism.specification import build
 from ldpaudit.commands.priors import prior_over
-from ldpaudit.datasets import read_channel
+from ldpaudit.datasets.beside.channels import channel_table
 from ldpaudit.datasets.beside.priors import read_prior
 from ldpaudit.datasets.labels import read_texts
 from ldpaudit.errors import InputError
@@ -38,7 +39,7 @@ def describe(request: DescribeRequest, _progress: Progress) -> Analysis:
     InputError
         If the labels, the prior or a parameter are not valid.
     """
-    domain = read_domain(request.classes, request.labels, request.prior)
+    domain = read_domain(request.classes, request.labels, request.prior, request)
     return analyse(build(request.wanted, domain), domain.prior)
 
 
@@ -50,11 +51,12 @@ def describe_channel(request: ChannelRequest, _progress: Progress) -> Analysis:
     InputError
         If the matrix is no channel, or the prior is not one of its labels.
     """
-    stated = read_channel(request.file)
-    rows, columns = read_texts(stated["classes"]), read_texts(stated["outputs"])
-    mechanism = ExplicitChannel(Channel(stated["matrix"], rows, columns))
-    prior = None if request.prior is None else prior_over(rows, read_prior(request.prior))
-    return analyse(mechanism, prior)
+    table = channel_table(request.file, request)
+    rows, columns = read_texts(table.classes), read_texts(table.outputs)
+    mechanism = ExplicitChannel(Channel(np.array(table.matrix), rows, columns))
+    prior = None if request.prior is None else prior_over(rows, read_prior(request.prior, request))
+    analysis = analyse(mechanism, prior)
+    return replace(analysis, notes=(*analysis.notes, table.remark)) if table.remark else analysis
 
 
 def analyse(mechanism: Mechanism, prior: FloatArray | None = None) -> Analysis:

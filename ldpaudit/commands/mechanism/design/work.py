@@ -66,10 +66,10 @@ def _prior_epsilon(request: DesignRequest, epsilon: float) -> float:
 
 def _prior(request: DesignRequest, labels: LabelRange, spent: float) -> FloatArray:
     if request.prior is not None:
-        return prior_over(labels.classes, read_prior(request.prior))
+        return prior_over(labels.classes, read_prior(request.prior, request))
     assert request.data is not None
     assert request.column is not None
-    codes = labels.codes(numeric_column(request.data, request.column))
+    codes = labels.codes(numeric_column(request.data, request.column, request))
     counts = np.bincount(codes, minlength=labels.steps + 1)
     check_prior_budget(spent, len(counts), len(codes))
     # The operating system's randomness: the noise protects real labels.

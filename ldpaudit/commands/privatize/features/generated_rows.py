@@ -130,7 +130,7 @@ def _public_rows(
     path: str, request: PrivatizeRequest, features: pa.Schema, classes: tuple[Label, ...]
 ) -> tuple[pa.Table, IntArray]:
     plain = plain_schema(features)
-    table = read_features(path, plain, "generator's", request.label, request.drop)
+    table = read_features(path, plain, "generator's", request.label, request.drop, request)
     codes = label_codes(table.column(request.label), classes, "generator's")
     return table.select(features.names), codes
 

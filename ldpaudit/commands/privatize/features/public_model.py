@@ -16,6 +16,7 @@ from ldpaudit.commands.privatize.features.synthetic_rows import (
 from ldpaudit.datasets.features import is_categorical
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
+from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FloatArray, Label
 
 _MOST_CATEGORIES = 250
@@ -69,6 +70,7 @@ def fit_public_model(
     label: str,
     classes: tuple[Label, ...],
     ignored: Collection[str] = (),
+    files: FileOptions = AS_FOUND,
 ) -> PublicModel:
     """Fit gradient boosted trees on a public labelled table.
 
@@ -83,6 +85,8 @@ def fit_public_model(
         Every one must occur.
     ignored : collection of str
         Other columns that the table may have.
+    files : FileOptions
+        How text files are written.
 
     Raises
     ------
@@ -91,7 +95,7 @@ def fit_public_model(
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    table = read_features(path, plain_schema(features), "public", label, ignored)
+    table = read_features(path, plain_schema(features), "public", label, ignored, files)
     codes = label_codes(table.column(label), classes, "public")
     table = table.select(features.names)
     columns = _Columns({name: _values(table.column(name)) for name in features.names})

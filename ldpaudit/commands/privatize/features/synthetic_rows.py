@@ -8,10 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.commands.privatize.labels.domains import ClassDomain, bare_labels, label_values
-from ldpaudit.datasets.formats.batches import open_batches, read_whole
+from ldpaudit.datasets.formats.batches import read_whole
 from ldpaudit.datasets.formats.columns import TEXTS, decoded, is_any, value_type
+from ldpaudit.datasets.formats.opening import open_batches
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
+from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import IndexArray, IntArray, Label
 
 
@@ -45,7 +47,12 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def read_features(
-    path: str, features: pa.Schema, role: str, label: str, ignored: Collection[str] = ()
+    path: str,
+    features: pa.Schema,
+    role: str,
+    label: str,
+    ignored: Collection[str] = (),
+    files: FileOptions = AS_FOUND,
 ) -> pa.Table:
     """Read a table that goes along with the data: the features in order, then the label.
 
@@ -60,13 +67,15 @@ def read_features(
         The label's column, returned unchanged.
     ignored : collection of str
         Other columns that it may have: those of the data that are not released.
+    files : FileOptions
+        How text files are written.
 
     Raises
     ------
     InputError
         If a column is missing, too many or of another type, or there is no row.
     """
-    table = read_whole(open_batches(path))
+    table = read_whole(open_batches(path, files))
     names = [*features.names, label]
     for name in names:
         if name not in table.schema.names:
@@ -141,6 +150,7 @@ def read_synthetic(
     label: str,
     classes: tuple[Label, ...],
     ignored: Collection[str] = (),
+    files: FileOptions = AS_FOUND,
 ) -> SyntheticRows:
     """Read a user's synthetic table: the features' columns, and the label's.
 
@@ -149,6 +159,6 @@ def read_synthetic(
     InputError
         If its columns, types or labels are not those of the data.
     """
-    table = read_features(path, plain_schema(features), "synthetic", label, ignored)
+    table = read_features(path, plain_schema(features), "synthetic", label, ignored, files)
     codes = label_codes(table.column(label), classes, "synthetic")
     return SyntheticRows(table.select(features.names), codes)

@@ -112,6 +112,7 @@ def _reading(
         original=tables.training if double else None,
         synthetic=synthetic if double else None,
         test=tables.test,
+        files=tables.request,
         coding=_TrueCoding if true else DeclaredCoding,
     )
 

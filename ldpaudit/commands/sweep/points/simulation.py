@@ -17,7 +17,7 @@ from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.row_release import RowRelease, row_release
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points.tables import SweepTables
-from ldpaudit.datasets.formats.batches import bare_schema
+from ldpaudit.datasets.formats.tabular import bare_schema
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.randomness import child_generator, seed_from
 from ldpaudit.release import Label

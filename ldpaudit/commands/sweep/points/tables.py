@@ -12,8 +12,9 @@ from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import check_columns, survey_labels
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
-from ldpaudit.datasets.formats.batches import open_batches, read_whole
+from ldpaudit.datasets.formats.batches import read_whole
 from ldpaudit.datasets.formats.memory_batches import MemoryBatches
+from ldpaudit.datasets.formats.opening import open_batches
 from ldpaudit.errors import InputError
 from ldpaudit.randomness import child_generator
 from ldpaudit.running.progress import NoProgress
@@ -74,7 +75,7 @@ def read_tables(request: SweepRequest, seed: int | None = None) -> SweepTables:
     InputError
         If a column is missing, or there are too few rows to hold some out.
     """
-    source = open_batches(request.data)
+    source = open_batches(request.data, request)
     check_columns(request, source)
     whole = read_whole(source).drop_columns(list(request.drop))
     whole = whole.unify_dictionaries().combine_chunks()
@@ -85,7 +86,7 @@ def read_tables(request: SweepRequest, seed: int | None = None) -> SweepTables:
     training, test = whole, request.test
     if request.test is None:
         training, test = _split(whole, request.test_share, seed)
-    prior = None if request.prior is None else read_prior(request.prior)
+    prior = None if request.prior is None else read_prior(request.prior, request)
     return SweepTables(request, seed, MemoryBatches(whole, source.location), training, test, prior)
 
 

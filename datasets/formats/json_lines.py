@@ -1,0 +1,114 @@
+"""JSON lines: one object a line, also compressed, in batches."""
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.json
+
+from ldpaudit.datasets.formats.columns import TEXTS, is_any
+from ldpaudit.datasets.formats.locations import Location, unreadable
+from ldpaudit.datasets.formats.width import check_width
+from ldpaudit.datasets.names import check_unique, quoted
+from ldpaudit.errors import InputError
+
+SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+
+
+class JsonLines:
+    """A file of JSON objects, one a line; their keys are the columns, in order of appearance.
+
+    A column's type is the narrowest that fits all of its rows; a key that an object lacks is
+    missing there.
+    """
+
+    text = False
+    remark = ""
+
+    def __init__(self, location: Location) -> None:
+        self.location, self.name = location, location.name
+        self.row_count = 0
+        kinds: dict[str, pa.DataType] = {}
+        for block in self._blocks(None):
+            self.row_count += len(block)
+            for field in block.schema:
+                kinds[field.name] = _joined(kinds.get(field.name, pa.null()), field.type, self.name)
+            check_width(len(kinds), self.name)
+        if not kinds:
+            raise InputError(f"The file {quoted(self.name)} holds no objects.")
+        check_unique(tuple(kinds))
+        self.schema = pa.schema(list(kinds.items()))
+        self.names = tuple(kinds)
+
+    @cached_property
+    def declaration(self) -> bytes | None:
+        """The declaration beside the file, None without one."""
+        return self.location.beside()
+
+    def sha256(self) -> str:
+        """Return the digest of the file's bytes, compressed or not."""
+        return self.location.sha256()
+
+    def stamp(self) -> tuple[Any, ...]:
+        """Return size and time of the file."""
+        return self.location.stamp()
+
+    def batches(
+        self,
+        columns: Sequence[str] | None = None,
+        as_text: Collection[str] = (),  # noqa: ARG002 - values have types of their own
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, with the named columns in the given order (None: all)."""
+        names = list(self.names if columns is None else columns)
+        kinds = pa.schema([self.schema.field(name) for name in names])
+        for block in self._blocks(self.schema):
+            yield from block.select(names).cast(kinds).combine_chunks().to_batches()
+
+    def columns(
+        self, names: Sequence[str], as_text: Collection[str] = ()
+    ) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        """Yield the columns in the given order."""
+        kinds = pa.schema([self.schema.field(name) for name in names])
+        table = pa.Table.from_batches(list(self.batches(names, as_text)), kinds)
+        for place, name in enumerate(names):
+            yield name, table.column(place)
+
+    def _blocks(self, schema: pa.Schema | None) -> Iterator[pa.Table]:
+        parse = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
+        for text in self.location.line_blocks("JSON lines"):
+            if not text.strip():
+                continue
+            read = pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
+            with unreadable(self.name, "must hold one JSON object a line"):
+                try:
+                    block = pyarrow.json.read_json(pa.BufferReader(text), read, parse)
+                except pa.ArrowInvalid as error:
+                    if "changed from" in str(error) and "Column()" not in str(error):
+                        raise _mixed(self.name) from None
+                    raise
+            if schema is not None and set(block.schema.names) - set(schema.names):
+                raise InputError("The file changed while it was being read.")
+            yield block
+
+
+def _joined(one: pa.DataType, other: pa.DataType, name: str) -> pa.DataType:
+    """Return the type that fits the values of both."""
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if is_any(one, *TEXTS, "timestamp") and is_any(other, *TEXTS, "timestamp"):
+        return pa.string()
+    if is_any(one, "integer", "floating") and is_any(other, "integer", "floating"):
+        return pa.float64()
+    if is_any(one, "list") and is_any(other, "list"):
+        return pa.list_(_joined(one.value_type, other.value_type, name))
+    raise _mixed(name)
+
+
+def _mixed(name: str) -> InputError:
+    return InputError(
+        f"A column of {quoted(name)} mixes numbers, texts, booleans or objects; give all values "
+        "of a column one kind."
+    )

@@ -1,0 +1,179 @@
+"""Files that are read whole: sheets of an Excel workbook, and arrays of NumPy (.npz)."""
+
+import zipfile
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
+from itertools import zip_longest
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.datasets.formats.locations import Location, unreadable
+from ldpaudit.datasets.formats.tabular import MemoryTable
+from ldpaudit.datasets.formats.width import check_width
+from ldpaudit.datasets.names import quoted
+from ldpaudit.errors import InputError, MissingDependencyError
+from ldpaudit.options import FileOptions
+
+EXCEL: Final = (".xlsx", ".xlsm")
+NUMPY: Final = (".npz",)
+_LARGEST: Final = 1 << 32
+"""Bytes of the unpacked content."""
+_ROWS_AT_ONCE: Final = 1 << 16
+
+Loaded = tuple[pa.Table, str]
+
+
+class LoadedFile(MemoryTable):
+    """A file whose table is in memory; its declaration lies beside it."""
+
+    def __init__(self, location: Location, load: Callable[[Any, str], Loaded]) -> None:
+        self.location = location
+        with unreadable(location.name), location.filesystem.open_input_file(location.paths[0]) as f:
+            _check_size(f, location.name)
+            table, remark = load(f, location.name)
+        super().__init__(table)
+        self.name, self.remark = location.name, remark
+        self.schema, self.row_count = self._table.schema, self._table.num_rows
+        self.declaration = location.beside()
+
+    @cached_property
+    def _digest(self) -> str:
+        return self.location.sha256()
+
+    def sha256(self) -> str:
+        """Return the digest of the file."""
+        return self._digest
+
+    def stamp(self) -> tuple[Any, ...]:
+        """Return size and time of the file."""
+        return self.location.stamp()
+
+    def batches(
+        self,
+        columns: Sequence[str] | None = None,
+        as_text: Collection[str] = (),  # noqa: ARG002 - values have types of their own
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, with the named columns in the given order (None: all)."""
+        names = list(self.names if columns is None else columns)
+        yield from self._table.select(names).to_batches(_ROWS_AT_ONCE)
+
+
+def open_arrays(location: Location) -> LoadedFile:
+    """Open a NumPy file of several arrays: each a column of n values, or of n lists.
+
+    Raises
+    ------
+    InputError
+        If it holds objects, or its arrays differ in length.
+    """
+    return LoadedFile(location, _arrays)
+
+
+def open_sheet(location: Location, files: FileOptions) -> LoadedFile:
+    """Open a sheet of an Excel workbook, its first row being the names of the columns.
+
+    Raises
+    ------
+    InputError
+        If there is no such sheet, or a column mixes kinds of values.
+    MissingDependencyError
+        Without openpyxl.
+    """
+    return LoadedFile(location, lambda file, name: _sheet(file, name, files.sheet))
+
+
+def _check_size(file: Any, name: str) -> None:
+    try:
+        unpacked = sum(entry.file_size for entry in zipfile.ZipFile(file).infolist())
+    except zipfile.BadZipFile:
+        raise InputError(f"The file {quoted(name)} is damaged, truncated or encrypted.") from None
+    file.seek(0)
+    if unpacked > _LARGEST:
+        raise InputError(f"The file {quoted(name)} is too large when unpacked; write Parquet.")
+
+
+def _arrays(file: Any, name: str) -> Loaded:
+    with np.load(file, allow_pickle=False) as stored:
+        check_width(len(stored.files), name)
+        arrays = {key: stored[key] for key in stored.files}
+    if any(array.ndim == 0 for array in arrays.values()) or not arrays:
+        raise InputError(f"The arrays of {quoted(name)} must each hold n values or n lists.")
+    if len({len(array) for array in arrays.values()}) > 1:
+        raise InputError(f"The arrays of {quoted(name)} must all have one entry for each row.")
+    return pa.table({key: _column(array) for key, array in arrays.items()}), ""
+
+
+def _column(array: Any) -> pa.Array:
+    if array.ndim == 1:
+        return pa.array(array)
+    flat = pa.array(np.ascontiguousarray(array).ravel())
+    return pa.FixedSizeListArray.from_arrays(flat, int(np.prod(array.shape[1:])))
+
+
+def _sheet(file: Any, name: str, wanted: str | None) -> Loaded:
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise MissingDependencyError(
+            "Reading Excel files needs openpyxl: pip install 'ldpaudit[excel]', or save as CSV."
+        ) from None
+    book = load_workbook(file, read_only=True, data_only=True)
+    sheets = book.worksheets
+    sheet = _chosen(sheets, wanted, name)
+    rows = sheet.iter_rows(values_only=True)
+    header = [*next(rows, ())]
+    while header and header[-1] is None:
+        header.pop()
+    check_width(len(header), name)
+    if not header:
+        raise InputError(f"The sheet of {quoted(name)} is empty.")
+    filled = [row for row in rows if any(cell is not None for cell in row)]
+    if any(cell is not None for row in filled for cell in row[len(header) :]):
+        raise InputError(f"The first row of {quoted(name)} must name every column.")
+    columns = [*zip_longest(*(row[: len(header)] for row in filled))] or [()] * len(header)
+    columns += [(None,) * len(filled)] * (len(header) - len(columns))
+    names = ["" if cell is None else str(cell) for cell in header]
+    arrays = [_typed(cells, place, name) for place, cells in enumerate(columns, start=1)]
+    first = wanted is None and len(sheets) > 1
+    return pa.Table.from_arrays(arrays, names), (
+        f"the first of {len(sheets)} sheets (--sheet chooses another)" if first else ""
+    )
+
+
+def _chosen(sheets: Sequence[Any], wanted: str | None, name: str) -> Any:
+    if wanted is None and sheets:
+        return sheets[0]
+    for number, sheet in enumerate(sheets, start=1):
+        if wanted in (sheet.title, str(number)):
+            return sheet
+    raise InputError(
+        f"There is no such sheet in {quoted(name)}, which has {len(sheets)}; --sheet takes a "
+        "sheet's name or its number from 1."
+    )
+
+
+def _typed(cells: Sequence[Any], place: int, name: str) -> pa.Array:
+    """Return cells as a column; errors of formulas are missing values."""
+    values = [None if isinstance(cell, str) and cell in _ERRORS else cell for cell in cells]
+    if any(isinstance(v, bool) for v in values) and not all(
+        v is None or isinstance(v, bool) for v in values
+    ):
+        raise _mixes(place, name)
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise _mixes(place, name) from None
+
+
+_ERRORS: Final = frozenset(
+    ("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#SPILL!", "#CALC!")
+)
+
+
+def _mixes(place: int, name: str) -> InputError:
+    return InputError(
+        f"Column {place} of {quoted(name)} mixes numbers, texts, booleans or dates; give all its "
+        "cells one kind."
+    )

@@ -1,0 +1,122 @@
+"""The page of policies: its words are those of ``ldpaudit policy explain`` and of the presets."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ldpaudit.judging.policy.explaining import WORDS, check_keys, keys
+from ldpaudit.judging.policy.presets import PRESETS, STARTER, preset
+
+HEAD = """\
+# Policies
+
+A policy is a TOML file that says what a release may leak: which checks are asked, which of them
+decide, and how sure the audit has to be. The exit status of `run` is its verdict.
+
+```console
+$ ldpaudit policy init release.toml               # a starter to edit
+$ ldpaudit policy check release.toml              # refuses what run would refuse, without data
+$ ldpaudit policy explain                         # every key, check and rule; with a name: that one
+$ ldpaudit policy show ldpaudit:strict            # a preset, as it is
+$ ldpaudit run release.parquet --truth truth.parquet --policy ldpaudit:strict
+```
+
+This page is made of the words of `ldpaudit policy explain`. What a verdict advises:
+[verdict.md](verdict.md).
+
+"""
+GRID = (
+    ("passes", "error", "pass", "yes", "0"),
+    ("is inconclusive", "error", "inconclusive", "not yet", "3"),
+    ("fails", "error", "fail", "no", "1"),
+    ("fails and is waived", "error", "pass: *violation found, waived*", "yes, by waiver", "0"),
+    ("passes, or is inconclusive", "warn", "pass", "yes", "0"),
+    ("fails", "warn", "pass", "not yet", "0"),
+    ("fails and is waived", "warn", "pass", "yes, by waiver", "0"),
+    ("none could be answered, or the policy is bad", "any", "–", "–", "2"),
+)
+"""What a check answers, its level, and what follows where every other check passes."""
+RULES = {
+    "exit-status": "Verdict, decision, exit status",
+    "waiving": "Waivers",
+    "several-checks": "Several checks",
+    "merging": "Presets and the policy's own keys",
+}
+
+
+def policy_page() -> str:
+    """Return the page."""
+    rules = WORDS["rules"]
+    grid = table(("a check …", "its level", "verdict", "publish", "exit status"), GRID)
+    parts = (
+        ("Presets", presets()),
+        (RULES["merging"], rules["merging"]),
+        (RULES["exit-status"], f"{grid}\n{rules['exit-status']}"),
+        (RULES["several-checks"], rules["several-checks"]),
+        (RULES["waiving"], f"{rules['waiving']}\n\n{example()}"),
+        ("Keys", table(("key", "means"), coded(keys()))),
+        ("Checks", checks()),
+    )
+    return HEAD + "\n".join(f"## {title}\n\n{text.rstrip()}\n" for title, text in parts)
+
+
+def presets() -> str:
+    """Return the presets side by side."""
+    purposes = "\n".join(f"- `{name}`: {purpose}." for name, purpose in PRESETS.items())
+    said = {name: flat(preset(name)) for name in PRESETS}
+    rows = [k for k in dict.fromkeys(k for one in said.values() for k in one) if k != "schema"]
+    cells = ((f"`{k}`", *(one.get(k, "–") for one in said.values())) for k in rows)
+    shown = table(("", *said), cells)
+    return f"{purposes}\n\n{shown}\n“–” is not asked for, or has its default.\n"
+
+
+def flat(content: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a preset says, by key; a check's level under the check's own name."""
+    found = {f"audit.{key}": written(value) for key, value in content["audit"].items()}
+    for check, section in content["checks"].items():
+        found[check] = section["level"]
+        rest = {key: value for key, value in section.items() if key != "level"}
+        found |= {f"{check}.{key}": written(value) for key, value in rest.items()}
+    return found
+
+
+def written(value: Any) -> str:
+    """Return a value as TOML has it."""
+    if isinstance(value, list):
+        return f"[{', '.join(written(part) for part in value)}]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def example() -> str:
+    """Return the waiver of the starter."""
+    lines = STARTER[STARTER.index("# [[waivers]]") :].splitlines()
+    return "```toml\n" + "\n".join(line.removeprefix("# ") for line in lines) + "\n```"
+
+
+def checks() -> str:
+    """Return each check with its keys."""
+    return "\n".join(
+        f"### {name}\n\n{text}\n\n{table(('key', 'means'), coded(of_check(name)))}"
+        for name, text in WORDS["checks"].items()
+    )
+
+
+def of_check(name: str) -> dict[str, str]:
+    """Return the keys of a check."""
+    start, every = f"{name}.", check_keys().items()
+    return {key.removeprefix(start): words for key, words in every if key.startswith(start)}
+
+
+def coded(words: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return rows of a table with the names as code."""
+    return [(f"`{name}`", text) for name, text in words.items()]
+
+
+def table(head: tuple[str, ...], rows: Any) -> str:
+    """Return a table."""
+    lines = (head, ("---",) * len(head), *rows)
+    return "".join("| " + " | ".join(map(escaped, row)) + " |\n" for row in lines)
+
+
+def escaped(cell: str) -> str:
+    """Return a cell's text with nothing that ends the cell."""
+    return cell.replace("|", "\\|")

@@ -1,0 +1,76 @@
+"""Waivers: violations that somebody answers for, in one file and until a day."""
+
+import datetime
+from collections.abc import Iterator, Sequence
+
+from ldpaudit.judging.policy import Waiver
+from ldpaudit.result import Check, Note, Waived
+
+_ALONE = "a table in memory has no SHA-256 that a waiver could name"
+
+
+def apply_waivers(
+    checks: Sequence[Check], waivers: Sequence[Waiver], sha256: str | None, today: datetime.date
+) -> tuple[list[Check], list[Note]]:
+    """Return the checks, those marked that are waived, and a warning of each unused waiver.
+
+    Of two waivers of one violation the one that lasts longer is shown.
+
+    Parameters
+    ----------
+    checks : sequence of Check
+    waivers : sequence of Waiver
+    sha256 : str or None
+        The released file's.
+    today : datetime.date
+        By UTC.
+    """
+    notes, used = [], []
+    for waiver in waivers:
+        check = next((check for check in checks if check.id == waiver.check), None)
+        why = _unused(waiver, check, sha256, today)
+        if why is None:
+            used.append(waiver)
+        else:
+            notes.append(Note.warning("policy", f"The waiver of {waiver.check} {why}."))
+    by_check = {waiver.check: waiver for waiver in sorted(used, key=lambda one: one.expires)}
+    return [_waived(check, by_check.get(check.id)) for check in checks], notes
+
+
+def _waived(check: Check, waiver: Waiver | None) -> Check:
+    if waiver is None:
+        return check
+    stated = {
+        "approved_by": waiver.approved_by,
+        "reason": waiver.reason,
+        "expires": waiver.expires.isoformat(),
+    }
+    return check.model_copy(update={"waived": True, "waiver": Waived(**stated)})
+
+
+def _unused(
+    waiver: Waiver, check: Check | None, sha256: str | None, today: datetime.date
+) -> str | None:
+    """Return why a waiver does not count, None if it does."""
+    if waiver.expires < today:
+        return f"expired on {waiver.expires.isoformat()} and counts no more"
+    if waiver.release_sha256 != sha256:
+        file = _ALONE if sha256 is None else "it names another file than this one, by its SHA-256"
+        return f"was not used: {file}"
+    if check is None:
+        return "was not used: this audit had nothing to answer that check with"
+    if check.verdict == "pass":
+        return "was not needed: the check passes; take the waiver out"
+    if check.verdict == "inconclusive":
+        return "was not used: the check is inconclusive, and only violations can be waived"
+    return None
+
+
+def waived_words(checks: Sequence[Check]) -> str:
+    """Return until when and by whom violations are waived; the first to expire stands for all."""
+    found = sorted(_waivers(checks), key=lambda one: one.expires)
+    return f"waived until {found[0].expires} by {found[0].approved_by}" if found else "waived"
+
+
+def _waivers(checks: Sequence[Check]) -> Iterator[Waived]:
+    return (check.waiver for check in checks if check.waiver is not None)

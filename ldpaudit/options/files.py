@@ -1,0 +1,83 @@
+"""Options of how tables in text files and workbooks are written."""
+
+import codecs
+from dataclasses import dataclass
+from typing import Annotated
+
+from ldpaudit.errors import InputError
+from ldpaudit.options.declaring import Option
+
+_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+_MARKS = {"point": ".", "comma": ","}
+
+
+def _separator_of(text: str) -> str:
+    mark = _NAMED.get(text.lower(), text)
+    if len(mark) != 1 or mark.isalnum() or not mark.isascii() or mark in "\"'\r\n.+-_":
+        raise InputError("--separator must be one mark, such as ';' or tab.")
+    return mark
+
+
+def _decimal_of(text: str) -> str:
+    mark = _MARKS.get(text.lower(), text)
+    if mark not in (".", ","):
+        raise InputError("--decimal must be '.' or ','.")
+    return mark
+
+
+def _encoding_of(text: str) -> str:
+    try:
+        "a".encode(text)
+    except (LookupError, TypeError, ValueError):
+        raise InputError(
+            "--encoding must be a text encoding that Python knows, such as utf-8, cp1252 or utf-16."
+        ) from None
+    return codecs.lookup(text).name
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """How text files and workbooks are written; what is not stated is found out.
+
+    They hold for every file that a command reads as a table.
+
+    Attributes
+    ----------
+    separator : str or None
+        The mark between the fields of a CSV file.
+    decimal : {".", ","} or None
+        The decimal mark of numbers. Where it is stated, the other mark may separate thousands.
+    encoding : str or None
+        As Python names it.
+    sheet : str or None
+        A workbook's sheet by its name, or by its number from 1; None: the first.
+    """
+
+    separator: Annotated[
+        str | None, Option("The mark between fields of CSV files (default: found out).", shown=True)
+    ] = None
+    decimal: Annotated[
+        str | None,
+        Option("The decimal mark in CSV files, '.' or ',' (default: found out).", shown=True),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        Option("The encoding of CSV files: utf-8, cp1252 … (default: found out).", shown=True),
+    ] = None
+    sheet: Annotated[
+        str | None, Option("The sheet of an Excel file: name or number (default: the first).")
+    ] = None
+
+    @property
+    def files(self) -> "FileOptions":
+        """These options alone, checked, of a request that may hold others (InputError)."""
+        return FileOptions(
+            separator=None if self.separator is None else _separator_of(self.separator),
+            decimal=None if self.decimal is None else _decimal_of(self.decimal),
+            encoding=None if self.encoding is None else _encoding_of(self.encoding),
+            sheet=self.sheet,
+        )
+
+
+AS_FOUND = FileOptions()
+"""Nothing is stated."""

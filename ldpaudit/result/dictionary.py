@@ -1,0 +1,177 @@
+"""What each id of a result stands for: a promise to other programs.
+
+A part in angle brackets stands for any name of its kind, see :data:`PLACEHOLDERS`.
+"""
+
+import re
+from typing import Final
+
+PLACEHOLDERS: Final = {
+    "attack": "an attack, built in or of another package; `best` is the strongest, its level "
+    "corrected for the choice; `prior` and `features-only` know nothing of the release",
+    "measure": "`accuracy`, `advantage` (accuracy beyond `features-only`), `auc`, "
+    "`balanced_accuracy`, `calibration_error`, `multiplicative_advantage`, `tpr_at_fpr_1pct`",
+    "guess": "a way to guess a number; `best` is the strongest, `prior` and `features-only` know "
+    "nothing of the release",
+    "error": "`mse`, `mse_gain` (beyond other people's labels), `exact`, `within_1`, `within_5`, "
+    "`within_10` (percent of the range), `bin_accuracy`, `bin_advantage`",
+    "group": "`class-2`, or `slice-1-3`: the third value of the first column of `--slice`",
+    "class": "`class-2`, in the order of the declared labels",
+    "method": "how it was computed",
+    "percent": "`50`, `90` or `99`",
+}
+"""What stands for what, in the ids below."""
+
+ESTIMATES: Final = {
+    "mechanism.epsilon": "ε of the declared mechanism.",
+    "mechanism.lambda": "λ of the declared mechanism: the label is drawn anew so often.",
+    "mechanism.keep_probability": "How often the released label is the true one, as declared.",
+    "mechanism.binary_flip": "How often one of two labels is flipped, as declared: λ/2.",
+    "mechanism.total_variation": "How far the outputs of two labels lie apart at most: δ at ε = 0.",
+    "mechanism.max_bias": "How far released numbers are off on average, for the worst label.",
+    "mechanism.max_mean_squared_error": "The mean squared error of released numbers, at worst.",
+    "mechanism.feature_epsilon": "ε of the noise on the features, as declared.",
+    "mechanism.epsilon_lower": "The strongest lower bound of ε from true against released labels.",
+    "mechanism.epsilon_lower.<method>": "The same by one method alone, at its own level.",
+    "mechanism.subgroup_epsilon_lower": "A lower bound of ε within groups of rows that features "
+    "tell apart: finds a part of the rows released as it is.",
+    "mechanism.shared_noise_epsilon_lower": "What the noise of a neighbouring row gives away.",
+    "mechanism.epsilon_observed": "ε of the shares that were counted; no bound.",
+    "mechanism.channel_consistency": "Whether released labels are distributed as declared, given "
+    "the true ones (p-value).",
+    "mechanism.channel_consistency.g-test": "The same by a G test.",
+    "mechanism.marginal_consistency": "Whether the shares of released labels can come from the "
+    "declared mechanism at all (p-value).",
+    "mechanism.inconsistent_entries": "Entries of the channel that the counts contradict.",
+    "release_only.epsilon_lower": "A lower bound of ε from the released file alone.",
+    "instance_loss.mean": "How much a person loses on average, E[ν], by neighbours.",
+    "instance_loss.mean_lower": "The stronger lower bound of E[ν].",
+    "instance_loss.mean_lower.<method>": "The same by one method alone.",
+    "instance_loss.mean_lower_if_claim_holds": "A lower bound of E[ν] if the claim holds.",
+    "instance_loss.mean_by_model": "E[ν] by a model of the label.",
+    "instance_loss.mean_learned": "E[ν] by neighbours in a learned metric.",
+    "instance_loss.label_mean": "The part of E[ν] that comes from the released label.",
+    "instance_loss.features_mean": "The part of E[ν] that comes from the features.",
+    "instance_loss.quantile-<percent>": "This percentage of people lose that much, or less.",
+    "instance_loss.prior.<class>": "The share of a label.",
+    "attack.<attack>.<measure>": "How well an attack guesses the true labels of rows that it did "
+    "not learn from.",
+    "attack.<attack>.in_sample.accuracy": "Its accuracy on the rows that it learnt from.",
+    "attack.best.<group>.<measure>": "The strongest attack on a part of the rows.",
+    "attack.optimum.accuracy": "What the best attack would reach if the claim holds, by a model.",
+    "attack.ceiling.advantage": "The most that a release can add if the claim holds.",
+    "attack.ceiling-estimate.accuracy": "What no attack exceeds if claim and model hold.",
+    "attack.utility_bound": "A bound on every attack's accuracy, from the declared mechanism.",
+    "attack.budget_needed": "Seconds (`--budget`) with which every attack would have run.",
+    "numeric.<guess>.<error>": "How well true numbers are guessed on rows not learnt from.",
+    "numeric.range": "The width of the declared range.",
+    "aggregates.<attack>.accuracy": "How well labels are guessed from sums over bags of people.",
+    "aggregates.<attack>.advantage": "The same, beyond what the features alone tell.",
+    "aggregates.expected_accuracy": "The accuracy that the model of the bags expects.",
+    "aggregates.additive_advantage": "The advantage that the model of the bags expects.",
+    "aggregates.equivalent_epsilon": "ε of randomized response with that advantage.",
+    "aggregates.certain_share": "The share of people whose label the sums state outright.",
+    "aggregates.expected_certain_share": "The same, as expected from the features.",
+    "aggregates.epsilon_lower": "A lower bound of ε from the noise of the sums.",
+    "aggregates.noise_consistency": "Whether sums carry the declared noise (p-value).",
+    "observational.epsilon": "ε by true against re-drawn labels, by a model.",
+    "observational.epsilon_lower": "The strongest certified bound of it.",
+    "observational.epsilon_lower.<method>": "The same by one method alone.",
+    "observational.game.accuracy": "How often the true one of two labels is told.",
+    "observational.game.features_only": "The same without the released label.",
+    "observational.proxy_shift": "How far the model's log-odds are off at most.",
+    "renyi.release.calibration_error": "How far the confidence of the model behind the estimate "
+    "is off.",
+    "renyi.release.effective_rows.order_2": "Rows that the estimate at order 2 rests on.",
+    "renyi.release.largest_order": "The largest order that the rows support.",
+    "renyi.synthetic.calibration_error": "The same, for synthetic features.",
+    "renyi.synthetic.effective_rows.order_2": "The same, for synthetic features.",
+    "renyi.synthetic.largest_order": "The same, for synthetic features.",
+    "renyi.double_rr.dp_at_delta": "ε at δ = 10⁻⁵ of double randomized response.",
+    "renyi.double_rr.attack_bound": "A bound on every attack's accuracy, from the same.",
+    "renyi.release.dp_at_delta": "ε at δ = 10⁻⁵ of the released rows.",
+    "renyi.release.attack_bound": "A bound on every attack's accuracy, from the same.",
+    "synthetic.replaced_share": "The share of rows with synthetic features.",
+    "synthetic.discriminator_auc": "How well synthetic rows are told from true ones.",
+    "synthetic.copies_share": "Synthetic rows that equal an original one.",
+    "synthetic.repeats_share": "Original rows that equal another original one.",
+    "synthetic.nearer_share": "Synthetic rows nearer to originals than originals are.",
+    "synthetic.own_row_share": "Synthetic rows nearer to the row that they replace.",
+    "synthetic.memorisation_share": "Synthetic rows nearer to audited than to held-out rows.",
+    "synthetic.training_epsilon_lower": "A lower bound of ε of the generator's training.",
+    "columns.indices": "Columns that number the rows.",
+    "columns.identifiers": "Columns that are different in nearly every row.",
+    "columns.texts": "Columns of free text.",
+    "columns.dates": "Columns of exact dates.",
+    "columns.truth": "Columns of true labels in the release.",
+    "columns.deciding": "Columns that tell, or follow from, 98 % of the labels.",
+    "columns.lagged": "Columns that tell 98 % of the labels of rows near by.",
+    "columns.told": "The share of labels that the best single column tells.",
+    "columns.position": "The share of labels that the number of the row tells.",
+    "columns.row_order": "Rows near each other with the same label, beyond chance.",
+    "columns.ordered": "Whether the order of the rows tells most labels (1: yes).",
+    "features.distortion": "How far distances of projected sparse rows are off, as measured.",
+    "features.distortion_bound": "The same, as a bound over the drawing of the projection.",
+    "assumptions.feature_blind": "Whether released labels depend on true labels alone (p-value).",
+    "assumptions.shared_noise": "Whether each row's noise is its own (p-value).",
+    "assumptions.shared_with_others": "Whether it is not another person's (p-value).",
+    "assumptions.derived_columns": "Columns that were computed from the released label.",
+    "assumptions.doubtful_columns": "Columns that were computed from it, or used by the mechanism.",
+    "assumptions.doubtful_rows": "Columns in which the rows of one person may be equal.",
+    "assumptions.counted_rows": "Rows that bounds count, as others share their noise.",
+    "assumptions.composed_epsilon": "ε of one person who has several rows.",
+    "assumptions.epsilon_with_derived": "The bound of the release alone, with columns that may be "
+    "computed from the released label.",
+    "seeds.p_value": "Whether a common seed explains the noise (p-value).",
+    "power.min_detectable_excess": "The smallest excess of ε that would be found with 90 % power.",
+    "power.rows_needed": "Further rows for the power that the policy asks for.",
+    "power.detectable_epsilon": "The smallest ε that would be found to lie above 0.",
+    "power.smallest_clear_share": "The smallest share of rows in the clear that would be found.",
+    "power.smallest_clear_group": "The smallest group of rows in the clear that would be found.",
+    "power.with_truth.min_detectable_excess": "The excess that true labels would let find.",
+    "power.with_truth.rows_needed": "Further rows that would be needed with true labels.",
+    "test_accuracy": "The accuracy of a model that learnt from the release, on test rows.",
+    "test_squared_error": "The squared error of a model that learnt from the release.",
+}
+"""Single numbers."""
+
+CURVES: Final = {
+    "mechanism.rdp": "The Rényi divergence of the declared mechanism over the order α.",
+    "mechanism.delta": "δ of the declared mechanism over ε.",
+    "instance_loss.exceedance": "J(τ): the share of people who lose τ nats or more.",
+    "instance_loss.exceedance_learned": "The same in a learned metric.",
+    "instance_loss.exceedance_unaveraged": "The same for their own released row.",
+    "attack.best.accuracy_by_confidence": "The accuracy of the most confident guesses, over their "
+    "share.",
+    "aggregates.multiplicative": "The share of people whose log-odds shift by τ or more.",
+    "observational.epsilon_by_shift": "The bound of ε over how far the model is off.",
+    "renyi.release": "A certified bound of D_α between the released rows of two labels.",
+    "renyi.release.estimate": "The same, estimated by a model.",
+    "renyi.release.features": "The same for the features alone.",
+    "renyi.release.if_claim_holds": "The same for features and claimed channel.",
+    "renyi.synthetic": "A certified bound of D_α between true and synthetic features.",
+    "renyi.synthetic.estimate": "The same, estimated by a model.",
+    "renyi.double_rr_epsilon": "ε of double randomized response over the order α.",
+    "renyi.double_rr_floor": "The least that it can be: dummy features.",
+}
+"""Numbers as functions of one variable."""
+
+HISTOGRAMS: Final = {
+    "instance_loss.histogram": "How many people lose how much.",
+}
+"""Counts of people."""
+
+_NAME: Final = r"[a-z0-9_-]+"
+
+
+def meaning(identifier: str) -> str | None:
+    """Return what an id stands for; None where it is not of this package."""
+    every = ESTIMATES | CURVES | HISTOGRAMS
+    if identifier in every:
+        return every[identifier]
+    fits = (p for p in every if "<" in p and re.fullmatch(_expression(p), identifier))
+    return next((every[pattern] for pattern in fits), None)
+
+
+def _expression(pattern: str) -> str:
+    return re.sub(r"<\w+>", _NAME, pattern.replace(".", r"\."))

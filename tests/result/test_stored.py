@@ -1,0 +1,44 @@
+"""A small result of every schema version, stored by the program of its time, in every format."""
+
+import json
+from pathlib import Path
+from xml.etree.ElementTree import fromstring
+
+import pytest
+
+from ldpaudit.commands.schemas import schema_of
+from ldpaudit.reports import FORMATS, render
+from ldpaudit.result import SCHEMA_VERSION, AuditResult
+from ldpaudit.result.earlier import EARLIER
+
+STORED = Path(__file__).parent / "stored"
+VERSIONS = (*EARLIER, SCHEMA_VERSION)
+
+
+def test_there_is_one_of_every_version() -> None:
+    assert {path.stem for path in STORED.iterdir()} == set(VERSIONS)
+    for version in VERSIONS:
+        stored = json.loads((STORED / f"{version}.json").read_text(encoding="utf-8"))
+        assert stored["schema_version"] == version
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def result(request: pytest.FixtureRequest) -> AuditResult:
+    return AuditResult.from_json((STORED / f"{request.param}.json").read_text(encoding="utf-8"))
+
+
+def test_it_is_read_and_says_the_same(result: AuditResult) -> None:
+    texts = {name: render(result, name) for name in FORMATS}
+    assert AuditResult.from_json(texts["json"]) == result
+    assert result.estimate("mechanism.epsilon_lower") is not None
+    for name in ("html", "markdown"):
+        assert "The lower bound of the share lies above the limit".lower() in texts[name].lower()
+    (run,) = json.loads(texts["sarif"])["runs"]
+    (failed,) = (one for one in run["results"] if one["level"] == "error")
+    assert failed["ruleId"] == "instance-loss-exceedance"
+    assert fromstring(texts["junit"]).attrib["failures"] == "1"
+
+
+def test_written_again_it_is_valid(result: AuditResult) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    jsonschema.validate(json.loads(render(result, "json")), json.loads(schema_of("run")))
