@@ -12,6 +12,8 @@ HEAD = """\
 A policy is a TOML file that says what a release may leak: which checks are asked, which of them
 decide, and how sure the audit has to be. The exit status of `run` is its verdict.
 
+<!-- first: ldpaudit privatize patients.csv -o release.parquet --label diagnosis --mechanism rr \
+--epsilon 1 --secret truth.parquet -->
 ```console
 $ ldpaudit policy init gate.toml                  # a starter to edit
 $ ldpaudit policy check gate.toml                 # refuses what run would refuse, without data
