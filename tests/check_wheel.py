@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ("py.typed", "affairs.csv.gz", "affairs.txt")
+MANUAL = "data/share/man/man1/ldpaudit.1"
 PARTS = ("attacks", "reports", "datasets", "audits", "estimators", "mechanisms")
 
 
@@ -33,8 +34,9 @@ def sources() -> set[str]:
 def problems(wheel: Path, sdist: Path) -> list[str]:
     with zipfile.ZipFile(wheel) as archive:
         names = {n for n in archive.namelist() if not n.endswith("/")}
-    package = {n for n in names if ".dist-info/" not in n}
-    wrong = [f"missing from the wheel: {n}" for n in sorted(sources() - package)]
+    package = {n for n in names if ".dist-info/" not in n and not n.endswith(MANUAL)}
+    wrong = [] if any(n.endswith(MANUAL) for n in names) else [f"missing from the wheel: {MANUAL}"]
+    wrong += [f"missing from the wheel: {n}" for n in sorted(sources() - package)]
     wrong += [f"a stray in the wheel: {n}" for n in sorted(package - sources())]
     with tarfile.open(sdist) as tar:
         links = [m.name for m in tar.getmembers() if m.issym() or m.islnk()]
