@@ -132,7 +132,7 @@ def test_hooks_run(script: Any, checkout: Path, tmp_path: Path) -> None:
     assert good.returncode == 0, good.stdout
     bad = script(f"{tried} ldpaudit.toml bad.ldpaudit.toml", given)
     assert bad.returncode == 1
-    assert "bad.ldpaudit.toml: Unknown key" in bad.stdout
+    assert "bad.ldpaudit.toml, line 2: Unknown key" in bad.stdout
 
 
 def test_the_image_is_small_and_without_root() -> None:
