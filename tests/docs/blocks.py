@@ -5,9 +5,9 @@ print; ``# exit status N`` after a command says how it ends, otherwise with 0. A
 executed; the blocks of a page share their names. What a page shows of the output is compared word
 by word, in order: numbers may differ, ``…`` stands for anything, lines may be broken elsewhere.
 
-Comments before a block speak to the tests alone: ``<!-- not run: REASON -->``, ``<!-- file: NAME -->``,
-where the reader saves the block, and ``<!-- first: COMMAND -->``, a command that is run but not shown
-(several: one comment each).
+Comments before a block speak to the tests alone: ``<!-- not run: REASON -->``;
+``<!-- file: NAME -->``, where the reader saves the block; and ``<!-- first: COMMAND -->``, a
+command that is run but not shown (several: one comment each).
 """
 
 import contextlib
