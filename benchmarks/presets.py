@@ -2,9 +2,9 @@
 
     python benchmarks/presets.py [--draws 40] [--rows 4000] [--audits assumptions mechanism power]
 
-Prints a Markdown table: for each release and preset the verdicts of all draws. Of honest releases at
-most a share of 1 − confidence may fail: 5 % under ldpaudit:default and ldpaudit:research, 1 % under
-ldpaudit:strict. With ``--audits`` left empty every audit runs (some 10 s for each draw).
+Prints a Markdown table: for each release and preset the verdicts of all draws. Of honest releases
+at most a share of 1 − confidence may fail: 5 % under ldpaudit:default and ldpaudit:research, 1 %
+under ldpaudit:strict. With ``--audits`` left empty every audit runs (some 10 s for each draw).
 """
 
 import argparse
