@@ -24,16 +24,45 @@ HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 
 
+def check(schema: str, file: Path) -> None:
+    pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed")
+    from check_jsonschema import main
+    from click.testing import CliRunner
+
+    ran = CliRunner().invoke(main, ["--builtin-schema", f"vendor.{schema}", str(file)])
+    assert ran.exit_code == 0, ran.output
+
+
 @pytest.mark.parametrize(
     ("schema", "file"), [("github-actions", "action.yml"), ("gitlab-ci", "ci/gitlab.yml")]
 )
 def test_it_is_valid(schema: str, file: str) -> None:
-    pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed")
-    words = ["--builtin-schema", f"vendor.{schema}", str(ROOT / file)]
-    ran = subprocess.run(
-        [sys.executable, "-m", "check_jsonschema", *words], capture_output=True, check=False
-    )
-    assert ran.returncode == 0, ran.stdout
+    check(schema, ROOT / file)
+
+
+def documented(name: str) -> str:
+    """Return the file of that name as the page shows it."""
+    page = (ROOT / "docs" / "ci.md").read_text()
+    (text,) = re.findall(rf"```yaml\n# {re.escape(name)}\n(.*?)```", page, re.DOTALL)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [("github-workflows", ".github/workflows/release.yml"), ("gitlab-ci", ".gitlab-ci.yml")],
+)
+def test_what_the_page_shows_is_valid(schema: str, name: str, tmp_path: Path) -> None:
+    file = tmp_path / "shown.yml"
+    file.write_text(documented(name))
+    check(schema, file)
+
+
+def test_what_the_page_shows_fits_the_set_ups() -> None:
+    job = yaml.safe_load(documented(".github/workflows/release.yml"))["jobs"]["audit"]
+    assert set(job["steps"][-1]["with"]) <= set(ACTION["inputs"])
+    (repository,) = yaml.safe_load(documented(".pre-commit-config.yaml"))["repos"]
+    assert [hook["id"] for hook in repository["hooks"]] == [hook["id"] for hook in HOOKS]
+    assert yaml.safe_load(documented(".gitlab-ci.yml"))["audit"]["extends"] in GITLAB
 
 
 def step(name: str, **inputs: str) -> tuple[str, dict[str, str]]:
