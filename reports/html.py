@@ -8,9 +8,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ldpaudit.reports.interface import NOWHERE, Surroundings
-from ldpaudit.reports.pages.view import View, all_numbers, view_of, with_numbers
+from ldpaudit.reports.pages.numbers import number_table
+from ldpaudit.reports.pages.view import DERIVED, MOST_WARNINGS, View, view_of, with_numbers
 from ldpaudit.reports.text.harmless import shown
-from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS
+from ldpaudit.reports.text.wording import LIMITS, MARKS, TERMS, WORDS
 from ldpaudit.result import AuditResult
 
 LARGEST_PAGE = 300_000
@@ -39,7 +40,7 @@ class HtmlReport:
         return self._page(with_numbers(view, most=0))
 
     def _page(self, view: View) -> str:
-        numbers, methods = all_numbers(view)
+        numbers, methods = number_table(view.numbers)
         return rendered(
             "report.html.j2",
             view=view,
@@ -47,7 +48,10 @@ class HtmlReport:
             methods=methods,
             marks=MARKS,
             limits=LIMITS,
-            glossary=GLOSSARY,
+            words=WORDS,
+            terms=TERMS,
+            most_warnings=MOST_WARNINGS,
+            most_derived=DERIVED,
         )
 
 

@@ -7,7 +7,7 @@ from ldpaudit.audits.epsilon_proofs import OUTSIDER
 from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
 from ldpaudit.judging.next_steps import is_close, one_in
 from ldpaudit.judging.waivers import waived_words
-from ldpaudit.reports.text.numbers import Direction, against, number, percent, rows
+from ldpaudit.reports.text.numbers import against, fold, number, percent, rows, share_up
 from ldpaudit.result import Check, Verdict
 
 _CLAIM = "claimed-epsilon"
@@ -58,19 +58,11 @@ def _violation(check: Check) -> str:
         return (
             f"the release claims ε = {limit}, but {alone}at least ε = {observed} is certified (at "
             f"{confidence} confidence{_chance(check)}): a released label can shift the odds "
-            f"between two true labels at least {_fold(check.observed, 'down')}, where at most "
-            f"{_fold(check.limit)} was promised"
+            f"between two true labels at least {fold(check.observed, 'down')}, where at most "
+            f"{fold(check.limit)} was promised"
         )
     at_least = f"at least {observed} against {limit}, at {confidence} confidence"
     return f"{check.reason} ({at_least}{_chance(check)})"
-
-
-def _fold(epsilon: float, direction: Direction = "nearest") -> str:
-    """Return by how much ε lets the odds of two labels change."""
-    factor = math.exp(epsilon) if epsilon < 700 else math.inf
-    if math.isinf(factor):
-        return "without limit"
-    return f"{number(factor, direction, 2 if factor < 10 else 1)}-fold"
 
 
 def _chance(check: Check) -> str:
@@ -110,7 +102,7 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
     how = "would" if power.kind == "exact" else "would, by estimate,"
     text = (
         f"the claimed ε = {claimed_epsilon} is not refuted (it lets a released label shift the "
-        f"odds between two true labels at most {_fold(epsilon)}; certified so far: at least ε = "
+        f"odds between two true labels at most {fold(epsilon)}; certified so far: at least ε = "
         f"{observed}); "
     )
     if math.isinf(noticed):
@@ -127,8 +119,7 @@ def _few_rows(case: Case) -> str:
     group = case.evidence.estimates.get(CLEAR_GROUP)
     found = []
     if share is not None:
-        part = number(100 * share.value, "up", 2)
-        found.append(f"{part} % of rows at random")
+        found.append(f"{share_up(share.value)} of rows at random")
     if group is not None:
         found.append(f"a group of {rows(group.value, 'up')} rows that features tell apart")
     return f"; so would true labels released for {', or for '.join(found)}" if found else ""

@@ -1,70 +1,36 @@
 """The registry of mechanisms: the built-in ones and those of other packages."""
 
-import importlib.metadata
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Final
+from importlib.metadata import EntryPoint
 
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.design import Candidate
 from ldpaudit.mechanisms.interface import Mechanism, Traits
 from ldpaudit.mechanisms.numeric.rounded_labels import ROUND, with_rounding
+from ldpaudit.mechanisms.places import PLACES, SHORT, UNKNOWN
+from ldpaudit.plugins import GROUPS, added
 from ldpaudit.release import Declaration, Label
-
-GROUP: Final = "ldpaudit.mechanisms"
-"""The entry-point group of other packages: a name, and the class that derives from Mechanism."""
-DEFAULT: Final = "randomized-response"
-"""The mechanism where ε or λ is claimed and none is named."""
-UNKNOWN: Final = "unknown"
-"""The mechanism where nothing is declared."""
-EXPLICIT: Final = "channel"
-"""A label channel declared entry by entry."""
-
-_PLACES: Final[Mapping[str, str]] = {
-    DEFAULT: "response.randomized_response:RandomizedResponse",
-    EXPLICIT: "explicit:ExplicitChannel",
-    UNKNOWN: "explicit:UnknownMechanism",
-    "rr-top-k": "response.rr_top_k:RandomizedResponseTopK",
-    "model-based-rr": "response.model_based_rr:ModelBasedRR",
-    "double-rr": "response.double_rr:DoubleRR",
-    "dummy-features-rr": "response.dummy_features_rr:DummyFeaturesRR",
-    "rr-on-bins": "numeric.rr_on_bins:RROnBins",
-    "optimal-unbiased": "numeric.optimal_unbiased:OptimalUnbiased",
-    "debiased-rr": "numeric.debiased_rr:DebiasedRR",
-    "laplace": "noise.laplace:Laplace",
-    "discrete-laplace": "noise.discrete_laplace:DiscreteLaplace",
-    "staircase": "noise.staircase:Staircase",
-    "discrete-staircase": "noise.staircase:DiscreteStaircase",
-    "exponential": "noise.exponential:ExponentialMechanism",
-    "gaussian-rr": "response.gaussian_rr:GaussianRR",
-    "label-proportions": "aggregates.label_proportions:LabelProportions",
-    "frequency-oracle": "frequency_oracles.interface:FrequencyOracle",
-}
-"""The built-in families by name: a module of this package and a class, imported when needed."""
-_SHORT: Final = {"rr": DEFAULT}
-"""Short names for users; files and results have the full name."""
 
 
 def full_name(name: str) -> str:
     """Return the full name of a mechanism for what a user typed."""
-    return _SHORT.get(name, name)
+    return SHORT.get(name, name)
 
 
 @cache
-def _entry_points() -> Mapping[str, importlib.metadata.EntryPoint]:
+def _entry_points() -> Mapping[str, EntryPoint]:
     """Return the families by name; a plug-in cannot replace a built-in one."""
     built_in = {
-        name: importlib.metadata.EntryPoint(name, f"ldpaudit.mechanisms.{place}", GROUP)
-        for name, place in _PLACES.items()
+        name: EntryPoint(name, f"ldpaudit.mechanisms.{place}", GROUPS["mechanism"])
+        for name, place in PLACES.items()
     }
-    others = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
-    return others | built_in
+    return built_in | added("mechanism", PLACES)
 
 
 def names() -> tuple[str, ...]:
     """Return every mechanism's name, built-in ones first."""
-    points = _entry_points()
-    return (*_PLACES, *(name for name in points if name not in _PLACES))
+    return tuple(_entry_points())
 
 
 @cache
@@ -107,7 +73,7 @@ def families() -> Iterator[type[Mechanism]]:
         try:
             yield family(name)
         except InputError:
-            if name in _PLACES:
+            if name in PLACES:
                 raise
 
 

@@ -42,14 +42,14 @@ def _epsilon_row(label: str, quantity: Quantity, claimed: float | None, *, refut
     estimate = quantity.estimate
     above = claimed is not None and estimate.value > claimed
     beyond = above and quantity.mark == "lower" and refuted
-    remark = " · above the claim" if beyond else " · above, before correction" if above else ""
+    remark = " · above the claim" if beyond else " · above, uncorrected" if above else ""
     if above and quantity.mark != "lower":
         remark = " · above, not certified"
     return Row(
         label=label,
         text=f"{quantity.text}{remark}",
         # "≥" says that it is a lower bound; all of the words are in the table.
-        words=quantity.words.replace(", lower bound, before", ", before"),
+        words=quantity.words.replace(", lower bound, uncorr", ", uncorr"),
         mark=quantity.mark,
         value=max(estimate.value, 0.0),
         low=None if estimate.low is None else max(estimate.low, 0.0),

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ldpaudit.reports.charts.curves import curve_figure
-from ldpaudit.reports.charts.intervals import Cell, Figure, Table, attack_figure
+from ldpaudit.reports.charts.intervals import Cell, Table
 from ldpaudit.reports.parts.part import Part, Section, drawn
 from ldpaudit.reports.parts.scores import by_measure, score_of, score_table
 from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.quantities import Quantity
-from ldpaudit.reports.text.wording import missing
 
 REFERENCES: Final = ("prior", "features-only", "ceiling-estimate", "ceiling", "optimum")
 """What attacks are compared with; stored results may have an accuracy of ``ceiling``."""
@@ -43,29 +42,20 @@ def attacks_part(section: Section) -> Part:
     curves = (curve_figure([c], section.printer, shown(c.title)) for c in section.curves)
     return Part(
         "attacks",
-        "Attacks against their references",
+        "Every attack",
         "An attack guesses every person's true label. How often it is right means little alone: "
         "the features may reveal a label without any release. So each attack is compared with the "
         "majority guess, with an attacker who has only the features, and with the best that the "
         "claim allows. If a release hides the label, attacks do no better than the features alone."
         + (_WHOLE if "bayes-whole-release" in accuracies else ""),
-        drawn([_figure(accuracies, by_measure(single, "in_sample.accuracy")), *curves]),
+        drawn(tuple(curves)),
         section.plain,
         tuple((title, table) for title, table in tables if table.rows),
-        missing="" if section.estimates else missing(section.result.audits, "label-inference"),
     )
 
 
 def _grouped(section: Section) -> Sequence[Quantity]:
     return [q for q in section.scores if score_of(q).group]
-
-
-def _figure(accuracies: Mapping[str, Quantity], inside: Mapping[str, Quantity]) -> Figure | None:
-    references = [accuracies[name] for name in REFERENCES if name in accuracies]
-    attacks = [name for name in accuracies if name not in REFERENCES]
-    ranked = sorted(attacks, key=lambda n: (-accuracies[n].estimate.value, n != "best"))
-    pairs = [(accuracies[name], inside.get(name)) for name in ranked]
-    return attack_figure(pairs, references) if pairs else None
 
 
 def _reference_table(accuracies: Mapping[str, Quantity]) -> Table:

@@ -2,7 +2,6 @@
 
 from ldpaudit.reports.charts.renyi import renyi_figures
 from ldpaudit.reports.parts.part import Part, Section, drawn
-from ldpaudit.reports.text.wording import missing
 
 
 def renyi_part(section: Section) -> Part:
@@ -18,5 +17,4 @@ def renyi_part(section: Section) -> Part:
         "support them.",
         drawn(figures),
         section.plain,
-        missing="" if figures or section.plain else missing(section.result.audits, "mechanism"),
     )

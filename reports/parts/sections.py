@@ -36,8 +36,6 @@ _ORDER: Final = (
     "columns",
 )
 """Any other section comes after these, and the power last."""
-_ALWAYS: Final = ("mechanism", "instance-loss", "label-inference", "renyi", "power")
-"""Shown even without a number, to say why there is none."""
 _INTROS: Final = {
     "assumptions": "Bounds of ε need noise of its own for each row, labels that depend on nothing "
     "but the true label, and features that were not computed from the released label. Each is "
@@ -61,11 +59,12 @@ _UNKNOWN: Final = "What this audit measured, each number with its kind and level
 
 
 def all_parts(result: AuditResult, printer: Printer) -> tuple[Part, ...]:
-    """Return the parts in the order of the page."""
+    """Return the parts that hold numbers, in the order of the page."""
     named = [part.section for part in (*result.estimates, *result.curves, *result.histograms)]
-    first = [name for name in _ORDER if name in named or name in _ALWAYS]
-    chosen = [name for name in dict.fromkeys((*first, *named)) if name != "power"]
-    return tuple(_part(Section(name, result, printer)) for name in (*chosen, "power"))
+    first = [name for name in _ORDER if name in named]
+    chosen = [name for name in dict.fromkeys((*first, *named, "mechanism")) if name != "power"]
+    parts = (_part(Section(name, result, printer)) for name in (*chosen, "power"))
+    return tuple(part for part in parts if part.figures or part.quantities or part.tables)
 
 
 def _part(section: Section) -> Part:

@@ -77,7 +77,7 @@ def number(value: float, direction: Direction = "nearest", digits: int = DIGITS)
 
 def exactly(value: float, digits: int = 2 * DIGITS) -> str:
     """Return a number without its error of floating-point arithmetic, the only one that it has."""
-    return "0" if abs(value) < _NOISE else number(value, digits=digits)
+    return "0" if abs(value) < _NOISE else number(float(f"{value:.12g}"), digits=digits)
 
 
 def _is_count(value: float) -> bool:
@@ -159,3 +159,23 @@ def percent(level: float) -> str:
     if error.adjusted() - 1 >= _exponent(error):
         error = error.quantize(step, rounding=ROUND_CEILING)
     return f"{((1 - error) * 100).normalize():f} %"
+
+
+def fold(epsilon: float, direction: Direction = "nearest") -> str:
+    """Return by how much an ε or a loss shifts the odds of two labels, for instance 2.72-fold."""
+    factor = math.exp(epsilon) if epsilon < 700 else math.inf
+    if math.isinf(factor):
+        return "without limit"
+    return f"{number(factor, direction, 2 if factor < 10 else 1)}-fold"
+
+
+def as_percent(text: str) -> str:
+    """Return a printed share as a percentage with the same digits: ``0.900`` becomes ``90.0 %``."""
+    relation, _, digits = text.rpartition(" ")
+    shifted = Decimal(digits.replace("−", "-").replace(",", "")).scaleb(2)
+    return f"{relation} {shifted:f} %".strip().replace("-", "−")
+
+
+def share_up(share: float) -> str:
+    """Return a share as a percentage that is not too small, such as ``2.68 %``."""
+    return f"{number(100 * share, 'up', 2)} %"

@@ -9,6 +9,7 @@ from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.numbers import (
     Direction,
     against,
+    as_percent,
     digits_apart,
     number,
     percent,
@@ -62,6 +63,11 @@ class Quantity:
         return [e for e in (estimate.low, estimate.value, estimate.high) if e is not None]
 
     @property
+    def percent(self) -> str:
+        """A share with its relation as a percentage, for instance ``"≥ 90.0 %"``."""
+        return as_percent(self.text)
+
+    @property
     def unit(self) -> str:
         """The unit to print after the number, or nothing."""
         if "∞" in self.text:
@@ -82,7 +88,7 @@ class Printer:
         text, interval = self._texts(estimate, ends)
         title, words = shown(estimate.title), words_of(estimate)
         if self._is_uncorrected(estimate):
-            words += ", before correction"
+            words += ", uncorrected"
         return Quantity(estimate, title, text, interval, mark_of(estimate), words)
 
     def quantities(self, estimates: Iterable[Estimate]) -> tuple[Quantity, ...]:

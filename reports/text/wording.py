@@ -96,8 +96,37 @@ SOURCES: Final = {
     None: "not at all",
 }
 
-GLOSSARY: Final = (
-    ("audit", "An attempt to refute a claim from data. It can refute; it cannot prove."),
+WORDS: Final = (
+    (
+        "ε (epsilon)",
+        "How much a released label may tell: it shifts the odds between two true labels at most "
+        "e^ε-fold. 0 tells nothing, 1 allows 2.72-fold, ∞ is no limit.",
+    ),
+    ("nat", "The unit of ε and of losses: one nat is odds shifted 2.72-fold, two are 7.39-fold."),
+    ("claim", "What the release promises: a mechanism and its ε."),
+    ("audit", "An attempt to refute the claim from data. It can refute; it cannot prove."),
+    (
+        "exact",
+        "Computed from the claimed mechanism alone, without data.",
+    ),
+    (
+        "certified",
+        "A bound that is wrong in at most 5 % of audits (at 95 %), if what it rests on holds.",
+    ),
+    ("estimated", "A number that needs a further assumption, printed with it and not tested."),
+    (
+        "features alone",
+        "What somebody guesses who knows a person’s other columns but has no release.",
+    ),
+    (
+        "loss (ν)",
+        "How far features and released label shift the odds of one person’s label, in nats.",
+    ),
+    ("power", "How surely the audit finds a violation of a given size."),
+)
+"""Ten words that a reader of the page needs, in plain English."""
+
+TERMS: Final = (
     (
         "advantage",
         "What the release adds to an attack. Additive: the gain in accuracy over an attacker who "
@@ -115,23 +144,6 @@ GLOSSARY: Final = (
         "exact. The ceiling of accuracy is estimated: it depends on what the features reveal.",
     ),
     (
-        "certified",
-        "A confidence bound that assumes nothing but independent rows and what is listed for it "
-        "among the assumptions. At 95 % it is wrong in at most 5 % of audits.",
-    ),
-    (
-        "claim",
-        "What the release promises: a mechanism with its parameter, declared in the file, by an "
-        "option or by a policy.",
-    ),
-    (
-        "ε (epsilon)",
-        "The privacy parameter in nats: whatever is released, no two labels differ in its "
-        "probability by more than a factor of e^ε. Smaller leaks less; ∞ is no limit.",
-    ),
-    ("estimated", "A number that needs an assumption, which is printed with it."),
-    ("exact", "A number computed from the declared mechanism alone."),
-    (
         "J(τ)",
         "The share of people whose instance-based loss ν is at least τ nats.",
     ),
@@ -140,27 +152,22 @@ GLOSSARY: Final = (
         "Randomized response keeps the label with probability 1 − λ and otherwise draws one "
         "uniformly from all k labels. Not the probability of a flip, which is λ/2 for two labels.",
     ),
-    ("nat", "The unit of ε, ν and divergences: logarithms are natural, 1 nat is a factor e."),
-    (
-        "ν (instance-based loss)",
-        "How far the features and the released label of one person shift the log-odds of that "
-        "person's label, in nats, away from the shares of the labels. It counts what the features "
-        "give away as well.",
-    ),
-    ("power", "The probability that the audit finds a violation of a given size."),
     (
         "TPR at 1 % FPR",
         "The share of people with the label that an attack finds while it wrongly names 1 % of "
         "the others.",
     ),
 )
+"""The terms of single numbers."""
+
+GLOSSARY: Final = (*WORDS, *TERMS)
 
 LIMITS: Final = (
-    "An audit can refute a claim; it cannot prove one. A stronger attack than those tried here may "
+    "An audit can refute a claim, never prove one: a stronger attack than those tried here may "
     "exist.",
-    "Rows are taken to be independent draws from one population.",
-    "Only the label is taken to be confidential. What the features themselves reveal about a "
-    "person is not measured.",
+    "People are taken to be independent draws from one population, a row each.",
+    "Only the label is taken to be confidential. What the features tell about a person is not "
+    "measured.",
 )
 
 
@@ -184,7 +191,12 @@ def missing(records: tuple[AuditRecord, ...], audit: str) -> str:
 
 def assumptions_of_bounds(result: AuditResult) -> str:
     """Return what the certified numbers behind the checks rest on, in one line; or nothing."""
+    return "; ".join(assumed_by_bounds(result))
+
+
+def assumed_by_bounds(result: AuditResult) -> tuple[str, ...]:
+    """Return each assumption that the certified numbers behind the checks rest on."""
     evidence = {identifier for check in result.checks for identifier in check.evidence}
     parts = [p for p in (*result.estimates, *result.curves) if p.id in evidence]
     texts = (text for part in parts if part.kind == "certified" for text in part.assumptions)
-    return "; ".join(shown(text) for text in dict.fromkeys(texts))
+    return tuple(shown(text) for text in dict.fromkeys(texts))

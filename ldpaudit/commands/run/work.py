@@ -1,4 +1,4 @@
-"""The work of ``run``, ``demo`` and ``report``."""
+"""The work of ``run`` and ``report``."""
 
 import sys
 from collections.abc import Callable
@@ -66,28 +66,6 @@ def run_and_write(
 
 def _rendered(name: str, around: Callable[[AuditResult], Surroundings], result: AuditResult) -> str:
     return render(result, name, around(result))
-
-
-def run_demo(folder: Path, seed: int) -> int:
-    """Write the two releases of the demo, audit both and print the verdicts; return the status.
-
-    0 where the honest release passes and the dishonest one fails, as they should; else 1.
-    """
-    from ldpaudit.commands.run.demonstration import write_demo
-
-    files = write_demo(folder, seed)
-    verdicts = []
-    for path, story in (
-        (files.honest, "declares ε = 1 and was made with ε = 1"),
-        (files.dishonest, "declares ε = 1 but was made with ε = 3"),
-    ):
-        say(f"\n{path.name}: {story}")
-        say(f"$ ldpaudit run {path} --truth {files.truth}")
-        request = RunRequest(release=str(path), truth=str(files.truth), command="ldpaudit demo")
-        result = run_and_write(request, Outputs().or_beside(str(path), "audit"))
-        say(f"exit status {({'pass': 0, 'fail': 1}).get(result.verdict, 3)}")
-        verdicts.append(result.verdict)
-    return 0 if verdicts == ["pass", "fail"] else 1
 
 
 def render_again(stored: Path, outputs: ReportOutputs, policy: Path | None = None) -> None:

@@ -91,7 +91,7 @@ def test_the_numbers_of_an_unknown_audit_have_a_section_and_their_titles(plug_in
 def test_a_page_about_numbers_shows_the_scores_of_guesses_first() -> None:
     view = view_of(recorded("run-laplace"))
     titles = [part.title for part in view.parts]
-    assert titles[:2] == ["Claimed against measured ε", "Attacks on numbers"]
+    assert titles[:2] == ["Every bound of ε", "Attacks on numbers"]
     (_, table), *_ = part(view.parts, "Attacks on numbers").tables
     rows = [row[0] for row in cells(table)]
     assert rows[:3] == [
@@ -99,7 +99,7 @@ def test_a_page_about_numbers_shows_the_scores_of_guesses_first() -> None:
     ]  # fmt: skip
     assert table.headers[:2] == ("Guess", "Mean squared error")
     assert len(rows) == 7
-    tile = next(tile for tile in view.tiles if tile.label == "Best guess’s squared error")
+    tile = next(tile for tile in view.front.tiles if tile.label == "Best guess’s squared error")
     best = recorded("run-laplace").estimate("numeric.best.mse")
     assert best is not None
     assert tile.text == f"{best.value:.3f}"

@@ -1,0 +1,146 @@
+"""Page one: whether to publish, why, what to do, what of, by which policy, for whom."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ldpaudit.reports.pages.common import Pair
+from ldpaudit.reports.pages.subject import claim_in_words
+from ldpaudit.reports.parts.part import Tile
+from ldpaudit.reports.text import wording
+from ldpaudit.reports.text.harmless import PHRASE, name, shown
+from ldpaudit.reports.text.numbers import rows
+from ldpaudit.reports.text.quantities import Printer, Quantity
+from ldpaudit.result import AuditResult
+
+_INSIDER = "Those who may know the true labels: it tells how well attacks guess them."
+_OUTSIDER = "Those who work on this release."
+
+_BLIND: Final = {
+    False: {"attack.features-only.accuracy": "features alone", "attack.prior.accuracy": "majority"},
+    True: {
+        "numeric.features-only.mse": "features alone",
+        "numeric.prior.mse": "other people’s labels",
+    },
+}
+"""What attackers reach without the release: with classes, with numbers."""
+
+
+@dataclass(frozen=True)
+class Front:
+    """The first screen, and the first page in print."""
+
+    release: str
+    publish: str
+    verdict: str
+    sentence: str
+    steps: tuple[str, ...]
+    date: str
+    facts: tuple[Pair, ...]
+    audience: str = ""
+    tiles: tuple[Tile, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The look of the decision: "pass", "inconclusive" or "fail"."""
+        return {"yes": "pass", "no": "fail"}.get(self.publish, "inconclusive")
+
+
+def front_of(result: AuditResult, printer: Printer) -> Front:
+    """Return the first screen of a result."""
+    return Front(
+        name(result.release.name),
+        wording.publish_answer(result),
+        wording.headline(result),
+        _sentence(result),
+        tuple(shown(step) for step in result.next_steps),
+        result.date or "",
+        tuple(_facts(result, printer)),
+        _INSIDER if result.release.truth else _OUTSIDER,
+        tuple(_tiles(result, printer)),
+    )
+
+
+def _sentence(result: AuditResult) -> str:
+    """Return the verdict's sentence without the words of the banner."""
+    text = shown(result.sentence, 3 * PHRASE)
+    rest = text.removeprefix(f"{wording.headline(result)}: ")
+    return rest[:1].upper() + rest[1:]
+
+
+def _facts(result: AuditResult, printer: Printer) -> Iterator[Pair]:
+    yield "Audited", audited(result)
+    yield "Claim", claim_in_words(result, printer)
+    yield "Policy", policy(result)
+    truth = result.release.truth
+    yield "Seen by the auditor", "the release and the true labels" if truth else "the release alone"
+
+
+def audited(result: AuditResult) -> str:
+    """Return the size of the release and the beginning of its digest."""
+    release = result.release
+    parts = [
+        f"{rows(release.rows)} rows, {rows(release.features)} features, "
+        f"{rows(release.classes)} classes"
+    ]
+    if release.sha256:
+        parts.append(f"SHA-256 {name(release.sha256[:12])}…")
+    return "; ".join(parts)
+
+
+def policy(result: AuditResult) -> str:
+    """Return which policy judged, and how many of its checks decide."""
+    digest = result.run.policy_sha256
+    which = f"SHA-256 {name(digest[:12])}…" if digest else "built in"
+    deciding = sum(check.level == "error" for check in result.checks)
+    warning = len(result.checks) - deciding
+    return f"{which}; {deciding} checks decide, {warning} only warn"
+
+
+def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:
+    claim = printer.claim
+    unit = {"": "none", "1": " nat", "∞": ""}.get(claim, " nats")
+    source, mark = ("exact, as declared", "exact") if claim else ("", "")
+    yield Tile("Claimed ε", f"{claim}{unit}", source, mark)
+    yield from _measured_epsilon(result, printer)
+    yield from _attack(result, printer)
+    loss = result.estimate("instance_loss.mean_lower") or result.estimate("instance_loss.mean")
+    if loss is not None:
+        yield _tile("Mean loss of a person", printer.quantity(loss))
+
+
+def _measured_epsilon(result: AuditResult, printer: Printer) -> Iterator[Tile]:
+    """Yield the bound behind the verdict, corrected as the policy requires."""
+    ids = ("mechanism.epsilon_lower", "release_only.epsilon_lower")
+    bound = next(filter(None, map(result.estimate, ids)), None)
+    if printer.decisive is not None:
+        yield _tile("Measured ε", printer.decisive)
+    elif bound is not None:
+        yield _tile("Measured ε", printer.quantity(bound))
+
+
+def _attack(result: AuditResult, printer: Printer) -> Iterator[Tile]:
+    """Yield the best attack beside what it would reach without the release."""
+    error = result.estimate("numeric.best.mse")
+    attack = result.estimate("attack.best.accuracy")
+    if error is not None:
+        yield _tile("Best guess’s squared error", printer.quantity(error), _blind(result, printer))
+    elif attack is not None:
+        best = printer.quantity(attack)
+        blind = _blind(result, printer)
+        yield Tile("Best attack is right for", best.percent, best.words, best.mark, blind)
+    elif not result.release.truth:
+        yield Tile("Best attack", "not scored", remark="that needs the true labels")
+
+
+def _blind(result: AuditResult, printer: Printer) -> str:
+    """Return what attackers reach who do not see the released labels."""
+    guessed = result.estimate("numeric.best.mse") is not None
+    found = ((words, result.estimate(i)) for i, words in _BLIND[guessed].items())
+    known = ((words, printer.quantity(estimate)) for words, estimate in found if estimate)
+    return "; ".join(f"{words} {q.text if guessed else q.percent}" for words, q in known)
+
+
+def _tile(label: str, quantity: Quantity, remark: str = "") -> Tile:
+    text = f"{quantity.text} {quantity.unit}".strip()
+    return Tile(label, text, quantity.words, quantity.mark, remark)
