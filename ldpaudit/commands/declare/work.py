@@ -27,7 +27,7 @@ from ldpaudit.errors import InputError, OutputError
 from ldpaudit.mechanisms import UNKNOWN, from_declaration
 from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.registry import EXPLICIT
+from ldpaudit.mechanisms.places import EXPLICIT
 from ldpaudit.release import Declaration, Release
 from ldpaudit.running.progress import Progress
 from ldpaudit.writing import terminable
