@@ -9,7 +9,7 @@ install evidently ydata-profiling sdmetrics`); a tool that is not there is named
 Prints a Markdown table. Words are those of the page as it opens: after its scripts have run, less
 what is folded away. Requests are counted twice: addresses in tags and style sheets that a browser
 would load, and what Chromium asks for without a network. Chromium's time is from its start to the
-finished page, less that of an empty page.
+finished page, less that of an empty page; of addresses, too, those of an empty page are left out.
 """
 
 import json
@@ -24,6 +24,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
+from measuring import ran
 
 PEERS = ("evidently", "ydata-profiling", "sdmetrics")
 _LOADED = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "src"}
@@ -33,7 +34,7 @@ _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 @dataclass(frozen=True)
 class Made:
-    """A page: by which tool, and how long that took in all and for the page alone."""
+    """A page: by which tool, and how many seconds of the processor it took."""
 
     tool: str
     page: Path | None
@@ -58,6 +59,7 @@ class Reader(HTMLParser):
         self.addresses += [address] if address.startswith(("http:", "https:", "//")) else []
         folded = tag == "details" and "open" not in values
         unseen = "display:none" in (values.get("style") or "").replace(" ", "")
+        unseen = unseen or values.get("display") == "none"
         hidden = tag in ("script", "style", "template", "noscript") or folded or unseen
         if tag not in _VOID and (hidden or tag in self._hidden):
             self._hidden.append(tag)
@@ -71,7 +73,7 @@ class Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Count words that are shown."""
         if not self._hidden:
-            self.words += len(re.findall(r"\w+", data))
+            self.words += len(data.split())
 
 
 def read(text: str) -> Reader:
@@ -82,7 +84,7 @@ def read(text: str) -> Reader:
     return reader
 
 
-def opened(page: str) -> tuple[str, int, float]:
+def opened(page: str) -> tuple[str, set[str], float]:
     """Return the page after its scripts, the addresses that were asked for, and the seconds."""
     assert _CHROMIUM is not None
     with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +97,7 @@ def opened(page: str) -> tuple[str, int, float]:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         seconds = time.perf_counter() - start
         asked = set(re.findall(r'"url":"(https?://[^"]+)"', log.read_text()))
-    return done.stdout, len(asked), seconds
+    return done.stdout, asked, seconds
 
 
 def audited(adult: Path, folder: Path) -> Made:
@@ -103,12 +105,9 @@ def audited(adult: Path, folder: Path) -> Made:
     run = [sys.executable, "-m", "ldpaudit.cli"]
     release, stored, page = folder / "release.parquet", folder / "audit.json", folder / "audit.html"
     claim = ["--label", "income", "--mechanism", "rr", "--epsilon", "1"]
-    if not release.exists():
-        subprocess.run([*run, "privatize", adult, "-o", release, *claim], check=True)
-    if not stored.exists():
-        output = ["--html", page, "--json", stored, "--truth", adult, "--exit-zero"]
-        subprocess.run([*run, "run", release, *output], check=True)
-    measured = json.loads(stored.read_text())["run"]["seconds"]
+    ran([*run, "privatize", str(adult), "-o", str(release), "--overwrite", *claim])
+    output = ["--html", str(page), "--json", str(stored), "--truth", str(adult), "--exit-zero"]
+    measured = ran([*run, "run", str(release), *output]).used
     code = (
         "import sys, time; from pathlib import Path; from ldpaudit.result import AuditResult; "
         "from ldpaudit.reports.html import HtmlReport; "
@@ -119,7 +118,7 @@ def audited(adult: Path, folder: Path) -> Made:
     done = subprocess.run(
         [sys.executable, "-c", code, stored, page], check=True, capture_output=True, text=True
     )
-    used = f"{measured:.0f} s of measuring, {float(done.stdout):.1f} s for the page"
+    used = f"{measured:.0f}, of these {float(done.stdout):.1f} for the page"
     return Made("ldpaudit run", page, used)
 
 
@@ -131,11 +130,11 @@ def of_peer(name: str, adult: Path, folder: Path, python: str) -> Made:
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["not there"])[-1]
         return Made(name, None, "–", f"not measured: {reason[:80]}")
-    version, wall, used = json.loads(done.stdout.splitlines()[-1])
-    return Made(f"{name} {version}", page, f"{wall:.0f} s ({used:.0f} of the processor)")
+    version, used = json.loads(done.stdout.splitlines()[-1])
+    return Made(f"{name} {version}", page, f"{used:.0f}")
 
 
-def row(made: Made, empty: float) -> str:
+def row(made: Made, own: set[str], empty: float) -> str:
     if made.page is None:
         return f"| {made.tool} | {made.remark} | | | | | | |"
     text = made.page.read_text()
@@ -144,7 +143,9 @@ def row(made: Made, empty: float) -> str:
     if _CHROMIUM is None:
         shown, asked, seconds = parsed, "no Chromium", "–"
     else:
-        dom, count, wall = opened(made.page.as_uri())
+        dom, every, wall = opened(made.page.as_uri())
+        # The browser asks for addresses of its own, with varying queries.
+        count = len({url for url in every if url.split("?")[0] not in own})
         shown, asked, seconds = read(dom), str(count), f"{max(wall - empty, 0):.1f}"
     cells += [f"{shown.words:,}", str(parsed.scripts), str(len(parsed.addresses)), asked, seconds]
     return f"| {' | '.join([*cells, made.used])} |"
@@ -156,12 +157,13 @@ def main(adult: str, folder: str, python: str = sys.executable) -> None:
     whole = place / "adult.parquet"
     pd.read_parquet(adult).drop(columns=["split"], errors="ignore").to_parquet(whole, index=False)
     pages = [audited(whole, place), *(of_peer(name, whole, place, python) for name in PEERS)]
-    empty = opened("about:blank")[2] if _CHROMIUM else 0.0
+    _, asked, empty = opened("about:blank") if _CHROMIUM else ("", set(), 0.0)
+    own = {url.split("?")[0] for url in asked}
     headers = ("report", "kB", "words as it opens", "scripts", "addresses in it")
-    headers += ("asked for by Chromium", "Chromium, s", "to make")
+    headers += ("asked for by Chromium", "Chromium, s", "to make, processor s")
     print(f"| {' | '.join(headers)} |\n|{'---|' * len(headers)}")
     for made in pages:
-        print(row(made, empty), flush=True)
+        print(row(made, own, empty), flush=True)
 
 
 if __name__ == "__main__":
