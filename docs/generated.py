@@ -12,6 +12,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args
 
+from generated_manual import manual
 from generated_policy import policy_page
 from generated_result import page as result_page
 from typer.models import ArgumentInfo, ParameterInfo
@@ -36,6 +37,10 @@ def pages() -> Iterator[tuple[str, str]]:
         members = of_group(group.typer_instance)
         parts = [f"## `{name} {n}`\n\n{body(f'{name} {n}', c)}" for n, c in members.items()]
         yield f"{COMMANDS}/{name}.md", "\n".join((f"# `ldpaudit {name}`\n\n{said[name]}\n", *parts))
+    grouped = {
+        f"{n} {m}": c for n, g in groups.items() for m, c in of_group(g.typer_instance).items()
+    }
+    yield "ldpaudit.1", manual(app.info.help or "", single | grouped, value_of)
     yield "explanation/glossary.md", glossary()
     yield "policy.md", policy_page()
     yield "result.md", result_page()

@@ -19,7 +19,7 @@ $ ldpaudit policy init gate.toml                  # a starter to edit
 $ ldpaudit policy check gate.toml                 # refuses what run would refuse, without data
 $ ldpaudit policy explain                         # every key, check and rule; with a name: that one
 $ ldpaudit policy show ldpaudit:strict            # a preset, as it is
-$ ldpaudit run release.parquet --truth truth.parquet --policy ldpaudit:strict
+$ ldpaudit run release.parquet --truth truth.parquet --policy gate.toml
 ```
 
 This page is made of the words of `ldpaudit policy explain`. What a verdict advises:

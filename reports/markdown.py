@@ -68,11 +68,18 @@ def _checks(result: AuditResult, printer: Printer) -> Iterator[str]:
     if result.checks:
         yield from ("", "| Check | Answer | Measured | Limit | Why |", "|---|---|---|---|---|")
     for check in result.checks[:_MOST_CHECKS]:
-        observed, limit = printer.observed_and_limit(check)
-        cells = (f"`{check.id}`", _answer(check), observed, limit, marked(check.reason, 300))
+        numbers = _observed(check, printer)
+        cells = (f"`{check.id}`", _answer(check), *numbers, marked(check.reason, 300))
         yield f"| {' | '.join(cells)} |"
     if len(result.checks) > _MOST_CHECKS:
         yield f"| … and {len(result.checks) - _MOST_CHECKS} more | | | | |"
+
+
+def _observed(check: Check, printer: Printer) -> tuple[str, str]:
+    """Return what was measured, and its limit; a test without a limit gives a p-value."""
+    observed, limit = printer.observed_and_limit(check)
+    tested = check.limit is None and check.observed is not None and check.confidence is not None
+    return (f"p = {observed}" if tested else observed), limit
 
 
 def _answer(check: Check) -> str:

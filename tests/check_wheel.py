@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ("py.typed", "affairs.csv.gz", "affairs.txt")
+MANUAL = "data/share/man/man1/ldpaudit.1"
 PARTS = ("attacks", "reports", "datasets", "audits", "estimators", "mechanisms")
 
 
@@ -41,8 +42,9 @@ def problems(wheel: Path, sdist: Path) -> list[str]:
         names = {n for n in archive.namelist() if not n.endswith("/")}
         (about,) = [n for n in names if n.endswith(".dist-info/METADATA")]
         page = archive.read(about).decode()
-    package = {n for n in names if ".dist-info/" not in n}
-    wrong = [f"missing from the wheel: {n}" for n in sorted(sources() - package)]
+    package = {n for n in names if ".dist-info/" not in n and not n.endswith(MANUAL)}
+    wrong = [] if any(n.endswith(MANUAL) for n in names) else [f"missing from the wheel: {MANUAL}"]
+    wrong += [f"missing from the wheel: {n}" for n in sorted(sources() - package)]
     wrong += [f"a stray in the wheel: {n}" for n in sorted(package - sources())]
     wrong += [f"a dead link on the package's page: {n}" for n in dead_links(page)]
     with tarfile.open(sdist) as tar:

@@ -11,7 +11,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from ldpaudit.audits.allowed_excess import AllowedExcess
 from ldpaudit.judging.policy.limits import Loss, Share, share_of
 from ldpaudit.mechanisms.parameters import check_epsilon, check_number
-from ldpaudit.mechanisms.registry import DEFAULT, UNKNOWN, family, full_name
+from ldpaudit.mechanisms.places import DEFAULT, UNKNOWN
+from ldpaudit.mechanisms.registry import family, full_name
 from ldpaudit.release import Declaration
 
 Correction = Literal["holm", "bonferroni", "none"]
