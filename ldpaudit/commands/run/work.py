@@ -17,7 +17,7 @@ from ldpaudit.commands.shell import carry_out
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.reports import render
 from ldpaudit.reports.interface import Surroundings
-from ldpaudit.result import AuditResult
+from ldpaudit.result import AuditResult, Profile
 from ldpaudit.running.progress import Progress
 from ldpaudit.running.stopping import Stop
 from ldpaudit.terminal import say
@@ -32,10 +32,12 @@ def run_and_write(
     *,
     quiet: bool = False,
     status: Callable[[str], int] | None = None,
+    profile: Profile = "internal",
 ) -> AuditResult:
     """Audit, write the result and the reports, and print the summary.
 
-    ``status`` gives the exit status of a verdict, which some formats repeat.
+    ``status`` gives the exit status of a verdict, which some formats repeat; ``profile`` is whom
+    the page is for.
 
     Ctrl-C ends the audit early: what is finished is written. Finished parts (``--resume``) are kept
     until the result of the whole audit is written.
@@ -58,7 +60,7 @@ def run_and_write(
         return carry_out(
             *(work, request, outputs, tell),
             stored=AuditResult.model_dump,
-            html=partial(render, format_name="html"),
+            html=partial(render, format_name="html", surroundings=Surroundings(profile=profile)),
             more={name: partial(_rendered, name, around) for name in PIPELINE},
             quiet=quiet,
         )
@@ -90,7 +92,12 @@ def run_demo(folder: Path, seed: int) -> int:
     return 0 if verdicts == ["pass", "fail"] else 1
 
 
-def render_again(stored: Path, outputs: ReportOutputs, policy: Path | None = None) -> None:
+def render_again(
+    stored: Path,
+    outputs: ReportOutputs,
+    policy: Path | None = None,
+    profile: Profile = "internal",
+) -> None:
     """Render a stored result: as asked for, else as a page beside it.
 
     Raises
@@ -102,7 +109,7 @@ def render_again(stored: Path, outputs: ReportOutputs, policy: Path | None = Non
     if not outputs.asked:
         outputs = replace(outputs, html=stored.with_suffix(".html"))
     outputs.check([stored, policy])
-    around = surroundings_of(result, policy)
+    around = replace(surroundings_of(result, policy), profile=profile)
     if policy is not None and not around.places:
         raise InputError(f"The result was not judged by the policy {quoted(policy.name)}.")
     formats = outputs.asked
