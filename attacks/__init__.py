@@ -6,12 +6,14 @@ P(true label | what the attack sees). Other packages register attacks under the 
 """
 
 import importlib
-import importlib.metadata
+from collections.abc import Collection
 from typing import Final
 
 from ldpaudit.attacks.costs import Size
-from ldpaudit.attacks.interface import Attack, Knowledge
-from ldpaudit.errors import InputError
+from ldpaudit.attacks.foreign import Factory, Given, foreign, given_attacks
+from ldpaudit.attacks.interface import Attack, Knowledge, conditioned
+from ldpaudit.errors import InputError, did_you_mean, quoted
+from ldpaudit.plugins import added
 
 __all__ = [
     "ATTACKS",
@@ -19,6 +21,7 @@ __all__ = [
     "Attack",
     "Knowledge",
     "available_attacks",
+    "conditioned",
     "create_attack",
     "in_default_set",
 ]
@@ -77,13 +80,19 @@ _WITHOUT_CHANNEL: Final = "unknown-channel"
 _FROM_MORE_ROWS: Final = "bayes-whole-release"
 _ENOUGH_WORK: Final = 2.0
 """Millions of rows × columns × labels of a half beyond which more rows teach at most 0.2 points."""
-_STATED: Final = ("name", "title", "needs", "uses_release", "learns_from_asked", "most_rows")
 
 
-def available_attacks() -> dict[str, str]:
-    """Return the place of each attack by name: built in, then plug-ins."""
-    plugins = importlib.metadata.entry_points(group="ldpaudit.attacks")
-    return ATTACKS | {plugin.name: plugin.value for plugin in plugins if plugin.name not in ATTACKS}
+def available_attacks(given: Collection[Given] = ()) -> dict[str, str | Factory]:
+    """Return the place or the class of each attack by name: built in, plug-ins, then those given.
+
+    Raises
+    ------
+    InputError
+        If one that is given cannot be loaded, or has the name of another.
+    """
+    plugins = {name: point.value for name, point in added("attack", ATTACKS).items()}
+    known: dict[str, str | Factory] = {**ATTACKS, **plugins}
+    return known | given_attacks(given, known) if given else known
 
 
 def in_default_set(name: str, knowledge: Knowledge, size: Size) -> bool:
@@ -95,20 +104,28 @@ def in_default_set(name: str, knowledge: Knowledge, size: Size) -> bool:
     return name in DEFAULT or name not in ATTACKS
 
 
-def create_attack(name: str, knowledge: Knowledge) -> Attack:
+def create_attack(name: str, knowledge: Knowledge, given: Collection[Given] = ()) -> Attack:
     """Build an attack.
 
     Raises
     ------
     InputError
         If there is no attack of that name, or it does not state what every attack states.
+    AttackError
+        If it is of others and cannot be built.
     """
-    attacks = available_attacks()
+    attacks = available_attacks(given)
     if name not in attacks:
-        raise InputError(f"There is no such attack; choose one of {', '.join(sorted(attacks))}.")
-    module, _, factory = attacks[name].partition(":")
-    attack: Attack = getattr(importlib.import_module(module), factory)(knowledge)
-    unstated = [member for member in _STATED if not hasattr(attack, member)]
-    if unstated:
-        raise InputError(f"An attack must state {', '.join(unstated)}.")
-    return attack
+        listed, near = ", ".join(sorted(attacks)), did_you_mean(name, attacks)
+        raise InputError(f"There is no attack {quoted(name)}; choose one of {listed}{near}")
+    place = attacks[name]
+    if name not in ATTACKS:
+        return foreign(name, _factory(place) if isinstance(place, str) else place, knowledge)
+    assert isinstance(place, str)
+    return _factory(place)(knowledge)
+
+
+def _factory(place: str) -> Factory:
+    module, _, attribute = place.partition(":")
+    factory: Factory = getattr(importlib.import_module(module), attribute)
+    return factory

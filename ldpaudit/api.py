@@ -240,6 +240,10 @@ def plan_of(
     """
     from ldpaudit.audits.interface import Plan
 
+    if options.attacks:
+        from ldpaudit.attacks import available_attacks
+
+        available_attacks(options.attacks)  # A mistake is told before any work.
     asked: dict[str, Any] = {"threads": threads or available_threads()}
     asked |= keywords_for(Plan, options)
     return Plan(**asked | {"seed": seed, "slices": slices})

@@ -26,6 +26,10 @@ class InsufficientDataError(LdpAuditError):
     """There are too few rows for this number."""
 
 
+class AttackError(LdpAuditError):
+    """An attack of others failed."""
+
+
 class MissingDependencyError(LdpAuditError, ImportError):
     """An optional library is needed and not installed."""
 

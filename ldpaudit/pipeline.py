@@ -17,6 +17,7 @@ from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.evidence import label_counts
+from ldpaudit.audits.others import refusals, taking_part
 from ldpaudit.audits.part import in_part, part_note
 from ldpaudit.audits.running import prepared, run_one
 from ldpaudit.device import check_device
@@ -26,6 +27,7 @@ from ldpaudit.judging.circumstances import Circumstances, LeavingOut
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.verdict import judge
 from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
+from ldpaudit.plugins import added
 from ldpaudit.release import Declaration, Release
 from ldpaudit.result import (
     AuditRecord,
@@ -33,6 +35,7 @@ from ldpaudit.result import (
     Check,
     MechanismInfo,
     Note,
+    PlugIn,
     ReleaseInfo,
     RunInfo,
 )
@@ -148,6 +151,8 @@ def run_audit(
             known=_circumstances(context, records, only),
         )
     _check_some_ran(judgement.checks, records)
+    found = [note for finding in findings for note in finding.notes]
+    scored = {e.score.subject for finding in findings for e in finding.estimates if e.score}
     return AuditResult(
         ldpaudit_version=ldpaudit.__version__,
         verdict=judgement.verdict,
@@ -159,11 +164,14 @@ def run_audit(
         estimates=tuple(e for finding in findings for e in finding.estimates),
         curves=tuple(c for finding in findings for c in finding.curves),
         histograms=tuple(h for finding in findings for h in finding.histograms),
-        notes=notes + tuple(n for finding in findings for n in finding.notes) + judgement.notes,
+        notes=(*notes, *refusals(AUDITS), *found, *judgement.notes),
         checks=judgement.checks,
         families=judgement.families,
         audits=records,
-        run=run_info(plan, command, time.perf_counter() - start, policy),
+        run=run_info(
+            *(plan, command, time.perf_counter() - start, policy),
+            taking_part(claim, plan, records, scored, AUDITS),
+        ),
     )
 
 
@@ -200,8 +208,7 @@ def _circumstances(
 
 def available_audits() -> Mapping[str, str]:
     """Return the audits by id, with the place of each; a plug-in cannot replace a built-in one."""
-    plugins = importlib.metadata.entry_points(group="ldpaudit.audits")
-    return AUDITS | {plugin.name: plugin.value for plugin in plugins if plugin.name not in AUDITS}
+    return AUDITS | {name: plugin.value for name, plugin in added("audit", AUDITS).items()}
 
 
 def _claim(release: Release, policy: Policy) -> tuple[Release, Mechanism]:
@@ -320,8 +327,14 @@ def _mechanism_info(release: Release, claim: Mechanism, plan: Plan) -> Mechanism
     )
 
 
-def run_info(plan: Plan, command: str, seconds: float, policy: Policy | None) -> RunInfo:
-    """Return how a result was made: seed, command, versions, threads, time and policy."""
+def run_info(
+    plan: Plan,
+    command: str,
+    seconds: float,
+    policy: Policy | None,
+    plugins: tuple[PlugIn, ...] = (),
+) -> RunInfo:
+    """Return how a result was made: seed, command, versions, threads, time, policy, plug-ins."""
     versions = {name: importlib.metadata.version(name) for name in _VERSIONS}
     python = {"ldpaudit": ldpaudit.__version__, "python": platform.python_version()}
     return RunInfo(
@@ -331,4 +344,5 @@ def run_info(plan: Plan, command: str, seconds: float, policy: Policy | None) ->
         threads=plan.threads,
         seconds=round(seconds, 3),
         policy_sha256=None if policy is None else policy.sha256,
+        plugins=plugins,
     )

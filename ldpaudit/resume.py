@@ -13,6 +13,7 @@ import numpy as np
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.options import AuditOptions, Option, declared
+from ldpaudit.plugins import given
 from ldpaudit.release import Release
 from ldpaudit.running.finished import Finished, private_folder
 
@@ -82,6 +83,8 @@ def _digests(
             if name in other:
                 continue
             known[name] = _stamps(name, value) if option.file else value
+            if field.name == "attacks":
+                known[name] = [given("attack", str(one), str(one)).model_dump() for one in value]
     return {name: _digest(value) for name, value in known.items()}
 
 

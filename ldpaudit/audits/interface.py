@@ -63,6 +63,8 @@ class Plan:
         Seeds of random generators to try, from 0; None: those that people choose.
     memory : int or None
         The most bytes of memory to use; None: half of the machine's.
+    attacks : tuple of str or class
+        Attacks to run besides the others: ``FILE.py:CLASS``, ``MODULE:CLASS`` or classes.
     made_on : datetime.date or None
         When the noise was drawn: the seconds of that day are tried as seeds, too.
     timeout : float or None
@@ -83,6 +85,7 @@ class Plan:
     thorough: bool = False
     slices: tuple[Slices, ...] = ()
     seeds_tried: int | None = None
+    attacks: tuple[str | type, ...] = ()
     made_on: datetime.date | None = None
     timeout: float | None = None
     memory: int | None = None

@@ -1,18 +1,17 @@
 """The registry of mechanisms: the built-in ones and those of other packages."""
 
-import importlib.metadata
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.metadata import EntryPoint
 from typing import Final
 
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.design import Candidate
 from ldpaudit.mechanisms.interface import Mechanism, Traits
 from ldpaudit.mechanisms.numeric.rounded_labels import ROUND, with_rounding
+from ldpaudit.plugins import GROUPS, added
 from ldpaudit.release import Declaration, Label
 
-GROUP: Final = "ldpaudit.mechanisms"
-"""The entry-point group of other packages: a name, and the class that derives from Mechanism."""
 DEFAULT: Final = "randomized-response"
 """The mechanism where ε or λ is claimed and none is named."""
 UNKNOWN: Final = "unknown"
@@ -20,7 +19,7 @@ UNKNOWN: Final = "unknown"
 EXPLICIT: Final = "channel"
 """A label channel declared entry by entry."""
 
-_PLACES: Final[Mapping[str, str]] = {
+PLACES: Final[Mapping[str, str]] = {
     DEFAULT: "response.randomized_response:RandomizedResponse",
     EXPLICIT: "explicit:ExplicitChannel",
     UNKNOWN: "explicit:UnknownMechanism",
@@ -51,20 +50,18 @@ def full_name(name: str) -> str:
 
 
 @cache
-def _entry_points() -> Mapping[str, importlib.metadata.EntryPoint]:
+def _entry_points() -> Mapping[str, EntryPoint]:
     """Return the families by name; a plug-in cannot replace a built-in one."""
     built_in = {
-        name: importlib.metadata.EntryPoint(name, f"ldpaudit.mechanisms.{place}", GROUP)
-        for name, place in _PLACES.items()
+        name: EntryPoint(name, f"ldpaudit.mechanisms.{place}", GROUPS["mechanism"])
+        for name, place in PLACES.items()
     }
-    others = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
-    return others | built_in
+    return built_in | added("mechanism", PLACES)
 
 
 def names() -> tuple[str, ...]:
     """Return every mechanism's name, built-in ones first."""
-    points = _entry_points()
-    return (*_PLACES, *(name for name in points if name not in _PLACES))
+    return tuple(_entry_points())
 
 
 @cache
@@ -107,7 +104,7 @@ def families() -> Iterator[type[Mechanism]]:
         try:
             yield family(name)
         except InputError:
-            if name in _PLACES:
+            if name in PLACES:
                 raise
 
 

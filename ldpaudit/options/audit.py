@@ -56,6 +56,9 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
         Seconds for the attacks; default: 60.
     thorough : bool
         Whether all attacks run, without a budget; default: those that can be the strongest.
+    attacks : collection of str or classes
+        Attacks of your own, scored like the others: classes, or where they are, ``FILE.py:CLASS``
+        or ``MODULE:CLASS``.
     timeout : float, optional
         Seconds after which the audit ends with what it has: audits that were not finished are
         recorded as stopped, and the verdict is then never a pass. An interruption in Python

@@ -69,6 +69,10 @@ class PlanOptions:
     thorough: Annotated[bool, Option("Run every attack, however long they take.", shown=True)] = (
         False
     )
+    attacks: Annotated[
+        Collection[str | type],
+        Option("An attack of your own, FILE.py:CLASS or MODULE:CLASS (repeatable).", "--attack"),
+    ] = ()
     threads: Annotated[
         int | None, Option("Processors to use (default: all there are).", shown=True)
     ] = None

@@ -22,6 +22,7 @@ SCHEMA_VERSION: Final = "1.3"
 Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
 Decision = Literal["publish", "not yet", "do not publish"]
+PlugInKind = Literal["attack", "audit", "mechanism"]
 Part = Literal["estimates", "checks", "audits"]
 Profile = Literal["internal", "public"]
 """Whom a page is for: who works on the release, or everybody."""
@@ -132,6 +133,21 @@ class AuditRecord(Frozen):
     """Seconds that it took."""
 
 
+class PlugIn(Frozen):
+    """A part of another package, or of a file, that took part in an audit."""
+
+    kind: PlugInKind
+    """What it is."""
+    name: str
+    """Its name in the result."""
+    package: str | None = None
+    """The distribution that it is installed with; None for one that was given by its place."""
+    version: str | None = None
+    """The distribution's version."""
+    sha256: str | None = None
+    """The digest of the file that it was given in."""
+
+
 class RunInfo(Frozen):
     """How to reproduce the audit."""
 
@@ -147,6 +163,8 @@ class RunInfo(Frozen):
     """Seconds that it took."""
     policy_sha256: str | None = None
     """The digest of the policy file; None for a built-in policy."""
+    plugins: tuple[PlugIn, ...] = ()
+    """The parts of other packages that took part."""
 
 
 def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:

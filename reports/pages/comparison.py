@@ -5,7 +5,14 @@ from typing import Final
 
 from ldpaudit.reports.charts.intervals import Table
 from ldpaudit.reports.html import rendered
-from ldpaudit.reports.pages.common import Pair, assumptions_of, notes_of, run_pairs, versions_pair
+from ldpaudit.reports.pages.common import (
+    Pair,
+    assumptions_of,
+    notes_of,
+    plugin_pairs,
+    run_pairs,
+    versions_pair,
+)
 from ldpaudit.reports.pages.comparison_parts import comparison_parts
 from ldpaudit.reports.pages.comparison_tables import release_table
 from ldpaudit.reports.parts.part import Part
@@ -101,4 +108,4 @@ def _run(comparison: Comparison) -> tuple[Pair, ...]:
     confidence = f"{percent(comparison.confidence)}, for all differences together"
     schema = f"schema {comparison.schema_version}"
     pairs = [seed, ("Confidence", confidence), *others, ("Result", schema)]
-    return (*pairs, versions_pair(comparison.run))
+    return (*pairs, versions_pair(comparison.run), *plugin_pairs(comparison.run))

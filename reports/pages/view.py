@@ -9,6 +9,7 @@ from ldpaudit.reports.pages.common import (
     Pair,
     assumptions_of,
     notes_of,
+    plugin_pairs,
     run_pairs,
     versions_pair,
 )
@@ -138,3 +139,4 @@ def _run(result: AuditResult) -> Iterator[Pair]:
     yield from run_pairs(result.run, "built in")
     yield "Result", f"schema {result.schema_version}, ldpaudit {name(result.ldpaudit_version)}"
     yield versions_pair(result.run)
+    yield from plugin_pairs(result.run)

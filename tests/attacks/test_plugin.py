@@ -1,28 +1,42 @@
 """The attack in docs/how-to/attack.md, installed as another package would be."""
 
+import hashlib
 import importlib
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ldpaudit.api import plan_of
 from ldpaudit.attacks import ATTACKS, Knowledge, available_attacks, create_attack
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, LdpAuditError
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
+from ldpaudit.options import AuditOptions
+from ldpaudit.pipeline import run_audit
+from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels, TrueLabels
+from ldpaudit.result import PlugIn
 
 FOLDER = Path(__file__).parents[2] / "docs" / "attacks"
 
 
+PAGE = (FOLDER.parent / "how-to" / "attack.md").read_text()
+MECHANISM = RandomizedResponse.from_epsilon((0, 1), 1.0)
+
+
 @pytest.fixture
-def installed(tmp_path, monkeypatch):
-    page = (FOLDER.parent / "how-to" / "attack.md").read_text()
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    (entry,) = re.findall(r'^first-column = "(.*?)"$', page, re.MULTILINE)
+def code():
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    return code
+
+
+@pytest.fixture
+def installed(code, tmp_path, monkeypatch):
+    (entry,) = re.findall(r'^first-column = "(.*?)"$', PAGE, re.MULTILINE)
     (tmp_path / "first_column.py").write_text(code)
     info = tmp_path / "first_column-1.0.dist-info"
     info.mkdir()
@@ -34,29 +48,98 @@ def installed(tmp_path, monkeypatch):
     sys.modules.pop("first_column", None)
 
 
-def test_the_example_is_short_scored_and_right(installed):
-    assert len(installed.strip().splitlines()) <= 35
-    assert list(available_attacks())[-1] == "first-column"
+@pytest.fixture(scope="module")
+def release():
     rng = np.random.default_rng(0)
     cells = rng.integers(0, 4, 2000).astype(np.int32)
     eta = np.array([0.05, 0.3, 0.7, 0.95])
     truth = (rng.random(2000) < eta[cells]).astype(np.int32)
-    mechanism = RandomizedResponse.from_epsilon((0, 1), 1.0)
-    release = Release(
+    return Release(
         FeatureTable(np.zeros((2000, 0), np.float32), cells[:, None], (4,), 1),
-        ReleasedLabels(mechanism.sample(truth, rng)),
+        ReleasedLabels(MECHANISM.sample(truth, rng)),
         (0, 1),
         (0, 1),
         TrueLabels(truth),
+        Declaration("randomized-response", MECHANISM.declaration(), "api"),
     )
-    context = AuditContext(release, mechanism, Plan(seed=1, budget=0.1))
-    found = {e.id: e for e in LabelInferenceAudit().run(context).estimates}
+
+
+def scored(release, plan):
+    return LabelInferenceAudit().run(AuditContext(release, MECHANISM, plan))
+
+
+def test_the_example_is_short_scored_and_right(installed, release):
+    assert len(installed.strip().splitlines()) <= 35
+    assert list(available_attacks())[-1] == "first-column"
+    found = {e.id: e for e in scored(release, Plan(seed=1, budget=0.1)).estimates}
     # Bayes' optimum is 0.836; the standard error of the share right is 0.009.
     assert found["attack.first-column.accuracy"].value > 0.79
     assert found["attack.first-column.accuracy"].title == "First category alone: Accuracy"
     attacks = [name for name in found if name.endswith(".in_sample.accuracy")]
     assert "attack.first-column.in_sample.accuracy" in attacks
     assert f"of {len(attacks)} attacks" in found["attack.best.accuracy"].method
+
+
+def test_a_plug_in_that_took_part_is_named_and_one_with_a_taken_name_refused(
+    installed, release, tmp_path
+):
+    entry = "bayes = first_column:FirstColumnAttack\n"
+    points = tmp_path / "first_column-1.0.dist-info" / "entry_points.txt"
+    points.write_text(points.read_text() + entry)
+    result = run_audit(release, Plan(seed=1, budget=0.1), only=("label-inference", "power"))
+    named = PlugIn(kind="attack", name="first-column", package="first-column", version="1.0")
+    assert result.run.plugins == (named,)
+    assert "attack first-column of first-column 1.0" in result.to_html()
+    refused = "The plug-in 'bayes' of the package 'first-column' has a built-in attack's name and"
+    assert [n.text.startswith(refused) for n in result.notes if n.audit == "plug-ins"] == [True]
+
+
+def test_an_attack_in_a_file_is_scored_whatever_the_budget_and_known_by_its_digest(
+    code, release, tmp_path
+):
+    file = tmp_path / "mine.py"
+    file.write_text(code)
+    plan = Plan(seed=1, budget=0.0, attacks=(f"{file}:FirstColumnAttack",))
+    result = run_audit(release, plan, only=("label-inference", "power"))
+    assert result["attack.first-column.accuracy"].value > 0.79
+    (part,) = result.run.plugins
+    assert part.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert str(tmp_path) not in result.to_json()
+    loaded = sys.modules.pop("mine").FirstColumnAttack
+    again = {e.id: e for e in scored(release, replace(plan, attacks=(loaded,))).estimates}
+    found = result["attack.first-column.accuracy"]
+    assert again[found.id].value == found.value
+
+
+FAULTS = {
+    "fit": ("        clean =", "        1 / 0\n        clean =", "ZeroDivisionError at line 21"),
+    "shape": ("return conditioned(own", "return own[:, :1]\n    #", r"shape \(1000, 2\)"),
+    "sum": ("return conditioned(own", "return 2 * own\n    #", "each row summing to 1"),
+    "syntax": ("class", "clas", "SyntaxError at line 8 of mine.py"),
+    "unstated": ("    learns_from_asked = False\n", "", "must state learns_from_asked"),
+    "taken": ('"first-column"', '"bayes"', "called 'bayes' already"),
+    "name": ('"first-column"', '"First Column"', "small letters"),
+    "nameless": ("    name =", "    names =", "a class with a 'name'"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "message"), FAULTS.values(), ids=FAULTS)
+def test_a_fault_is_one_line_that_says_where(code, release, tmp_path, old, new, message):
+    (tmp_path / "mine.py").write_text(code.replace(old, new))
+    plan = Plan(seed=1, budget=0.0, attacks=(f"{tmp_path / 'mine.py'}:FirstColumnAttack",))
+    with pytest.raises(LdpAuditError, match=message):
+        scored(release, plan)
+
+
+def test_a_place_that_is_none_is_told_before_any_work(tmp_path):
+    for place, message in {
+        "mine.py": "MODULE:CLASS or FILE.py:CLASS",
+        "mine.py:A": "no file 'mine.py'",
+        "json:loads": "a class with a 'name'",
+        "json:nothing": "has no 'nothing'",
+    }.items():
+        with pytest.raises(InputError, match=message):
+            plan_of(AuditOptions(attacks=(place,)), 1)
 
 
 def test_an_attack_that_does_not_state_what_it_learns_from_is_left_out(installed, tmp_path):

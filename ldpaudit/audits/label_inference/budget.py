@@ -13,10 +13,11 @@ import numpy as np
 
 from ldpaudit.attacks import available_attacks, create_attack, in_default_set
 from ldpaudit.attacks.costs import Choice, Size, affordable, cost_of
+from ldpaudit.attacks.foreign import given_attacks
 from ldpaudit.attacks.interface import Attack, Knowledge, missing_need
 from ldpaudit.audits.interface import AuditContext, Cost
 from ldpaudit.audits.models import threads_of_each
-from ldpaudit.errors import LdpAuditError
+from ldpaudit.errors import AttackError, LdpAuditError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.modelling.screening import MOST_COLUMNS
 from ldpaudit.release import IntArray, Release
@@ -92,6 +93,8 @@ def run_affordable(
         except Stopped:
             left_out.stopped = choice.names[place:]
             break
+        except AttackError:
+            raise
         except LdpAuditError as error:
             left_out.unfit[name] = str(error)
     return results, left_out
@@ -121,7 +124,11 @@ def _size(context: AuditContext) -> Size:
 def _chosen(context: AuditContext, candidates: Candidates, left_out: LeftOut) -> Choice:
     """Return which attacks the budget has room for; all of them where the plan is thorough."""
     plan, size = context.plan, _size(context)
-    costs = [(name, cost_of(attacks[0], size)) for name, attacks in candidates.items()]
+    own = given_attacks(plan.attacks)  # Asked for by name: whatever they take.
+    costs = [
+        (name, {} if name in own else cost_of(attacks[0], size))
+        for name, attacks in candidates.items()
+    ]
     choice = affordable(costs, math.inf if plan.thorough else plan.budget)
     every = {part: seconds for _, parts in costs for part, seconds in parts.items()}
     left_out.too_dear, left_out.needed = choice.too_dear, sum(every.values())
@@ -149,12 +156,16 @@ def candidate_attacks(
     """
     candidates: dict[str, list[Attack]] = {}
     left_out, size = LeftOut(), _size(context)
-    for name in available_attacks():
+    given = context.plan.attacks
+    own = given_attacks(given)
+    for name in available_attacks(given):
         asked = context.plan.thorough or in_default_set(name, knowledge[0], size)
         try:
-            attacks = [create_attack(name, known) for known in knowledge]
+            attacks = [create_attack(name, known, given) for known in knowledge]
             reason = missing_need(attacks[0], release, knowledge[0])
         except LdpAuditError as error:
+            if name in own or isinstance(error, AttackError):
+                raise
             reason = str(error)
         if reason is None and asked:
             candidates[name] = attacks

@@ -1,14 +1,7 @@
 """Importing a user's function by name, and drawing outputs from it."""
 
-import importlib
-import importlib.util
-import os
-import sys
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,6 +9,7 @@ import numpy as np
 from ldpaudit.commands.black_box.estimators.forms import OutputForm
 from ldpaudit.commands.black_box.estimators.outputs import OutputTable, as_outputs, joined_columns
 from ldpaudit.errors import InputError
+from ldpaudit.loading import load_object, where
 
 
 @dataclass(frozen=True)
@@ -82,54 +76,17 @@ class Randomizer:
 
 
 def load_function(name: str, path: Sequence[str]) -> Callable[..., Any]:
-    """Import ``MODULE:FUNCTION``, or ``FILE.py:FUNCTION``.
-
-    Parameters
-    ----------
-    name : str
-        The function may be an attribute of an object: ``module:Class.method``.
-    path : sequence of str
-        Where modules are searched first.
+    """Import ``MODULE:FUNCTION``, or ``FILE.py:FUNCTION``, with modules searched in ``path`` first.
 
     Raises
     ------
     InputError
         If the module cannot be imported, or has no such function.
     """
-    module_name, colon, attribute = name.rpartition(":")
-    if not (colon and module_name and attribute):
-        raise InputError("The function must be given as MODULE:FUNCTION, for instance client:grr.")
-    sys.path[:0] = [place for place in path if place not in sys.path]
-    try:
-        function: Any = _import(module_name)
-    except InputError:
-        raise
-    except BaseException as error:
-        raise InputError(
-            f"The module {module_name!r} cannot be imported: {_where(error)}."
-        ) from None
-    for part in attribute.split("."):
-        if not hasattr(function, part):
-            raise InputError(f"The module {module_name!r} has no {attribute!r}.")
-        function = getattr(function, part)
+    function: Any = load_object(name, path, "function", "FUNCTION")
     if not callable(function):
         raise InputError(f"{name!r} must be a function; it is of type {type(function).__name__}.")
     return function  # type: ignore[no-any-return]
-
-
-def _import(module: str) -> ModuleType:
-    if not module.endswith(".py"):
-        return importlib.import_module(module)
-    file = Path(module)
-    if not file.is_file():
-        raise InputError(f"There is no file {file.name!r}.")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[file.stem] = loaded
-    spec.loader.exec_module(loaded)
-    return loaded
 
 
 def _guarded(call: Callable[..., Any] | None, role: str, *arguments: Any) -> Any:
@@ -137,18 +94,4 @@ def _guarded(call: Callable[..., Any] | None, role: str, *arguments: Any) -> Any
     try:
         return call(*arguments)
     except BaseException as error:
-        raise InputError(f"The {role} must return outputs; it raised {_where(error)}.") from None
-
-
-def _where(error: BaseException) -> str:
-    """Return an exception's type and the line of the user's code: its text may hold data."""
-    frames = traceback.extract_tb(error.__traceback__)
-    foreign = ("<", os.path.dirname(__file__), os.path.dirname(os.__file__))  # noqa: PTH120
-    places = [
-        frame
-        for frame in frames
-        # Compiled code names its sources by relative paths.
-        if os.path.isabs(frame.filename) and not frame.filename.startswith(foreign)  # noqa: PTH117
-    ]
-    place = f" at line {places[-1].lineno} of {Path(places[-1].filename).name}" if places else ""
-    return f"{type(error).__name__}{place}"
+        raise InputError(f"The {role} must return outputs; it raised {where(error)}.") from None

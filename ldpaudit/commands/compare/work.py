@@ -85,7 +85,10 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
         releases=results,
         differences=differences,
         notes=tuple(notes),
-        run=run_info(plan, request.command, time.perf_counter() - start, policy),
+        run=run_info(
+            *(plan, request.command, time.perf_counter() - start, policy),
+            tuple(dict.fromkeys(part for one in results for part in one.run.plugins)),
+        ),
     )
 
 

@@ -1,0 +1,131 @@
+"""Attacks of others: found, built, and watched while they work."""
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+
+from ldpaudit.attacks.costs import Parts, Size, cost_of
+from ldpaudit.attacks.interface import Attack, Knowledge
+from ldpaudit.errors import AttackError, InputError, LdpAuditError, quoted
+from ldpaudit.loading import load_object, where
+from ldpaudit.release import FloatArray, Release
+
+STATED: Final = ("name", "title", "needs", "uses_release", "learns_from_asked", "most_rows")
+_SLACK: Final = 1e-6
+_NAME: Final = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)*")
+
+Factory = Callable[[Knowledge], Attack]
+Given = str | type
+"""An attack that an audit is given: ``FILE.py:CLASS``, ``MODULE:CLASS``, or the class itself."""
+
+
+def given_attacks(
+    given: Collection[Given], taken: Collection[str] = ()
+) -> dict[str, str | Factory]:
+    """Return the classes of attacks that an audit is given, by the attacks' names.
+
+    Parameters
+    ----------
+    given : collection of str or class
+    taken : collection of str
+        Names that others have.
+
+    Raises
+    ------
+    InputError
+        If one cannot be imported, is no class of an attack, or has the name of another.
+    """
+    classes: dict[str, str | Factory] = {}
+    for one in given:
+        loaded = one if isinstance(one, type) else _loaded(one, _stamp(one))
+        name = getattr(loaded, "name", None)
+        if not isinstance(loaded, type) or not isinstance(name, str):
+            raise InputError(
+                "An attack must be a class with a 'name', such as the one in docs/how-to/attack.md."
+            )
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                f"An attack's name has small letters, digits and -. Got {quoted(name)}."
+            )
+        if name in taken or name in classes:
+            raise InputError(f"There is an attack called {name!r} already; call yours otherwise.")
+        classes[name] = loaded
+    return classes
+
+
+def _stamp(place: str) -> int:
+    """Return when the file of an attack was changed, so that a new one is read anew."""
+    file = Path(place.rpartition(":")[0])
+    return file.stat().st_mtime_ns if file.is_file() else 0
+
+
+@cache
+def _loaded(place: str, _stamp: int) -> Any:
+    return load_object(place, (str(Path.cwd()),), "attack", "CLASS")
+
+
+def foreign(name: str, build: Factory, knowledge: Knowledge) -> Attack:
+    """Build an attack of others, which then says in one line what goes wrong.
+
+    Raises
+    ------
+    InputError
+        If it does not state what every attack states.
+    AttackError
+        If it cannot be built.
+    """
+    with _faults(name):
+        attack = build(knowledge)
+        unstated = [member for member in STATED if not hasattr(attack, member)]
+    if unstated:
+        raise InputError(f"An attack must state {', '.join(unstated)}.")
+    return _Foreign(name, attack)
+
+
+@contextmanager
+def _faults(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (LdpAuditError, MemoryError):
+        raise
+    except Exception as error:
+        raise AttackError(f"The attack {name!r} failed: {where(error)}.") from error
+
+
+class _Foreign:
+    """An attack of others: what it raises is said without its text, and its answers are checked."""
+
+    def __init__(self, name: str, attack: Attack) -> None:
+        self.name, self._attack = name, attack
+        self.title, self.needs = str(attack.title), frozenset(attack.needs)
+        self.uses_release, self.learns_from_asked = attack.uses_release, attack.learns_from_asked
+        self.most_rows = attack.most_rows
+
+    def fit(self, release: Release, rng: np.random.Generator) -> Self:
+        """Learn from these rows."""
+        with _faults(self.name):
+            self._attack = self._attack.fit(release, rng)
+        return self
+
+    def posterior(self, release: Release) -> FloatArray:
+        """Return what the attack answers, float64 of shape (n, k)."""
+        with _faults(self.name):
+            answer = np.asarray(self._attack.posterior(release), dtype=np.float64)
+        shape = len(release), len(release.classes)
+        right = answer.shape == shape and np.isfinite(answer).all() and answer.min() >= -_SLACK
+        if not right or np.abs(answer.sum(axis=1) - 1).max() > _SLACK:
+            raise AttackError(
+                f"The attack {self.name!r} must return probabilities of the true labels: numbers "
+                f"of shape {shape}, each row summing to 1. Got {answer.shape}."
+            )
+        return answer
+
+    def cost(self, size: Size) -> Parts:
+        """Return the predicted seconds; none where the attack states none."""
+        with _faults(self.name):
+            return cost_of(self._attack, size)

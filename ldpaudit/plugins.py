@@ -1,0 +1,48 @@
+"""Parts of other packages, registered as entry points, and those that one audit was given."""
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Final
+
+from ldpaudit.result import PlugIn, PlugInKind
+
+GROUPS: Final[Mapping[PlugInKind, str]] = {
+    "attack": "ldpaudit.attacks",
+    "audit": "ldpaudit.audits",
+    "mechanism": "ldpaudit.mechanisms",
+}
+"""The entry-point group of each kind of part: a name, and the class."""
+
+
+def added(kind: PlugInKind, built_in: Collection[str]) -> dict[str, EntryPoint]:
+    """Return the parts of a kind by name; none can take the name of a built-in one."""
+    points = entry_points(group=GROUPS[kind])
+    return {point.name: point for point in points if point.name not in built_in}
+
+
+def refused(kind: PlugInKind, built_in: Collection[str]) -> Iterator[str]:
+    """Say of each part that has the name of a built-in one that it is not used."""
+    for point in entry_points(group=GROUPS[kind]):
+        if point.name in built_in:
+            of = f" of the package {point.dist.name!r}" if point.dist else ""
+            yield f"The plug-in {point.name!r}{of} has a built-in {kind}'s name and was not used."
+
+
+def used(kind: PlugInKind, names: Collection[str], built_in: Collection[str]) -> Iterator[PlugIn]:
+    """Yield the plug-ins of a kind that are among the names, with name and version of each."""
+    for name, point in added(kind, built_in).items():
+        if name in names:
+            package, version = (point.dist.name, point.dist.version) if point.dist else (None, None)
+            yield PlugIn(kind=kind, name=name, package=package, version=version)
+
+
+def given(kind: PlugInKind, name: str, place: str) -> PlugIn:
+    """Return a part that an audit was given as ``FILE.py:CLASS`` or ``MODULE:CLASS``.
+
+    A file is told by its digest, never by its path.
+    """
+    file = Path(place.rpartition(":")[0])
+    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+    return PlugIn(kind=kind, name=name, sha256=digest)
