@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check validate docs format clean
@@ -10,17 +12,25 @@ READY := $(VENV)/.ready
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
 
-setup: $(READY) ## Set up the virtual environment
+setup: $(READY) ## Set up the virtual environment with the development tools
 
-$(READY): pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ldpaudit needs Python 3.11 or newer")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+# What somebody who uses ldpaudit needs: the demo installs no more than this.
+$(INSTALLED): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ldpaudit needs Python 3.11 or newer")'
+	@$(PYTHON) -m venv $(VENV) || { \
+		echo "Python cannot make a virtual environment: on Debian and Ubuntu, install python3-venv." >&2; exit 1; }
+	@echo "Installing ldpaudit in $(VENV) (a download of about 200 MB, the first time) …"
+	@$(PIP) --upgrade pip
+	@$(PIP) --editable .
 	@touch $@
 
-demo: $(READY) ## Audit an honest and a dishonest release of the embedded sample
-	$(BIN)/ldpaudit demo
+$(READY): $(INSTALLED)
+	@echo "Adding the development tools and PyTorch …"
+	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED) ## Audit an honest and a dishonest release of the embedded sample
+	@$(BIN)/ldpaudit demo
 
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not validate'
@@ -36,9 +46,9 @@ validate: $(READY) ## Run the long statistical validation
 	$(BIN)/python -m pytest -n auto -m validate
 
 docs: $(READY) ## Build the documentation: build/site/index.html
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	$(BIN)/python docs/generated.py
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs -d build/site-cache . build/site
+	$(PIP) --editable '.[docs]'
+	$(BIN)/python docs/site/generated.py
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs/site -d build/site-cache . build/site
 	@echo "Open build/site/index.html in a browser."
 
 format: $(READY) ## Format the code and fix what lint can fix

@@ -114,15 +114,14 @@ def create_attack(name: str, knowledge: Knowledge, given: Collection[Given] = ()
     AttackError
         If it is of others and cannot be built.
     """
+    if name in ATTACKS:
+        return _factory(ATTACKS[name])(knowledge)
     attacks = available_attacks(given)
     if name not in attacks:
         listed, near = ", ".join(sorted(attacks)), did_you_mean(name, attacks)
         raise InputError(f"There is no attack {quoted(name)}; choose one of {listed}{near}")
     place = attacks[name]
-    if name not in ATTACKS:
-        return foreign(name, _factory(place) if isinstance(place, str) else place, knowledge)
-    assert isinstance(place, str)
-    return _factory(place)(knowledge)
+    return foreign(name, _factory(place) if isinstance(place, str) else place, knowledge)
 
 
 def _factory(place: str) -> Factory:

@@ -7,7 +7,8 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.options import MechanismOptions
-from ldpaudit.mechanisms.registry import DEFAULT, EXPLICIT, UNKNOWN, families, full_name, traits_of
+from ldpaudit.mechanisms.places import DEFAULT, EXPLICIT, UNKNOWN
+from ldpaudit.mechanisms.registry import families, full_name, traits_of
 from ldpaudit.options import AS_FOUND, ClaimOptions, FileOptions
 from ldpaudit.release import Declaration
 

@@ -1,8 +1,9 @@
-"""Where torch computes: the rule of ``--device``."""
+"""Where torch computes, the rule of ``--device``; and what to do where it is not installed."""
 
+from importlib.util import find_spec
 from typing import Literal
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, MissingDependencyError
 
 DeviceName = Literal["auto", "cpu", "cuda"]
 """``auto``: a GPU where there is one."""
@@ -15,8 +16,12 @@ def torch_device(wanted: DeviceName) -> str:
     ------
     ldpaudit.errors.InputError
         If ``"cuda"`` is asked for and torch sees no GPU.
+    ldpaudit.errors.MissingDependencyError
+        If ``"cuda"`` is asked for and torch is not installed.
     """
-    if wanted == "cpu":
+    if wanted == "cuda":
+        need_torch("The device 'cuda'")
+    if wanted == "cpu" or not _installed():
         return "cpu"
     import torch
 
@@ -31,3 +36,15 @@ def check_device(wanted: DeviceName) -> None:
     """Refuse, before any work, a ``"cuda"`` that torch does not see (InputError)."""
     if wanted == "cuda":
         torch_device(wanted)
+
+
+def need_torch(what: str) -> None:
+    """Refuse what cannot be done without torch (MissingDependencyError) where there is none."""
+    if not _installed():
+        raise MissingDependencyError(
+            f"{what} needs PyTorch, which is not installed: pip install 'ldpaudit[networks]'."
+        )
+
+
+def _installed() -> bool:
+    return find_spec("torch") is not None

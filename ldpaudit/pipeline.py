@@ -16,6 +16,7 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.listing import AUDITS
 from ldpaudit.audits.mechanism.evidence import label_counts
 from ldpaudit.audits.others import refusals, taking_part
 from ldpaudit.audits.part import in_part, part_note
@@ -44,21 +45,6 @@ from ldpaudit.running.progress import NoProgress, Progress
 from ldpaudit.running.scratch import Scratch
 from ldpaudit.running.stopping import Stop, Watched
 from ldpaudit.tasks import Tasks, Threads
-
-AUDITS = {
-    "assumptions": "ldpaudit.audits.assumptions.audit:AssumptionsAudit",
-    "mechanism": "ldpaudit.audits.mechanism.audit:MechanismAudit",
-    "instance-loss": "ldpaudit.audits.instance_loss.audit:InstanceLossAudit",
-    "label-inference": "ldpaudit.audits.label_inference.audit:LabelInferenceAudit",
-    "numeric-inference": "ldpaudit.audits.numeric_inference.audit:NumericInferenceAudit",
-    "observational": "ldpaudit.audits.observational.audit:ObservationalAudit",
-    "aggregates": "ldpaudit.audits.aggregates.audit:AggregatesAudit",
-    "renyi": "ldpaudit.audits.renyi.audit:RenyiAudit",
-    "synthetic": "ldpaudit.audits.synthetic.audit:SyntheticAudit",
-    "seeds": "ldpaudit.audits.seeds.audit:SeedsAudit",
-    "power": "ldpaudit.audits.power.audit:PowerAudit",
-}
-"""The built-in audits in the order in which they run; imported when they do."""
 
 _VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
 
@@ -208,7 +194,7 @@ def _circumstances(
 
 def available_audits() -> Mapping[str, str]:
     """Return the audits by id, with the place of each; a plug-in cannot replace a built-in one."""
-    return AUDITS | {name: plugin.value for name, plugin in added("audit", AUDITS).items()}
+    return {**AUDITS, **{name: plugin.value for name, plugin in added("audit", AUDITS).items()}}
 
 
 def _claim(release: Release, policy: Policy) -> tuple[Release, Mechanism]:
@@ -343,6 +329,7 @@ def run_info(
         versions=python | versions,
         threads=plan.threads,
         seconds=round(seconds, 3),
+        policy=None if policy is None else policy.name,
         policy_sha256=None if policy is None else policy.sha256,
         plugins=plugins,
     )

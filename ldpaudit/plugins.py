@@ -4,11 +4,12 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ldpaudit.result import PlugIn, PlugInKind
+if TYPE_CHECKING:
+    from ldpaudit.result import PlugIn, PlugInKind
 
-GROUPS: Final[Mapping[PlugInKind, str]] = {
+GROUPS: Final["Mapping[PlugInKind, str]"] = {
     "attack": "ldpaudit.attacks",
     "audit": "ldpaudit.audits",
     "mechanism": "ldpaudit.mechanisms",
@@ -16,13 +17,13 @@ GROUPS: Final[Mapping[PlugInKind, str]] = {
 """The entry-point group of each kind of part: a name, and the class."""
 
 
-def added(kind: PlugInKind, built_in: Collection[str]) -> dict[str, EntryPoint]:
+def added(kind: "PlugInKind", built_in: Collection[str]) -> dict[str, EntryPoint]:
     """Return the parts of a kind by name; none can take the name of a built-in one."""
     points = entry_points(group=GROUPS[kind])
     return {point.name: point for point in points if point.name not in built_in}
 
 
-def refused(kind: PlugInKind, built_in: Collection[str]) -> Iterator[str]:
+def refused(kind: "PlugInKind", built_in: Collection[str]) -> Iterator[str]:
     """Say of each part that has the name of a built-in one that it is not used."""
     for point in entry_points(group=GROUPS[kind]):
         if point.name in built_in:
@@ -30,19 +31,25 @@ def refused(kind: PlugInKind, built_in: Collection[str]) -> Iterator[str]:
             yield f"The plug-in {point.name!r}{of} has a built-in {kind}'s name and was not used."
 
 
-def used(kind: PlugInKind, names: Collection[str], built_in: Collection[str]) -> Iterator[PlugIn]:
+def used(
+    kind: "PlugInKind", names: Collection[str], built_in: Collection[str]
+) -> "Iterator[PlugIn]":
     """Yield the plug-ins of a kind that are among the names, with name and version of each."""
+    from ldpaudit.result import PlugIn
+
     for name, point in added(kind, built_in).items():
         if name in names:
             package, version = (point.dist.name, point.dist.version) if point.dist else (None, None)
             yield PlugIn(kind=kind, name=name, package=package, version=version)
 
 
-def given(kind: PlugInKind, name: str, place: str) -> PlugIn:
+def given(kind: "PlugInKind", name: str, place: str) -> "PlugIn":
     """Return a part that an audit was given as ``FILE.py:CLASS`` or ``MODULE:CLASS``.
 
     A file is told by its digest, never by its path.
     """
+    from ldpaudit.result import PlugIn
+
     file = Path(place.rpartition(":")[0])
     digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
     return PlugIn(kind=kind, name=name, sha256=digest)

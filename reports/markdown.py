@@ -7,7 +7,7 @@ from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.reports.text.marked import marked, quoted_name
 from ldpaudit.reports.text.numbers import rows
 from ldpaudit.reports.text.quantities import Printer, Quantity
-from ldpaudit.reports.text.wording import publish_line, waiver_line
+from ldpaudit.reports.text.wording import policy_words, publish_line, waiver_line
 from ldpaudit.result import AuditResult, Check
 
 _MOST_CHECKS: Final = 20
@@ -68,11 +68,18 @@ def _checks(result: AuditResult, printer: Printer) -> Iterator[str]:
     if result.checks:
         yield from ("", "| Check | Answer | Measured | Limit | Why |", "|---|---|---|---|---|")
     for check in result.checks[:_MOST_CHECKS]:
-        observed, limit = printer.observed_and_limit(check)
-        cells = (f"`{check.id}`", _answer(check), observed, limit, marked(check.reason, 300))
+        numbers = _observed(check, printer)
+        cells = (f"`{check.id}`", _answer(check), *numbers, marked(check.reason, 300))
         yield f"| {' | '.join(cells)} |"
     if len(result.checks) > _MOST_CHECKS:
         yield f"| … and {len(result.checks) - _MOST_CHECKS} more | | | | |"
+
+
+def _observed(check: Check, printer: Printer) -> tuple[str, str]:
+    """Return what was measured, and its limit; a test without a limit gives a p-value."""
+    observed, limit = printer.observed_and_limit(check)
+    tested = check.limit is None and check.observed is not None and check.confidence is not None
+    return (f"p = {observed}" if tested else observed), limit
 
 
 def _answer(check: Check) -> str:
@@ -118,8 +125,7 @@ def _warnings(result: AuditResult) -> Iterator[str]:
 
 
 def _origin(result: AuditResult) -> str:
-    policy = result.run.policy_sha256
-    judged = f"policy {quoted_name(policy[:12])}" if policy else "the built-in policy"
+    judged = f"the policy {marked(policy_words(result.run), 200)}"
     when = f", {result.date}" if result.date else ""
     return (
         f"{rows(result.release.rows)} rows, judged by {judged}{when}, ldpaudit "

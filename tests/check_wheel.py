@@ -1,5 +1,6 @@
 """Build the wheel and the sdist and check that what they hold is right: real folders, no strays."""
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -9,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ("py.typed", "affairs.csv.gz", "affairs.txt")
+MANUAL = "data/share/man/man1/ldpaudit.1"
 PARTS = ("attacks", "reports", "datasets", "audits", "estimators", "mechanisms")
 
 
@@ -30,12 +32,21 @@ def sources() -> set[str]:
     return found
 
 
+def dead_links(page: str) -> list[str]:
+    """Return the links into the repository, which lead nowhere on a package's page."""
+    return re.findall(r"\]\((?!https?:)([^)]*)\)", page)
+
+
 def problems(wheel: Path, sdist: Path) -> list[str]:
     with zipfile.ZipFile(wheel) as archive:
         names = {n for n in archive.namelist() if not n.endswith("/")}
-    package = {n for n in names if ".dist-info/" not in n}
-    wrong = [f"missing from the wheel: {n}" for n in sorted(sources() - package)]
+        (about,) = [n for n in names if n.endswith(".dist-info/METADATA")]
+        page = archive.read(about).decode()
+    package = {n for n in names if ".dist-info/" not in n and not n.endswith(MANUAL)}
+    wrong = [] if any(n.endswith(MANUAL) for n in names) else [f"missing from the wheel: {MANUAL}"]
+    wrong += [f"missing from the wheel: {n}" for n in sorted(sources() - package)]
     wrong += [f"a stray in the wheel: {n}" for n in sorted(package - sources())]
+    wrong += [f"a dead link on the package's page: {n}" for n in dead_links(page)]
     with tarfile.open(sdist) as tar:
         links = [m.name for m in tar.getmembers() if m.issym() or m.islnk()]
     wrong += [f"a link in the sdist: {name}" for name in links]

@@ -262,3 +262,8 @@ def test_compare_has_no_use_for_a_claim_about_results(
     assert "--mechanism" in capsys.readouterr().err
     assert call(monkeypatch, *words, "--held-out", "x.csv") == 2
     assert "--held-out" in capsys.readouterr().err
+
+
+def test_thorough_takes_no_budget() -> None:
+    with pytest.raises(InputError, match="give one of them"):
+        AuditOptions(thorough=True, budget=5.0).check()

@@ -60,7 +60,7 @@ class ParquetBatches(ParquetFiles):
         """Yield what each file states of its row groups."""
         for path in self._location.paths:
             with (
-                unreadable(self.name),
+                unreadable(self.name, part=self._location.part(path)),
                 pq.ParquetFile(path, filesystem=self._location.filesystem) as file,
             ):
                 yield file.metadata
@@ -72,8 +72,8 @@ class ParquetBatches(ParquetFiles):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, with the named columns in the given order (None: all)."""
         names = list(self.names if columns is None else columns)
-        with unreadable(self.name):
-            for fragment in self._dataset.get_fragments():
+        for fragment in self._dataset.get_fragments():
+            with unreadable(self.name, part=self._location.part(fragment.path)):
                 constants = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
                 for batch in self._file_batches(fragment.path, names, constants):
                     yield _as_asked(batch, names, constants, self.schema)

@@ -45,6 +45,13 @@ class Location:
     paths: tuple[str, ...]
     folder: str | None = None
 
+    def part(self, path: str) -> str:
+        """Return what an error calls one of the files: by position, never by its path."""
+        if len(self.paths) == 1 or path not in self.paths:
+            return f"The file {quoted(self.name)}"
+        place = self.paths.index(path) + 1
+        return f"Part {place} of {len(self.paths)} of {quoted(self.name)}, in the order of names,"
+
     def open(self, path: str) -> Any:
         """Open one of the files to read its bytes."""
         return self.filesystem.open_input_stream(path, compression=None)
@@ -122,8 +129,12 @@ class Location:
 
 
 @contextlib.contextmanager
-def unreadable(name: str, problem: str = "is damaged or truncated") -> Iterator[None]:
+def unreadable(
+    name: str, problem: str = "is damaged or truncated", part: str = ""
+) -> Iterator[None]:
     """Turn what goes wrong while a file is read into one line without any data.
+
+    ``part`` is what the line calls the file, by default its name.
 
     The messages of pyarrow and of the csv module can quote cells, so none is passed on.
 
@@ -132,26 +143,26 @@ def unreadable(name: str, problem: str = "is damaged or truncated") -> Iterator[
     InputError
         In place of any error of the reader or of the file system.
     """
+    file = part or f"The file {quoted(name)}"
     try:
         yield
     except InputError:
         raise
     except PermissionError:
-        raise InputError(f"The file {quoted(name)} may not be read: permission denied.") from None
+        raise InputError(f"{file} may not be read: permission denied.") from None
     except FileNotFoundError:
         raise InputError(f"There is no file {quoted(name)}.") from None
     except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error) as error:
         if isinstance(error, OSError) and "runcated compressed" in str(error):
             problem = "is truncated: its compressed content has no end"
-        kind = type(error).__name__
-        raise InputError(f"The file {quoted(name)} {problem} ({kind}).") from None
+        raise InputError(f"{file} {problem} ({type(error).__name__}).") from None
     except Exception as error:
         # A library behind a URL has errors of its own, whose texts may hold hosts and paths.
         if type(error).__module__.partition(".")[0] in ("builtins", "ldpaudit"):
             raise
         kind = type(error).__name__
         raise InputError(
-            f"The file {quoted(name)} could not be read to its end ({kind}); try again, or copy it "
+            f"{file} could not be read to its end ({kind}); try again, or copy it "
             "to this machine first."
         ) from None
 

@@ -119,7 +119,7 @@ class ParquetFiles:
         for path in location.paths:
             _check_magic(location, path)
             with (
-                unreadable(self.name),
+                unreadable(self.name, part=location.part(path)),
                 pq.ParquetFile(path, filesystem=location.filesystem) as file,
             ):
                 schemas.append(file.schema_arrow)
@@ -199,24 +199,24 @@ def _from_pandas(series: Any, name: str) -> pa.ChunkedArray:
 
 def _check_magic(location: Location, path: str) -> None:
     """Check that a file is Parquet and complete, before pyarrow reads it."""
-    shown = quoted(location.name)
-    with unreadable(location.name), location.filesystem.open_input_file(path) as file:
+    shown = location.part(path)
+    with unreadable(location.name, part=shown), location.filesystem.open_input_file(path) as file:
         size = file.size()
         if size == 0:
-            raise InputError(f"The file {shown} is empty.")
+            raise InputError(f"{shown} is empty.")
         start = file.read(4)
         file.seek(max(0, size - 4))
         end = file.read(4)
         footer = _footer_start(file, size)
     if start == _ENCRYPTED:
-        raise InputError(f"The file {shown} is encrypted.")
+        raise InputError(f"{shown} is encrypted.")
     if start != _MAGIC:
         raise InputError(
-            f"The file {shown} is neither Parquet nor CSV (a CSV file's name must end in "
+            f"{shown} is neither Parquet nor CSV (a CSV file's name must end in "
             f"{', '.join(CSV_SUFFIXES)}; other formats are known by their names, too)."
         )
     if end != _MAGIC:
-        raise InputError(f"The Parquet file {shown} is truncated.")
+        raise InputError(f"{shown} is truncated: a Parquet file ends with its footer.")
     check_footer(footer, location.name)
 
 

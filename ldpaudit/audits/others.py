@@ -6,7 +6,7 @@ from ldpaudit.attacks import ATTACKS
 from ldpaudit.attacks.foreign import given_attacks
 from ldpaudit.audits.interface import Plan
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.mechanisms.registry import PLACES
+from ldpaudit.mechanisms.places import PLACES
 from ldpaudit.plugins import given, refused, used
 from ldpaudit.result import AuditRecord, Note, PlugIn, PlugInKind
 

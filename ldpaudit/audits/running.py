@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from ldpaudit.audits.costs import cost_of, plan_line
 from ldpaudit.audits.interface import Audit, AuditContext, Cost
 from ldpaudit.audits.part import one_row_of_each_group
-from ldpaudit.errors import InsufficientDataError, LdpAuditError
+from ldpaudit.errors import InsufficientDataError, LdpAuditError, MissingDependencyError
 from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Histogram, Note
 from ldpaudit.running.stopping import Stop, Stopped, Watched
 
@@ -87,7 +87,7 @@ def run_one(job: Job, context: AuditContext) -> tuple[AuditRecord, Finding]:
     Raises
     ------
     LdpAuditError
-        If it failed for another reason than too few rows.
+        If it failed for another reason than too few rows, or a library that is not installed.
     """
     start, context.stop.obeyed = time.perf_counter(), False
     reason = job.reason
@@ -101,7 +101,7 @@ def run_one(job: Job, context: AuditContext) -> tuple[AuditRecord, Finding]:
             finding = _found(job, context)
         except Stopped:
             pass
-        except InsufficientDataError as error:
+        except (InsufficientDataError, MissingDependencyError) as error:
             reason = str(error)
     status = "ran" if reason is None else "skipped"
     if reason is None and context.stop.obeyed:

@@ -5,6 +5,7 @@ found, 1 a violation, 2 could not run, 3 inconclusive.
 """
 
 import os
+import re
 import sys
 import tempfile
 from typing import Annotated
@@ -14,7 +15,7 @@ import typer
 from ldpaudit import __version__
 from ldpaudit.cli import compare, learn, mechanism, policy, privatize, run, sweep
 from ldpaudit.cli.limits import status_under_limit
-from ldpaudit.cli.parameters import spread
+from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.streams import steady_streams
 
 COULD_NOT_RUN = 2
@@ -27,7 +28,7 @@ def _typer(help: str, name: str | None = None) -> typer.Typer:
         name=name,
         help=help,
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=name == "ldpaudit",
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
@@ -100,7 +101,7 @@ def _main() -> None:
             typer.echo(f"ldpaudit: {line}", err=True)
         sys.exit(status)
     try:
-        status = app(standalone_mode=False)
+        status = app(standalone_mode=False, prog_name="ldpaudit")
     except (typer.Abort, KeyboardInterrupt):
         _stop("Interrupted; nothing was written.", debug)
     except Exception as error:
@@ -115,15 +116,28 @@ def _one_line(error: Exception) -> str:
     from ldpaudit.errors import LdpAuditError
 
     if isinstance(error, LdpAuditError):
-        return " ".join(str(error).split())
+        return _with_variables(" ".join(str(error).split()))
     if hasattr(error, "format_message"):  # typer's own usage errors
-        return " ".join(str(error.format_message()).split())
+        return _with_variables(" ".join(str(error.format_message()).split()))
     if isinstance(error, MemoryError) or _lacks_memory(error):
         return "This needs more memory than there is, or than the process may use."
     if isinstance(error, OSError) and error.strerror:
         return f"A file could not be used: {error.strerror}."
     # The text of a foreign exception may hold data, so only its type is shown.
     return f"Internal fault ({type(error).__name__}); run again with --debug and report it."
+
+
+def _with_variables(message: str) -> str:
+    """Return a message with the variables of the environment that set the options it is about."""
+    named = []
+    for variable in sorted(os.environ):
+        option = "--" + variable.removeprefix(PREFIX).lower().replace("_", "-")
+        word = re.escape(option[2:]).replace(r"\-", "[-_ ]")
+        given = any(w == option or w.startswith(f"{option}=") for w in sys.argv)
+        about = re.search(rf"(?<![\w.]){word}(?!\w)", message, re.IGNORECASE)
+        if variable.startswith(PREFIX) and about and not given:
+            named.append(variable)
+    return f"{message} ({' and '.join(named)}: set in the environment)" if named else message
 
 
 def _lacks_memory(error: Exception) -> bool:

@@ -58,5 +58,6 @@ def _child() -> int:
         child.send_signal(number)
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The terminal tells the child, too.
-    signal.signal(signal.SIGTERM, pass_on)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, pass_on)
     return child.wait()

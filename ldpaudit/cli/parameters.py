@@ -5,11 +5,15 @@ import types
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import typer
 
+from ldpaudit.cli.completion import completer
 from ldpaudit.options import Argument, Option, declared, group
+
+PREFIX: Final = "LDPAUDIT_"
+"""Of the variables of the environment that set options."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +73,15 @@ class Parameter:
     def _information(self) -> Any:
         option, long = self.declared, self.long
         if isinstance(option, Argument):
-            return typer.Argument(help=option.help, metavar=option.metavar)
+            return typer.Argument(
+                help=option.help, metavar=option.metavar, autocompletion=completer(self.name)
+            )
         return typer.Option(
             *(long, option.short) if option.short else (long,),
             help=option.help,
-            envvar="LDPAUDIT_" + long.removeprefix("--").replace("-", "_").upper(),
+            envvar=PREFIX + long.removeprefix("--").replace("-", "_").upper(),
             show_envvar=False,
+            autocompletion=completer(long),
         )
 
     def recorded(self, text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ldpaudit.device import need_torch
 from ldpaudit.errors import InputError
 from ldpaudit.modelling.encoding import Scaling
 from ldpaudit.modelling.networks import in_blocks, torch_threads, train
@@ -125,6 +126,7 @@ def fit_network(
     stays as it is. The last layer therefore starts at 0, every label being as likely as any other,
     and the first steps are short.
     """
+    need_torch("A network")
     import torch
 
     generator = torch.Generator().manual_seed(int(rng.integers(2**31)))

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ldpaudit.mechanisms.numeric.optimal_unbiased import OptimalUnbiased
     from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
     from ldpaudit.mechanisms.options import MechanismOptions
+    from ldpaudit.mechanisms.places import UNKNOWN
     from ldpaudit.mechanisms.registry import (
-        UNKNOWN,
         family,
         from_declaration,
         full_name,
@@ -91,7 +91,8 @@ __getattr__, __dir__ = exported(
         "numeric.optimal_unbiased": ("OptimalUnbiased",),
         "numeric.rr_on_bins": ("RROnBins",),
         "options": ("MechanismOptions",),
-        "registry": ("UNKNOWN", "family", "from_declaration", "full_name", "names", "traits_of"),
+        "places": ("UNKNOWN",),
+        "registry": ("family", "from_declaration", "full_name", "names", "traits_of"),
         "response.double_rr": ("DoubleRR",),
         "response.dummy_features_rr": ("DummyFeaturesRR",),
         "response.gaussian_rr": ("GaussianRR",),

@@ -3,50 +3,19 @@
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint
-from typing import Final
 
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.design import Candidate
 from ldpaudit.mechanisms.interface import Mechanism, Traits
 from ldpaudit.mechanisms.numeric.rounded_labels import ROUND, with_rounding
+from ldpaudit.mechanisms.places import PLACES, SHORT, UNKNOWN
 from ldpaudit.plugins import GROUPS, added
 from ldpaudit.release import Declaration, Label
-
-DEFAULT: Final = "randomized-response"
-"""The mechanism where ε or λ is claimed and none is named."""
-UNKNOWN: Final = "unknown"
-"""The mechanism where nothing is declared."""
-EXPLICIT: Final = "channel"
-"""A label channel declared entry by entry."""
-
-PLACES: Final[Mapping[str, str]] = {
-    DEFAULT: "response.randomized_response:RandomizedResponse",
-    EXPLICIT: "explicit:ExplicitChannel",
-    UNKNOWN: "explicit:UnknownMechanism",
-    "rr-top-k": "response.rr_top_k:RandomizedResponseTopK",
-    "model-based-rr": "response.model_based_rr:ModelBasedRR",
-    "double-rr": "response.double_rr:DoubleRR",
-    "dummy-features-rr": "response.dummy_features_rr:DummyFeaturesRR",
-    "rr-on-bins": "numeric.rr_on_bins:RROnBins",
-    "optimal-unbiased": "numeric.optimal_unbiased:OptimalUnbiased",
-    "debiased-rr": "numeric.debiased_rr:DebiasedRR",
-    "laplace": "noise.laplace:Laplace",
-    "discrete-laplace": "noise.discrete_laplace:DiscreteLaplace",
-    "staircase": "noise.staircase:Staircase",
-    "discrete-staircase": "noise.staircase:DiscreteStaircase",
-    "exponential": "noise.exponential:ExponentialMechanism",
-    "gaussian-rr": "response.gaussian_rr:GaussianRR",
-    "label-proportions": "aggregates.label_proportions:LabelProportions",
-    "frequency-oracle": "frequency_oracles.interface:FrequencyOracle",
-}
-"""The built-in families by name: a module of this package and a class, imported when needed."""
-_SHORT: Final = {"rr": DEFAULT}
-"""Short names for users; files and results have the full name."""
 
 
 def full_name(name: str) -> str:
     """Return the full name of a mechanism for what a user typed."""
-    return _SHORT.get(name, name)
+    return SHORT.get(name, name)
 
 
 @cache

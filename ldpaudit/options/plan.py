@@ -127,6 +127,8 @@ class PlanOptions:
             raise InputError(
                 f"'seeds_tried' must be from 0 to 4294967296. Got {self.seeds_tried} instead."
             )
+        if self.thorough and self.budget is not None:
+            raise InputError("'thorough' runs every attack, without a 'budget': give one of them.")
         if self.budget is not None and not self.budget >= 0:
             raise InputError(
                 f"The 'budget' must be at least 0 seconds. Got {self.budget!r} instead."

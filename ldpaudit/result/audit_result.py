@@ -161,6 +161,8 @@ class RunInfo(Frozen):
     """Threads that it used."""
     seconds: float
     """Seconds that it took."""
+    policy: str | None = None
+    """The name of the policy: of its file, without a folder, or of a preset."""
     policy_sha256: str | None = None
     """The digest of the policy file; None for a built-in policy."""
     plugins: tuple[PlugIn, ...] = ()

@@ -138,6 +138,8 @@ class Comparison(Frozen):
     """The sentences, one after the other."""
     sentences: tuple[str, ...] = ()
     """On privacy, on the advantage over the features alone, on utility; none in earlier results."""
+    remark: str = ""
+    """At which level the intervals in the sentences hold together."""
     confidence: float
     """At which all differences marked simultaneous hold together."""
     fingerprints: tuple[Fingerprint, ...]

@@ -102,6 +102,8 @@ def private_folder(path: Path) -> None:
         If that is not possible, or the folder is another user's.
     """
     shown = quoted(path.parent.name)
+    if path.parent.is_file():
+        raise OutputError(f"{shown} is a file; finished parts of an audit need a folder.")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)

@@ -56,8 +56,8 @@ def size_of(text: str | float) -> int:
         size *= 1 << 30
     if not LEAST <= size < 2**60:
         raise InputError(
-            f"The memory must be at least {shown(LEAST)} for any audit: Python and the libraries "
-            f"alone take most of that. Got {shown(size)}."
+            f"The memory must be at least {shown(LEAST)} (0.6GiB) for any audit: Python and the "
+            f"libraries alone take most of that. Got {shown(size)}."
         )
     return int(size)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpaudit.datasets.names import quoted
+from ldpaudit.device import need_torch
 from ldpaudit.errors import InputError
 from ldpaudit.synthesis.interface import VERSION
 from ldpaudit.writing import WholeFiles
@@ -36,6 +37,7 @@ def save_generator(
     OutputError
         If the file is there already, or cannot be written.
     """
+    need_torch("A generator's file")
     import torch
 
     target = Path(path)
@@ -56,6 +58,7 @@ def load_generator(path: str | os.PathLike[str]) -> "ConditionalGan | ClassMixtu
     InputError
         If the file is no generator of this version, or is damaged.
     """
+    need_torch("A generator's file")
     import torch
 
     target = Path(path)

@@ -97,9 +97,9 @@ def headed(row: Row, placed: Placed) -> Placed:
         return placed
     left = min(words.x for words in placed.words)
     lines = wrapped(row.heading, _HEADING, SIZE, bold=True)
-    down = _LINE * len(lines) + _AIR / 2
+    down = _LINE * len(lines) + _AIR
     lowered = tuple(replace(words, y=words.y + down) for words in placed.words)
-    heading = tuple(_column(lines, left, 0, _BOLD))
+    heading = tuple(_column(lines, left, _AIR / 2, _BOLD))
     return Placed((*heading, *lowered), placed.middle + down, placed.height + down)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from ldpaudit.reports.charts.intervals import Table
+from ldpaudit.reports.charts.intervals import Figure, Table
 from ldpaudit.reports.html import rendered
 from ldpaudit.reports.pages.common import (
     Pair,
@@ -13,19 +13,32 @@ from ldpaudit.reports.pages.common import (
     run_pairs,
     versions_pair,
 )
-from ldpaudit.reports.pages.comparison_parts import comparison_parts
-from ldpaudit.reports.pages.comparison_tables import release_table
+from ldpaudit.reports.pages.comparison_parts import comparison_parts, first_figures
+from ldpaudit.reports.pages.comparison_tables import pairs_of, release_table
 from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.harmless import PHRASE, name, shown
 from ldpaudit.reports.text.numbers import number, percent, rows
-from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS
+from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS, headline, publish_answer
+from ldpaudit.result import AuditResult
 from ldpaudit.result.comparison import Comparison, Fingerprint
 
 _DIGEST = 12
 _HEADERS: Final = (
     *("Release", "Read from", "Rows", "Classes", "Feature columns", "True labels"),
-    *("SHA-256", "Rows with A’s features", "Differs in"),
+    *("SHA-256", "Rows with the first one’s features", "Differs in"),
 )
+_LOOKS: Final = {"publish": "pass", "do not publish": "fail"}
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A release, whether to publish it, and what to do first."""
+
+    name: str
+    look: str
+    publish: str
+    verdict: str
+    step: str
 
 
 @dataclass(frozen=True)
@@ -33,7 +46,10 @@ class ComparisonView:
     """The page of a comparison."""
 
     title: str
-    sentence: str
+    sentences: tuple[Pair, ...]
+    remark: str
+    decisions: tuple[Decided, ...]
+    figures: tuple[Figure, ...]
     releases: Table
     data: Table
     forced: bool
@@ -59,10 +75,15 @@ def render_comparison(comparison: Comparison) -> str:
 
 def view_of(comparison: Comparison) -> ComparisonView:
     """Return everything that the page shows."""
-    names = [f"{p.letter} {name(p.name)}" for p in comparison.fingerprints]
+    sentences = comparison.sentences or (comparison.sentence,)
+    names = map(name, comparison.names.values())
+    decided = zip(names, comparison.releases, strict=True)
     return ComparisonView(
-        title=", ".join(names),
-        sentence=shown(comparison.sentence, max(4, len(names)) * PHRASE),
+        title=" against ".join(map(name, comparison.names.values())),
+        sentences=tuple(_titled(shown(text, 3 * PHRASE)) for text in sentences),
+        remark=shown(comparison.remark),
+        decisions=tuple(_decided(*pair) for pair in decided),
+        figures=first_figures(pairs_of(comparison)),
         releases=release_table(comparison),
         data=_data(comparison.fingerprints),
         forced=any(print_.mismatch for print_ in comparison.fingerprints),
@@ -76,6 +97,22 @@ def view_of(comparison: Comparison) -> ComparisonView:
     )
 
 
+def _titled(sentence: str) -> Pair:
+    """Return what a sentence is about, and the rest of it."""
+    title, colon, rest = sentence.partition(": ")
+    return (title, rest) if colon else ("", sentence)
+
+
+def _decided(release: str, result: AuditResult) -> Decided:
+    return Decided(
+        release,
+        _LOOKS.get(result.decision, "inconclusive"),
+        publish_answer(result),
+        headline(result),
+        shown(next(iter(result.next_steps), "")),
+    )
+
+
 def _data(prints: tuple[Fingerprint, ...]) -> Table:
     return Table(_HEADERS, tuple(_print_row(print_) for print_ in prints))
 
@@ -84,7 +121,7 @@ def _print_row(print_: Fingerprint) -> tuple[str, ...]:
     digest = "none" if print_.sha256 is None else f"{print_.sha256[:_DIGEST]}…"
     shared = "–" if print_.shared_rows is None else number(print_.shared_rows)
     return (
-        f"{print_.letter} · {name(print_.name)}",
+        name(print_.name),
         "the released file" if print_.source == "data" else "a stored result",
         rows(print_.rows),
         rows(print_.classes),
@@ -98,8 +135,8 @@ def _print_row(print_: Fingerprint) -> tuple[str, ...]:
 
 def _notes(comparison: Comparison, level: str) -> tuple[Pair, ...]:
     notes = notes_of(comparison.notes, level)
-    for print_, result in zip(comparison.fingerprints, comparison.releases, strict=True):
-        notes += notes_of(result.notes, level, f"{print_.letter}, ")
+    for release, result in zip(comparison.names.values(), comparison.releases, strict=True):
+        notes += notes_of(result.notes, level, f"{name(release)}, ")
     return tuple(dict.fromkeys(notes))
 
 

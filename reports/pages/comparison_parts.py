@@ -38,6 +38,17 @@ _RENYI: Final = (
     "mechanism.rdp",
 )
 _LOSS: Final = "instance_loss.exceedance"
+_FIRST: Final = (
+    (
+        *("attack.best.accuracy", "attack.features-only.accuracy"),
+        *("What the strongest attack guesses right, and what the features alone tell", "accuracy"),
+    ),
+    (
+        *("numeric.best.mse", "numeric.features-only.mse"),
+        "How far the strongest guess is off, and one from the features alone",
+        "mean squared error",
+    ),
+)
 _NO_TEST: Final = "Not measured: no test rows with true labels were given (--test)."
 
 
@@ -51,6 +62,15 @@ def comparison_parts(comparison: Comparison) -> tuple[Part, ...]:
         _utility(pairs),
         differences_part(comparison),
     )
+
+
+def first_figures(pairs: Sequence[Pair]) -> tuple[Figure, ...]:
+    """Return the picture of the first screen: the strongest attack beside the features alone."""
+    for best, alone, title, axis in _FIRST:
+        groups = groups_of(pairs, (best, alone), row_title)
+        if groups and groups[0][1][0][1].id == best:
+            return (group_figure(("first", title, axis), groups, group_table(groups)),)
+    return ()
 
 
 def _attacks(pairs: Sequence[Pair]) -> Part:

@@ -77,7 +77,7 @@ def number(value: float, direction: Direction = "nearest", digits: int = DIGITS)
 
 def exactly(value: float, digits: int = 2 * DIGITS) -> str:
     """Return a number without its error of floating-point arithmetic, the only one that it has."""
-    return "0" if abs(value) < _NOISE else number(value, digits=digits)
+    return "0" if abs(value) < _NOISE else number(float(f"{value:.12g}"), digits=digits)
 
 
 def _is_count(value: float) -> bool:

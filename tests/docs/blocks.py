@@ -5,8 +5,9 @@ print; ``# exit status N`` after a command says how it ends, otherwise with 0. A
 executed; the blocks of a page share their names. What a page shows of the output is compared word
 by word, in order: numbers may differ, ``…`` stands for anything, lines may be broken elsewhere.
 
-Two comments before a block speak to the tests alone: ``<!-- not run: REASON -->`` and
-``<!-- first: COMMAND -->``, a command that is run but not shown (several: one comment each).
+Comments before a block speak to the tests alone: ``<!-- not run: REASON -->``;
+``<!-- file: NAME -->``, where the reader saves the block; and ``<!-- first: COMMAND -->``, a
+command that is run but not shown (several: one comment each).
 """
 
 import contextlib
@@ -35,6 +36,7 @@ QUICK = {
     "LDPAUDIT_PROCESSES": "1",
     "LDPAUDIT_SAMPLES": "20000",
     "LDPAUDIT_EXPERIMENTAL": "1",
+    "LDPAUDIT_OVERWRITE": "1",
     "LDPAUDIT_SEED": "1",
 }
 """What makes the commands quick and their draws repeatable, without a word on the command line."""
@@ -53,6 +55,7 @@ class Block:
     line: int
     first: tuple[str, ...] = ()
     not_run: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,10 +73,11 @@ def blocks(text: str) -> list[Block]:
     for match in _FENCE.finditer(text):
         comments, indent, language, body = match.groups()
         (reason, *_) = [*re.findall(r"<!-- not run: (.*?) -->", comments), ""]
+        (file, *_) = [*re.findall(r"<!-- file: (.*?) -->", comments), ""]
         first = tuple(re.findall(r"<!-- first: (.*?) -->", comments))
         body = re.sub(f"^{indent}", "", body, flags=re.MULTILINE)
         line = text.count("\n", 0, match.start(3)) + 1
-        found.append(Block(language, body, line, first, reason))
+        found.append(Block(language, body, line, first, reason, file))
     return found
 
 
@@ -131,6 +135,8 @@ def run_page(text: str, folder: Path, names: dict[str, Any] | None = None) -> No
                 continue
             for line in block.first:
                 _check(Command(tuple(shlex.split(line)), 0, ""))
+            if block.file:
+                Path(block.file).write_text(block.text)
             if block.language == "console":
                 for command in commands(block.text):
                     _check(command)

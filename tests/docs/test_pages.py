@@ -15,11 +15,20 @@ PAGES = {
 }
 COMMAND = re.compile(r"^(\$ |ldpaudit [a-z]|python |pip |dask |import |from )", re.MULTILINE)
 
+RELEASE = """
+```console
+$ ldpaudit privatize patients.csv -o release.parquet --label diagnosis --mechanism rr --epsilon 1 \\
+    --secret truth.parquet
+```
+"""
+"""What pages take for granted besides the examples: a release and its true labels."""
+
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory):
     folder = tmp_path_factory.mktemp("examples")
     prepare(folder)
+    run_page(RELEASE, folder)
     return folder
 
 

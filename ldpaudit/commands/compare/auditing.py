@@ -48,34 +48,34 @@ def audited(
             policy,
             only=request.only,
             skip=request.skip,
-            progress=_Lettered(progress, item.letter),
+            progress=_Named(progress, item.release.name),
             command=request.command,
             notes=item.notes,
             guesses=guesses,
             stop=request.stop,
         )
     except InputError as error:
-        raise InputError(f"{item.letter}: {error}") from None
+        raise InputError(f"{item.release.name}: {error}") from None
     return result, guesses
 
 
-class _Lettered:
+class _Named:
     """Progress that names the release."""
 
-    def __init__(self, progress: Progress, letter: str) -> None:
-        self._progress, self._letter = progress, letter
+    def __init__(self, progress: Progress, name: str) -> None:
+        self._progress, self._name = progress, name
 
     def step(self, text: str) -> None:
-        self._progress.step(f"{self._letter}: {text}")
+        self._progress.step(f"{self._name}: {text}")
 
     def advance(self, done: int, total: int) -> None:
         self._progress.advance(done, total)
 
     def remark(self, text: str) -> None:
-        self._progress.remark(f"{self._letter}: {text}")
+        self._progress.remark(f"{self._name}: {text}")
 
     def phases(self, names: Sequence[str], seconds: Sequence[float]) -> None:
-        self._progress.phases([f"{self._letter}: {name}" for name in names], seconds)
+        self._progress.phases([f"{self._name}: {phase}" for phase in names], seconds)
 
     def phase(self, number: int) -> None:
         self._progress.phase(number)

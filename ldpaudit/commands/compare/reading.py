@@ -53,7 +53,7 @@ def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...
     tables = _synthetic_tables(request)
     inputs: list[Input] = []
     for letter, name in zip(LETTERS, request.inputs, strict=False):
-        progress.step(f"reading {letter}")
+        progress.step(f"reading {Path(name).name}")
         if is_result(name):
             inputs.append(ResultInput(letter, read_result(Path(name))))
         else:
@@ -110,11 +110,11 @@ def _release(
         synthetic=synthetic,
     )
     reading = read_with(name, options)
-    release = _with_probabilities(request, letter, reading.release)
+    release = _with_probabilities(request, reading.release)
     return ReleaseInput(letter, name, release, reading.test, notes_of(reading))
 
 
-def _with_probabilities(request: CompareRequest, letter: str, release: Release) -> Release:
+def _with_probabilities(request: CompareRequest, release: Release) -> Release:
     """Return the release with its tables of probabilities of classes; numbers have none."""
     if release.numeric is not None:
         return release
@@ -122,4 +122,4 @@ def _with_probabilities(request: CompareRequest, letter: str, release: Release) 
         known = with_public_posterior(release, request.public_posterior, request)
         return with_canaries(known, request.canaries, request)
     except InputError as error:
-        raise InputError(f"{letter}: {error}") from None
+        raise InputError(f"{release.name}: {error}") from None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ldpaudit.commands.utility import ModelKind
+from ldpaudit.device import need_torch
 from ldpaudit.errors import InputError
 from ldpaudit.options import Argument, AuditOptions, ClaimOptions, Option
 
@@ -74,6 +75,8 @@ class CompareRequest(AuditOptions):
                 f"Got {len(self.inputs)}."
             )
         super().check()
+        if self.model == "network":
+            need_torch("The model 'network'")
         stored = [name for name in self.inputs if is_result(name)]
         if stored and self.policy is not None:
             raise InputError(

@@ -5,6 +5,7 @@ mechanism on the label alone leaves all features unchanged, double randomized re
 share 1 − λ.
 """
 
+from ldpaudit.commands.compare.names import told_apart
 from ldpaudit.commands.compare.reading import Input, ReleaseInput, ResultInput
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.same_rows import equal_rows
@@ -31,11 +32,15 @@ def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fi
     """
     first = _fingerprint(inputs[0])
     prints = [first, *(_compared(request, inputs[0], first, other) for other in inputs[1:])]
+    names = told_apart([print_.name for print_ in prints], request.inputs)
+    prints = [p.model_copy(update={"name": n}) for p, n in zip(prints, names, strict=True)]
     apart = [p for p in prints if p.mismatch]
     if apart and not request.force:
         raise InputError(
             "The releases must be of the same data. "
-            + "; ".join(f"{p.letter} differs from A in {' and '.join(p.mismatch)}" for p in apart)
+            + "; ".join(
+                f"{p.name} differs from {names[0]} in {' and '.join(p.mismatch)}" for p in apart
+            )
             + f" ({'; '.join(_words(p) for p in prints)}). --force compares them all the same."
         )
     return tuple(prints)
@@ -129,6 +134,6 @@ def _least_share(a: Release, b: Release) -> float:
 def _words(print_: Fingerprint) -> str:
     digest = "no digest" if print_.sha256 is None else f"sha256 {print_.sha256[:_SHOWN]}…"
     return (
-        f"{print_.letter}: {print_.rows} rows, {print_.classes} classes, {print_.features} "
+        f"{print_.name}: {print_.rows} rows, {print_.classes} classes, {print_.features} "
         f"feature columns, {digest}"
     )

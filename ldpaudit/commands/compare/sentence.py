@@ -1,133 +1,177 @@
-"""The comparison in one sentence: what the strongest attack loses, and what the model costs.
+"""The comparison in three sentences: privacy, the advantage over the features alone, utility.
 
-A change is named only where its interval leaves its sign in no doubt. Each named difference stands
-with its interval, at one level at which all of them hold together. Where an attack's accuracy and
-its advantage over the features alone do not change in the same way, both are named: replaced
-features tell less on their own, so an attack can be right less often although the release adds
-more.
+A change is named only where its interval leaves its sign in no doubt. Each difference stands with
+its interval, at one level at which all of them hold together. The advantage has a sentence of its
+own: replaced features tell less by themselves, so an attack can be right less often although the
+release adds more.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final, Literal
 
 from ldpaudit.commands.compare.differences.outside import ADVANTAGE, BEST, NUMBERS
-from ldpaudit.commands.compare.titles import setting, titles
-from ldpaudit.commands.compare.wording import Intervals, apart, points
+from ldpaudit.commands.compare.wording import Intervals, percent_of, points_of, signed_points
 from ldpaudit.commands.utility.scores import ACCURACY, SQUARED_ERROR
+from ldpaudit.reports.text.numbers import number
 from ldpaudit.result import AuditResult
 from ldpaudit.result.comparison import Difference
 
-_NOT_ALIKE = "was not attacked in the same way"
-
-
-def sentence(
-    releases: Sequence[AuditResult], differences: Sequence[Difference], confidence: float
-) -> str:
-    """Return the comparison in one sentence.
-
-    ``releases`` are in the order of their letters; the simultaneous differences hold together at
-    ``confidence``.
-    """
-    letters = [chr(ord("B") + i) for i in range(len(releases) - 1)]
-    first, called = releases[0], titles(releases)
-    named = [_named(first, {d.id: d for d in differences if d.b == letter}) for letter in letters]
-    intervals = Intervals.of([d for by_id in named for d in by_id.values()], confidence)
-    clauses = [
-        f"{title} {_Clause(first, other, by_id, intervals).text()}"
-        for title, other, by_id in zip(called[1:], releases[1:], named, strict=True)
-    ]
-    text = f"{setting(releases)}{'; '.join(clauses)}, against {called[0]}{intervals.remark()}."
-    return text[:1].upper() + text[1:]
-
-
-def _named(first: AuditResult, by_id: Mapping[str, Difference]) -> dict[str, Difference]:
-    """Return the differences that the sentence names."""
-    ids = [NUMBERS] if first.estimate(NUMBERS) is not None else [BEST]
-    if ids == [BEST] and _diverge(by_id):
-        ids.append(ADVANTAGE)
-    ids.append(ACCURACY if ACCURACY in by_id else SQUARED_ERROR)
-    return {identifier: by_id[identifier] for identifier in ids if identifier in by_id}
-
-
-def _diverge(by_id: Mapping[str, Difference]) -> bool:
-    """Return whether the advantage changes as the accuracy does not, or does not show."""
-    if BEST not in by_id or ADVANTAGE not in by_id:
-        return False
-    accuracy, advantage = by_id[BEST], by_id[ADVANTAGE]
-    opposite = accuracy.value * advantage.value < 0
-    return opposite or (advantage.decided and not accuracy.decided)
-
-
-def _claim(change: Difference) -> str:
-    return "" if change.kind == "certified" else ", by estimate,"
-
 
 @dataclass(frozen=True)
-class _Clause:
-    """The part of the sentence about one release, with its named differences by id."""
+class _Topic:
+    """What one sentence is about.
 
-    first: AuditResult
-    other: AuditResult
-    by_id: Mapping[str, Difference]
-    intervals: Intervals
+    Attributes
+    ----------
+    id : str
+        Of the number.
+    what : str
+        The sentence up to the number, with a place for it and for the first release.
+    words : two str
+        What a smaller and a larger number is called.
+    beside : str
+        How another release is named.
+    unit : {"percent", "points", "plain"}
+        How the number is given: as a share in percent, a difference of shares in percent points,
+        or as it is.
+    """
 
-    def text(self) -> str:
-        if self.first.estimate(NUMBERS) is None:
-            attack = self._attack()
-        else:
-            attack = self._error(NUMBERS, "the best attack's squared error") or _NOT_ALIKE
-        advantage, test = self._advantage(), self._test()
-        comma = "," if advantage and test else ""
-        return f"{attack}{advantage}{comma}{' and ' + test if test else ''}"
+    id: str
+    what: str
+    words: tuple[str, str]
+    beside: str = "in"
+    unit: Literal["percent", "points", "plain"] = "percent"
 
-    def _values(self, identifier: str) -> tuple[float, float] | None:
-        ours, theirs = (result.estimate(identifier) for result in (self.first, self.other))
-        return None if ours is None or theirs is None else (ours.value, theirs.value)
 
-    def _attack(self) -> str:
-        values, change = self._values(BEST), self.by_id.get(BEST)
-        if values is None:
-            return _NOT_ALIKE
-        old, new = (f"{share} %" for share in apart(*values))
-        if change is None:
-            return f"has its best attack at {new} (no interval for the change from {old})"
-        interval = self.intervals.points(change)
-        if not change.decided:
-            return f"leaves the best attack at {new}, no change shown from {old} {interval}"
-        verb = "lowers" if change.high < 0 else "raises"
-        return f"{verb}{_claim(change)} the best attack from {old} to {new} {interval}"
+_PRIVACY: Final = (
+    _Topic(
+        BEST,
+        "the strongest attack guesses {value} of the labels right in {name}",
+        ("fewer", "more"),
+    ),
+    _Topic(
+        NUMBERS,
+        "the strongest guess of the numbers has a mean squared error of {value} in {name}",
+        ("smaller", "larger"),
+        unit="plain",
+    ),
+)
+_ADVANTAGE: Final = (
+    _Topic(
+        ADVANTAGE,
+        "{name} adds {value} percent points to guesses",
+        ("less", "more"),
+        beside="with",
+        unit="points",
+    ),
+)
+_UTILITY: Final = (
+    _Topic(
+        ACCURACY,
+        "a model trained on {name} is right for {value} of the test rows",
+        ("fewer", "more"),
+        beside="with",
+    ),
+    _Topic(
+        SQUARED_ERROR,
+        "a model trained on {name} has a mean squared error of {value} on the test rows",
+        ("smaller", "larger"),
+        beside="with",
+        unit="plain",
+    ),
+)
+_SENTENCES: Final = (
+    ("Privacy", _PRIVACY, "no attack was scored, which needs the true labels (--truth)"),
+    ("Advantage over the features alone", _ADVANTAGE, "it was not measured"),
+    ("Utility", _UTILITY, "no test rows were given (--test)"),
+)
+_OF_NUMBERS: Final = "it is measured for labels that are classes, not for numbers"
 
-    def _advantage(self) -> str:
-        """Return the change of the advantage where the accuracy alone would hide it."""
-        values, change = self._values(ADVANTAGE), self.by_id.get(ADVANTAGE)
-        if change is None or values is None:
-            return ""
-        old, new = apart(*values)
-        subject = "its advantage over the features alone"
-        words = f"from {old} to {new} points {self.intervals.points(change)}"
-        if not change.decided:
-            return f", though {subject} went {words}, no change shown"
-        verb = "falls" if change.high < 0 else "rises"
-        return f", though {subject} {verb}{_claim(change)} {words}"
+Named = Sequence[tuple[str, AuditResult]]
+"""The releases with their names; the others are compared with the first."""
 
-    def _test(self) -> str:
-        change = self.by_id.get(ACCURACY)
-        if change is None:
-            return self._error(SQUARED_ERROR, "the squared error on test rows")
-        interval = self.intervals.points(change)
-        if not change.decided:
-            return f"shows no change of test accuracy {interval}"
-        verb = "costs" if change.high < 0 else "gains"
-        return f"{verb} {points(abs(change.value))} points of test accuracy {interval}"
 
-    def _error(self, identifier: str, what: str) -> str:
-        """Return the change of a squared error; "" without a difference."""
-        values, change = self._values(identifier), self.by_id.get(identifier)
-        if change is None:
-            return ""
-        interval = self.intervals.plain(change)
-        if not change.decided:
-            return f"shows no change of {what} {interval}"
-        verb = "raises" if change.low > 0 else "lowers"
-        shown = "" if values is None else f" from {values[0]:.4g} to {values[1]:.4g}"
-        return f"{verb} {what}{shown} {interval}"
+def sentences(
+    releases: Named, differences: Sequence[Difference], confidence: float
+) -> tuple[str, ...]:
+    """Return the three sentences.
+
+    ``differences`` are those of the releases in their order; the simultaneous ones hold together
+    at ``confidence``.
+    """
+    return tuple(
+        f"{title}: {_sentence(topics, why, releases, differences, confidence)}."
+        for title, topics, why in _SENTENCES
+    )
+
+
+def intervals_of(differences: Sequence[Difference], confidence: float) -> Intervals:
+    """Return how to give the intervals of the differences that the sentences name."""
+    ids = {topic.id for _, topics, _ in _SENTENCES for topic in topics}
+    return Intervals.of([d for d in _first_of_each(differences) if d.id in ids], confidence)
+
+
+def _first_of_each(differences: Sequence[Difference]) -> list[Difference]:
+    """Return one difference of each number and release: that of the family where it has one."""
+    first: dict[tuple[str, str], Difference] = {}
+    for difference in differences:
+        first.setdefault((difference.b, difference.id), difference)
+    return list(first.values())
+
+
+def _sentence(
+    topics: Sequence[_Topic],
+    why: str,
+    releases: Named,
+    differences: Sequence[Difference],
+    confidence: float,
+) -> str:
+    name, first = releases[0]
+    numeric = first.estimate(NUMBERS) is not None
+    usable = [t for t in topics if first.estimate(t.id) is not None]
+    if numeric and topics is not _UTILITY:
+        usable = [topic for topic in usable if topic.unit == "plain"]
+        why = _OF_NUMBERS
+    if not usable:
+        return f"not compared, because {why}"
+    topic = usable[0]
+    value = first.estimate(topic.id)
+    assert value is not None
+    intervals = intervals_of(differences, confidence)
+    by_letter = {d.b: d for d in _first_of_each(differences) if d.id == topic.id}
+    clauses = [
+        _clause(topic, other, result, by_letter.get(chr(ord("A") + place)), intervals)
+        for place, (other, result) in enumerate(releases[1:], start=1)
+    ]
+    start = topic.what.format(value=_printer(topic)(value.value), name=name)
+    return "; ".join([start, *clauses])
+
+
+def _clause(
+    topic: _Topic,
+    name: str,
+    result: AuditResult,
+    change: Difference | None,
+    intervals: Intervals,
+) -> str:
+    value = result.estimate(topic.id)
+    if value is None:
+        return f"{name} was not measured in the same way"
+    text = _printer(topic)(value.value)
+    if change is None:
+        return f"{text} {topic.beside} {name} (no interval for the change)"
+    word = topic.words[change.low > 0] if change.decided else "no difference shown"
+    estimated = ", by estimate," if change.kind == "estimated" and change.decided else ""
+    if topic.unit != "plain":
+        moved = f"{signed_points(change.value)} percent points {intervals.points(change)}"
+    else:
+        plus = "+" if change.value > 0 else ""
+        moved = f"{plus}{number(change.value)} {intervals.plain(change)}"
+    return f"{word}{estimated} {topic.beside} {name}, {text}: {moved}"
+
+
+def _printer(topic: _Topic) -> Callable[[float], str]:
+    if topic.unit == "plain":
+        return number
+    return percent_of if topic.unit == "percent" else points_of

@@ -1,4 +1,4 @@
-"""Numbers of a comparison in words: shares, points, and intervals at one level for all."""
+"""Numbers of a comparison in words: shares, percent points, intervals at one level for all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from ldpaudit.result.comparison import Difference
 _EXACT: Final = 12
 """Decimals beyond which an end is floating-point noise."""
 _LEAST_LEVEL: Final = 0.5
-"""Below this joint level each interval is given at its own."""
+"""Below this joint level nothing is said of it."""
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """How a sentence gives its ``count`` intervals.
+    """How sentences give their ``count`` intervals.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Intervals:
         return cls(1 - alone - family, confidence, len(named))
 
     def points(self, difference: Difference) -> str:
-        """Return the interval of a share, in points: ends rounded outward."""
+        """Return the interval of a share, in percent points: ends rounded outward."""
         low, high = _outward(difference.low, ROUND_FLOOR), _outward(difference.high, ROUND_CEILING)
-        return f"({self._level(difference)}: {low} to {high} points)"
+        return f"({self._level(difference)}: {low} to {high})"
 
     def plain(self, difference: Difference) -> str:
         """Return the interval, ends rounded outward."""
@@ -49,14 +49,12 @@ class Intervals:
         return f"({self._level(difference)}: {number(low, 'down')} to {number(high, 'up')})"
 
     def remark(self) -> str:
-        """Return the remark that the intervals hold together, where several do."""
+        """Return at which level the intervals hold together, where several do; or nothing."""
         if self.count < 2 or self.together < _LEAST_LEVEL:
             return ""
-        return "; the intervals hold together"
+        return f"The intervals hold together at {_percent(self.together)}."
 
     def _level(self, difference: Difference) -> str:
-        if self.together >= _LEAST_LEVEL:
-            return _percent(self.together)
         return _percent(self.confidence if difference.simultaneous else difference.level or 0.0)
 
 
@@ -75,18 +73,23 @@ def _outward(end: float, rounding: str) -> str:
     return f"{text:f}".replace("-", "−")
 
 
-def apart(a: float, b: float) -> tuple[str, str]:
-    """Return two shares in hundredths, with enough digits to distinguish them, at most four."""
-    for digits in (1, 2, 3, 4) if a != b else (1,):
-        texts = _rounded(100 * a, digits), _rounded(100 * b, digits)
-        if texts[0] != texts[1]:
-            break
-    return texts
+def percent_of(share: float) -> str:
+    """Return a share such as ``88.3 %``."""
+    return f"{points_of(share)} %"
 
 
-def points(difference: float) -> str:
-    """Return a difference of shares in points, with as many digits as needed, at most four."""
-    return apart(difference, 0.0)[0]
+def points_of(share: float) -> str:
+    """Return a share in hundredths, such as ``88.3``."""
+    return _rounded(100 * share, 1)
+
+
+def signed_points(difference: float) -> str:
+    """Return a difference of shares in percent points, with as many digits as show its sign."""
+    for digits in (1, 2, 3, 4):
+        text = _rounded(100 * difference, digits)
+        if text.strip("−0."):
+            return text if difference < 0 else f"+{text}"
+    return "0"
 
 
 def _rounded(value: float, digits: int) -> str:

@@ -14,7 +14,7 @@ from ldpaudit.commands.compare.differences.differences import all_differences
 from ldpaudit.commands.compare.reading import Input, ReleaseInput, read_inputs
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.same_data import fingerprints, pairable
-from ldpaudit.commands.compare.sentence import sentence
+from ldpaudit.commands.compare.sentence import intervals_of, sentences
 from ldpaudit.commands.compare.side import Side, attack_scores
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import Utility, utility
@@ -75,11 +75,18 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
                 progress.step(f"{len(sides)} of {len(inputs)} audited")
     progress.step("differences")
     notes += _one_sided([side.result for side in sides])
-    differences = all_differences(sides, confidence)
+    names = {print_.letter: print_.name for print_ in prints}
+    differences = tuple(
+        d.model_copy(update={"a_name": names[d.a], "b_name": names[d.b]})
+        for d in all_differences(sides, confidence)
+    )
     results = tuple(side.result for side in sides)
+    texts = sentences([*zip(names.values(), results, strict=True)], differences, confidence)
     return Comparison(
         ldpaudit_version=ldpaudit.__version__,
-        sentence=sentence(results, differences, confidence),
+        sentence=" ".join(texts),
+        sentences=texts,
+        remark=intervals_of(differences, confidence).remark(),
         confidence=confidence,
         fingerprints=prints,
         releases=results,
@@ -126,13 +133,13 @@ def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, 
     result, guesses = audited(item, request, plan, shared.policy, progress)
     score, notes = None, []
     if isinstance(item, ReleaseInput) and item.test is not None:
-        progress.step(f"{item.letter}: training a model")
+        progress.step(f"{print_.name}: training a model")
         try:
             learner = Learner(request.model, request.device)
             rng = child_generator(plan.seed, "compare", "utility")
             score = utility(item.release, item.test, learner, shared.confidence, rng)
         except (InputError, InsufficientDataError) as error:
-            text = f"No model was trained on {item.letter}: {error}"
+            text = f"No model was trained on {print_.name}: {error}"
             notes.append(Note.warning(_AUDIT, text))
     result = _with_utility(result, score)
     return Side(item.letter, result, guesses, score, pairable(print_)), notes

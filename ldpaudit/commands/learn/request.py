@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ldpaudit.commands.utility import LearnerKind
-from ldpaudit.device import DeviceName
+from ldpaudit.device import DeviceName, need_torch
 from ldpaudit.errors import InputError
 from ldpaudit.options import Argument, FileOptions, Option, ReleaseOptions
 
@@ -47,3 +47,5 @@ class LearnRequest(FileOptions, ReleaseOptions):
             )
         if isinstance(self.rng, int) and self.rng < 0:
             raise InputError("The seed must not be negative.")
+        if self.learner == "network":
+            need_torch("The learner 'network'")

@@ -4,7 +4,7 @@ from dataclasses import fields
 from typing import Any, get_args
 
 from ldpaudit.commands.privatize.request import GeneratorName, PrivatizeRequest
-from ldpaudit.device import check_device
+from ldpaudit.device import check_device, need_torch
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion
 from ldpaudit.mechanisms.registry import applicable, families, names, traits_of
@@ -19,6 +19,8 @@ def check_request(request: PrivatizeRequest) -> None:
     InputError
         If the mechanism cannot be applied, or an option does not belong to it, is missing or out of
         range.
+    MissingDependencyError
+        If it needs PyTorch, and that is not installed.
     """
     _check_belonging(request)
     _check_amount(request)
@@ -119,6 +121,8 @@ def _check_generator(request: PrivatizeRequest) -> None:
         raise InputError(
             f"There is no generator {request.generator!r}; choose from {', '.join(known)}."
         )
+    if request.generator == "gan":
+        need_torch("The generator 'gan'")
     _check_sample(request)
 
 

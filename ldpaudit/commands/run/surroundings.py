@@ -28,18 +28,20 @@ def surroundings_of(result: AuditResult, policy: object, status: int | None = No
     """
     explained = WORDS["checks"]
     path = Path(policy) if isinstance(policy, str | Path) else None
-    if path is None or not path.is_file():
-        return Surroundings(explanations=explained, status=status)
-    read = load_policy(path)
-    if read.sha256 != result.run.policy_sha256:
-        return Surroundings(explanations=explained, status=status)
-    file, text = _from_here(path), path.read_text(encoding="utf-8")
+    places = {} if path is None else _places(result, path)
+    return Surroundings(places, explained, status)
+
+
+def _places(result: AuditResult, path: Path) -> dict[str, Place]:
+    """Return where the policy asks for each check; nothing where it is not that policy."""
+    try:
+        if not path.is_file() or load_policy(path).sha256 != result.run.policy_sha256:
+            return {}
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError):  # It has changed since; that takes nothing from the result.
+        return {}
     lines = check_lines(text, [check.id for check in result.checks])
-    return Surroundings(
-        places={check: Place(file, line) for check, line in lines.items()},
-        explanations=explained,
-        status=status,
-    )
+    return {check: Place(_from_here(path), line) for check, line in lines.items()}
 
 
 def _from_here(path: Path) -> str:

@@ -1,6 +1,5 @@
-"""The work of ``run``, ``demo`` and ``report``."""
+"""The work of ``run`` and ``report``."""
 
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,7 +19,7 @@ from ldpaudit.reports.interface import Surroundings
 from ldpaudit.result import AuditResult, Profile
 from ldpaudit.running.progress import Progress
 from ldpaudit.running.stopping import Stop
-from ldpaudit.terminal import say
+from ldpaudit.terminal import say, stream
 
 PIPELINE: Final = ("sarif", "junit", "markdown")
 """Formats that other programs read, besides the result itself."""
@@ -70,28 +69,6 @@ def _rendered(name: str, around: Callable[[AuditResult], Surroundings], result: 
     return render(result, name, around(result))
 
 
-def run_demo(folder: Path, seed: int) -> int:
-    """Write the two releases of the demo, audit both and print the verdicts; return the status.
-
-    0 where the honest release passes and the dishonest one fails, as they should; else 1.
-    """
-    from ldpaudit.commands.run.demonstration import write_demo
-
-    files = write_demo(folder, seed)
-    verdicts = []
-    for path, story in (
-        (files.honest, "declares ε = 1 and was made with ε = 1"),
-        (files.dishonest, "declares ε = 1 but was made with ε = 3"),
-    ):
-        say(f"\n{path.name}: {story}")
-        say(f"$ ldpaudit run {path} --truth {files.truth}")
-        request = RunRequest(release=str(path), truth=str(files.truth), command="ldpaudit demo")
-        result = run_and_write(request, Outputs().or_beside(str(path), "audit"))
-        say(f"exit status {({'pass': 0, 'fail': 1}).get(result.verdict, 3)}")
-        verdicts.append(result.verdict)
-    return 0 if verdicts == ["pass", "fail"] else 1
-
-
 def render_again(
     stored: Path,
     outputs: ReportOutputs,
@@ -117,4 +94,5 @@ def render_again(
     with outputs.for_people():
         for path in outputs.given():
             say(f"Wrote {path}.")
-    sys.stdout.write(streamed)
+    if streamed:
+        stream(streamed)

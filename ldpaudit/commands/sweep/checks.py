@@ -2,6 +2,7 @@
 
 from ldpaudit.commands.privatize.checks import check_request, options_of
 from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.device import need_torch
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.registry import applicable, traits_of
 from ldpaudit.options import option_name
@@ -15,10 +16,16 @@ def check_sweep(request: SweepRequest) -> None:
     InputError
         If a mechanism cannot be swept, or an option belongs to none of them, is missing or out of
         range.
+    MissingDependencyError
+        If it needs PyTorch, and that is not installed.
     """
     _check_mechanisms(request)
     _check_options(request)
     _check_numbers(request)
+    if request.learner == "network":
+        need_torch("The learner 'network'")
+    if request.generator is not None:
+        need_torch("A sweep with a generator")
     for point in request.points():
         if point.repeat == 1:
             check_request(request.privatized(point, 0))

@@ -4,16 +4,19 @@ What each means is in ``words.toml``, beside this file.
 """
 
 import datetime
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ldpaudit.audits.allowed_excess import AllowedExcess
 from ldpaudit.judging.policy.limits import Loss, Share, share_of
 from ldpaudit.mechanisms.parameters import check_epsilon, check_number
-from ldpaudit.mechanisms.registry import DEFAULT, UNKNOWN, family, full_name
+from ldpaudit.mechanisms.places import DEFAULT, UNKNOWN
+from ldpaudit.mechanisms.registry import family, full_name
 from ldpaudit.release import Declaration
 
+OWN: Final = ("sha256", "name")
+"""Fields of a policy that no file states."""
 Correction = Literal["holm", "bonferroni", "none"]
 _LONGEST_NAME = 200
 Allowed = Annotated[AllowedExcess, BeforeValidator(AllowedExcess.parse)]
@@ -205,6 +208,8 @@ class Policy(_Section):
     waivers: Annotated[tuple[Waiver, ...], Field(strict=False)] = ()
     sha256: str | None = None
     """The digest of the policy file; None for the built-in default."""
+    name: Annotated[str | None, Field(exclude=True)] = None
+    """What people call it: the file's name, or the preset's; it changes no number."""
 
 
 def check_names() -> tuple[str, ...]:
@@ -215,7 +220,7 @@ def check_names() -> tuple[str, ...]:
 def keys_of(model: type[BaseModel]) -> dict[str, Any]:
     """Return the keys that a section may have, as TOML spells them, with their fields."""
     named = {field.alias or name: field for name, field in model.model_fields.items()}
-    return {name: field for name, field in named.items() if name != "sha256"}
+    return {name: field for name, field in named.items() if name not in OWN}
 
 
 def section_in(annotation: Any) -> type[BaseModel] | None:

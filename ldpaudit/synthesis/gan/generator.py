@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.device import torch_device
+from ldpaudit.device import need_torch, torch_device
 from ldpaudit.errors import InputError
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import Float32Array, IntArray
@@ -63,6 +63,7 @@ class ConditionalGan(Generator):
         batch: int | None = None,
         learning_rate: float | None = None,
     ) -> None:
+        need_torch("The generator 'gan'")
         super().__init__(trained_on)
         self.network = network
         given = {"steps": steps, "seconds": seconds, "batch": batch, "learning_rate": learning_rate}

@@ -1,6 +1,7 @@
 """``ldpaudit compare`` from files and from stored results: numbers, refusals, files, secrecy."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,10 +89,14 @@ def test_double_randomized_response_hides_more_and_costs_accuracy(done: Any) -> 
     assert advantages[0] is not None
     assert advantages[1] is not None
     assert gain.value == pytest.approx(advantages[1].value - advantages[0].value)
-    assert "double randomized response lowers the best attack from" in comparison.sentence
-    assert comparison.sentence.count("(95 %: ") in (2, 3)
-    assert comparison.sentence.endswith("; the intervals hold together.")
-    assert comparison.sentence.startswith("At λ = 0.5 ")
+    privacy, advantage, utility = comparison.sentences
+    assert comparison.sentence == f"{privacy} {advantage} {utility}"
+    assert "; fewer in double.parquet, " in privacy
+    assert all(text.count("(95 %: ") == 1 for text in comparison.sentences)
+    assert comparison.remark == "The intervals hold together at 95 %."
+    assert {(d.a_name, d.b_name) for d in comparison.differences} == {
+        ("rr.parquet", "double.parquet")
+    }
     epsilon = comparison.difference("mechanism.epsilon")
     assert epsilon is not None
     assert (epsilon.kind, epsilon.value, epsilon.level) == ("exact", 0.0, None)
@@ -123,10 +128,16 @@ def test_the_page(done: Any) -> None:
     for word in ("<script", 'http-equiv="refresh"', "src=", "@import"):
         assert word not in page
     places = [page.index(f'id="{key}"') for key in (
-        "releases", "attacks", "loss", "renyi", "utility", "differences", "limits", "reproduce"
+        "decisions", "picture", "limits", "appendix", "releases", "attacks", "loss", "renyi",
+        "utility", "differences", "reproduce", "glossary"
     )]  # fmt: skip
     assert places == sorted(places)
-    assert page.index(comparison.sentence[:40]) < places[0]
+    assert all(text.partition(": ")[2] in page[: places[0]] for text in comparison.sentences)
+    assert page.count("Publish: ") == len(comparison.releases)
+    assert page[: places[3]].count("<figure ") == 1
+    # What is not folded is read in a few minutes.
+    shown = re.sub(r"(?s)<(style|svg|details).*?</\1>", " ", page)
+    assert len(re.sub(r"<[^>]*>", " ", shown).split()) < 600
     assert page.index('<symbol id="mark-interval"') < page.index('href="#mark-interval"')
     assert "certified, 95" in page
 
@@ -182,13 +193,13 @@ def test_three_releases(command: Command, files: Files, tmp_path: Path) -> None:
         command, tmp_path, files.rr, files.double, files.weak, "--truth", files.truth, *FAST
     )
     assert {d.b for d in comparison.differences} == {"B", "C"}
-    assert "; " in comparison.sentence
-    assert out.startswith(comparison.sentence)
+    assert out.startswith("\n".join(comparison.sentences))
     weak = comparison.difference("attack.best.accuracy", "C")
     assert weak is not None
     assert weak.low > 0
-    assert "raises the best attack" in comparison.sentence
-    assert "C · weak.parquet" in page
+    assert "; more in weak.parquet" in comparison.sentences[0]
+    assert "weak.parquet  " in out
+    assert "attack." not in out
     # The table shows the bound behind each verdict, as the release's own page does.
     for result in comparison.releases:
         decides = next(c.observed for c in result.checks if c.id == "claimed-epsilon")
@@ -202,8 +213,8 @@ def test_the_same_release_shows_no_change(command: Command, files: Files, tmp_pa
     for difference in comparison.differences:
         assert difference.low <= 0 <= difference.high
         assert difference.value == 0
-    assert "no change shown" in comparison.sentence
-    assert "shows no change of test accuracy" in comparison.sentence
+    assert all("no difference shown" in text for text in comparison.sentences)
+    assert [*comparison.names.values()] == ["rr.parquet (A)", "rr.parquet (B)"]
 
 
 def test_without_true_labels(command: Command, files: Files, tmp_path: Path) -> None:
@@ -221,7 +232,7 @@ def test_other_data_are_refused(command: Command, files: Files, tmp_path: Path) 
     (tmp_path / "other").mkdir()
     fewer = make(tmp_path / "other", seed=2, rows=1000)
     line = one_line(command("compare", files.rr, fewer.rr, *words[:2]))
-    assert "B differs from A in rows" in line
+    assert "other/rr.parquet differs from " in line
     assert "1500 rows" in line
     assert "1000 rows" in line
     shuffled = tmp_path / "shuffled.parquet"
@@ -304,7 +315,8 @@ def test_a_class_that_is_hostile_stays_text(done: Any) -> None:
     prints = tuple(
         p.model_copy(update={"name": "<script>alert(1)</script>"}) for p in comparison.fingerprints
     )
-    changed = comparison.model_copy(update={"fingerprints": prints, "sentence": "<b>x</b>\u202e"})
+    hostile = {"sentences": ("<b>x</b>\u202e",), "remark": "<b>y</b>"}
+    changed = comparison.model_copy(update={"fingerprints": prints, **hostile})
     page = render_comparison(changed)
     assert "<script" not in page
     assert "<b>" not in page
@@ -362,7 +374,7 @@ def test_options_of_run_for_all_releases(command: Command, files: Files, tmp_pat
     line = one_line(
         command("compare", sliced, weak, *more, "--canaries", short, "--html", tmp_path / "x.html")
     )
-    assert line.startswith("ldpaudit: A: The canaries' table must have 1500 rows")
+    assert line.startswith("ldpaudit: rr.parquet: The canaries' table must have 1500 rows")
 
 
 def test_what_goes_into_an_audit_needs_a_release(

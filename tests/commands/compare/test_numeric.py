@@ -76,10 +76,12 @@ def test_less_noise_is_learnt_from_better_and_attacked_better(tmp_path: Path) ->
     assert groups is not None
     assert not groups.paired
     assert attack.high < 0
-    assert "lowers the best attack's squared error from" in comparison.sentence
-    assert "lowers the squared error on test rows from" in comparison.sentence
+    privacy, _, utility = comparison.sentences
+    assert "the strongest guess of the numbers has a mean squared error of" in privacy
+    assert "; smaller in" in privacy
+    assert "; smaller with" in utility
     page = render_comparison(comparison)
     assert "Mean squared error of each guess" in page
     assert "Posterior mean" in page
     assert "squared error" in page[: page.index('id="attacks"')]
-    assert comparison.sentence.endswith("; the intervals hold together.")
+    assert comparison.remark.startswith("The intervals hold together at ")

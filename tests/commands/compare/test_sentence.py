@@ -1,10 +1,11 @@
-"""The sentence claims a change only where the interval leaves no doubt of it."""
+"""The sentences claim a change only where the interval leaves no doubt of it."""
 
 from typing import Any
 
 import pytest
 
-from ldpaudit.commands.compare.sentence import sentence as sentence_at
+from ldpaudit.commands.compare.names import told_apart
+from ldpaudit.commands.compare.sentence import intervals_of, sentences
 from ldpaudit.result import AuditResult, Estimate, MechanismInfo, ReleaseInfo, RunInfo
 from ldpaudit.result.comparison import Difference
 
@@ -18,10 +19,6 @@ def estimate(identifier: str, value: float) -> Estimate:
 
 BEST, ADVANTAGE = ("attack.best.accuracy", "attack.best.advantage")
 TEST = "test_accuracy"
-
-
-def sentence(releases: list[AuditResult], differences: list[Difference]) -> str:
-    return sentence_at(releases, differences, 0.95)
 
 
 def result(
@@ -56,126 +53,136 @@ def difference(identifier: str, value: float, half: float, **more: Any) -> Diffe
 
 
 RR, DOUBLE = ("randomized-response", "double-rr")
+TITLES = ("Privacy: ", "Advantage over the features alone: ", "Utility: ")
 
 
-def test_both_clear() -> None:
-    releases = [result(0.971, RR, **{"lambda": 0.3}), result(0.638, DOUBLE, **{"lambda": 0.3})]
-    found = sentence(releases, [difference(BEST, -0.333, 0.01), difference(TEST, -0.012, 0.005)])
-    assert found == (
-        "At λ = 0.3 double randomized response lowers the best attack from 97.1 % to 63.8 % "
-        "(95 %: −34.3 to −32.3 points) and costs 1.2 points of test accuracy "
-        "(95 %: −1.7 to −0.7 points), against randomized response; the intervals hold together."
+def test_three_sentences_with_direction_points_and_interval() -> None:
+    releases = [result(0.971, RR, 0.061), result(0.638, DOUBLE, 0.096)]
+    own = [difference(BEST, -0.333, 0.01), difference(TEST, -0.012, 0.005)]
+    privacy, advantage, utility = said(
+        scored(releases, 0.9, 0.888), [*own, difference(ADVANTAGE, 0.035, 0.02)]
+    )
+    assert privacy == (
+        "Privacy: the strongest attack guesses 97.1 % of the labels right in a.parquet; fewer in "
+        "b.parquet, 63.8 %: −33.3 percent points (95 %: −34.3 to −32.3)."
+    )
+    assert advantage == (
+        "Advantage over the features alone: a.parquet adds 6.1 percent points to guesses; more "
+        "with b.parquet, 9.6: +3.5 percent points (95 %: 1.5 to 5.5)."
+    )
+    assert utility == (
+        "Utility: a model trained on a.parquet is right for 90.0 % of the test rows; fewer with "
+        "b.parquet, 88.8 %: −1.2 percent points (95 %: −1.7 to −0.7)."
     )
 
 
 def test_neither_clear() -> None:
-    releases = [result(0.9, RR, **{"lambda": 0.3}), result(0.89, DOUBLE, **{"lambda": 0.3})]
-    found = sentence(releases, [difference(BEST, -0.01, 0.02), difference(TEST, -0.012, 0.0151)])
-    assert "lowers" not in found
-    assert "costs" not in found
-    said = (
-        "leaves the best attack at 89.0 %, no change shown from 90.0 % (95 %: −3.0 to 1.0 points)"
+    releases = scored([result(0.9, RR), result(0.89, DOUBLE)], 0.9, 0.888)
+    own = [difference(BEST, -0.01, 0.02), difference(TEST, -0.012, 0.0151)]
+    privacy, _, utility = said(releases, own)
+    assert "fewer" not in privacy + utility
+    assert (
+        "no difference shown in b.parquet, 89.0 %: −1.0 percent points (95 %: −3.0 to 1.0)"
+        in privacy
     )
-    assert said in found
-    assert "shows no change of test accuracy (95 %: −2.8 to 0.4 points)" in found
+    assert "no difference shown with b.parquet, 88.8 %: −1.2 percent points" in utility
 
 
-def test_an_estimate_says_so() -> None:
-    releases = [result(0.9, RR, **{"lambda": 0.3}), result(0.8, DOUBLE, **{"lambda": 0.3})]
+def test_an_estimate_says_so_and_levels_add_up() -> None:
+    releases = scored([result(0.9, RR), result(0.8, DOUBLE)], 0.9, 0.888)
     own = difference(BEST, -0.1, 0.02, kind="estimated", simultaneous=False, level=0.9)
-    found = sentence(releases, [own])
-    said = (
-        "lowers, by estimate, the best attack from 90.0 % to 80.0 % (90 %: −12.0 to −8.0 points),"
-    )
-    assert said in found
-    assert "together" not in found
+    assert "fewer, by estimate, in b.parquet, 80.0 %" in said(releases, [own])[0]
+    assert "(90 %: −12.0 to −8.0)" in said(releases, [own])[0]
+    assert intervals_of([own], 0.95).remark() == ""
     # Its error probability adds to that of the family.
-    both = sentence(releases, [own, difference(TEST, -0.012, 0.0151)])
-    assert "to 80.0 % (85 %: −12.0 to −8.0 points)" in both
-    assert "test accuracy (85 %: −2.8 to 0.4 points)" in both
-    assert "the intervals hold together" in both
+    both = [own, difference(TEST, -0.012, 0.0151)]
+    assert intervals_of(both, 0.95).remark() == "The intervals hold together at 85 %."
 
 
-def test_different_parameters_and_equal_mechanisms() -> None:
-    releases = [result(0.9, RR, eps=1.0, **{"lambda": 0.5}), result(0.95, RR, eps=2.0)]
-    found = sentence(releases, [difference(BEST, 0.05, 0.02)])
-    assert found == (
-        "Randomized response with ε = 2 raises the best attack from 90.0 % to 95.0 % "
-        "(95 %: 3.0 to 7.0 points), against randomized response with ε = 1."
-    )
-    twins = [result(0.9, RR, eps=1.0), result(0.9, RR, eps=1.0)]
-    assert "(B) has its best attack at 90.0 % (no interval" in sentence(twins, [])
-
-
-def test_without_attacks() -> None:
-    found = sentence([result(None, RR), result(0.5, "unknown")], [])
-    assert found == (
-        "An unknown mechanism was not attacked in the same way, against randomized response."
-    )
+def test_what_was_not_measured_is_said() -> None:
+    privacy, advantage, utility = said([result(None, RR), result(0.5, "unknown")], [])
+    assert privacy.endswith("no attack was scored, which needs the true labels (--truth).")
+    assert advantage.startswith("Advantage over the features alone: not compared")
+    assert utility == "Utility: not compared, because no test rows were given (--test)."
+    other = said([result(0.5, RR), result(None, "unknown")], [])[0]
+    assert other.endswith("; b.parquet was not measured in the same way.")
+    twins = said([result(0.9, RR), result(0.9, RR)], [])[0]
+    assert twins.endswith("; 90.0 % in b.parquet (no interval for the change).")
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.1, 0.2), (-0.3, -0.1)])
 def test_squared_error(low: float, high: float) -> None:
-    releases = [result(0.9, "laplace"), result(0.9, "staircase")]
-    middle = (low + high) / 2
-    own = difference("test_squared_error", middle, (high - low) / 2)
-    found = sentence(releases, [own])
-    assert ("raises the squared error" if low > 0 else "lowers the squared error") in found
+    name = "test_squared_error"
+    releases = [with_estimates(result(0.9, "laplace"), {name: 1.25}) for _ in range(2)]
+    own = difference(name, (low + high) / 2, (high - low) / 2)
+    found = said(releases, [own])[2]
+    assert ("larger with b.parquet" if low > 0 else "smaller with b.parquet") in found
     assert f"(95 %: {low:g} to {high:g})".replace("-", "−") in found
+    assert "percent" not in found
 
 
-def test_an_advantage_that_rises_while_accuracy_falls_is_said() -> None:
-    releases = [result(0.917, RR, 0.061), result(0.886, DOUBLE, 0.096)]
-    own = [difference(BEST, -0.031, 0.02), difference(ADVANTAGE, 0.035, 0.02)]
-    found = sentence(releases, [*own, difference(TEST, -0.012, 0.005)])
-    assert found == (
-        "Double randomized response lowers the best attack from 91.7 % to 88.6 % "
-        "(95 %: −5.1 to −1.1 points), though its advantage over the features alone rises from 6.1 "
-        "to 9.6 points (95 %: 1.5 to 5.5 points), and costs 1.2 points of test accuracy "
-        "(95 %: −1.7 to −0.7 points), against randomized response; the intervals hold together."
-    )
-
-
-@pytest.mark.parametrize(
-    ("accuracy", "half", "advantage", "said"),
-    [
-        (
-            -0.031,
-            0.02,
-            0.01,
-            "went from 6.1 to 9.6 points (95 %: −1.0 to 3.0 points), no change shown",
-        ),
-        (-0.001, 0.02, 0.035, "rises from 6.1 to 9.6 points"),  # no fall of the accuracy is shown
-        (0.001, 0.02, 0.035, "rises from 6.1 to 9.6 points"),
-        (0.031, 0.02, -0.035, "falls from 6.1 to 9.6 points"),
-        (-0.031, 0.02, -0.035, ""),  # both fall
-        (0.031, 0.02, 0.01, ""),
-    ],
-)
-def test_when_the_advantage_is_named(
-    accuracy: float, half: float, advantage: float, said: str
-) -> None:
-    releases = [result(0.917, RR, 0.061), result(0.886, DOUBLE, 0.096)]
-    own = [difference(BEST, accuracy, half), difference(ADVANTAGE, advantage, 0.02)]
-    found = sentence(releases, own)
-    assert ("its advantage over the features alone" in found) == bool(said)
-    assert said in found
+def test_of_numbers_the_guess_is_told_and_no_advantage() -> None:
+    numbers = {"numeric.best.mse": 12.5}
+    releases = [with_estimates(result(0.9, "laplace", 0.1), numbers) for _ in range(2)]
+    privacy, advantage, _ = said(releases, [difference("numeric.best.mse", 1.0, 0.5)])
+    assert "has a mean squared error of 12.5 in a.parquet; larger in b.parquet, 12.5: +1" in privacy
+    assert "not for numbers" in advantage
 
 
 def test_no_end_of_an_interval_is_rounded_inward() -> None:
     releases = [result(0.9, RR), result(0.91, DOUBLE)]
-    found = sentence(releases, [difference(BEST, 0.00561, 0.0056)])
+    found = said(releases, [difference(BEST, 0.00561, 0.0056)])[0]
     # 0.001 to 1.121 points: 0.0 would touch zero, 1.1 would claim too much.
-    assert "raises the best attack" in found
-    assert "(95 %: 0.001 to 1.2 points)" in found
+    assert "; more in b.parquet" in found
+    assert "(95 %: 0.001 to 1.2)" in found
 
 
-def test_many_releases_tell_each_interval_at_its_own_level() -> None:
-    releases = [result(0.9, RR, eps=float(i + 1)) for i in range(8)]
+def test_many_releases_stay_three_sentences_with_a_clause_for_each() -> None:
+    releases = [result(0.9, RR) for _ in range(8)]
     own = [
         difference(BEST, -0.1, 0.02, kind="estimated", simultaneous=False, level=0.9, b=letter)
         for letter in "BCDEFGH"
     ]
-    found = sentence(releases, own)
-    assert found.count("(90 %: −12.0 to −8.0 points)") == 7
-    assert "together" not in found
+    found = said(releases, own)
+    assert [text[: len(title)] for text, title in zip(found, TITLES, strict=True)] == [*TITLES]
+    assert found[0].count("(90 %: −12.0 to −8.0)") == 7
+    assert intervals_of(own, 0.95).remark() == ""
+
+
+def said(releases: list[AuditResult], differences: list[Difference]) -> tuple[str, ...]:
+    names = [f"{letter}.parquet" for letter in "abcdefgh"]
+    return sentences([*zip(names, releases, strict=False)], differences, 0.95)
+
+
+def scored(releases: list[AuditResult], *scores: float) -> list[AuditResult]:
+    """Return the releases with scores on test rows."""
+    return [with_estimates(r, {TEST: s}) for r, s in zip(releases, scores, strict=True)]
+
+
+def with_estimates(release: AuditResult, values: dict[str, float]) -> AuditResult:
+    more = tuple(estimate(key, value) for key, value in values.items())
+    return release.model_copy(update={"estimates": (*release.estimates, *more)})
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [
+        (["x/a.parquet", "x/b.parquet"], ["a.parquet", "b.parquet"]),
+        (["/d/x/r.parquet", "/d/y/r.parquet"], ["x/r.parquet", "y/r.parquet"]),
+        (["/d/u/x/r.parquet", "/d/v/x/r.parquet", "/d/u/s.parquet"],
+         ["u/x/r.parquet", "v/x/r.parquet", "s.parquet"]),
+        # Only the whole paths differ: they are not shown.
+        (["/x/r.parquet", "/y/r.parquet"], ["r.parquet (A)", "r.parquet (B)"]),
+        (["r.parquet", "r.parquet"], ["r.parquet (A)", "r.parquet (B)"]),
+    ],
+)  # fmt: skip
+def test_names_tell_releases_apart_without_a_whole_path(
+    inputs: list[str], expected: list[str]
+) -> None:
+    names = [text.rpartition("/")[2] for text in inputs]
+    assert told_apart(names, inputs) == expected
+
+
+def test_stored_results_of_one_release_are_called_by_their_files() -> None:
+    found = told_apart(["r.parquet", "r.parquet"], ["x/one.audit.json", "x/two.audit.json"])
+    assert found == ["one.audit.json", "two.audit.json"]

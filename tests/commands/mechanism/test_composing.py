@@ -198,3 +198,40 @@ def test_a_misspelt_word_is_recognised(command, text, meant):
     status, _, err = command("compose", text, "--classes", "a,b")
     assert status == 2
     assert f"did you mean {meant}?" in err
+
+
+def test_labels_of_a_file_are_not_named_but_counted(command, result, tmp_path):
+    parameters = {"classes": ["qzyes", "qzno"], "lambda": 0.5}
+    file = released(tmp_path, Declaration("randomized-response", parameters, "file"))
+    status, out, err = command("compose", file, "rr:epsilon=1", "--classes", "no,yes")
+    assert status == 2
+    assert "--classes names 2 (no, yes); 'release.parquet' declares 2, and not those" in err
+    assert "Leave out --classes" in err
+    # The labels of a specification are then those of the file, and still not named.
+    found = result("compose", file, "rr:epsilon=1")
+    assert found["epsilon"] == pytest.approx(math.log(3) + 1, abs=1e-9)
+    assert found["channel"]["labels"] == ["class 1", "class 2"]
+    assert "class 1, class 2" in found["channel"]["outputs"]
+    assert "qz" not in out + err + str(found)
+
+
+def test_outputs_are_named_and_notes_are_said_once():
+    joint = analyse_jointly([rr(1.0, 2), rr(1.0, 2), rr(0.5, 2)])
+    names = [str(name) for name in joint.channel.outputs]
+    assert sorted(names) == sorted(
+        [
+            "0, 0, 0",
+            "0, 0, 1",
+            "1, 1, 0",
+            "1, 1, 1",
+            "0, 1, 0 (or 1 like it)",
+            "0, 1, 1 (or 1 like it)",
+        ]
+    )
+    # Each name is that of its column: three of one label are likeliest under it.
+    first = joint.channel.matrix[:, names.index("0, 0, 0")]
+    assert first[0] / first[1] == pytest.approx(math.exp(2.5))
+    assert len(joint.notes) == 2
+    assert joint.notes[0].startswith("2 × randomized-response: ")
+    many = analyse_jointly([rr(0.1, 3)] * 9)
+    assert "numbered" in many.notes[-1]

@@ -1,10 +1,12 @@
 """The work of ``compose``: the privacy of several releases of the same labels."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from ldpaudit.commands.mechanism.compose.outputs import Called, declared, hidden, with_names
 from ldpaudit.commands.mechanism.compose.upper_bound import UpperBound
 from ldpaudit.commands.mechanism.describe.result import LARGEST_SHOWN, Analysis
 from ldpaudit.commands.mechanism.domain import Domain, read_domain
@@ -20,6 +22,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.composition import compose
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
+from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.options import FileOptions
 from ldpaudit.release import Label
 from ldpaudit.running.progress import Progress
@@ -30,6 +33,11 @@ _MOST_CELLS: Final = 1 << 22
 _POINTS: Final = 61
 """Of the curve of an upper bound."""
 _RELEASED: Final = ("partly synthetic", "noisy")
+_SOME: Final = 5
+"""Labels that a message repeats."""
+_NUMBERED: Final = (
+    "The joint outputs are numbered: each stands for all combinations that tell the same."
+)
 _KNOWN: Final = "Features are taken as known: this is about the labels alone."
 
 
@@ -41,24 +49,57 @@ def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
     InputError, MissingDependencyError
         If a release cannot be composed, with the reason.
     """
-    stated = (request.classes, request.labels, request.prior)
-    domain = read_domain(*stated, request) if any(stated) else None
+    stated = any((request.classes, request.labels, request.prior))
+    domain = None
+    if stated:
+        domain = read_domain(request.classes, request.labels, request.prior, request)
+    files = {text: _declared(text, domain, request) for text in request.releases if _is_file(text)}
+    if domain is None:
+        domain = _declared_domain(files.values())
+    _check_stated(request.classes, domain, files)
     mechanisms: list[Mechanism] = []
     for text in request.releases:
-        mechanisms += _release(text, domain, request)
+        mechanisms += [files[text]] if text in files else _specified(text, domain, request.loss)
     if len(mechanisms) > _MOST:
         raise InputError(f"At most {_MOST} releases can be composed. Got {len(mechanisms)}.")
-    return analyse_jointly(mechanisms)
+    return analyse_jointly(mechanisms, {} if stated else _called(domain))
 
 
-def _is_specification(text: str) -> bool:
-    return full_name(text.partition(":")[0]) in names() and not Path(text).exists()
+def _called(domain: Domain | None) -> Called:
+    """Return what the labels of files are called, which are not shown."""
+    classes = domain.classes if domain is not None and domain.classes is not None else ()
+    return {label: f"class {place}" for place, label in enumerate(classes, start=1)}
 
 
-def _release(text: str, domain: Domain | None, request: ComposeRequest) -> list[Mechanism]:
-    """Return the mechanism of one argument, as often as it says."""
-    if not _is_specification(text):
-        return [_declared(text, domain, request)]
+def _is_file(text: str) -> bool:
+    return full_name(text.partition(":")[0]) not in names() or Path(text).exists()
+
+
+def _declared_domain(files: Iterable[Mechanism]) -> Domain | None:
+    """Return the labels that the first file with classes declares."""
+    channels = (mechanism.label_channel for mechanism in files)
+    return next((Domain(channel.classes) for channel in channels if channel is not None), None)
+
+
+def _check_stated(stated: object, domain: Domain | None, files: Mapping[str, Mechanism]) -> None:
+    """Refuse stated labels that a file does not have; those of the file are confidential."""
+    if stated is None or domain is None or domain.classes is None:
+        return
+    for file, mechanism in files.items():
+        theirs = _labels(mechanism)
+        if not _agree(domain.classes, theirs):
+            typed = ", ".join(map(str, domain.classes[:_SOME]))
+            more = ", …" if len(domain.classes) > _SOME else ""
+            raise InputError(
+                f"Composed releases must have the same true labels. --classes names "
+                f"{len(domain.classes)} ({typed}{more}); {Path(file).name!r} declares "
+                f"{len(theirs)}, and not those. Leave out --classes: the labels are then taken "
+                "from the file."
+            )
+
+
+def _specified(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
+    """Return the mechanism of a specification, as often as it says."""
     if domain is None:
         raise InputError(
             "A mechanism without a file needs labels: --classes A,B,… or --labels LO:HI:STEP."
@@ -69,7 +110,7 @@ def _release(text: str, domain: Domain | None, request: ComposeRequest) -> list[
     if isinstance(times, bool | str) or not 1 <= times <= _MOST or times != int(times):
         raise InputError(f"'times' must be a whole number from 1 to {_MOST}.")
     epsilon, noise = more.pop("epsilon", None), more.pop("lambda", None)
-    wanted = Specification(full_name(name), epsilon, noise, more, request.loss)
+    wanted = Specification(full_name(name), epsilon, noise, more, loss)
     return [build(wanted, domain)] * int(times)
 
 
@@ -87,11 +128,11 @@ def _declared(file: str, domain: Domain | None, files: FileOptions) -> Mechanism
     return from_declaration(declaration, classes)
 
 
-def analyse_jointly(mechanisms: Sequence[Mechanism]) -> Analysis:
+def analyse_jointly(mechanisms: Sequence[Mechanism], called: Called | None = None) -> Analysis:
     """Return the privacy of independent releases of the same labels.
 
     Exact where every release is a finite channel and their product is not too large; else an upper
-    bound.
+    bound. Labels are shown as they are ``called``, where that holds them.
 
     Raises
     ------
@@ -106,10 +147,15 @@ def analyse_jointly(mechanisms: Sequence[Mechanism]) -> Analysis:
     if len(finite) == len(channels):
         product = _product(finite)
         if product is not None:
-            return _joint(mechanisms, privacy_of(ExplicitChannel(product)), product, notes)
+            shown = with_names(product, finite, called or {})
+            if shown is None:
+                notes.append(_NUMBERED)
+            privacy = privacy_of(ExplicitChannel(product))
+            shown = hidden(shown or product, called or {})
+            return _joint(mechanisms, privacy, shown, notes, called)
         notes.append("The product channel is too large to be computed; this is an upper bound.")
     bound = UpperBound([privacy_of(part) for part in mechanisms])
-    return _joint(mechanisms, Privacy(bound.epsilon, bound, _POINTS), None, notes)
+    return _joint(mechanisms, Privacy(bound.epsilon, bound, _POINTS), None, notes, called)
 
 
 def _label_channel(mechanism: Mechanism) -> Channel | None:
@@ -123,7 +169,10 @@ def _check_same_labels(mechanisms: Sequence[Mechanism]) -> None:
     sets = [_labels(mechanism) for mechanism in mechanisms]
     for one in sets[1:]:
         if not _agree(sets[0], one):
-            raise InputError("Composed releases must have the same true labels.")
+            raise InputError(
+                "Composed releases must have the same true labels. The first has "
+                f"{len(sets[0])}, another has {len(one)}{' others' * (len(one) == len(sets[0]))}."
+            )
 
 
 def _labels(mechanism: Mechanism) -> tuple[Label, ...] | tuple[float, float]:
@@ -157,12 +206,16 @@ def _product(channels: Sequence[Channel]) -> Channel | None:
 
 
 def _joint(
-    mechanisms: Sequence[Mechanism], privacy: Privacy, product: Channel | None, notes: list[str]
+    mechanisms: Sequence[Mechanism],
+    privacy: Privacy,
+    product: Channel | None,
+    notes: list[str],
+    called: Called | None,
 ) -> Analysis:
     """Return the analysis: exact with a product channel, else an upper bound."""
     delta, n = delta_curve(privacy), len(mechanisms)
     total = math.fsum(float(m.epsilon or 0.0) for m in mechanisms)
-    distinct = {id(mechanism): mechanism for mechanism in mechanisms}.values()
+    texts = Counter(f"{m.name}: {m.description}" for m in mechanisms)
     return Analysis(
         mechanism="composition",
         description=f"{n} independent release{'s' if n > 1 else ''} of the same labels",
@@ -172,7 +225,11 @@ def _joint(
         delta=delta,
         rdp=rdp_curve(privacy),
         parametrisations={"epsilon": privacy.epsilon, "sum of the releases' ε": total},
-        parameters={"releases": [{"name": m.name, **m.declaration()} for m in mechanisms]},
+        parameters={
+            "releases": [
+                {"name": m.name, **declared(m.declaration(), called or {})} for m in mechanisms
+            ]
+        },
         channel=product if product is not None and product.matrix.size <= LARGEST_SHOWN else None,
-        notes=(*(f"{m.name}: {m.description}" for m in distinct), *notes),
+        notes=(*(text if n == 1 else f"{n} × {text}" for text, n in texts.items()), *notes),
     )

@@ -9,6 +9,8 @@ from ldpaudit.reports.text.numbers import exactly
 from ldpaudit.terminal import say, show
 
 _FEW: Final = 12
+_ROW: Final = 60
+"""Characters of outputs' names that stand beside each other."""
 
 
 def print_analysis(analysis: Analysis, *, quiet: bool) -> None:
@@ -55,12 +57,15 @@ def _print_errors(errors: LabelErrors | None) -> None:
 def _print_channel(channel: Channel | None) -> None:
     if channel is None or max(channel.matrix.shape) > _FEW:
         return
-    headers = ("P(output | label)", *(_label(output) for output in channel.outputs))
-    rows = [
-        (_label(label), *(f"{p:.6f}" for p in row))
-        for label, row in zip(channel.classes, channel.matrix, strict=True)
-    ]
-    show("Channel", headers, rows)
+    labels, outputs = ([*map(_label, side)] for side in (channel.classes, channel.outputs))
+    cells = [[f"{p:.6f}" for p in row] for row in channel.matrix]
+    if sum(map(len, outputs)) <= _ROW:
+        rows = [(label, *row) for label, row in zip(labels, cells, strict=True)]
+        show("Channel", ("P(output | label)", *outputs), rows)
+        return
+    columns = zip(*cells, strict=True)
+    rows = [(output, *column) for output, column in zip(outputs, columns, strict=True)]
+    show("Channel: P(output | label)", ("output", *labels), rows)
 
 
 def _label(label: Any) -> str:

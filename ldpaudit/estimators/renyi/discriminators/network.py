@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ldpaudit.errors import InsufficientDataError, MissingDependencyError
+from ldpaudit.device import need_torch
+from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.renyi.discriminators.inputs import Inputs
 from ldpaudit.modelling.networks import in_blocks, torch_threads, train
 from ldpaudit.randomness import integer_seed
@@ -63,10 +64,9 @@ def fit_network(
     InsufficientDataError
         If no column varies.
     """
-    try:
-        import torch
-    except ImportError:
-        raise MissingDependencyError("A network discriminator needs torch: install it.") from None
+    need_torch("Telling images apart by a network")
+    import torch
+
     inputs = Inputs.fit(rows, categorical)
     side = math.isqrt(rows.shape[1]) if image else 0
     matrix = _prepared(rows, inputs, side)

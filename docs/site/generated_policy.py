@@ -12,12 +12,14 @@ HEAD = """\
 A policy is a TOML file that says what a release may leak: which checks are asked, which of them
 decide, and how sure the audit has to be. The exit status of `run` is its verdict.
 
+<!-- first: ldpaudit privatize patients.csv -o release.parquet --label diagnosis --mechanism rr \
+--epsilon 1 --secret truth.parquet -->
 ```console
-$ ldpaudit policy init release.toml               # a starter to edit
-$ ldpaudit policy check release.toml              # refuses what run would refuse, without data
+$ ldpaudit policy init gate.toml                  # a starter to edit
+$ ldpaudit policy check gate.toml                 # refuses what run would refuse, without data
 $ ldpaudit policy explain                         # every key, check and rule; with a name: that one
 $ ldpaudit policy show ldpaudit:strict            # a preset, as it is
-$ ldpaudit run release.parquet --truth truth.parquet --policy ldpaudit:strict
+$ ldpaudit run release.parquet --truth truth.parquet --policy gate.toml
 ```
 
 This page is made of the words of `ldpaudit policy explain`. What a verdict advises:

@@ -1,0 +1,19 @@
+"""Where each built-in audit is, by its id; nothing is imported for it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+AUDITS: Final[Mapping[str, str]] = {
+    "assumptions": "ldpaudit.audits.assumptions.audit:AssumptionsAudit",
+    "mechanism": "ldpaudit.audits.mechanism.audit:MechanismAudit",
+    "instance-loss": "ldpaudit.audits.instance_loss.audit:InstanceLossAudit",
+    "label-inference": "ldpaudit.audits.label_inference.audit:LabelInferenceAudit",
+    "numeric-inference": "ldpaudit.audits.numeric_inference.audit:NumericInferenceAudit",
+    "observational": "ldpaudit.audits.observational.audit:ObservationalAudit",
+    "aggregates": "ldpaudit.audits.aggregates.audit:AggregatesAudit",
+    "renyi": "ldpaudit.audits.renyi.audit:RenyiAudit",
+    "synthetic": "ldpaudit.audits.synthetic.audit:SyntheticAudit",
+    "seeds": "ldpaudit.audits.seeds.audit:SeedsAudit",
+    "power": "ldpaudit.audits.power.audit:PowerAudit",
+}
+"""The built-in audits in the order in which they run; imported when they do."""

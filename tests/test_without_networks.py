@@ -1,0 +1,105 @@
+"""Without PyTorch everything works but networks, and those say what to install."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpaudit
+from ldpaudit.device import torch_device
+from ldpaudit.errors import MissingDependencyError
+from ldpaudit.synthesis import ConditionalGan, generator
+
+INSTALL = r"pip install 'ldpaudit\[networks\]'"
+
+
+@pytest.fixture(autouse=True)
+def _without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpaudit.device._installed", lambda: False)
+
+
+def table(rows: int = 200) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    truth = rng.choice(["a", "b"], rows)
+    flips = rng.random(rows) < 0.27
+    label = np.where(flips, np.where(truth == "a", "b", "a"), truth)
+    return pd.DataFrame({"x": rng.standard_normal(rows), "label": label, "truth": truth})
+
+
+def test_the_device() -> None:
+    assert torch_device("auto") == torch_device("cpu") == "cpu"
+    with pytest.raises(MissingDependencyError, match=INSTALL):
+        torch_device("cuda")
+
+
+def test_a_thorough_audit_names_the_attacks_that_it_leaves_out() -> None:
+    result = ldpaudit.audit(
+        table(100),
+        truth_column="truth",
+        mechanism={"name": "randomized-response", "epsilon": 1.0},
+        only=("label-inference",),
+        thorough=True,
+    )
+    left_out = [n.text for n in result.notes if n.text.startswith("The attack ")]
+    named = [text for text in left_out if "needs PyTorch" in text]
+    assert {text.split()[2] for text in named} == {
+        "bayes-network",
+        *(f"classifier-network-{loss}" for loss in ("forward", "backward", "plain")),
+    }
+
+
+def test_what_learns_by_a_network_says_so() -> None:
+    for make in (ConditionalGan, lambda: generator("gan")):
+        with pytest.raises(MissingDependencyError, match=INSTALL):
+            make()
+    assert generator("mixture").name == "mixture"
+
+
+RR = ("--mechanism", "rr", "--epsilon", "1")
+COMMANDS: dict[str, tuple[Any, ...]] = {
+    "run": ("t.parquet", "--device", "cuda"),
+    "compare": ("t.parquet", "t.parquet", "--test", "t.parquet", "--model", "network"),
+    "learn": ("t.parquet", "--test", "t.parquet", "--learner", "network", *RR),
+    "sweep": ("t.parquet", *RR, "--learner", "network"),
+    "privatize": (
+        *("t.parquet", "-o", "new.parquet", "--mechanism", "double-rr", "--epsilon", "1"),
+        *("--generator", "gan"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_that_needs_one_says_so_before_it_works(
+    name: str, command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table().to_parquet(tmp_path / "t.parquet")
+    monkeypatch.chdir(tmp_path)
+    status, _, err = command(name, *COMMANDS[name], "--label", "label")
+    assert status == 2
+    assert "pip install 'ldpaudit[networks]'" in err.splitlines()[-1]
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+
+
+def test_an_audit_of_images_by_networks_is_skipped_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = "ldpaudit.estimators.renyi.discriminators.discriminator._LEAST_IMAGES"
+    monkeypatch.setattr(place, 50)
+    rng = np.random.default_rng(2)
+    original = rng.random((1000, 64)).astype(np.float32)
+    made = rng.random((1000, 64)).astype(np.float32)
+    labels = rng.choice(["a", "b"], 1000)
+    columns = [f"p{i:02}" for i in range(64)]
+    frame = pd.DataFrame(made, columns=columns).assign(label=labels)
+    result = ldpaudit.audit(
+        frame,
+        original=pd.DataFrame(original, columns=columns),
+        truth=labels,
+        mechanism={"name": "double-rr", "epsilon": 1.0},
+        only=("renyi", "mechanism"),
+    )
+    (record,) = [r for r in result.audits if r.id == "renyi"]
+    assert record.status == "skipped"
+    assert "needs PyTorch" in record.reason
