@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from ldpaudit.running.progress import NoProgress, Pace, Progress, duration
@@ -18,6 +18,13 @@ _SHORT: Final = 10.0
 def say(text: str) -> None:
     """Write one line to standard output."""
     sys.stdout.write(f"{text}\n")
+
+
+def stream(text: str) -> None:
+    """Write a report to standard output: in UTF-8, whatever the terminal shows."""
+    with suppress(OSError, AttributeError):  # A stream that is broken, or holds text itself.
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    sys.stdout.write(text)
 
 
 class _Lines:

@@ -5,7 +5,7 @@ from typing import Final
 
 from ldpaudit.reports.interface import Surroundings
 from ldpaudit.reports.text.answers import answer, asks_attention
-from ldpaudit.reports.text.harmless import name
+from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.result import AuditResult
 
@@ -22,7 +22,7 @@ def annotations(result: AuditResult, surroundings: Surroundings) -> Iterator[str
         if level is None:
             continue
         place = surroundings.place(check.id, name(result.release.name))
-        where = f"file={_escaped(place.file, _PROPERTY)},line={place.line}"
+        where = f"file={_escaped(shown(place.file), _PROPERTY)},line={place.line}"
         title = _escaped(f"ldpaudit: {check.id}", _PROPERTY)
         text = _escaped(answer(check, printer), _DATA)
         yield f"::{_COMMANDS[level]} {where},title={title}::{text}"

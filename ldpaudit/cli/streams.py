@@ -1,6 +1,7 @@
 """Standard output and error that may break without any harm to the work or its exit status."""
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -39,10 +40,18 @@ class Steady:
                 os.close(nowhere)
 
 
+def _allow_any_letter(stream: Any) -> None:
+    """Let a stream show a question mark for a letter that its encoding lacks, ε for instance."""
+    if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        stream.reconfigure(errors="replace")
+
+
 @contextlib.contextmanager
 def steady_streams() -> Iterator[None]:
     """Print on streams that cannot fail; a closed one takes everything and shows nothing."""
     before = sys.stdout, sys.stderr
+    for stream in filter(None, before):
+        _allow_any_letter(stream)
     streams = [
         Steady(open(os.devnull, "w", encoding="utf-8") if stream is None else stream)  # noqa: SIM115, PTH123
         for stream in before

@@ -1,6 +1,5 @@
 """The way of every command: check the places, work, write the files, print the summary."""
 
-import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -9,7 +8,7 @@ from ldpaudit.commands.outputs import Outputs
 from ldpaudit.options import input_files
 from ldpaudit.reports.json_report import as_json
 from ldpaudit.running.progress import Progress
-from ldpaudit.terminal import progress_on_terminal
+from ldpaudit.terminal import progress_on_terminal, stream
 from ldpaudit.writing import terminable
 
 Request = TypeVar("Request")
@@ -71,7 +70,8 @@ def carry_out(
         text(result, quiet=quiet)
         if not quiet:
             outputs.announce()
-    sys.stdout.write(streamed)
+    if streamed:
+        stream(streamed)
     return result
 
 

@@ -75,8 +75,8 @@ class Quantified(Titled):
         The part of a report that shows it: the id of its audit, which the pipeline fills in, or
         another one.
     kind : {"exact", "certified", "estimated"}
-        Exact: from the declared mechanism alone. Certified: a confidence bound with no assumption
-        beyond independent rows. Estimated: needs the assumptions listed.
+        Exact: from the declared mechanism alone. Certified: a confidence bound at its level, under
+        the assumptions listed. Estimated: holds only as far as the assumptions do.
     axis : {"epsilon", "divergence", "share of people"} or None
         The picture that it is drawn in beside others.
     method, assumptions, reference

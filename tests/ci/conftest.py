@@ -8,16 +8,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from ci.programs import INSTALLER
 from releases import table
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = "schema = 1\n[audit]\nmax_undetected_excess = 5.0\n[checks.claimed-epsilon]\n"
-INSTALLER = """#!/bin/sh
-if [ "$1 $2" = "-m pip" ]; then shift 3; echo "$@" >> "$PIP_LOG"; exit; fi
-exec {python} "$@"
-"""
-
-Script = Callable[[str, Mapping[str, str]], "subprocess.CompletedProcess[str]"]
+Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
@@ -34,18 +30,23 @@ def checkout(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def script(checkout: Path, tmp_path: Path) -> Script:
-    """Run a step's script as a service does: strict bash, and nothing is really installed."""
+    """Run a step's script as a service does: strict bash, and nothing is really installed.
+
+    ``program`` may stand in the place of ldpaudit.
+    """
     programs = tmp_path / "bin"
     programs.mkdir()
-    python = INSTALLER.format(python=sys.executable)
     ours = f'#!/bin/sh\nexec {sys.executable} -m ldpaudit.cli "$@"\n'
-    for name, text in (("python", python), ("ldpaudit", ours)):
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
 
-    def run(text: str, given: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+    def run(
+        text: str, given: Mapping[str, str], program: str = ours
+    ) -> "subprocess.CompletedProcess[str]":
+        python = INSTALLER.format(python=sys.executable)
+        for name, lines in (("python", python), ("ldpaudit", program)):
+            (programs / name).write_text(lines)
+            (programs / name).chmod(0o755)
         path = f"{programs}:{os.environ['PATH']}"
-        fixed = {"PATH": path, "PYTHONPATH": str(ROOT), "LDPAUDIT_ONLY": "mechanism power"}
+        fixed = {"PATH": path, "PYTHONPATH": str(ROOT), "LDPAUDIT_ONLY": "mechanism"}
         environment = os.environ | fixed | given | {"PIP_LOG": str(tmp_path / "pip.log")}
         command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", text]
         options = {"capture_output": True, "text": True, "check": False, "timeout": 120}

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ci.programs import REFUSING, WRITING
 
 from ldpaudit import cli
+from ldpaudit.cli.parameters import parameters_of
+from ldpaudit.cli.run import run
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,16 +24,45 @@ HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 
 
+def check(schema: str, file: Path) -> None:
+    pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed")
+    from check_jsonschema import main
+    from click.testing import CliRunner
+
+    ran = CliRunner().invoke(main, ["--builtin-schema", f"vendor.{schema}", str(file)])
+    assert ran.exit_code == 0, ran.output
+
+
 @pytest.mark.parametrize(
     ("schema", "file"), [("github-actions", "action.yml"), ("gitlab-ci", "ci/gitlab.yml")]
 )
 def test_it_is_valid(schema: str, file: str) -> None:
-    pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed")
-    words = ["--builtin-schema", f"vendor.{schema}", str(ROOT / file)]
-    ran = subprocess.run(
-        [sys.executable, "-m", "check_jsonschema", *words], capture_output=True, check=False
-    )
-    assert ran.returncode == 0, ran.stdout
+    check(schema, ROOT / file)
+
+
+def documented(name: str) -> str:
+    """Return the file of that name as the page shows it."""
+    page = (ROOT / "docs" / "ci.md").read_text()
+    (text,) = re.findall(rf"```yaml\n# {re.escape(name)}\n(.*?)```", page, re.DOTALL)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [("github-workflows", ".github/workflows/release.yml"), ("gitlab-ci", ".gitlab-ci.yml")],
+)
+def test_what_the_page_shows_is_valid(schema: str, name: str, tmp_path: Path) -> None:
+    file = tmp_path / "shown.yml"
+    file.write_text(documented(name))
+    check(schema, file)
+
+
+def test_what_the_page_shows_fits_the_set_ups() -> None:
+    job = yaml.safe_load(documented(".github/workflows/release.yml"))["jobs"]["audit"]
+    assert set(job["steps"][-1]["with"]) <= set(ACTION["inputs"])
+    (repository,) = yaml.safe_load(documented(".pre-commit-config.yaml"))["repos"]
+    assert [hook["id"] for hook in repository["hooks"]] == [hook["id"] for hook in HOOKS]
+    assert yaml.safe_load(documented(".gitlab-ci.yml"))["audit"]["extends"] in GITLAB
 
 
 def step(name: str, **inputs: str) -> tuple[str, dict[str, str]]:
@@ -77,8 +109,8 @@ def test_the_action_audits(script: Any, checkout: Path) -> None:
     summary.touch()
     on_github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
     ran = script(text, given | on_github | {"GITHUB_OUTPUT": str(output), "RUNNER_TEMP": "temp"})
-    assert ran.returncode == 0, ran.stderr
-    assert output.read_text() == "verdict=pass\ndecision=publish\nreports=temp/ldpaudit\n"
+    assert ran.returncode == 3, ran.stderr  # Without the audit of the power.
+    assert output.read_text() == "verdict=inconclusive\ndecision=not yet\nreports=temp/ldpaudit\n"
     assert summary.read_text().startswith("\n## Privacy audit of")
     made = {path.name for path in (checkout / "temp" / "ldpaudit").iterdir()}
     assert made == {f"audit.{ending}" for ending in ("html", "json", "sarif", "xml", "md")}
@@ -88,7 +120,8 @@ def test_the_action_audits(script: Any, checkout: Path) -> None:
 def test_the_action_fails_where_nothing_could_be_audited(script: Any, checkout: Path) -> None:
     text, given = step("Audit the release", release="nothing.parquet")
     output = checkout / "output"
-    ran = script(text, given | {"GITHUB_OUTPUT": str(output), "RUNNER_TEMP": "temp"})
+    given |= {"GITHUB_OUTPUT": str(output), "RUNNER_TEMP": "temp"}
+    ran = script(text, given, REFUSING)
     assert ran.returncode == 2, ran.stderr
     assert not output.exists()
 
@@ -97,8 +130,11 @@ def test_the_job_for_gitlab(script: Any, checkout: Path, installed: Callable[[],
     job = GITLAB[".ldpaudit"]
     given = {key: str(value) for key, value in job["variables"].items()}
     given |= {"LDPAUDIT_TRUTH": "truth.parquet", "LDPAUDIT_POLICY": ""}
-    ran = script("\n".join([*job["before_script"], *job["script"]]), given)
-    assert ran.returncode in (0, 3), ran.stderr
+    ran = script("\n".join([*job["before_script"], *job["script"]]), given, WRITING)
+    assert ran.returncode == 0, ran.stderr
+    assert (checkout / "called").read_text() == "run release.parquet truth.parquet\n"
+    twins = {p.long.removeprefix("--").upper() for p in parameters_of(run)}
+    assert {key.removeprefix("LDPAUDIT_") for key in given if key.startswith("LDPAUDIT_")} <= twins
     assert installed().split() == ["--disable-pip-version-check", "ldpaudit"]
     promised = {*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]}
     assert promised <= {path.name for path in checkout.iterdir()}

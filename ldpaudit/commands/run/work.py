@@ -1,6 +1,5 @@
 """The work of ``run`` and ``report``."""
 
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,7 +19,7 @@ from ldpaudit.reports.interface import Surroundings
 from ldpaudit.result import AuditResult
 from ldpaudit.running.progress import Progress
 from ldpaudit.running.stopping import Stop
-from ldpaudit.terminal import say
+from ldpaudit.terminal import say, stream
 
 PIPELINE: Final = ("sarif", "junit", "markdown")
 """Formats that other programs read, besides the result itself."""
@@ -88,4 +87,5 @@ def render_again(stored: Path, outputs: ReportOutputs, policy: Path | None = Non
     with outputs.for_people():
         for path in outputs.given():
             say(f"Wrote {path}.")
-    sys.stdout.write(streamed)
+    if streamed:
+        stream(streamed)

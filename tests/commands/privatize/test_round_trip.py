@@ -235,7 +235,7 @@ def test_gaussian_noise_is_that_of_sigma(tmp_path: Path) -> None:
 
 def test_an_unnamed_pandas_index_is_not_released_unnoticed(tmp_path: Path) -> None:
     data = tmp_path / "sampled.parquet"
-    frame(300).sample(200, random_state=0).to_parquet(data)
+    frame(1000).sample(900, random_state=0).to_parquet(data)
     given: dict[str, Any] = {"mechanism": "randomized-response", "epsilon": 1.0}
     request = PrivatizeRequest(str(data), tmp_path / "release.parquet", **given)
     (warning,) = privatize(request).warnings

@@ -13,7 +13,8 @@ from ldpaudit.mechanisms.interface import Mechanism
 
 _MOST_LISTED: Final = 10
 _LARGE_EPSILON: Final = 5.0
-_FEW_ROWS: Final = 100
+_FEW_ROWS: Final = 200
+"""For each label; with fewer at ε = 1 an excess of 0.5 is hardly ever found."""
 _CONCERNS: Final = {
     "index": "numbers the rows (an index), so it may lead back to the rows' origin",
     "identifier": "has a value of its own for (nearly) every row, as an identifier of a person has",
@@ -65,8 +66,12 @@ def amount_warnings(mechanism: Mechanism, rows: int) -> Iterator[str]:
             kept = float(channel.matrix.diagonal().mean())
             share = f": {_percent(kept)} labels are released as they are"
         yield f"With ε = {epsilon:.6g} the mechanism hides little{share}. Give a smaller --epsilon."
-    if rows < _FEW_ROWS:
-        yield f"Few people are in this table ({rows} rows): no audit can tell much about it."
+    labels = 2 if mechanism.channel is None else len(mechanism.channel.classes)
+    if rows < _FEW_ROWS * labels:
+        yield (
+            f"Few people are in this table ({rows} rows, {labels} labels): an audit of so few is "
+            "likely to be inconclusive."
+        )
 
 
 def _percent(share: float) -> str:
