@@ -329,6 +329,7 @@ def run_info(
         versions=python | versions,
         threads=plan.threads,
         seconds=round(seconds, 3),
+        policy=None if policy is None else policy.name,
         policy_sha256=None if policy is None else policy.sha256,
         plugins=plugins,
     )

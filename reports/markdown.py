@@ -7,7 +7,7 @@ from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.reports.text.marked import marked, quoted_name
 from ldpaudit.reports.text.numbers import rows
 from ldpaudit.reports.text.quantities import Printer, Quantity
-from ldpaudit.reports.text.wording import publish_line, waiver_line
+from ldpaudit.reports.text.wording import policy_words, publish_line, waiver_line
 from ldpaudit.result import AuditResult, Check
 
 _MOST_CHECKS: Final = 20
@@ -125,8 +125,7 @@ def _warnings(result: AuditResult) -> Iterator[str]:
 
 
 def _origin(result: AuditResult) -> str:
-    policy = result.run.policy_sha256
-    judged = f"policy {quoted_name(policy[:12])}" if policy else "the built-in policy"
+    judged = f"the policy {marked(policy_words(result.run), 200)}"
     when = f", {result.date}" if result.date else ""
     return (
         f"{rows(result.release.rows)} rows, judged by {judged}{when}, ldpaudit "

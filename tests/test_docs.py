@@ -36,15 +36,15 @@ def test_every_mechanism_has_a_page_and_a_row():
 
 
 def test_the_reference_says_what_the_code_says(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "docs")
+    monkeypatch.syspath_prepend(ROOT / "docs" / "site")
     generated = importlib.import_module("generated")
     made = {ROOT / "docs" / place: text for place, text in generated.pages()}
     stale = [path.name for path, text in made.items() if path.read_text() != text]
-    assert not stale, "run: python docs/generated.py"
+    assert not stale, "run: python docs/site/generated.py"
 
 
 def test_every_page_has_its_place_in_the_navigation(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "docs")
+    monkeypatch.syspath_prepend(ROOT / "docs" / "site")
     site = importlib.import_module("conf")
     pages = {page.relative_to(ROOT).with_suffix("").as_posix() for page in PAGES}
     placed = {

@@ -31,7 +31,7 @@ _SAY_IT = (
     "Tell who receives the file that its claim is refuted: a waiver accepts the violation, and "
     "does not make the claim true. Better declare the ε that holds, and audit that file."
 )
-_MEND_BEFORE = "Mend what is waived before {}, the last day of the waiver."
+_MEND_BEFORE = "Mend what is waived by {}, the last day of the waiver."
 _WITHOUT_TRUTH = (
     "Take the column of true labels out of the release, keep it in a file of its own and audit "
     "with that (--truth)."

@@ -31,8 +31,8 @@ def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
         return f"Inconclusive: {reason}."
     waived = [check for check in checks if check.level == "error" and check.waived]
     if waived:
-        what = f"{_violation(waived[0])}{_more(len(waived) - 1)}"
-        return f"Violation found, {waived_words(waived)}: {what}."
+        what = f"{_violation(waived[0])}{_more(len(waived) - 1, waived=True)}"
+        return f"Violation found, {waived_words(waived[0])}: {what}."
     return f"No violation found: {_reassurance(checks, case)}."
 
 
@@ -42,8 +42,8 @@ def _besides(verdict: Verdict, checks: Sequence[Check]) -> str:
     waived = [check for check in checks if check.waived and check.level in levels]
     if not waived:
         return ""
-    first, others = waived[0], _more(len(waived) - 1)
-    return f" A violation is {waived_words(waived)}: {first.reason}{others}."
+    first, others = waived[0], _more(len(waived) - 1, waived=True)
+    return f" A violation is {waived_words(first)}: {first.reason}{others}."
 
 
 def _violation(check: Check) -> str:
@@ -85,8 +85,11 @@ def _warned(verdict: Verdict, checks: Sequence[Check]) -> str:
     return f" But a check that only warns failed: {first.reason}{sure}{others}."
 
 
-def _more(others: int) -> str:
-    return f", and {others} more check{'s' if others > 1 else ''} failed" if others else ""
+def _more(others: int, *, waived: bool = False) -> str:
+    if not others:
+        return ""
+    too = f" and {'are' if others > 1 else 'is'} waived, too" if waived else ""
+    return f", and {others} more check{'s' if others > 1 else ''} failed{too}"
 
 
 def _reassurance(checks: Sequence[Check], case: Case) -> str:

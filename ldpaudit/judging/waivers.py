@@ -1,7 +1,7 @@
 """Waivers: violations that somebody answers for, in one file and until a day."""
 
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ldpaudit.judging.policy import Waiver
 from ldpaudit.result import Check, Note, Waived
@@ -66,11 +66,8 @@ def _unused(
     return None
 
 
-def waived_words(checks: Sequence[Check]) -> str:
-    """Return until when and by whom violations are waived; the first to expire stands for all."""
-    found = sorted(_waivers(checks), key=lambda one: one.expires)
-    return f"waived until {found[0].expires} by {found[0].approved_by}" if found else "waived"
-
-
-def _waivers(checks: Sequence[Check]) -> Iterator[Waived]:
-    return (check.waiver for check in checks if check.waiver is not None)
+def waived_words(check: Check) -> str:
+    """Return until when and by whom a violation is waived."""
+    if check.waiver is None:
+        return "waived"
+    return f"waived until {check.waiver.expires} by {check.waiver.approved_by}"

@@ -64,7 +64,7 @@ def front_of(result: AuditResult, printer: Printer) -> Front:
 def _sentence(result: AuditResult) -> str:
     """Return the verdict's sentence without the words of the banner."""
     text = shown(result.sentence, 3 * PHRASE)
-    rest = text.removeprefix(f"{wording.headline(result)}: ")
+    rest = text.removeprefix(f"{wording.headline(result)}: ").removeprefix("Violation found, ")
     return rest[:1].upper() + rest[1:]
 
 
@@ -90,8 +90,7 @@ def audited(result: AuditResult) -> str:
 
 def policy(result: AuditResult) -> str:
     """Return which policy judged, and how many of its checks decide."""
-    digest = result.run.policy_sha256
-    which = f"SHA-256 {name(digest[:12])}…" if digest else "built in"
+    which = wording.policy_words(result.run)
     deciding = sum(check.level == "error" for check in result.checks)
     warning = len(result.checks) - deciding
     return f"{which}; {deciding} checks decide, {warning} only warn"

@@ -4,7 +4,16 @@ from typing import Final
 
 from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.numbers import percent
-from ldpaudit.result import AuditRecord, AuditResult, Check, Decision, Family, Verdict, readable
+from ldpaudit.result import (
+    AuditRecord,
+    AuditResult,
+    Check,
+    Decision,
+    Family,
+    RunInfo,
+    Verdict,
+    readable,
+)
 
 VERDICTS: Final[dict[Verdict, str]] = {
     "fail": "Violation found",
@@ -47,6 +56,13 @@ def waiver_line(check: Check) -> str:
         return "waived" if check.waived else ""
     by, reason = shown(check.waiver.approved_by), shown(check.waiver.reason)
     return f"waived until {check.waiver.expires} by {by}: {reason}"
+
+
+def policy_words(run: RunInfo) -> str:
+    """Return which policy judged: its name, and the digest of a file."""
+    digest = f"SHA-256 {shown(run.policy_sha256[:12])}…" if run.policy_sha256 else ""
+    named = shown(run.policy or "", 120)
+    return f"{named} ({digest})" if named and digest else named or digest or "built in"
 
 
 def correction_lines(result: AuditResult) -> tuple[str, ...]:

@@ -16,11 +16,6 @@ def test_every_command_of_the_readme_runs_as_printed(tmp_path: Path) -> None:
     run_page((ROOT / "README.md").read_text(), tmp_path)
 
 
-def test_the_commands_of_mechanisms_run(tmp_path: Path) -> None:
-    prepare(tmp_path)
-    run_page((ROOT / "docs" / "mechanisms" / "README.md").read_text(), tmp_path)
-
-
 PAGE = """
 <!-- first: echo hidden -->
 ```console

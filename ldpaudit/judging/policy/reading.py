@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from ldpaudit.errors import PolicyError, did_you_mean, quoted
 from ldpaudit.judging.policy.lines import Place, line_of
 from ldpaudit.judging.policy.presets import DEFAULT, PREFIX, PRESETS, preset, preset_text
-from ldpaudit.judging.policy.sections import Policy, check_names, keys_of, section_in
+from ldpaudit.judging.policy.sections import OWN, Policy, check_names, keys_of, section_in
 
 _NO_CHECK = (
     "The policy asks for no check, so nothing could be judged. Start from a preset: "
@@ -35,7 +35,7 @@ class _MistakeError(Exception):
 
 def default_policy() -> Policy:
     """Return ``ldpaudit:default``."""
-    return Policy.model_validate(preset(DEFAULT))
+    return Policy.model_validate(preset(DEFAULT) | {"name": DEFAULT})
 
 
 def parse_policy(text: str) -> Policy:
@@ -56,7 +56,7 @@ def parse_policy(text: str) -> Policy:
 def load_policy(path: Path | str) -> Policy:
     """Read a policy file, or a preset by its name; errors name the file and the line."""
     if str(path).startswith(PREFIX):
-        return parse_policy(preset_text(str(path)))
+        return _named(parse_policy(preset_text(str(path))), str(path))
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -64,9 +64,14 @@ def load_policy(path: Path | str) -> Policy:
         why = _unreadable(path, error)
         raise PolicyError(f"The policy file {quoted(path.name)} cannot be read: {why}.") from None
     try:
-        return _parsed(text)
+        return _named(_parsed(text), path.name)
     except _MistakeError as mistake:
         raise mistake.at(path.name) from None
+
+
+def _named(policy: Policy, name: str) -> Policy:
+    extends = f", which extends {policy.extends}" if policy.extends else ""
+    return policy.model_copy(update={"name": f"{name}{extends}"})
 
 
 def _unreadable(path: Path, error: Exception) -> str:
@@ -89,8 +94,9 @@ def _parsed(text: str) -> Policy:
         raise _MistakeError(f"The policy is not valid TOML: {words}.", line) from None
     if "schema" not in stated:
         raise _MistakeError("The policy must state its version: 'schema = 1'.")
-    if "sha256" in stated:
-        raise _MistakeError("Unknown key 'sha256' in the policy.", line_of(text, "sha256"))
+    for own in OWN:
+        if own in stated:
+            raise _MistakeError(f"Unknown key '{own}' in the policy.", line_of(text, own))
     try:
         policy = Policy.model_validate(_extended(stated) | {"sha256": _digest(text)})
     except ValidationError as error:

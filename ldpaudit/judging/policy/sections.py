@@ -4,7 +4,7 @@ What each means is in ``words.toml``, beside this file.
 """
 
 import datetime
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -15,6 +15,8 @@ from ldpaudit.mechanisms.places import DEFAULT, UNKNOWN
 from ldpaudit.mechanisms.registry import family, full_name
 from ldpaudit.release import Declaration
 
+OWN: Final = ("sha256", "name")
+"""Fields of a policy that no file states."""
 Correction = Literal["holm", "bonferroni", "none"]
 _LONGEST_NAME = 200
 Allowed = Annotated[AllowedExcess, BeforeValidator(AllowedExcess.parse)]
@@ -206,6 +208,8 @@ class Policy(_Section):
     waivers: Annotated[tuple[Waiver, ...], Field(strict=False)] = ()
     sha256: str | None = None
     """The digest of the policy file; None for the built-in default."""
+    name: Annotated[str | None, Field(exclude=True)] = None
+    """What people call it: the file's name, or the preset's; it changes no number."""
 
 
 def check_names() -> tuple[str, ...]:
@@ -216,7 +220,7 @@ def check_names() -> tuple[str, ...]:
 def keys_of(model: type[BaseModel]) -> dict[str, Any]:
     """Return the keys that a section may have, as TOML spells them, with their fields."""
     named = {field.alias or name: field for name, field in model.model_fields.items()}
-    return {name: field for name, field in named.items() if name != "sha256"}
+    return {name: field for name, field in named.items() if name not in OWN}
 
 
 def section_in(annotation: Any) -> type[BaseModel] | None:

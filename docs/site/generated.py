@@ -1,10 +1,11 @@
 """Write the pages that repeat the code: commands with their options, policies, the glossary.
 
-python docs/generated.py           writes them
-python docs/generated.py --check   exit status 1 if one is not as the code says
+python docs/site/generated.py           writes them
+python docs/site/generated.py --check   exit status 1 if one is not as the code says
 """
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -20,7 +21,7 @@ from typer.models import ArgumentInfo, ParameterInfo
 from ldpaudit.cli import app
 from ldpaudit.reports.text.wording import GLOSSARY
 
-DOCS = Path(__file__).resolve().parent
+DOCS = Path(__file__).resolve().parents[1]
 COMMANDS = "reference/commands"
 Commands = dict[str, Callable[..., Any]]
 
@@ -32,11 +33,14 @@ def pages() -> Iterator[tuple[str, str]]:
     said |= {name: group.typer_instance.info.help for name, group in groups.items()}
     yield f"{COMMANDS}/README.md", index(said)
     for name, command in single.items():
-        yield f"{COMMANDS}/{name}.md", f"# `ldpaudit {name}`\n\n{body(name, command)}"
+        yield f"{COMMANDS}/{name}.md", f"# Options of `ldpaudit {name}`\n\n{body(name, command)}"
     for name, group in groups.items():
         members = of_group(group.typer_instance)
         parts = [f"## `{name} {n}`\n\n{body(f'{name} {n}', c)}" for n, c in members.items()]
-        yield f"{COMMANDS}/{name}.md", "\n".join((f"# `ldpaudit {name}`\n\n{said[name]}\n", *parts))
+        yield (
+            f"{COMMANDS}/{name}.md",
+            "\n".join((f"# Options of `ldpaudit {name}`\n\n{said[name]}\n", *parts)),
+        )
     grouped = {
         f"{n} {m}": c for n, g in groups.items() for m, c in of_group(g.typer_instance).items()
     }
@@ -97,7 +101,7 @@ def row(name: str, default: Any, kind: Any, info: ParameterInfo) -> str:
         return f"| `{word(name, info)}` | {info.help} |"
     spelt = ", ".join(f"`{n}`" for n in (info.default, *(info.param_decls or ()))) + value_of(kind)
     needed = " (needed)" if default is inspect.Parameter.empty else ""
-    text = (info.help or "").replace("|", "\\|")
+    text = re.sub(r"(--[a-z-]+)", r"`\1`", (info.help or "").replace("|", "\\|"))
     said = isinstance(default, bool | NoneType) or default is inspect.Parameter.empty
     known = "" if said or "default" in text else f" (default: {getattr(default, 'value', default)})"
     return f"| {spelt} | {text}{needed}{known} |"

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 project = html_title = "ldpaudit"
@@ -19,8 +19,8 @@ author = "The ldpaudit developers"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/README"
 include_patterns = ["*.md", "examples/**.md", "docs/**.md", "benchmarks/**.md"]
-exclude_patterns = ["docs/conf.py"]
 myst_heading_anchors = 4
+smartquotes_action = "qe"  # Two hyphens begin an option.
 suppress_warnings = ["myst.header"]  # Results of benchmarks start at the second level.
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
@@ -38,6 +38,7 @@ MODULES = (
     ),
 )
 LINK = re.compile(r"\]\(([^)#:\s]+\.md)(?:#[^)]*)?\)")
+TITLES = {"README": "README <{}>"}  # Otherwise its title: the name of the program.
 DOOR = '<!doctype html><title>ldpaudit</title><meta http-equiv="refresh" content="0; url={}">\n'
 
 
@@ -102,7 +103,7 @@ def add_navigation(app, name, source):
         if pages:
             heading = section.partition("\n")[0].lstrip("# ")
             caption = f":caption: {heading}\n" if name == root_doc else ""
-            listed = "\n".join(f"/{page}" for page in pages)
+            listed = "\n".join(TITLES.get(page, "{}").format(f"/{page}") for page in pages)
             source[0] += f"\n\n```{{toctree}}\n:hidden:\n{caption}\n{listed}\n```\n"
 
 
