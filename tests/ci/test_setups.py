@@ -40,29 +40,32 @@ def test_it_is_valid(schema: str, file: str) -> None:
     check(schema, ROOT / file)
 
 
-def documented(name: str) -> str:
-    """Return the file of that name as the page shows it."""
-    page = (ROOT / "docs" / "ci.md").read_text()
-    (text,) = re.findall(rf"```yaml\n# {re.escape(name)}\n(.*?)```", page, re.DOTALL)
-    return text
+EXAMPLES = ROOT / "examples"
 
 
 @pytest.mark.parametrize(
     ("schema", "name"),
-    [("github-workflows", ".github/workflows/release.yml"), ("gitlab-ci", ".gitlab-ci.yml")],
+    [("github-workflows", "github-workflow.yml"), ("gitlab-ci", "gitlab-ci.yml")],
 )
-def test_what_the_page_shows_is_valid(schema: str, name: str, tmp_path: Path) -> None:
-    file = tmp_path / "shown.yml"
-    file.write_text(documented(name))
-    check(schema, file)
+def test_the_examples_are_valid(schema: str, name: str) -> None:
+    check(schema, EXAMPLES / name)
 
 
-def test_what_the_page_shows_fits_the_set_ups() -> None:
-    job = yaml.safe_load(documented(".github/workflows/release.yml"))["jobs"]["audit"]
+def test_the_examples_fit_the_set_ups() -> None:
+    def example(name: str) -> Any:
+        return yaml.safe_load((EXAMPLES / name).read_text())
+
+    job = example("github-workflow.yml")["jobs"]["audit"]
     assert set(job["steps"][-1]["with"]) <= set(ACTION["inputs"])
-    (repository,) = yaml.safe_load(documented(".pre-commit-config.yaml"))["repos"]
+    (repository,) = example("pre-commit-config.yaml")["repos"]
     assert [hook["id"] for hook in repository["hooks"]] == [hook["id"] for hook in HOOKS]
-    assert yaml.safe_load(documented(".gitlab-ci.yml"))["audit"]["extends"] in GITLAB
+    assert example("gitlab-ci.yml")["audit"]["extends"] in GITLAB
+
+
+def test_the_page_shows_the_examples() -> None:
+    shown = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL)
+    files = [path for path in EXAMPLES.iterdir() if path.suffix in (".yml", ".yaml")]
+    assert sorted(shown) == sorted(path.read_text() for path in files)
 
 
 def step(name: str, **inputs: str) -> tuple[str, dict[str, str]]:
