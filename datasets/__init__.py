@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ldpaudit.datasets.declaration import FileDeclaration, declare, parse_declaration
     from ldpaudit.datasets.reading import ReadReport, read_release
     from ldpaudit.datasets.sample import affairs
-    from ldpaudit.datasets.writing import write_release
+    from ldpaudit.datasets.writing.tables import write_release
 
 __all__ = [
     "FileDeclaration",
@@ -33,6 +33,6 @@ __getattr__, __dir__ = exported(
         "beside.channels": ("read_channel",),
         "reading": ("ReadReport", "read_release"),
         "sample": ("affairs",),
-        "writing": ("write_release",),
+        "writing.tables": ("write_release",),
     },
 )

@@ -11,7 +11,7 @@ The optional ``provenance`` states how the release was made; it is no part of th
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -77,7 +77,9 @@ def parse_declaration(content: bytes) -> FileDeclaration:
     try:
         value = json.loads(content, object_pairs_hook=_distinct, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise InputError("The file's declaration must be valid JSON (key 'ldpaudit').") from None
+        raise InputError(
+            "The file's declaration must be valid JSON (key 'ldpaudit', or FILE.ldpaudit.json)."
+        ) from None
     if not isinstance(value, dict):
         raise InputError("The file's declaration must be a JSON object.")
     if value.get("version") != VERSION or isinstance(value["version"], bool):
@@ -144,7 +146,7 @@ def agreed(of_file: Declaration | None, given: Declaration | None) -> Declaratio
     if of_file is None or given is None:
         return of_file or given
     ours, theirs = of_file.parameters, given.parameters
-    differ = [key for key in ours.keys() & theirs.keys() if not _same(ours[key], theirs[key])]
+    differ = _different(of_file, given, ours.keys() & theirs.keys())
     if of_file.name != given.name or differ:
         what = "mechanism" if of_file.name != given.name else "mechanism's parameters"
         raise InputError(
@@ -152,6 +154,17 @@ def agreed(of_file: Declaration | None, given: Declaration | None) -> Declaratio
             f"correct the declaration."
         )
     return replace(of_file, parameters={**theirs, **ours})
+
+
+def same_claim(one: Declaration, other: Declaration) -> bool:
+    """Return whether two declarations state the same mechanism with the same parameters."""
+    keys = one.parameters.keys() | other.parameters.keys()
+    return one.name == other.name and not _different(one, other, keys)
+
+
+def _different(one: Declaration, other: Declaration, keys: Collection[str]) -> list[str]:
+    ours, theirs = one.parameters, other.parameters
+    return [key for key in keys if not _same(ours.get(key), theirs.get(key))]
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -11,7 +11,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.reports.interface import NOWHERE, ReportFormat, Surroundings
 from ldpaudit.result import AuditResult
 
-__all__ = ["FORMATS", "embed", "render", "report_format"]
+__all__ = ["FORMATS", "Surroundings", "embed", "render", "report_format"]
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from ldpaudit.result import AuditResult
+from ldpaudit.result import AuditResult, Profile
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,14 @@ class Surroundings:
         What each check compares, and when it fails.
     status : int or None
         The exit status of the command; None: that which follows from the verdict.
+    profile : {"internal", "public"}
+        Whom the page is for; other formats are the same for all.
     """
 
     places: Mapping[str, Place] = field(default_factory=dict)
     explanations: Mapping[str, str] = field(default_factory=dict)
     status: int | None = None
+    profile: Profile = "internal"
 
     def place(self, check: str, release: str) -> Place:
         """Return where a check is asked for, else the file that was audited."""

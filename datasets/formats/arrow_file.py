@@ -34,7 +34,7 @@ class ArrowFile:
             raise InputError(
                 f"The file {quoted(self.name)} is of Feather's first version; write Parquet."
             )
-        self._stream = start != _FILE
+        self.is_stream = start != _FILE
         with self._opened() as reader:
             metadata, self.schema = reader.schema.metadata, bare_schema(reader.schema)
         self.declaration: bytes | None = (metadata or {}).get(DECLARATION_KEY)
@@ -75,7 +75,7 @@ class ArrowFile:
 
     def _all(self, reader: Any) -> Iterator[pa.RecordBatch]:
         with unreadable(self.name):
-            if self._stream:
+            if self.is_stream:
                 yield from reader
             else:
                 yield from map(reader.get_batch, range(reader.num_record_batches))
@@ -84,7 +84,7 @@ class ArrowFile:
     def _opened(self) -> Iterator[Any]:
         with ExitStack() as stack, unreadable(self.name):
             file = stack.enter_context(self._reading())
-            open_ = pyarrow.ipc.open_stream if self._stream else pyarrow.ipc.open_file
+            open_ = pyarrow.ipc.open_stream if self.is_stream else pyarrow.ipc.open_file
             yield stack.enter_context(open_(file))
 
     @contextmanager

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from ldpaudit import __version__
-from ldpaudit.cli import compare, learn, mechanism, policy, privatize, run, sweep
+from ldpaudit.cli import compare, declare, learn, mechanism, policy, privatize, run, sweep
 from ldpaudit.cli.limits import status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.streams import steady_streams
@@ -46,6 +46,7 @@ _COMMANDS = {
         run.demo,
         run.report,
         privatize.privatize,
+        declare.declare,
         sweep.sweep,
         compare.compare,
         learn.learn,

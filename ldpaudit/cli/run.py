@@ -3,7 +3,7 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,11 +13,17 @@ from ldpaudit.commands.outputs import ReportOutputs
 from ldpaudit.commands.run.request import RunRequest
 from ldpaudit.options import Argument, Option
 
+Whom = Annotated[
+    Literal["internal", "public"],
+    Option("Whom the page is for; public: verdict, policy, claim, power and limits only."),
+]
+
 
 def run(
     request: RunRequest,
     gate: Gate,
     outputs: ReportOutputs,
+    profile: Whom = "internal",
     quiet: Annotated[bool, Option("Print decision, verdict and first step only.")] = False,
     _debug: Debug = False,
 ) -> None:
@@ -26,7 +32,7 @@ def run(
 
     request = replace(request, command=recorded_command(sys.argv, run))
     outputs = outputs.or_beside(request.release, "audit")
-    result = run_and_write(request, outputs, quiet=quiet, status=gate.status)
+    result = run_and_write(request, outputs, quiet=quiet, status=gate.status, profile=profile)
     raise typer.Exit(gate.status(result.verdict))
 
 
@@ -55,6 +61,7 @@ def report(
     schema: Annotated[
         bool, Option("Print the JSON Schema of results: of run, or of the command that is named.")
     ] = False,
+    profile: Whom = "internal",
     _debug: Debug = False,
 ) -> None:
     """Render a stored result again: without options, as a page beside it."""
@@ -67,4 +74,4 @@ def report(
         return
     if result is None:
         raise InputError("Name a stored result (.json); ldpaudit run writes one.")
-    render_again(result, outputs, policy)
+    render_again(result, outputs, policy, profile)

@@ -24,6 +24,8 @@ CheckLevel = Literal["error", "warn"]
 Decision = Literal["publish", "not yet", "do not publish"]
 PlugInKind = Literal["attack", "audit", "mechanism"]
 Part = Literal["estimates", "checks", "audits"]
+Profile = Literal["internal", "public"]
+"""Whom a page is for: who works on the release, or everybody."""
 IsoDate = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
@@ -299,22 +301,27 @@ class AuditResult(Frozen):
         """
         return self._render("json", path)
 
-    def to_html(self, path: Path | str | None = None) -> str:
-        """Return the report as one HTML page; with a ``path`` it is written there too."""
-        return self._render("html", path)
+    def to_html(self, path: Path | str | None = None, *, profile: Profile = "internal") -> str:
+        """Return the report as one HTML page; with a ``path`` it is written there too.
+
+        The public profile shows verdict, policy, claim, power and limits, and nothing else.
+        """
+        return self._render("html", path, profile)
 
     def _repr_html_(self) -> str:
         from ldpaudit.reports import embed
 
         return embed(self)
 
-    def _render(self, format_name: str, path: Path | str | None) -> str:
+    def _render(
+        self, format_name: str, path: Path | str | None, profile: Profile = "internal"
+    ) -> str:
         # The one import that goes up: methods for convenience, the report itself stays a function
         # of the result.
-        from ldpaudit.reports import render
+        from ldpaudit.reports import Surroundings, render
         from ldpaudit.writing import write_whole
 
-        text = render(self, format_name)
+        text = render(self, format_name, Surroundings(profile=profile))
         if path is not None:
             write_whole(Path(path), text)
         return text

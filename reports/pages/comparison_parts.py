@@ -49,6 +49,8 @@ _FIRST: Final = (
         "mean squared error",
     ),
 )
+_MOST_ROWS: Final = 10
+"""Rows of a picture of attacks: with the names of files it fits on a printed page."""
 _NO_TEST: Final = "Not measured: no test rows with true labels were given (--test)."
 
 
@@ -84,8 +86,8 @@ def _attacks(pairs: Sequence[Pair]) -> Part:
     title = "Accuracy of each attack, with its interval"
     figures: tuple[Figure, ...] = ()
     if groups:
-        titles = ("attacks", title, "accuracy")
-        figures = (group_figure(titles, groups, group_table(groups), _rules(pairs)),)
+        titles, most = ("attacks", title, "accuracy"), max(1, _MOST_ROWS // len(pairs))
+        figures = (group_figure(titles, groups[:most], group_table(groups), _rules(pairs)),)
     return Part(
         "attacks",
         "Attacks side by side",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ldpaudit import __version__
 from ldpaudit.reports.html import rendered
 from ldpaudit.reports.parts.part import Part, Tile
+from ldpaudit.reports.text.wording import WORDS
 
 __all__ = ["Sheet", "Tile", "render_sheet"]
 
@@ -22,6 +23,8 @@ class Sheet:
     tiles : tuple of Tile
     parts : tuple of Part
     notes : tuple of str
+    more : tuple of Part
+        Folded away.
     """
 
     what: str
@@ -30,8 +33,9 @@ class Sheet:
     tiles: tuple[Tile, ...]
     parts: tuple[Part, ...]
     notes: tuple[str, ...] = ()
+    more: tuple[Part, ...] = ()
 
 
 def render_sheet(sheet: Sheet) -> str:
     """Return the page."""
-    return rendered("sheet.html.j2", sheet=sheet, version=__version__)
+    return rendered("sheet.html.j2", sheet=sheet, words=WORDS, version=__version__)

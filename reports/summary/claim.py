@@ -11,6 +11,7 @@ from ldpaudit.reports.summary.told import Told
 from ldpaudit.reports.text.numbers import fold
 from ldpaudit.reports.text.quantities import Quantity
 from ldpaudit.reports.text.wording import missing
+from ldpaudit.result import AuditResult
 
 MOST: Final = 6
 """Rows of the picture; the part at the end of the page lists all."""
@@ -34,7 +35,8 @@ def claim_told(section: Section) -> Told:
     """Return the claim, what was measured, and both in one picture."""
     result, printer = section.result, section.printer
     drawn = tuple(_drawn(section))[:MOST]
-    words = (_claim(section), _READING if drawn else "", _uncorrected(drawn))
+    claim = promise(result, printer.claim) + _decided(section)
+    words = (claim, _READING if drawn else "", _uncorrected(drawn))
     return Told(
         "claim",
         "ε claimed and measured",
@@ -60,21 +62,22 @@ def _drawn(section: Section) -> Iterator[Quantity]:
     yield from chosen.values()
 
 
-def _claim(section: Section) -> str:
-    claimed, text = section.result.mechanism.epsilon, section.printer.claim
+def promise(result: AuditResult, claim: str) -> str:
+    """Return what the claim promises; ``claim`` is its ε as it is printed."""
+    claimed = result.mechanism.epsilon
     if claimed is None:
         return "Nothing was claimed, so there is no claim to test."
     if math.isinf(claimed):
         return "The claim is ε = ∞: it promises nothing, so nothing could refute it."
     return (
-        f"The claim is ε = {text}: a released label shifts the odds between two true labels at "
-        f"most {fold(claimed)}.{_decided(section)}"
+        f"The claim is ε = {claim}: a released label shifts the odds between two true labels at "
+        f"most {fold(claimed)}."
     )
 
 
 def _decided(section: Section) -> str:
-    decisive = section.printer.decisive
-    if decisive is None:
+    decisive, claimed = section.printer.decisive, section.result.mechanism.epsilon
+    if decisive is None or claimed is None or math.isinf(claimed):
         return ""
     check = next(c for c in section.result.checks if c.id == "claimed-epsilon")
     bound = f" At least ε = {decisive.text.removeprefix('≥ ')} is certified"

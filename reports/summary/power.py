@@ -51,7 +51,7 @@ def _clear(result: AuditResult, *, groups: bool) -> Iterator[str]:
     if group is not None:
         found.append(f"a group of {rows(group.value, 'up')} rows that features tell apart")
     if found:
-        yield f"So would true labels released for {', or for '.join(found)}."
+        yield f"Found likewise: true labels released for {', or for '.join(found)}."
 
 
 def _with_truth(result: AuditResult) -> Iterator[str]:

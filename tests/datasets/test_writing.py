@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpaudit.datasets import declare, read_release, write_release
-from ldpaudit.datasets.writing import TableFile
+from ldpaudit.datasets.writing.tables import TableFile
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.release import Declaration
 from ldpaudit.writing import WholeFiles

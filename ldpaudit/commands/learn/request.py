@@ -25,7 +25,7 @@ class LearnRequest(FileOptions, ReleaseOptions):
         Of the score's interval.
     """
 
-    release: Annotated[str, Argument("The released file: Parquet, CSV or CSV.gz.", file=True)]
+    release: Annotated[str, Argument("The released file: Parquet, CSV, Excel …", file=True)]
     test: Annotated[
         str, Option("Rows outside of the release with true labels, to score on.", file=True)
     ]

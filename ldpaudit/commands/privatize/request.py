@@ -43,7 +43,9 @@ def _amount(text: str) -> "float | Literal['auto']":
 class DataOptions:
     """The true data, and what mechanisms take besides: shared by ``privatize`` and ``sweep``."""
 
-    data: Annotated[str, Argument("The table with the true labels: Parquet or CSV.", file=True)]
+    data: Annotated[
+        str, Argument("The table with the true labels: Parquet, CSV, Excel …", file=True)
+    ]
     _: KW_ONLY
     label: Annotated[str, Option("The true label's column.")] = "label"
     labels: Annotated[str | None, Option("The range of numeric labels, LO:HI or LO:HI:STEP.")] = (
@@ -91,7 +93,10 @@ class PrivatizeRequest(FileOptions, DataOptions):
         Only with ``experimental``.
     """
 
-    output: Annotated[Path, Option("The release to write, a Parquet file.", short="-o")]
+    output: Annotated[
+        Path,
+        Option("The release to write: .parquet, .csv, .csv.gz, .jsonl or .feather.", short="-o"),
+    ]
     mechanism: Annotated[
         str,
         Option("The mechanism's name, for instance randomized-response.", read=_full_name),
@@ -134,7 +139,7 @@ class PrivatizeRequest(FileOptions, DataOptions):
     device: Annotated[DeviceName, Option("Where the generator is trained.")] = "auto"
     synthetic_out: Annotated[
         Path | None,
-        Option("Write a sample of the generator, for compare --synthetic (.parquet or .csv)."),
+        Option("Write a sample of the generator, for compare --synthetic (.parquet, .csv …)."),
     ] = None
     synthetic_rows: Annotated[int | None, Option("Its rows (default: as many as the release).")] = (
         None

@@ -1,6 +1,7 @@
 """What ``ldpaudit privatize`` prints: no label."""
 
 from ldpaudit.commands.privatize.result import PrivatizeSummary
+from ldpaudit.datasets.writing.tables import written_places
 from ldpaudit.terminal import say
 
 
@@ -19,7 +20,8 @@ def print_summary(summary: PrivatizeSummary, *, quiet: bool) -> None:
         say("An experiment: its draws can be repeated, so it protects nobody.")
     for warning in summary.warnings:
         say(f"  {'warning':<12} {warning}")
-    say(f"  {'written':<12} {request.output}")
+    for place in written_places(request.output):
+        say(f"  {'written':<12} {place}")
     if request.synthetic_out is not None:
         rows = f"{summary.sample_rows} synthetic rows, none of them in the release"
         say(f"  {'synthetic':<12} {request.synthetic_out} ({rows})")

@@ -1,6 +1,7 @@
 """The work of ``privatize``: two passes over the rows, batch by batch."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,21 @@ from ldpaudit.commands.privatize.result import PrivatizeSummary
 from ldpaudit.commands.privatize.row_release import RowRelease, row_release
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.formats.batches import BatchSource
-from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
+from ldpaudit.datasets.formats.csv_batches import CsvBatches
+from ldpaudit.datasets.formats.dialect import Dialect
 from ldpaudit.datasets.formats.locations import locate
 from ldpaudit.datasets.formats.memory_batches import MemoryBatches
 from ldpaudit.datasets.formats.opening import open_batches
 from ldpaudit.datasets.names import missing_column, quoted
-from ldpaudit.datasets.writing import TableFile, is_csv
+from ldpaudit.datasets.writing.tables import (
+    USUAL,
+    TableFile,
+    check_format,
+    check_holds,
+    is_csv,
+    write_declaration,
+    written_places,
+)
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.release import IntArray, Label
@@ -63,6 +73,12 @@ class _Plan:
     watched: tuple[str, ...]
     warnings: tuple[str, ...]
     sample: SyntheticSample | None
+    letters: bool
+
+    @property
+    def dialect(self) -> Dialect:
+        """How CSV is written: as the data are."""
+        return self.source.dialect if isinstance(self.source, CsvBatches) else USUAL
 
     @property
     def features(self) -> list[str]:
@@ -85,6 +101,8 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     table = None if request.prior is None else read_prior(request.prior, request)
     labels = declared_labels(request, None if table is None else table.labels)
     source = _opened(request)
+    if said := getattr(source, "remark", ""):
+        progress.remark(f"Read the data as {said}.")
     check_columns(request, source)
     survey = survey_labels(request, labels, source, progress)
     mechanism, prior = _mechanism(request, labels, survey, table)
@@ -106,8 +124,8 @@ def _opened(request: PrivatizeRequest) -> BatchSource:
 
 def _check_places(request: PrivatizeRequest) -> None:
     """Check the files that will be written against each other and against those that are read."""
-    every = (request.output, request.secret, request.synthetic_out)
-    targets = [path for path in every if path is not None]
+    others = [path for path in (request.secret, request.synthetic_out) if path is not None]
+    targets = [*written_places(request.output), *others]
     data = locate(request.data) if isinstance(request.data, str | os.PathLike) else None
     tables = (request.public, request.synthetic, request.generator_data)
     check_apart(targets, (*(data.paths if data else ()), request.prior, request.channel, *tables))
@@ -117,16 +135,14 @@ def _check_places(request: PrivatizeRequest) -> None:
             raise OutputError(
                 f"{quoted(target.name)} would lie in the folder that is read; write it elsewhere."
             )
-        text = target == request.synthetic_out
-        _check_table_place(target, overwrite=request.overwrite, text=text)
+        if target in (request.output, *others):
+            check_format(target)
+        _check_free(target, overwrite=request.overwrite)
 
 
-def _check_table_place(target: Path, *, overwrite: bool, text: bool) -> None:
-    """Check that a Parquet file, or with ``text`` also a CSV file, may be written there."""
+def _check_free(target: Path, *, overwrite: bool) -> None:
+    """Check that a file may be written there."""
     shown = quoted(target.name)
-    if target.name.lower().endswith(CSV_SUFFIXES) and not (text and is_csv(target)):
-        ends = ".parquet or .csv" if text else ".parquet"
-        raise OutputError(f"{shown} is written as Parquet; give it a name that ends in {ends}.")
     check_place(target)
     if os.path.lexists(target) and not overwrite:
         raise OutputError(f"{shown} exists already and is left as it is; --overwrite replaces it.")
@@ -191,12 +207,15 @@ def _plan(
     ]
     entries = provenance(request, mechanism, survey, prior, fitted)
     schema = released_schema(fields, label.name, mechanism, entries)
+    check_holds(request.output, schema)
     # Where no feature value is released unchanged, a copy of the label among them is no leak.
     watched = tuple(features.names) if mechanism.traits.feature_values_kept else ()
     warnings = tuple(amount_warnings(mechanism, survey.rows))
     warnings += () if fitted is None else fitted.warnings
     sample = synthetic_sample(request, survey, schema, label, fitted)
-    return _Plan(source, label, names, survey, rows, schema, watched, warnings, sample)
+    # Text that is not changed keeps its letters: 1.50 stays 1.50.
+    letters = is_csv(request.output) and mechanism.traits.features == "unchanged"
+    return _Plan(source, label, names, survey, rows, schema, watched, warnings, sample, letters)
 
 
 def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[str, ...]:
@@ -210,13 +229,14 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
         secret = None
         if request.secret is not None:
             true = pa.schema([pa.field(plan.label.name, plan.label.type)])
-            secret = TableFile(files.add(request.secret, private=True), true)
-        release = TableFile(files.add(request.output), plan.schema)
-        for batch in plan.source.batches(plan.names):
+            secret = TableFile(files.add(request.secret, private=True), true, plan.dialect)
+        release = TableFile(files.add(request.output), plan.schema, plan.dialect)
+        write_declaration(files, request.output, plan.schema)
+        for batch, letters in _batches(plan):
             label, features = batch.column(plan.label.name), batch.select(plan.features)
             codes = _codes(plan, label)
             columns.watch(features, label, codes)
-            release.write(_released(plan, features, label, codes))
+            release.write(_released(plan, features, label, codes, letters))
             if secret is not None:
                 secret.write(pa.RecordBatch.from_arrays([label], names=[plan.label.name]))
             done += len(batch)
@@ -231,7 +251,7 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
 def _write_sample(files: WholeFiles, sample: SyntheticSample | None, target: Path | None) -> None:
     if sample is None or target is None:
         return
-    file = TableFile(files.add(target), sample.schema, text=is_csv(target))
+    file = TableFile(files.add(target), sample.schema)
     for batch in sample.batches():
         file.write(batch)
 
@@ -243,10 +263,25 @@ def _codes(plan: _Plan, label: pa.Array) -> IntArray:
     return codes
 
 
+def _batches(plan: _Plan) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
+    """Yield the rows, with the letters that they are written in where those are released."""
+    if plan.letters and isinstance(plan.source, CsvBatches):
+        yield from plan.source.batches_as_written(plan.names)
+    else:
+        yield from ((batch, None) for batch in plan.source.batches(plan.names))
+
+
 def _released(
-    plan: _Plan, features: pa.RecordBatch, label: pa.Array, codes: IntArray
+    plan: _Plan,
+    features: pa.RecordBatch,
+    label: pa.Array,
+    codes: IntArray,
+    letters: pa.RecordBatch | None,
 ) -> pa.RecordBatch:
     new, released = plan.rows.release(features, label, codes)
+    if letters is not None:
+        place = plan.names.index(plan.label.name)
+        return letters.set_column(place, plan.label.name, released)
     columns = [
         released if n == plan.label.name else without_unused(new.column(n)) for n in plan.names
     ]

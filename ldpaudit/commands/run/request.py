@@ -10,5 +10,5 @@ from ldpaudit.options import Argument, AuditOptions
 class RunRequest(AuditOptions):
     """The options of ``ldpaudit run``: those of an audit, of one released file."""
 
-    release: Annotated[str, Argument("The released file: Parquet, CSV or CSV.gz.", file=True)]
+    release: Annotated[str, Argument("The released file: Parquet, CSV, Excel …", file=True)]
     command: str = "ldpaudit run …"

@@ -16,7 +16,7 @@ from ldpaudit.commands.shell import carry_out
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.reports import render
 from ldpaudit.reports.interface import Surroundings
-from ldpaudit.result import AuditResult
+from ldpaudit.result import AuditResult, Profile
 from ldpaudit.running.progress import Progress
 from ldpaudit.running.stopping import Stop
 from ldpaudit.terminal import say, stream
@@ -31,10 +31,12 @@ def run_and_write(
     *,
     quiet: bool = False,
     status: Callable[[str], int] | None = None,
+    profile: Profile = "internal",
 ) -> AuditResult:
     """Audit, write the result and the reports, and print the summary.
 
-    ``status`` gives the exit status of a verdict, which some formats repeat.
+    ``status`` gives the exit status of a verdict, which some formats repeat; ``profile`` is whom
+    the page is for.
 
     Ctrl-C ends the audit early: what is finished is written. Finished parts (``--resume``) are kept
     until the result of the whole audit is written.
@@ -57,7 +59,7 @@ def run_and_write(
         return carry_out(
             *(work, request, outputs, tell),
             stored=AuditResult.model_dump,
-            html=partial(render, format_name="html"),
+            html=partial(render, format_name="html", surroundings=Surroundings(profile=profile)),
             more={name: partial(_rendered, name, around) for name in PIPELINE},
             quiet=quiet,
         )
@@ -67,7 +69,12 @@ def _rendered(name: str, around: Callable[[AuditResult], Surroundings], result: 
     return render(result, name, around(result))
 
 
-def render_again(stored: Path, outputs: ReportOutputs, policy: Path | None = None) -> None:
+def render_again(
+    stored: Path,
+    outputs: ReportOutputs,
+    policy: Path | None = None,
+    profile: Profile = "internal",
+) -> None:
     """Render a stored result: as asked for, else as a page beside it.
 
     Raises
@@ -79,7 +86,7 @@ def render_again(stored: Path, outputs: ReportOutputs, policy: Path | None = Non
     if not outputs.asked:
         outputs = replace(outputs, html=stored.with_suffix(".html"))
     outputs.check([stored, policy])
-    around = surroundings_of(result, policy)
+    around = replace(surroundings_of(result, policy), profile=profile)
     if policy is not None and not around.places:
         raise InputError(f"The result was not judged by the policy {quoted(policy.name)}.")
     formats = outputs.asked

@@ -51,7 +51,8 @@ def sweep_page(sweep: Sweep) -> str:
         title=f"{_amount(len(request.mechanisms), 'mechanism')}, {_amount(settings, 'setting')}",
         lead=f"Least noise with no violation found: {'; '.join(n.short() for n in sweep.least)}.",
         tiles=_tiles(sweep),
-        parts=(_frontier_part(sweep), _least_part(sweep), _points_part(sweep)),
+        parts=(_frontier_part(sweep), _least_part(sweep)),
+        more=(_points_part(sweep),),
         notes=_notes(sweep),
     )
     return render_sheet(sheet)
@@ -135,17 +136,25 @@ def _points_part(sweep: Sweep) -> Part:
             for s in sweep.settings
         ),
     )
-    reasons = tuple(
-        (s.mechanism, s.value_text, s.verdict, s.reason)
-        for s in sweep.settings
-        if s.verdict != "pass"
-    )
     tables = [("Leakage and utility", table), ("More of the audit", more)]
-    if reasons:
-        head = ("Mechanism", "Value", "Verdict", "The worst draw")
+    if reasons := _reasons(sweep):
+        head = ("Mechanism", "Values", "Verdict", "The worst draw")
         tables.append(("Why a setting did not pass", Table(head, reasons)))
     intro = "Every setting, averaged over its draws, with confidence intervals in brackets."
     return Part("points", "Every setting", intro, tables=tuple(tables))
+
+
+def _reasons(sweep: Sweep) -> tuple[tuple[str, ...], ...]:
+    """Return why settings did not pass, each reason once for a mechanism."""
+    values: dict[tuple[str, str, str], list[str]] = {}
+    for setting in sweep.settings:
+        if setting.verdict != "pass":
+            key = (setting.mechanism, setting.verdict, setting.reason)
+            values.setdefault(key, []).append(setting.value_text)
+    return tuple(
+        (mechanism, ", ".join(texts), verdict, reason)
+        for (mechanism, verdict, reason), texts in values.items()
+    )
 
 
 def _frontier_part(sweep: Sweep) -> Part:

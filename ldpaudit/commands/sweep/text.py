@@ -5,7 +5,7 @@ from typing import Final
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Mean, Setting
 from ldpaudit.commands.utility.scores import SQUARED_ERROR
-from ldpaudit.reports.text.numbers import number
+from ldpaudit.reports.text.numbers import DIGITS, exactly, number
 from ldpaudit.reports.text.wording import PUBLISH
 from ldpaudit.terminal import say, show
 
@@ -58,7 +58,7 @@ def setting_row(setting: Setting) -> tuple[str, ...]:
     return (
         setting.mechanism,
         setting.value_text,
-        "–" if setting.epsilon is None else number(setting.epsilon),
+        "–" if setting.epsilon is None else exactly(setting.epsilon, DIGITS),
         setting.verdict,
         PUBLISH[setting.decision],
         f"{setting.passes} of {setting.draws}",
@@ -78,7 +78,7 @@ def print_summary(sweep: Sweep, *, quiet: bool) -> None:
         if setting.failed:
             say(f"  {'not measured':<12} {setting.mechanism}: {setting.failed[0]}")
     if sweep.reference is not None:
-        say(f"\n  learnt from the true labels: {float(sweep.reference['value']):.4g}")
+        say(f"\n  learnt from the true labels: {number(float(sweep.reference['value']))}")
     for text in sweep.warnings:
         say(f"  {'warning':<12} {text}")
     say("Simulated draws; nothing was released.")

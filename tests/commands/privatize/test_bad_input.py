@@ -227,7 +227,9 @@ def test_files_are_not_overwritten(data: Path, command: Command) -> None:
     assert "two files" in message("-o", out, "--secret", folder / "." / "r.parquet")
     assert "folder" in message("-o", folder / "nowhere" / "r.parquet")
     assert "is a folder" in message("-o", folder, "--overwrite")
-    assert ".parquet" in message("-o", folder / "r.csv")
+    assert ".parquet" in message("-o", folder / "r.xlsx")
+    (folder / "r.csv.ldpaudit.json").write_text("mine")
+    assert "exists already" in message("-o", folder / "r.csv")
     status, _ = command(data, *options, "-o", there, "--overwrite")
     assert status == 0
     assert pq.read_table(there).num_rows == 2000

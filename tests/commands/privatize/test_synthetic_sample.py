@@ -103,7 +103,7 @@ def test_bad_options(data: Path, command: Command) -> None:
     assert "at least 3" in message(*made_here, "--synthetic-rows", "2")
     assert "two files" in message(*made_here[:3], out)
     assert "is an input" in message(*made_here[:3], data, "--overwrite")
-    assert ".parquet or .csv" in message(*made_here[:3], folder / "s.csv.gz")
+    assert ".parquet" in message(*made_here[:3], folder / "s.xlsx")
     lists = pq.read_table(data).append_column("image", pa.array([[0.5, 1.0]] * 600))
     pq.write_table(lists, data)
     line = message(*made_here[:3], folder / "s.csv")

@@ -9,7 +9,7 @@ from ldpaudit.reports.charts.intervals import Figure
 from ldpaudit.reports.charts.mechanism import channel_figure, line_figure
 from ldpaudit.reports.pages.page import Sheet, Tile, render_sheet
 from ldpaudit.reports.parts.part import Part, drawn
-from ldpaudit.reports.text.numbers import exactly
+from ldpaudit.reports.text.numbers import exactly, fold
 
 
 def mechanism_page(analysis: Analysis) -> str:
@@ -17,11 +17,14 @@ def mechanism_page(analysis: Analysis) -> str:
     kind = "Every number here is exact: computed from the declaration alone, without data."
     if analysis.kind == "upper bound":
         kind = "ε, δ(ε) and the Rényi curve here are upper bounds: the truth is never above them."
+    most = fold(analysis.epsilon, "up")
+    shift = most if math.isinf(analysis.epsilon) else f"at most {most}"
+    odds = f"What it releases shifts the odds between two true labels {shift}."
     parts = (_privacy(analysis), _channel(analysis.channel), _errors(analysis.errors))
     sheet = Sheet(
         what="Mechanism",
         title=analysis.mechanism,
-        lead=f"{analysis.description[:1].upper()}{analysis.description[1:]}. {kind}",
+        lead=f"{analysis.description[:1].upper()}{analysis.description[1:]}. {odds} {kind}",
         tiles=tuple(
             Tile(name, exactly(value), remark)
             for name, value, remark in analysis.numbers()

@@ -15,9 +15,8 @@ from ldpaudit.commands.privatize.features.synthetic_rows import plain_schema
 from ldpaudit.commands.privatize.labels.release import CodedRelease, coded_release
 from ldpaudit.commands.privatize.labels.survey import Survey
 from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.datasets.names import quoted
-from ldpaudit.datasets.writing import is_csv
-from ldpaudit.errors import InputError, OutputError
+from ldpaudit.datasets.writing.tables import check_holds, is_text
+from ldpaudit.errors import InputError
 from ldpaudit.release import IntArray, Label
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def check_sample(request: PrivatizeRequest, survey: Survey, features: pa.Schema)
     Raises
     ------
     InputError, OutputError
-        If it has fewer rows than labels, or CSV cannot hold a column.
+        If it has fewer rows than labels, or its format cannot hold a column.
     """
     if request.synthetic_out is None:
         return
@@ -114,23 +113,15 @@ def check_sample(request: PrivatizeRequest, survey: Survey, features: pa.Schema)
 
 
 def sample_schema(target: Path, schema: pa.Schema) -> pa.Schema:
-    """Return the sample's schema: the release's, without its declaration; decoded for CSV.
+    """Return the sample's schema: the release's, without its declaration; decoded for text.
 
     Raises
     ------
     OutputError
-        If CSV cannot hold a column.
+        If the format cannot hold a column.
     """
-    if not is_csv(target):
-        return unordered(schema)
-    plain = plain_schema(schema)
-    for field in plain:
-        if pa.types.is_nested(field.type):
-            raise OutputError(
-                f"The column {quoted(field.name)} is of type {field.type}, which CSV cannot hold; "
-                f"give {quoted(target.name)} a name that ends in .parquet."
-            )
-    return plain
+    check_holds(target, schema)
+    return plain_schema(schema) if is_text(target) else unordered(schema)
 
 
 def sample_rows(asked: int | None, released: int, classes: tuple[Label, ...]) -> int:

@@ -1,0 +1,179 @@
+"""The page as people read it: how long it is, in print, and for everybody (axe-core)."""
+
+import functools
+import importlib.resources
+import itertools
+import json
+import re
+import unicodedata
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from browser import browse, with_script
+from golden.results import recorded
+
+from ldpaudit.reports import Surroundings, render
+
+PUBLIC = Surroundings(profile="public")
+MOST_WORDS = 1500
+MOST_PAGES = 4
+APPENDIX = "inprintthisistheappendix"
+KINDS = {
+    "pass": "run-rr-all-audits",
+    "fail": "run-rr-dishonest",
+    "inconclusive": "run-unknown-with-truth",
+    "numbers": "run-laplace",
+    "outsider": "run-rr-without-truth",
+    "double-rr": "run-double-rr",
+}
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+UNSEEN = {"style", "title", "desc", "head"}
+
+
+@functools.cache
+def page(kind: str) -> str:
+    return render(recorded(KINDS[kind]), "html")
+
+
+class Read(HTMLParser):
+    """The words that are seen on a wide screen before anything is unfolded."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append((tag, dict(attrs)))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        tags = [tag for tag, _ in self.open]
+        narrow = any(attributes.get("class") == "narrow" for _, attributes in self.open)
+        if not narrow and not UNSEEN & set(tags) and not self._folded(tags):
+            self.words += data.split()
+
+    def _folded(self, tags: list[str]) -> bool:
+        closed = [
+            place
+            for place, (tag, attributes) in enumerate(self.open)
+            if tag == "details" and "open" not in attributes
+        ]
+        return any(tags[place + 1 : place + 2] != ["summary"] for place in closed)
+
+
+def test_words_are_counted_as_they_are_seen() -> None:
+    text = "<p>one two</p><details><summary>three</summary><p>four</p></details>"
+    hidden = '<svg><title>five</title><text>six</text></svg><div class="narrow">seven</div>'
+    assert Read(text + hidden).words == ["one", "two", "three", "six"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_is_short_before_it_is_unfolded(kind: str) -> None:
+    assert 300 < len(Read(page(kind)).words) <= MOST_WORDS
+
+
+def test_many_warnings_fold_away() -> None:
+    result = recorded(KINDS["fail"])
+    note = next(note for note in result.notes if note.level == "warning")
+    notes = [note.model_copy(update={"text": f"{'word ' * 60}{i}."}) for i in range(40)]
+    text = render(result.model_copy(update={"notes": tuple(notes)}), "html")
+    assert "35 more warnings" in text
+    assert len(Read(text).words) <= MOST_WORDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_in_a_picture_differ(kind: str) -> None:
+    """Two rows that look the same would be read as one."""
+    for wide in re.findall(r'<div class="wide">(.*?)</div>', page(kind), re.S):
+        labels = re.findall(r"<g[^>]*><text[^>]*>([^<]*)</text></g>", wide)
+        assert all("…" not in label for label in labels)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_print_is_four_pages_and_an_appendix(kind: str, tmp_path: Path) -> None:
+    pypdf = pytest.importorskip("pypdf")
+    source, target = tmp_path / "page.html", tmp_path / "page.pdf"
+    source.write_text(page(kind), encoding="utf-8")
+    browse(source, tmp_path, f"--print-to-pdf={target}", "--no-pdf-header-footer")
+    pages = pypdf.PdfReader(target).pages
+    sheets = [Sheet.of(each) for each in itertools.islice(pages, MOST_PAGES + 1)]
+    appendix = next(place for place, one in enumerate(sheets) if APPENDIX in one.words)
+    assert 2 <= appendix < len(pages)
+    result = recorded(KINDS[kind])
+    for words in ("Publish:", "Policy", "Claim", "Who may see this page", *result.next_steps):
+        assert "".join(words.split()) in sheets[0].words
+    assert all(one.lowest < 0.5 for one in sheets[: appendix - 1])
+
+
+class Sheet(NamedTuple):
+    """A printed page: its words without spaces, and where the last stand: 0 at its foot."""
+
+    words: str
+    lowest: float
+
+    @classmethod
+    def of(cls, sheet: Any) -> "Sheet":
+        heights: list[float] = []
+
+        def visit(text: str, cm: list[float], tm: list[float], *_rest: object) -> None:
+            if text.strip():
+                heights.append((cm[3] * tm[5] + cm[5]) / float(sheet.mediabox.height))
+
+        text = unicodedata.normalize("NFKC", sheet.extract_text(visitor_text=visit))
+        return cls("".join(text.split()), min(heights))
+
+
+AXE = """
+axe.run(document, OPTIONS).then(found => parent.postMessage(
+  found.violations.map(v => NAME + " " + v.id + ": " + v.nodes.map(n => n.target).join(" ")), "*"));
+"""
+RULES = {
+    "light": '{resultTypes: ["violations"]}',
+    "dark": '{resultTypes: ["violations"], runOnly: ["color-contrast"]}',
+}
+"""In the dark only colours differ."""
+FRAMES = """<!DOCTYPE html><html><body><pre id="found"></pre><script>
+const found = [];
+addEventListener("message", event => {
+  found.push(event.data);
+  if (found.length === COUNT) document.getElementById("found").textContent =
+    "FOUND" + JSON.stringify(found.flat()) + "END";
+});
+</script>FRAMES</body></html>"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_read_every_page(scheme: str, tmp_path: Path) -> None:
+    """All pages in one browser, one of them unfolded: axe-core finds no violation."""
+    pytest.importorskip("axe_core_python")
+    axe = importlib.resources.files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
+    (tmp_path / "axe.js").write_text(axe, encoding="utf-8")
+    pages = {kind: page(kind) for kind in KINDS}
+    pages["public"] = render(recorded(KINDS["fail"]), "html", PUBLIC)
+    frames = ""
+    for kind, text in pages.items():
+        script = AXE.replace("NAME", json.dumps(kind)).replace("OPTIONS", RULES[scheme])
+        if kind == "pass" and scheme == "light":
+            text = re.sub(r"<details\b", "<details open", text)
+        text = with_script(text, "axe.js", script)
+        (tmp_path / f"{kind}.html").write_text(text, encoding="utf-8")
+        frames += f'<iframe width="1280" height="800" src="{kind}.html"></iframe>'
+    start = tmp_path / "start.html"
+    start.write_text(
+        FRAMES.replace("COUNT", str(len(pages))).replace("FRAMES", frames), encoding="utf-8"
+    )
+    dark = ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
+    seen = browse(start, tmp_path, "--virtual-time-budget=60000", "--dump-dom", *dark)
+    found = re.search(r"FOUND(\[.*?\])END", seen, re.S)
+    assert found is not None
+    assert json.loads(found[1].replace("&gt;", ">").replace("&amp;", "&")) == []
