@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check validate docs format clean
@@ -48,7 +48,7 @@ validate: $(READY) ## Run the long statistical validation
 docs: $(READY) ## Build the documentation: build/site/index.html
 	$(PIP) --editable '.[docs]'
 	$(BIN)/python docs/site/generated.py
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs/site -d build/site-cache . build/site
+	$(BIN)/python -m sphinx --quiet --fresh-env --jobs auto --fail-on-warning -c docs/site -d build/site-cache . build/site
 	@echo "Open build/site/index.html in a browser."
 
 format: $(READY) ## Format the code and fix what lint can fix

@@ -6,7 +6,7 @@ import math
 import platform
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -321,15 +321,21 @@ def run_info(
     plugins: tuple[PlugIn, ...] = (),
 ) -> RunInfo:
     """Return how a result was made: seed, command, versions, threads, time, policy, plug-ins."""
-    versions = {name: importlib.metadata.version(name) for name in _VERSIONS}
     python = {"ldpaudit": ldpaudit.__version__, "python": platform.python_version()}
     return RunInfo(
         seed=plan.seed,
         command=command,
-        versions=python | versions,
+        versions=python | dict(_installed_versions()),
         threads=plan.threads,
         seconds=round(seconds, 3),
         policy=None if policy is None else policy.name,
         policy_sha256=None if policy is None else policy.sha256,
         plugins=plugins,
     )
+
+
+def _installed_versions() -> Iterator[tuple[str, str]]:
+    """Give the version of each library that numbers come from; torch is not always there."""
+    for name in _VERSIONS:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            yield name, importlib.metadata.version(name)

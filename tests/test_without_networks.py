@@ -1,5 +1,6 @@
 """Without PyTorch everything works but networks, and those say what to install."""
 
+import importlib.metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,15 @@ INSTALL = r"pip install 'ldpaudit\[networks\]'"
 
 @pytest.fixture(autouse=True)
 def _without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version
+
+    def versions(name: str) -> str:
+        if name == "torch":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
     monkeypatch.setattr("ldpaudit.device._installed", lambda: False)
+    monkeypatch.setattr(importlib.metadata, "version", versions)
 
 
 def table(rows: int = 200) -> pd.DataFrame:
@@ -42,6 +51,7 @@ def test_a_thorough_audit_names_the_attacks_that_it_leaves_out() -> None:
         only=("label-inference",),
         thorough=True,
     )
+    assert "torch" not in result.run.versions
     left_out = [n.text for n in result.notes if n.text.startswith("The attack ")]
     named = [text for text in left_out if "needs PyTorch" in text]
     assert {text.split()[2] for text in named} == {

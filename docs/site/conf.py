@@ -9,6 +9,7 @@ import shutil
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -31,7 +32,10 @@ html_show_sphinx = html_show_copyright = html_copy_source = False
 NAMES = ROOT / "docs" / "reference" / "names"
 MODULES = (
     "ldpaudit",
-    *(f"ldpaudit.{part}" for part in ("mechanisms", "learners", "attacks", "synthesis")),
+    *(
+        f"ldpaudit.{part}"
+        for part in ("mechanisms", "learners", "attacks", "synthesis", "datasets")
+    ),
 )
 LINK = re.compile(r"\]\(([^)#:\s]+\.md)(?:#[^)]*)?\)")
 TITLES = {"README": "README <{}>"}  # Otherwise its title: the name of the program.
@@ -46,6 +50,7 @@ def setup(app):
     app.connect("autodoc-process-docstring", keep_bars)
     door = DOOR.format(f"{root_doc}.html")
     app.connect("build-finished", lambda app, _: (Path(app.outdir) / "index.html").write_text(door))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def write_names():
@@ -58,7 +63,9 @@ def write_names():
     for module in MODULES:
         folder = NAMES / module.rpartition(".")[2]
         folder.mkdir(parents=True)
-        public = [name for name in import_module(module).__all__ if not name.startswith("_")]
+        home = import_module(module)
+        public = [name for name in home.__all__ if not name.startswith("_")]
+        public = [name for name in public if not isinstance(getattr(home, name), ModuleType)]
         for name in public:
             if seen.setdefault(name, folder) is folder:
                 (folder / f"{name}.md").write_text(page_of(module, name))

@@ -10,6 +10,7 @@ from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
     from ldpaudit.learners.classifier import ReleaseClassifier
+    from ldpaudit.learners.compatibility import expected_failed_checks
     from ldpaudit.learners.iwp.classifier import IWPClassifier
     from ldpaudit.learners.iwp.regressor import IWPRegressor
     from ldpaudit.learners.iwp.risk_bias import noisy_risk_bias
@@ -20,6 +21,7 @@ __all__ = [
     "IWPRegressor",
     "ReleaseClassifier",
     "ReleaseRegressor",
+    "expected_failed_checks",
     "noisy_risk_bias",
 ]
 
@@ -27,6 +29,7 @@ __getattr__, __dir__ = exported(
     __name__,
     {
         "classifier": ("ReleaseClassifier",),
+        "compatibility": ("expected_failed_checks",),
         "regressor": ("ReleaseRegressor",),
         "iwp.classifier": ("IWPClassifier",),
         "iwp.regressor": ("IWPRegressor",),

@@ -1,5 +1,6 @@
 """A scikit-learn classifier of the true label, learnt from released labels."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -20,6 +21,7 @@ from ldpaudit.learners.noise_model import (
     check_correction,
     label_noise,
     plain_channel,
+    stated_noise,
 )
 from ldpaudit.learners.validation import check_weights, checked_pair, checked_rows
 from ldpaudit.release import FloatArray
@@ -31,8 +33,10 @@ class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc
 
     Parameters
     ----------
-    noise : Channel or mechanism, optional
-        What released the labels; None takes them as true.
+    noise : Channel, mechanism or mapping, optional
+        What released the labels; None takes them as true. A channel or a mechanism states the
+        classes itself; of a mapping such as ``{"name": "rr", "epsilon": 1.0}`` they are the labels
+        that occur in ``y``.
     model : {"logistic", "boosting", "network"}
         Ridge-penalised multinomial logistic regression; histogram gradient boosting; a neural
         network.
@@ -70,6 +74,18 @@ class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc
     References
     ----------
     Patrini et al. (2017), Theorems 1 and 2; Busa-Fekete et al. (2023), appendix G (corrected).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpaudit.learners import ReleaseClassifier
+    >>> from ldpaudit.mechanisms import RandomizedResponse
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> noise = RandomizedResponse.from_epsilon(("no", "yes"), 1.0)
+    >>> released = noise.release(np.where(X[:, 0] > 0, "yes", "no"), rng)
+    >>> ReleaseClassifier(noise).fit(X, released).predict([[2.0, 0.0], [-2.0, 0.0]])
+    array(['yes', 'no'], dtype='<U3')
     """
 
     model: Literal["logistic", "boosting", "network"] = "logistic"
@@ -115,7 +131,8 @@ class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc
             raise InputError(
                 f"The 'model' parameter must be one of {', '.join(MODELS)}. Got {self.model!r}."
             )
-        noise = None if self.noise is None else label_noise(self.noise)
+        stated = None if self._trivial(y) or self.noise is None else stated_noise(self.noise, y)
+        noise = None if stated is None else label_noise(stated)
         check_correction(self.correction, noise, self.model, synthetic is not None)
         corrected = self._rows(rows, y, weights, noise)
         if synthetic is not None and noise is not None and noise.double is not None:
@@ -131,11 +148,17 @@ class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc
         )
         return self
 
+    def _trivial(self, y: npt.NDArray[Any]) -> bool:
+        """Check labels that state the classes themselves; return whether there is one only."""
+        if self.noise is not None and not isinstance(self.noise, Mapping):
+            return False
+        check_classification_targets(y)
+        return isinstance(self.noise, Mapping) and len(np.unique(y)) == 1
+
     def _rows(
         self, X: FloatArray, y: npt.NDArray[Any], weights: FloatArray, noise: LabelNoise | None
     ) -> Rows:
         if noise is None:
-            check_classification_targets(y)
             noise = LabelNoise(plain_channel(y)) if len(np.unique(y)) > 1 else None
         if noise is None:
             self.classes_ = np.unique(y)

@@ -6,7 +6,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from ldpaudit.learners.network import NetworkOptions
-from ldpaudit.learners.noise_model import Noise
+from ldpaudit.learners.noise_model import StatedNoise
 from ldpaudit.learners.validation import Seed
 
 
@@ -14,7 +14,7 @@ from ldpaudit.learners.validation import Seed
 class ReleaseEstimator(BaseEstimator):  # type: ignore[misc]
     """The base of :class:`ReleaseClassifier` and :class:`ReleaseRegressor`."""
 
-    noise: Noise | None = field(default=None, kw_only=False)
+    noise: StatedNoise | None = field(default=None, kw_only=False)
     model: str = "boosting"
     penalty: float = 1.0
     rounds: int = 100

@@ -1,5 +1,6 @@
 """What a learner knows about the noise: a channel, a mechanism, or nothing."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -11,13 +12,16 @@ from ldpaudit.mechanisms.capabilities import NoisyFeatures, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import check_codes, codes_of
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.release import IntArray, Label
+from ldpaudit.mechanisms.registry import from_declaration, full_name
+from ldpaudit.release import Declaration, IntArray, Label
 
 Correction = Literal["forward", "backward", "unbiased"]
 CORRECTIONS: tuple[str, ...] = get_args(Correction)
 
 Noise = Channel | Mechanism
 """What released the labels; with nothing declared about it the labels are taken as true."""
+StatedNoise = Noise | Mapping[str, Any]
+"""The same, or a mechanism's name and parameters: its labels are then those that occur."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,24 @@ class LabelNoise:
         if kind == "values":
             return codes_of(values, self.channel.outputs)
         return check_codes(_whole(values), len(self.channel.outputs))
+
+
+def stated_noise(noise: StatedNoise, labels: npt.ArrayLike) -> Noise:
+    """Return the channel or mechanism; one that is stated without labels is on those that occur.
+
+    Raises
+    ------
+    InputError
+        If a mapping has no name, or its mechanism or a parameter is unknown.
+    """
+    if not isinstance(noise, Mapping):
+        return noise
+    parameters = dict(noise)
+    name = parameters.pop("name", None)
+    if not isinstance(name, str):
+        raise InputError("The 'noise' parameter must have a 'name', such as 'rr'.")
+    classes = tuple(np.unique(np.asarray(labels)).tolist())
+    return from_declaration(Declaration(full_name(name), parameters, "api"), classes)
 
 
 def label_noise(noise: Noise) -> LabelNoise:

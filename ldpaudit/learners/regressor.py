@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ldpaudit.errors import InputError
 from ldpaudit.learners.estimator import ReleaseEstimator
 from ldpaudit.learners.network import NetworkOptions, fit_network
+from ldpaudit.learners.noise_model import stated_noise
 from ldpaudit.learners.numeric_labels import debiased_labels
 from ldpaudit.learners.validation import check_weights, checked_pair, checked_rows
 from ldpaudit.modelling.encoding import Scaling
@@ -30,8 +31,9 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    noise : Channel or mechanism, optional
-        What released the labels; None takes them as true.
+    noise : Channel, mechanism or mapping, optional
+        What released the labels; None takes them as true. Of a mapping such as
+        ``{"name": "rr", "epsilon": 1.0}`` the labels are those that occur in ``y``.
     model : {"linear", "boosting", "network"}
         Ridge regression, histogram gradient boosting, or a neural network.
     correction : {"unbiased"} or None
@@ -47,6 +49,18 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
     References
     ----------
     Badanidiyuru et al. (2023), section 3 (unbiased noise and the squared loss).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpaudit.learners import ReleaseRegressor
+    >>> from ldpaudit.mechanisms import LabelRange, Laplace
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 10, size=(2000, 1))
+    >>> noise = Laplace(LabelRange(0, 10), epsilon=2.0)
+    >>> model = ReleaseRegressor(noise).fit(X, noise.release(X[:, 0], rng))
+    >>> model.predict([[8.0]]).round()
+    array([8.])
     """
 
     model: Literal["linear", "boosting", "network"] = "linear"
@@ -84,7 +98,7 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
         weights = check_weights(sample_weight, len(rows))
         target = np.asarray(released, dtype=np.float64)
         if self.noise is not None and self.correction is not None:
-            target = debiased_labels(released, self.noise)
+            target = debiased_labels(released, stated_noise(self.noise, released))
         self.shift_, self.scale_ = self._units(target, weights)
         self._fit(rows, (target - self.shift_) / self.scale_, weights)
         return self

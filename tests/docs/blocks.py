@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from ldpaudit.options import AuditOptions
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples"
 ROWS = 1500
@@ -40,6 +42,13 @@ QUICK = {
     "LDPAUDIT_SEED": "1",
 }
 """What makes the commands quick and their draws repeatable, without a word on the command line."""
+QUICK_IN_PYTHON = {
+    "skip": ("seeds", "renyi", "observational", "assumptions"),
+    "budget": 0.2,
+    "queries": 50,
+    "threads": 1,
+}
+"""The same for ``ldpaudit.audit``: what is used where a call says nothing else."""
 
 _FENCE = re.compile(
     r"((?:^<!-- [^\n]* -->\n+)*)^( *)```(\w*)[^\n]*\n(.*?)^\2```$", re.MULTILINE | re.DOTALL
@@ -199,7 +208,10 @@ def _environment() -> Iterator[None]:
     before = dict(os.environ)
     os.environ.update(QUICK)
     try:
-        with patch("ldpaudit.reports.charts.svg.has_addresses_for", return_value=False):
+        with (
+            patch("ldpaudit.reports.charts.svg.has_addresses_for", return_value=False),
+            patch.dict(AuditOptions.__init__.__kwdefaults__, QUICK_IN_PYTHON),
+        ):
             yield  # Charts, a third of the time, are not drawn.
     finally:
         os.environ.clear()

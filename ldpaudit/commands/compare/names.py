@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 
-def told_apart(names: Sequence[str], inputs: Sequence[str]) -> list[str]:
+def told_apart(names: Sequence[str], inputs: Sequence[Any]) -> list[str]:
     """Return names that are all different.
 
     Parameters
     ----------
     names : sequence of str
         Of the released files.
-    inputs : sequence of str
-        What was read for each: files, folders, addresses or stored results.
+    inputs : sequence
+        What was read for each: files, folders, addresses, stored results, or tables in memory.
 
     Returns
     -------
@@ -21,7 +22,8 @@ def told_apart(names: Sequence[str], inputs: Sequence[str]) -> list[str]:
         whole path, or the names with a letter.
     """
     alike = [names.count(name) > 1 for name in names]
-    parts = [Path(text).absolute().parts for text in inputs]
+    # A table in memory has no place.
+    parts = [Path(one).absolute().parts if isinstance(one, str | Path) else () for one in inputs]
     for length in range(1, max(map(len, parts))):
         # A name alone is no path; an end must leave a folder besides the root.
         ends = [

@@ -53,7 +53,7 @@ def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...
     tables = _synthetic_tables(request)
     inputs: list[Input] = []
     for letter, name in zip(LETTERS, request.inputs, strict=False):
-        progress.step(f"reading {Path(name).name}")
+        progress.step(f"reading {Path(name).name if isinstance(name, str | Path) else letter}")
         if is_result(name):
             inputs.append(ResultInput(letter, read_result(Path(name))))
         else:
