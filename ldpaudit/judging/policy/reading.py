@@ -88,7 +88,7 @@ def _parsed(text: str) -> Policy:
         raise _MistakeError("The policy is empty; 'ldpaudit policy init' writes one to start from.")
     try:
         stated = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         found = re.search(r" \(at line (\d+), column \d+\)", str(error))
         line = int(found[1]) if found else None
         words = str(error).replace(found[0], "") if found else str(error)
