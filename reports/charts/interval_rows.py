@@ -133,11 +133,9 @@ def _marks(
     caps = [{**d, "x": d[end]} for d in data if d["shape"] == "circle" for end in ("low", "high")]
     tick = {"type": "tick", "orient": "vertical", "size": 10, "thickness": 1.6}
     layers.append(layer(caps, tick, {"x": x("x"), "y": y("y"), "color": _COLOR}))
-    also = [datum | {"fill": PAPER, "x": datum["also"]} for datum in data if "also" in datum]
-    for points, size in ((also, 60), (data, 75)):
-        mark = {"type": "point", "size": size, "opacity": 1, "strokeWidth": 1.8}
-        look = {"shape": as_it_is("shape"), "fill": as_it_is("fill"), "stroke": _COLOR}
-        layers.append(layer(points, mark, {"x": x("x"), "y": y("y"), **look}))
+    mark = {"type": "point", "size": 75, "opacity": 1, "strokeWidth": 1.8}
+    look = {"shape": as_it_is("shape"), "fill": as_it_is("fill"), "stroke": _COLOR}
+    layers.append(layer(data, mark, {"x": x("x"), "y": y("y"), **look}))
     return [layer for layer in layers if layer["data"]["values"]]
 
 
@@ -153,7 +151,7 @@ def _mark(row: Row, axis: Axis, y: float) -> Spec:
         "fill": PAPER if row.mark == "estimated" else color,
         "shape": _SYMBOLS[row.mark],
         "style": "dotted" if row.mark == "estimated" else "solid",
-    } | ({} if row.also is None else {"also": row.also})
+    }
 
 
 def _stretch(row: Row, axis: Axis) -> tuple[float, float]:
