@@ -48,7 +48,7 @@ validate: $(READY) ## Run the long statistical validation
 docs: $(READY) ## Build the documentation: build/site/index.html
 	$(PIP) --editable '.[docs]'
 	$(BIN)/python docs/site/generated.py
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs/site -d build/site-cache . build/site
+	$(BIN)/python -m sphinx --quiet --fresh-env --jobs auto --fail-on-warning -c docs/site -d build/site-cache . build/site
 	@echo "Open build/site/index.html in a browser."
 
 format: $(READY) ## Format the code and fix what lint can fix

@@ -113,6 +113,12 @@ def create_attack(name: str, knowledge: Knowledge, given: Collection[Given] = ()
         If there is no attack of that name, or it does not state what every attack states.
     AttackError
         If it is of others and cannot be built.
+
+    Examples
+    --------
+    >>> from ldpaudit.attacks import Knowledge, create_attack
+    >>> create_attack("prior", Knowledge(None)).uses_release
+    False
     """
     if name in ATTACKS:
         return _factory(ATTACKS[name])(knowledge)

@@ -27,6 +27,13 @@ def affairs() -> "tuple[pd.DataFrame, npt.NDArray[Any]]":
         Numbers: age, years married, children, …
     labels : array of shape (6366,)
         ``"yes"`` (32.2 %) or ``"no"``, as Python strings.
+
+    Examples
+    --------
+    >>> from ldpaudit.datasets import affairs
+    >>> features, labels = affairs()
+    >>> features.shape
+    (6366, 8)
     """
     import pandas as pd
 

@@ -155,6 +155,7 @@ def test_it_can_fail_and_pass(check: str, others: int, confidence: float) -> Non
         assert verdicts[check] == "fail"
     clean = judged(asked, [], confidence)
     assert {c.verdict for c in clean.checks} == {"pass"}
+    assert all(c.reason for c in clean.checks)
     rest = [name for name in asked if name != check]
     verdicts = {c.id: c.verdict for c in judged(asked, rest, confidence).checks}
     assert verdicts[check] == "pass"

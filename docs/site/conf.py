@@ -50,6 +50,7 @@ def setup(app):
     app.connect("autodoc-process-docstring", keep_bars)
     door = DOOR.format(f"{root_doc}.html")
     app.connect("build-finished", lambda app, _: (Path(app.outdir) / "index.html").write_text(door))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def write_names():

@@ -116,6 +116,8 @@ def _claimed_epsilon(question: Open) -> Iterator[str]:
         yield from _truth(case, known)
     elif doubts := _DOUBTS.keys() & case.evidence.estimates.keys():
         yield from (_DOUBTS[name] for name in sorted(doubts))
+    elif question.missing is not None:
+        yield from _without_audit(question.missing, known)
     else:
         yield from _more_rows(case)
 
@@ -193,7 +195,10 @@ def _attack(question: Open) -> Iterator[str]:
     if not known.truth:
         yield "Give the true labels (--truth): attacks are scored against them."
         return
-    if estimate is None or estimate.low is None or estimate.high is None or check.limit is None:
+    if estimate is None:
+        yield from _without_audit("label-inference", known)
+        return
+    if estimate.low is None or estimate.high is None or check.limit is None:
         return
     budget = case.evidence.estimates.get(BUDGET_NEEDED)
     if budget is not None:
@@ -244,6 +249,21 @@ def _min_rows(question: Open) -> Iterator[str]:
     yield f"Release at least {least} rows, or lower min_rows in the policy."
 
 
+def _reveal(question: Open) -> Iterator[str]:
+    if question.known.truth:
+        yield from _without_audit("label-inference", question.known)
+        yield "Take the check out of the policy if nothing tells labels in features of this kind."
+    else:
+        yield "Give the true labels (--truth): what features tell is measured against them."
+
+
+def _identifiers(_: Open) -> Iterator[str]:
+    yield (
+        "Look for ids, free text and dates in the table that the file was made from, and take "
+        'the check out of the policy: [checks.identifiers] with level = "off".'
+    )
+
+
 def _channel(_: Open) -> Iterator[str]:
     yield "State the whole channel (--channel FILE), so that its counts can be compared."
 
@@ -256,6 +276,8 @@ def _other(question: Open) -> Iterator[str]:
 _REMEDIES: Mapping[str, Remedy] = {
     _CLAIM: _claimed_epsilon,
     "claimed-channel": _channel,
+    "features-reveal-label": _reveal,
+    "identifiers": _identifiers,
     "instance-loss-exceedance": _exceedance,
     "label-inference-advantage": _attack,
     "label-inference-accuracy": _attack,

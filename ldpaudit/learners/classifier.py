@@ -74,6 +74,18 @@ class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc
     References
     ----------
     Patrini et al. (2017), Theorems 1 and 2; Busa-Fekete et al. (2023), appendix G (corrected).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpaudit.learners import ReleaseClassifier
+    >>> from ldpaudit.mechanisms import RandomizedResponse
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> noise = RandomizedResponse.from_epsilon(("no", "yes"), 1.0)
+    >>> released = noise.release(np.where(X[:, 0] > 0, "yes", "no"), rng)
+    >>> ReleaseClassifier(noise).fit(X, released).predict([[2.0, 0.0], [-2.0, 0.0]])
+    array(['yes', 'no'], dtype='<U3')
     """
 
     model: Literal["logistic", "boosting", "network"] = "logistic"

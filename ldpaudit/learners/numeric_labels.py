@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from ldpaudit.errors import InputError
 from ldpaudit.learners.noise_model import Noise
+from ldpaudit.mechanisms.analysis import label_errors
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import as_array, codes_of
-from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.release import FloatArray
 
 _TOLERANCE = 1e-8
@@ -75,7 +75,8 @@ def debiased_labels(released: npt.ArrayLike, noise: Noise) -> FloatArray:
     if isinstance(channel, Channel):
         # Codes first: a label outside the channel must not pass because nothing is biased.
         return unbiased_values(channel)[codes_of(np.asarray(released), channel.outputs)]
-    if not isinstance(noise, NumericMechanism) or np.abs(noise.bias()).max() > _TOLERANCE:
+    errors = None if isinstance(noise, Channel) else label_errors(noise)
+    if errors is None or np.abs(errors.bias).max() > _TOLERANCE:
         raise InputError(
             f"A regressor needs a finite channel or a mechanism without bias. "
             f"Got {type(noise).__name__} instead; its noise must not be clipped."

@@ -49,6 +49,18 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
     References
     ----------
     Badanidiyuru et al. (2023), section 3 (unbiased noise and the squared loss).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpaudit.learners import ReleaseRegressor
+    >>> from ldpaudit.mechanisms import LabelRange, Laplace
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 10, size=(2000, 1))
+    >>> noise = Laplace(LabelRange(0, 10), epsilon=2.0)
+    >>> model = ReleaseRegressor(noise).fit(X, noise.release(X[:, 0], rng))
+    >>> model.predict([[8.0]]).round()
+    array([8.])
     """
 
     model: Literal["linear", "boosting", "network"] = "linear"

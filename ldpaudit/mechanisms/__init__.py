@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ldpaudit.mechanisms.explicit import ExplicitChannel, UnknownMechanism
     from ldpaudit.mechanisms.frequency_oracles.interface import FrequencyOracle
     from ldpaudit.mechanisms.interface import Mechanism, Traits
+    from ldpaudit.mechanisms.label_range import LabelRange
     from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
     from ldpaudit.mechanisms.noise.exponential import ExponentialMechanism
     from ldpaudit.mechanisms.noise.laplace import Laplace
@@ -55,6 +56,7 @@ __all__ = [
     "FrequencyOracle",
     "GaussianRR",
     "LabelProportions",
+    "LabelRange",
     "Laplace",
     "Mechanism",
     "MechanismOptions",
@@ -83,6 +85,7 @@ __getattr__, __dir__ = exported(
         "explicit": ("ExplicitChannel", "UnknownMechanism"),
         "interface": ("Mechanism", "Traits"),
         "frequency_oracles.interface": ("FrequencyOracle",),
+        "label_range": ("LabelRange",),
         "noise.discrete_laplace": ("DiscreteLaplace",),
         "noise.exponential": ("ExponentialMechanism",),
         "noise.laplace": ("Laplace",),

@@ -38,6 +38,14 @@ class Channel:
     InputError
         If the matrix has another shape, a negative or non-finite entry, or a row that does not
         sum to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpaudit.mechanisms import Channel
+    >>> channel = Channel(np.array([[0.75, 0.25], [0.25, 0.75]]), ("no", "yes"), ("no", "yes"))
+    >>> round(channel.epsilon, 6)  # log 3
+    1.098612
     """
 
     matrix: FloatArray

@@ -17,7 +17,21 @@ from ldpaudit.release import FloatArray, Label
 
 @dataclass(frozen=True)
 class ExplicitChannel(FiniteMechanism):
-    """A label channel declared entry by entry."""
+    """A label channel declared entry by entry.
+
+    Parameters
+    ----------
+    channel : Channel
+        The probability of each output for each true label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpaudit.mechanisms import Channel, ExplicitChannel
+    >>> matrix = np.array([[0.75, 0.25], [0.25, 0.75]])
+    >>> round(ExplicitChannel(Channel(matrix, (0, 1), (0, 1))).epsilon, 6)
+    1.098612
+    """
 
     traits = Traits(
         name="channel",

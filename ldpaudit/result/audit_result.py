@@ -182,7 +182,19 @@ def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:
 
 
 class AuditResult(Frozen):
-    """Everything that an audit found: the source of truth for every report format."""
+    """Everything that an audit found: the source of truth for every report format.
+
+    Examples
+    --------
+    >>> import ldpaudit
+    >>> import pandas as pd
+    >>> rows = [("yes", 1.0), ("no", 2.0), ("no", 1.0)] * 100
+    >>> frame = pd.DataFrame(rows, columns=["label", "x"])
+    >>> result = ldpaudit.audit(frame, mechanism="rr", epsilon=1.0, only=["mechanism", "power"])
+    >>> result.verdict, result["mechanism.epsilon"].value
+    ('inconclusive', 1.0)
+    >>> frame = result.to_frame()  # every number, indexed by its id
+    """
 
     schema_version: Literal["1.3"] = SCHEMA_VERSION
     """The version of this form."""

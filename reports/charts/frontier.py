@@ -97,7 +97,7 @@ def frontier(
         layers += _path(path, place, x_of, y_of)
     named = _named(paths, x, y, (plot, tall))
     text = {"type": "text", "dx": _GAP, "dy": -9, "align": "left", "fontSize": _LETTERS}
-    text |= {"color": "currentColor", "stroke": PAPER, "strokeWidth": 3}
+    text |= {"color": "currentColor", "stroke": PAPER, "strokeWidth": 5}
     at = {"x": x_of("x"), "y": y_of("y"), "text": {"field": "t"}}
     return {"width": plot, "height": tall, "layer": [*layers, layer(named, text, at)]}
 

@@ -7,7 +7,8 @@ import pytest
 from judging.cases import CLAIM, bound, curve, evidence, judged, p_value, power, record
 
 from ldpaudit.judging.checks.interface import Evidence
-from ldpaudit.judging.policy import Policy, parse_policy
+from ldpaudit.judging.circumstances import BEHIND
+from ldpaudit.judging.policy import Policy, check_names, parse_policy
 from ldpaudit.judging.verdict import Judgement
 from ldpaudit.mechanisms import RandomizedResponse, UnknownMechanism, from_declaration
 from ldpaudit.release import Declaration
@@ -196,6 +197,25 @@ def test_every_inconclusive_verdict_has_a_step() -> None:
                 result = judged(found, claim=claim, truth=truth)
                 assert result.verdict == "inconclusive"
                 assert result.next_steps
+
+
+@pytest.mark.parametrize("check", check_names())
+@pytest.mark.parametrize("truth", [False, True])
+def test_every_check_without_evidence_has_a_reason_and_a_step_of_its_own(
+    check: str, truth: bool
+) -> None:
+    limits = {
+        "instance-loss-exceedance": "at = 6.0\nmax = 0.1",
+        "label-inference-advantage": "max = 0.1",
+        "label-inference-accuracy": "max = 0.1",
+        "renyi-epsilon": "max = 1.0",
+    }
+    asked = policy(f"[checks.{check}]\n{limits.get(check, '')}")
+    lacking = record(BEHIND.get(check, "mechanism"), "The reason.")
+    result = judged(evidence(), asked, truth=truth, records=(lacking,))
+    if result.checks and result.checks[0].verdict == "inconclusive":
+        assert result.checks[0].reason
+        assert not result.next_steps[0].startswith("Read in the report")
 
 
 def test_an_outsider_learns_how_many_rows_would_do_alone() -> None:

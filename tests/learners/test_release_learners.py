@@ -19,7 +19,13 @@ from ldpaudit.learners import (
 from ldpaudit.learners.boosting import nearest_source
 from ldpaudit.learners.network import NetworkOptions
 from ldpaudit.learners.numeric_labels import unbiased_values
-from ldpaudit.mechanisms import Channel, RandomizedResponse, from_declaration
+from ldpaudit.mechanisms import (
+    Channel,
+    LabelRange,
+    Laplace,
+    RandomizedResponse,
+    from_declaration,
+)
 from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
 from ldpaudit.release import Declaration
 
@@ -62,6 +68,17 @@ def test_scikit_learn_accepts_it(learner, most):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_estimator(learner, expected_failed_checks=expected, on_skip=None)
+
+
+def test_a_regressor_takes_noise_on_a_range_without_a_step():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, size=(2000, 1))
+    noise = Laplace(LabelRange(0, 10), 2.0)
+    model = ReleaseRegressor(noise).fit(X, noise.release(X[:, 0], rng))
+    # Fixed seed; the standard error at the margin is 0.25.
+    np.testing.assert_allclose(model.predict([[1.0], [9.0]]), [1, 9], atol=1.0)
+    with pytest.raises(InputError, match="must not be clipped"):
+        ReleaseRegressor(Laplace(LabelRange(0, 10), 2.0, clipped=True)).fit(X, X[:, 0])
 
 
 def test_a_stated_mechanism_is_on_the_labels_that_occur():

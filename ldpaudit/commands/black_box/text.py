@@ -3,6 +3,7 @@
 import math
 
 from ldpaudit.commands.black_box.result import BlackBoxAudit
+from ldpaudit.reports.text.numbers import number, percent
 from ldpaudit.terminal import say
 
 
@@ -18,7 +19,7 @@ def sentences(audit: BlackBoxAudit) -> list[str]:
     delta = f" (δ = {audit.claim.delta:g})" if audit.claim.delta else ""
     return [
         _headline(audit, delta),
-        f"  certified    ε ≥ {_down(audit.epsilon_lower)}{delta} at {audit.confidence:.6g} "
+        f"  certified    ε ≥ {_down(audit.epsilon_lower)}{delta} at {percent(audit.confidence)} "
         f"confidence, from inputs {first!r} and {second!r}: {audit.right:,} of "
         f"{audit.right + audit.wrong:,} guesses right in {audit.candidates:,} outputs",
         *_remarks(audit),
@@ -38,7 +39,7 @@ def _headline(audit: BlackBoxAudit, delta: str) -> str:
         proof = f"at least ε = {_down(audit.epsilon_lower)} is certified"
     else:
         assert audit.delta_lower is not None
-        proof = f"at that ε at least δ = {_down(audit.delta_lower, 6)} is certified"
+        proof = f"at that ε at least δ = {_down(audit.delta_lower, 5)} is certified"
     return f"Violation found: the randomizer claims {claim}, but {proof}."
 
 
@@ -48,7 +49,7 @@ def _remarks(audit: BlackBoxAudit) -> list[str]:
         lines.append(f"  power        {_power(audit, audit.claim.epsilon)}")
     if audit.exceeds_delta:
         assert audit.delta_lower is not None
-        lines.append(f"  certified    δ ≥ {_down(audit.delta_lower, 6)} at the claimed ε")
+        lines.append(f"  certified    δ ≥ {_down(audit.delta_lower, 5)} at the claimed ε")
     if audit.epsilon_lower == 0 and audit.claim.epsilon:
         lines.append(
             "  warning      no two inputs were told apart: does the function know them as "
@@ -68,10 +69,10 @@ def _power(audit: BlackBoxAudit, claimed: float) -> str:
         return "no ε would have been found on this event; raise --samples"
     enough = "" if audit.detectable <= claimed + audit.max_excess else "; raise --samples"
     return (
-        f"on this event ε = {math.ceil(audit.detectable * 1000) / 1000:g} would have been "
-        f"found with probability 0.9{enough}"
+        f"on this event ε = {number(audit.detectable, 'up')} would have been found with 90 % "
+        f"probability{enough}"
     )
 
 
 def _down(bound: float, digits: int = 3) -> str:
-    return f"{math.floor(bound * 10**digits) / 10**digits:g}"
+    return number(bound, "down", digits)

@@ -1,7 +1,7 @@
 """What ``ldpaudit learn`` prints."""
 
 from ldpaudit.commands.learn.result import Learnt
-from ldpaudit.reports.text.numbers import number
+from ldpaudit.reports.text.numbers import number, percent
 from ldpaudit.result import Estimate
 from ldpaudit.terminal import say
 
@@ -12,7 +12,7 @@ def print_summary(learnt: Learnt, *, quiet: bool) -> None:
     if quiet:
         return
     line = "  {:<12} {}".format
-    say(line("learner", f"{learnt.learner}, trained on {learnt.rows} rows; {learnt.correction}"))
+    say(line("learner", f"{learnt.learner}, trained on {learnt.rows:,} rows; {learnt.correction}"))
     if learnt.reference is not None:
         say(line("true labels", f"{_shown(learnt.reference)} by the same learner"))
     say(line("constant", f"{_plain(learnt.constant, learnt.score)} by the best single answer"))
@@ -25,7 +25,7 @@ def _shown(score: Estimate) -> str:
     assert score.high is not None
     assert score.level is not None
     ends = f"{_plain(score.low, score)} to {_plain(score.high, score)}"
-    return f"{_plain(score.value, score)} ({ends} at {score.level:.3g}; {score.n} test rows)"
+    return f"{_plain(score.value, score)} ({percent(score.level)}: {ends}; {score.n:,} test rows)"
 
 
 def _plain(value: float, score: Estimate) -> str:

@@ -28,6 +28,14 @@ _COUNTS: dict[str, tuple[str, ...]] = {
 }
 
 
+_ALL_TOGETHER = {"attack.features-only.balanced_accuracy", "attack.features-only.auc", _OUTSIDER}
+_LEFT_OPEN = "the features alone leave labels open"
+_NOT_ONE = (
+    "no column by itself tells the labels, nor does the order of the rows; what all columns "
+    "together tell was not measured"
+)
+
+
 def _says_enough(estimates: Mapping[str, Estimate]) -> bool:
     """Return whether the classifier stands for the features, and beats the commonest label."""
     ours, prior = estimates[_OUTSIDER], estimates.get("attack.prior.accuracy")
@@ -68,7 +76,7 @@ def draft(case: Case) -> Draft | None:
         observed, found = max(shares.values(), default=0.0), ", and ".join(reasons())
         if found:
             return Answer("fail", observed, f"{found}: noise on the label protects little")
-        return Answer("pass", observed, "the features alone leave labels open")
+        return Answer("pass", observed, _LEFT_OPEN if _ALL_TOGETHER & shares.keys() else _NOT_ONE)
 
     question = "Do the features alone tell the labels, whatever the noise?"
     return Draft("features-reveal-label", section.level, question, most, ids, test, counted=True)

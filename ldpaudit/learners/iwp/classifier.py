@@ -91,6 +91,20 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
     References
     ----------
     Dufraiche et al., Algorithm 1, Theorems 5.2 and 5.5, section 5.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpaudit.learners import IWPClassifier
+    >>> from ldpaudit.mechanisms import RandomizedResponse
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-0.7, 0.7, size=(1000, 2))
+    >>> noise = RandomizedResponse.from_epsilon(("no", "yes"), 2.0)
+    >>> released = noise.release(np.where(X[:, 0] > 0, "yes", "no"), rng)
+    >>> noisy = X + rng.normal(0, 0.1, X.shape)
+    >>> learner = IWPClassifier(noise, sigma=0.1, feature_radius=1.0).fit(noisy, released)
+    >>> learner.predict([[0.6, 0.0], [-0.6, 0.0]])
+    array(['yes', 'no'], dtype='<U3')
     """
 
     loss: Literal["quadratic", "exponential", "log"] | MarginLoss = "quadratic"

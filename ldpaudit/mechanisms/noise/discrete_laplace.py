@@ -18,9 +18,24 @@ from ldpaudit.release import FloatArray
 class DiscreteLaplace(DiscreteNoise):
     """y + step · X with P(X = x) ∝ e^{−|x| step/b} and scale b = (high − low)/ε.
 
+    Parameters
+    ----------
+    labels : LabelRange
+        The labels' range, with a step where they lie on a grid; declared, never taken from data.
+    epsilon : float
+        ε in nats, above 0.
+    clipped : bool
+        Whether released labels are moved into the range, which makes them biased.
+
     References
     ----------
     Ghosh et al. (2009); Ghazi et al. (2023), Definition 22.
+
+    Examples
+    --------
+    >>> from ldpaudit.mechanisms import DiscreteLaplace, LabelRange
+    >>> DiscreteLaplace(LabelRange(0, 10, 1), epsilon=2.0).scale
+    5.0
     """
 
     traits = numeric_traits("discrete-laplace", "discrete Laplace noise", STEPS, "range")

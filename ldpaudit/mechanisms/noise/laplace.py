@@ -16,9 +16,24 @@ from ldpaudit.release import FloatArray
 class Laplace(AdditiveNoise):
     """y + X with X of density e^{−|x|/b}/(2b) and scale b = (high − low)/ε.
 
+    Parameters
+    ----------
+    labels : LabelRange
+        The labels' range, with a step where they lie on a grid; declared, never taken from data.
+    epsilon : float
+        ε in nats, above 0.
+    clipped : bool
+        Whether released labels are moved into the range, which makes them biased.
+
     References
     ----------
     Dwork et al. (2006); Ghazi et al. (2023), Definition 23, clipping in appendix F.
+
+    Examples
+    --------
+    >>> from ldpaudit.mechanisms import LabelRange, Laplace
+    >>> Laplace(LabelRange(0, 10), epsilon=2.0).scale
+    5.0
     """
 
     traits = numeric_traits("laplace", "Laplace noise", NOISE, "range")

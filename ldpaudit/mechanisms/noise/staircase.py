@@ -24,6 +24,17 @@ class Staircase(StepLoss, AdditiveNoise):
 
     Δ = high − low. The default γ has the least variance at this ε.
 
+    Parameters
+    ----------
+    labels : LabelRange
+        The labels' range, with a step where they lie on a grid; declared, never taken from data.
+    epsilon : float
+        ε in nats, above 0.
+    clipped : bool
+        Whether released labels are moved into the range, which makes them biased.
+    gamma : float, optional
+        γ in (0, 1), the width of the highest step; default: that of the least variance.
+
     References
     ----------
     Geng and Viswanath (2014); Ghazi et al. (2023), Definition 25.
@@ -70,6 +81,17 @@ class DiscreteStaircase(StepLoss, DiscreteNoise):
     """y + step · X with weight 1 for |x| < r, e^{−ε} for r ≤ |x| < r + n, e^{−2ε} for the next n …
 
     n = (high − low)/step. The default r has the least variance at this ε; 1 ≤ r ≤ n.
+
+    Parameters
+    ----------
+    labels : LabelRange
+        The labels' range, with a step where they lie on a grid; declared, never taken from data.
+    epsilon : float
+        ε in nats, above 0.
+    clipped : bool
+        Whether released labels are moved into the range, which makes them biased.
+    width : int, optional
+        r, the steps at the highest weight; default: those of the least variance.
 
     References
     ----------

@@ -19,6 +19,13 @@ class DummyFeaturesRR(RandomizedResponse, FloorWithDrawnFeatures):
 
     It is useless for learning: a floor with which to compare mechanisms that release features.
 
+    Parameters
+    ----------
+    classes : tuple
+        The k ≥ 2 labels.
+    noise : float
+        λ in [0, 1], the probability of drawing the label anew, uniformly from all k.
+
     References
     ----------
     Busa-Fekete et al. (2023), Mechanism 3.

@@ -37,6 +37,12 @@ def epsilon_of_lambda(noise: float, k: int) -> float:
     ----------
     Busa-Fekete et al. (2023), section 8.1; at λ = 0.01, k = 2 it is log 199 = 5.29 (the paper
     prints 5.19).
+
+    Examples
+    --------
+    >>> from ldpaudit.mechanisms import epsilon_of_lambda
+    >>> round(epsilon_of_lambda(0.5, 2), 6)  # log 3
+    1.098612
     """
     if not 0 <= noise <= 1:
         raise InputError(f"The 'lambda' parameter must lie in [0, 1]. Got {noise!r} instead.")
@@ -77,6 +83,13 @@ class RandomizedResponse(StepLoss, FiniteMechanism):
         The k ≥ 2 labels.
     noise : float
         λ in [0, 1], the probability of drawing the label anew, uniformly from all k.
+
+    Examples
+    --------
+    >>> from ldpaudit.mechanisms import RandomizedResponse
+    >>> mechanism = RandomizedResponse.from_epsilon(("no", "yes"), 1.0)
+    >>> print(mechanism.description)
+    randomized response on 2 labels: λ = 0.537883, ε = 1 nats, ...
     """
 
     traits = Traits(
