@@ -13,3 +13,22 @@ WordArray = npt.NDArray[np.uint64]
 
 Label = str | int | float | bool
 """One label value as the file holds it."""
+
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2⁶⁴ divided by the golden ratio, odd: what hashes of words are stepped by."""
+
+
+def scrambled(words: WordArray) -> WordArray:
+    """Mix 64-bit words in place, so that every bit depends on all others; return them.
+
+    References
+    ----------
+    Steele, Lea, Flood (2014), the finaliser of SplitMix64.
+    """
+    words ^= words >> np.uint64(30)
+    words *= np.uint64(0xBF58476D1CE4E5B9)
+    words ^= words >> np.uint64(27)
+    words *= np.uint64(0x94D049BB133111EB)
+    words ^= words >> np.uint64(31)
+    return words

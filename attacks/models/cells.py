@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from ldpaudit.arrays import GOLDEN, scrambled
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 
 Hashes = npt.NDArray[np.uint64]
@@ -32,11 +33,7 @@ def hash_rows(features: FeatureTable) -> Hashes:
 
 
 def _mix(hashes: Hashes, values: Hashes) -> Hashes:
-    # The finaliser of SplitMix64 (Steele, Lea & Flood 2014), applied to a running combination.
-    mixed = hashes * np.uint64(0x9E3779B97F4A7C15) + values + np.uint64(0x632BE59BD9B4E019)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+    return scrambled(hashes * GOLDEN + values + np.uint64(0x632BE59BD9B4E019))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ldpaudit.arrays import GOLDEN, scrambled
 from ldpaudit.release import Float32Array, FloatArray, IndexArray, Sketch
 
 DIMENSIONS: Final = 256
@@ -90,11 +91,7 @@ class Projection:
 
 
 def _hashed(indices: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    # The finaliser of SplitMix64 (Steele, Lea & Flood 2014).
-    mixed = (indices + _KEY) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    return scrambled((indices + _KEY) * GOLDEN)
 
 
 @dataclass

@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 
+from ldpaudit.arrays import GOLDEN
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
 Mixed = npt.NDArray[np.uint64]
@@ -213,7 +214,7 @@ def _mixed(columns: Iterable[IntArray], n: int) -> Mixed:
     """Return one number for each row, the same for rows that are equal in all columns."""
     mixed = np.zeros(n, dtype=np.uint64)
     for column in columns:
-        mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ column.astype(np.uint64)) * GOLDEN
         mixed ^= mixed >> np.uint64(29)
     return mixed
 

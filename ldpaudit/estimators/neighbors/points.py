@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpaudit.arrays import Float32Array, FloatArray, WordArray
+from ldpaudit.arrays import GOLDEN, Float32Array, FloatArray, WordArray, scrambled
 from ldpaudit.errors import InputError
 from ldpaudit.running.scratch import resting, rows_of
 from ldpaudit.tasks import Threads
@@ -110,12 +110,8 @@ def row_hashes(matrix: Float32Array) -> WordArray:
         part = hashes[piece]
         for column in matrix[piece].T:
             part += (column + np.float32(0.0)).view(np.uint32)  # -0.0 counts as 0.0
-            part += np.uint64(0x9E3779B97F4A7C15)
-            part ^= part >> np.uint64(30)
-            part *= np.uint64(0xBF58476D1CE4E5B9)
-            part ^= part >> np.uint64(27)
-            part *= np.uint64(0x94D049BB133111EB)
-            part ^= part >> np.uint64(31)
+            part += GOLDEN
+            scrambled(part)
     return hashes
 
 

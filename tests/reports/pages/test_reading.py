@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from browser import browse, with_script
 from golden.results import recorded
+from other_pages import PAGES
 
 from ldpaudit.reports import Surroundings, render
 
@@ -80,6 +81,14 @@ def test_words_are_counted_as_they_are_seen() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_is_short_before_it_is_unfolded(kind: str) -> None:
     assert 300 < len(Read(page(kind)).words) <= MOST_WORDS
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_every_other_page_is_short(kind: str) -> None:
+    text = PAGES[kind]()
+    assert 100 < len(Read(text).words) <= MOST_WORDS
+    assert 'href="#glossary"' in text
+    assert 'id="glossary"' in text
 
 
 def test_many_warnings_fold_away() -> None:
@@ -160,6 +169,7 @@ def test_everybody_can_read_every_page(scheme: str, tmp_path: Path) -> None:
     (tmp_path / "axe.js").write_text(axe, encoding="utf-8")
     pages = {kind: page(kind) for kind in KINDS}
     pages["public"] = render(recorded(KINDS["fail"]), "html", PUBLIC)
+    pages |= {kind: make() for kind, make in PAGES.items()}
     frames = ""
     for kind, text in pages.items():
         script = AXE.replace("NAME", json.dumps(kind)).replace("OPTIONS", RULES[scheme])
