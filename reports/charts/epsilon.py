@@ -32,7 +32,7 @@ def epsilon_figure(quantities: Sequence[Quantity], result: AuditResult, claim: s
         f"{_claim_words(claim)} {listed(quantities)} A mark to the right of the claim "
         "refutes it where the check at the corrected level says so; one to the left proves nothing."
     )
-    names = ("epsilon", "Every method on one axis", description)
+    names = ("epsilon", "Measured ε against the claim", description)
     table = Table(("Method", "ε (nats)"), tuple((q.name, q) for q in quantities))
     return Figure.of(names, partial(intervals, rows, rules, axis), table)
 

@@ -129,17 +129,17 @@ def _attack(result: AuditResult, printer: Printer) -> Iterator[Tile]:
         blind = _blind(result, printer)
         yield Tile("Best attack is right for", best.percent, best.words, best.mark, blind)
     elif not result.release.truth:
-        yield Tile("Best attack", "not scored", remark="that needs the true labels")
+        yield Tile("Best attack", "not scored", remarks=("that needs the true labels",))
 
 
-def _blind(result: AuditResult, printer: Printer) -> str:
+def _blind(result: AuditResult, printer: Printer) -> tuple[str, ...]:
     """Return what attackers reach who do not see the released labels."""
     guessed = result.estimate("numeric.best.mse") is not None
     found = ((words, result.estimate(i)) for i, words in _BLIND[guessed].items())
     known = ((words, printer.quantity(estimate)) for words, estimate in found if estimate)
-    return "; ".join(f"{words} {q.text if guessed else q.percent}" for words, q in known)
+    return tuple(f"{words} {q.text if guessed else q.percent}" for words, q in known)
 
 
-def _tile(label: str, quantity: Quantity, remark: str = "") -> Tile:
+def _tile(label: str, quantity: Quantity, remarks: tuple[str, ...] = ()) -> Tile:
     text = f"{quantity.text} {quantity.unit}".strip()
-    return Tile(label, text, quantity.words, quantity.mark, remark)
+    return Tile(label, text, quantity.words, quantity.mark, remarks)

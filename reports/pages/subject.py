@@ -56,7 +56,7 @@ def claim_in_words(result: AuditResult, printer: Printer) -> str:
     mechanism = result.mechanism
     if mechanism.declared is None:
         return "nothing"
-    title = name(mechanism.name.replace("-", " "))
+    title = name(mechanism.name)
     epsilon = f", ε = {printer.claim}" if printer.claim else ""
     return f"{title}{epsilon}; declared {wording.SOURCES[mechanism.declared]}"
 

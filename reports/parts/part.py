@@ -17,7 +17,7 @@ class Tile:
     text: str
     words: str = ""
     mark: str = ""
-    remark: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

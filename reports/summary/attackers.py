@@ -107,7 +107,8 @@ def _points(gain: Quantity) -> str:
     """Return what the release adds, in percentage points."""
     low = gain.estimate.low
     certain = "; it may add nothing" if low is not None and low <= 0 else ""
-    return f"{gain.percent.removesuffix(' %')} percentage points ({gain.words}{certain})"
+    points = gain.percent.removesuffix("\u00a0%")
+    return f"{points} percentage points ({gain.words}{certain})"
 
 
 def _numbers(errors: Mapping[str, Quantity]) -> Iterator[str]:

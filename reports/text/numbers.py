@@ -173,7 +173,7 @@ def as_percent(text: str) -> str:
     """Return a printed share as a percentage with the same digits: ``0.900`` becomes ``90.0 %``."""
     relation, _, digits = text.rpartition(" ")
     shifted = Decimal(digits.replace("−", "-").replace(",", "")).scaleb(2)
-    return f"{relation} {shifted:f} %".strip().replace("-", "−")
+    return f"{relation} {shifted:f}\u00a0%".strip().replace("-", "−")
 
 
 def share_up(share: float) -> str:

@@ -96,7 +96,7 @@ def test_sentence_tile_chart_check_and_json_show_one_number(made: float, truth: 
     text = words(render(result, "html"))
     assert f"Measured ε ≥ {printed} nats" in text
     assert f"Observed {printed} " in text
-    figure = text.split("Every method on one axis")[1].split("What attackers learn")[0]
+    figure = text.split("Measured ε against the claim")[1].split("What attackers learn")[0]
     assert f"≥ {printed}" in figure
     if result.verdict != "inconclusive":
         assert f"at least ε = {printed}" in result.sentence
