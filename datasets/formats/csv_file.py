@@ -149,6 +149,11 @@ class CsvFile:
                 yield
             except UnicodeDecodeError:
                 raise not_encoded(self.name, encoding) from None
+            except csv.Error:
+                raise InputError(
+                    f"The file {quoted(self.name)} is not a readable CSV file: its quotes do not "
+                    "fit. Mend them, or say what separates its fields with --separator."
+                ) from None
 
 
 def small_csv(

@@ -88,7 +88,7 @@ def find_dialect(
     found = []
     if stated.separator is None and separator != usual:
         found.append(f"{_NAMES.get(separator, repr(separator))} between its fields")
-    if stated.decimal is None and (numbers.decimal != "." or numbers.grouped):
+    if stated.decimal is None and not numbers.plain:
         found.append(numbers.words())
     if stated.encoding is None and encoding != _UTF8:
         found.append(f"the encoding {encoding}")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -39,7 +39,18 @@ _GROUPED: Final = {
     mark: re.compile(f"{_thousands(mark, 2)}|{_thousands(mark, 1, '+')}") for mark in ".,"
 }
 """Numbers in which a mark can only separate thousands: two of them, or one and decimals."""
-_ANY: Final = "|".join((_decimal("."), _decimal(","), _thousands("."), _thousands(",")))
+_SPACE: Final = "[ \u00a0\u202f]"
+
+
+def _spaced(mark: str) -> str:
+    """Return the pattern of a number whose thousands spaces separate."""
+    return rf"[+-]?[1-9][0-9]{{0,2}}({_SPACE}[0-9]{{3}})+({mark}[0-9]*)?"
+
+
+_SPACED: Final = re.compile(_spaced("[.,]"))
+_ANY: Final = "|".join(
+    (_decimal("."), _decimal(","), _thousands("."), _thousands(","), _spaced("[.,]"))
+)
 _NUMERIC: Final = re.compile(_ANY)
 
 
@@ -52,6 +63,8 @@ class NumberStyle:
     decimal : {".", ","}
     grouped : bool
         Whether the other mark separates thousands.
+    spaced : bool
+        Whether spaces do.
     watched : frozenset of str
         Columns that hold nothing but numbers, or nothing, at the start of the file: a number that
         is written in another way further down contradicts what was found.
@@ -59,18 +72,20 @@ class NumberStyle:
 
     decimal: str = "."
     grouped: bool = False
+    spaced: bool = False
     watched: frozenset[str] = frozenset()
 
     @property
     def plain(self) -> bool:
         """Whether numbers are written as Arrow reads them."""
-        return self.decimal == "." and not self.grouped
+        return self.decimal == "." and not self.grouped and not self.spaced
 
     def words(self) -> str:
         """Return the style in a few words."""
         decimal = "decimal comma" if self.decimal == "," else "decimal point"
         thousands = "points" if self.decimal == "," else "commas"
-        return decimal + (f" and {thousands} between thousands" if self.grouped else "")
+        between = [thousands] * self.grouped + ["spaces"] * self.spaced
+        return decimal + (f" and {' and '.join(between)} between thousands" if between else "")
 
     def cast(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
         """Return text as values of a type.
@@ -118,8 +133,9 @@ class NumberStyle:
     @property
     def pattern(self) -> str:
         """The pattern of a number of this style."""
-        written = _decimal(self.decimal)
-        return f"{written}|{_thousands(_OTHER[self.decimal])}" if self.grouped else written
+        written = [_decimal(self.decimal)]
+        written += [_thousands(_OTHER[self.decimal])] if self.grouped else []
+        return "|".join(written + ([_spaced(re.escape(self.decimal))] if self.spaced else []))
 
     def _respelt(self, column: pa.Array) -> pa.Array:
         """Return numbers without marks between thousands and with a decimal point.
@@ -130,6 +146,10 @@ class NumberStyle:
             If some cell is no number of this style.
         """
         trimmed, group = pc.utf8_trim_whitespace(column), _OTHER[self.decimal]
+        if self.spaced:
+            open_ = pc.match_substring_regex(trimmed, f"^{_spaced(re.escape(self.decimal))}$")
+            closed = pc.replace_substring_regex(trimmed, _SPACE, "")
+            trimmed = pc.if_else(open_, closed, trimmed)
         if self.grouped:
             open_ = pc.match_substring_regex(trimmed, f"^{_thousands(group)}$")
             trimmed = pc.if_else(open_, pc.replace_substring(trimmed, group, ""), trimmed)
@@ -165,7 +185,7 @@ def looked_at(
         If it is not clear which mark is which; no cell is in the message.
     """
     if not rows:
-        return NumberStyle(stated or ".", stated is not None)
+        return NumberStyle(stated or ".", stated is not None, stated is not None)
     columns = {
         column: [cell.strip() for cell in cells if cell.strip() not in MISSING]
         for column, *cells in zip(*(row for row in rows if len(row) == len(rows[0])), strict=True)
@@ -173,14 +193,19 @@ def looked_at(
     numeric = {n: cells for n, cells in columns.items() if all(map(_NUMERIC.fullmatch, cells))}
     watched = frozenset(numeric)
     if stated is not None:
-        own = re.compile(NumberStyle(stated, True).pattern)
+        own = re.compile(NumberStyle(stated, True, True).pattern)
         return NumberStyle(
-            stated, True, frozenset(n for n, c in numeric.items() if all(map(own.fullmatch, c)))
+            *(stated, True, True),
+            frozenset(n for n, c in numeric.items() if all(map(own.fullmatch, c))),
         )
-    cells = [cell for column in numeric.values() for cell in column if not _WHOLE.fullmatch(cell)]
+    every = [cell for column in numeric.values() for cell in column]
+    spaced = any(map(_SPACED.fullmatch, every))
+    closed = (re.sub(_SPACE, "", cell) for cell in every)
+    cells = [cell for cell in closed if not _WHOLE.fullmatch(cell)]
     if all(_WRITTEN["."].fullmatch(cell) for cell in cells) and (known or not _all_open(cells)):
-        return NumberStyle(".", False, watched)
-    return _settled(cells, separator, watched, name)
+        return NumberStyle(".", False, spaced, watched)
+    style = _settled(cells, separator, name)
+    return replace(style, spaced=spaced, watched=watched)
 
 
 def _all_open(cells: list[str]) -> bool:
@@ -188,14 +213,14 @@ def _all_open(cells: list[str]) -> bool:
     return bool(cells) and all(_OPEN["."].fullmatch(cell) for cell in cells)
 
 
-def _settled(cells: list[str], separator: str, watched: frozenset[str], name: str) -> NumberStyle:
+def _settled(cells: list[str], separator: str, name: str) -> NumberStyle:
     grouped = {mark: any(map(_GROUPED[mark].fullmatch, cells)) for mark in ".,"}
     sure = {mark: grouped[_OTHER[mark]] or any(_is_sure(c, mark) for c in cells) for mark in ".,"}
     open_ = {mark: any(map(_OPEN[mark].fullmatch, cells)) for mark in ".,"}
     for mark, other in _OTHER.items():
         clear = sure[mark] and not sure[other] and (grouped[other] or not open_[other])
         if clear and (mark == "." or separator != ","):
-            return NumberStyle(mark, grouped[other], watched)
+            return NumberStyle(mark, grouped[other])
     raise InputError(
         f"It is not clear whether a comma or a point comes before the decimals of the numbers in "
         f"{quoted(name)}; say it with --decimal , or --decimal . (the other mark then separates "

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 STREAM: Final = Path("-")
 """Standard output, as the name of an output; a file of that name is ``./-``."""
-_SUFFIXES: Final = (".gz", ".parquet", ".pq", ".csv", ".tsv", ".json")
+_SUFFIXES: Final = (
+    *(".gz", ".parquet", ".pq", ".csv", ".tsv", ".json"),
+    *(".jsonl", ".ndjson", ".feather", ".arrow", ".xlsx", ".npz"),
+)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class PlanOptions:
 
     policy: Annotated[
         "Policy | str | Path | None",
-        Option("What a release may leak (TOML).", type=Path, file=True),
+        Option("What a release may leak: a TOML file, or ldpaudit:strict.", type=Path, file=True),
     ] = None
     queries: Annotated[
         int | Literal["all"] | None,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ldpaudit.api import notes_of, read_with, seed_of
+from ldpaudit.api import read_with, seed_of
 from ldpaudit.commands.learn.request import LearnRequest
 from ldpaudit.commands.learn.result import Learnt
 from ldpaudit.commands.utility.learner import Learner
@@ -28,6 +28,8 @@ def learn(request: LearnRequest, progress: Progress) -> Learnt:
     request.check()
     progress.step("reading")
     reading = read_with(request.release, request)
+    for remark in reading.remarks:
+        progress.remark(remark)
     release, test = reading.release, reading.test
     assert test is not None
     learner = Learner(request.learner, request.device, loss=request.loss)
@@ -46,7 +48,7 @@ def learn(request: LearnRequest, progress: Progress) -> Learnt:
         score=found.estimate,
         reference=_reference(release, test, learner, request, seed, progress),
         constant=_constant(test),
-        warnings=tuple(note.text for note in notes_of(reading)),
+        warnings=reading.warnings,
     )
 
 

@@ -3,6 +3,7 @@
 from ldpaudit.reports.text.wording import (
     assumptions_of_bounds,
     correction_lines,
+    policy_words,
     publish_line,
     waiver_line,
 )
@@ -20,7 +21,8 @@ def print_summary(result: AuditResult, *, quiet: bool) -> None:
         step = f" Next: {result.next_steps[0]}" if result.next_steps else ""
         say(f"{publish} {result.sentence}{step}")
         return
-    say(f"{publish} Audited on {result.date}." if result.date else publish)
+    judged = f"Audited on {result.date}, judged by {policy_words(result.run)}."
+    say(f"{publish} {judged}" if result.date else publish)
     say(result.sentence)
     for position, step in enumerate(result.next_steps, 1):
         _line("next" if position == 1 else "", f"{position}. {step}")

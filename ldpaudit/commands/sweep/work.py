@@ -37,7 +37,7 @@ def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
     check_sweep(request)
     policy = _policy(request)
     progress.step("reading the data")
-    tables = read_tables(request)
+    tables = read_tables(request, progress=progress)
     _check_data(tables)
     options = manifest(request, tables.seed, None if policy is None else policy.sha256)
     with _folder(request) as folder:

@@ -1,5 +1,6 @@
 """Reading a policy; every mistake is one line that names the file's line."""
 
+import contextlib
 import hashlib
 import re
 import tomllib
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from ldpaudit.errors import PolicyError, did_you_mean, quoted
 from ldpaudit.judging.policy.lines import Place, line_of
-from ldpaudit.judging.policy.presets import DEFAULT, PREFIX, PRESETS, preset, preset_text
+from ldpaudit.judging.policy.presets import DEFAULT, PREFIX, preset, preset_text
 from ldpaudit.judging.policy.sections import OWN, Policy, check_names, keys_of, section_in
 
 _NO_CHECK = (
@@ -134,8 +135,9 @@ def _digest(text: str) -> str:
 
 def _extended(stated: dict[str, Any]) -> dict[str, Any]:
     """Return what a policy says together with its preset; its own keys win."""
-    name = str(stated.get("extends"))
-    return _over(preset(name), stated) if name in PRESETS else stated
+    with contextlib.suppress(PolicyError):  # A preset that there is not is said with its line.
+        return _over(preset(str(stated["extends"])), stated) if "extends" in stated else stated
+    return stated
 
 
 def _over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,7 +164,7 @@ def _first_error(error: ValidationError) -> tuple[Place, str]:
         return place, f"The policy must state '{name}'."
     said = first["msg"].removeprefix("Value error, ").rstrip(".")
     if first["type"] == "value_error" and (said[:1].isupper() or said.startswith("[")):
-        return place, f"{said}."  # A sentence of its own.
+        return place, said if said.endswith("?") else f"{said}."  # A sentence of its own.
     if first["type"] == "literal_error":
         said = _one_of(place, first["input"])
     return place, f"The policy's '{name}' {_as_rest_of_sentence(said)}."

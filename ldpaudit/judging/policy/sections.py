@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from ldpaudit.audits.allowed_excess import AllowedExcess
 from ldpaudit.judging.policy.limits import Loss, Share, share_of
+from ldpaudit.judging.policy.presets import preset_name
 from ldpaudit.mechanisms.parameters import check_epsilon, check_number
 from ldpaudit.mechanisms.places import DEFAULT, UNKNOWN
 from ldpaudit.mechanisms.registry import family, full_name
@@ -201,7 +202,7 @@ class Policy(_Section):
     """A whole policy; see the contract for its TOML form."""
 
     schema_: Annotated[Literal[1], Field(alias="schema")] = 1
-    extends: Literal["ldpaudit:default", "ldpaudit:strict", "ldpaudit:research"] | None = None
+    extends: Annotated[str, AfterValidator(preset_name)] | None = None
     claim: ClaimSection | None = None
     audit: AuditSection = AuditSection()
     checks: ChecksSection = ChecksSection()

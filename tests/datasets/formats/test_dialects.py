@@ -72,6 +72,9 @@ def test_a_dialect_is_found_and_said(case: str, tmp_path: Path) -> None:
         ('a,b\n"1,5",x\n"2,5",y\n', {"decimal": "."}, ["1,5", "2,5"]),
         ("a;b\n 1,5 ;x\n 2 ;y\n", {}, [1.5, 2.0]),
         ("a,b\n 1.5 ,x\n 2 ,y\n", {}, [1.5, 2.0]),
+        ("a;b\n1 234,5;x\n12\u00a0345\u202f678;y\n", {}, [1234.5, 12345678.0]),
+        ("a,b\n1 234,x\n5,y\n", {}, [1234, 5]),
+        ("a,b\n12 34,x\n5,y\n", {}, ["12 34", "5"]),
         ("a:b\n1:x\n2:y\n", {"separator": ":"}, [1, 2]),
         ("a b\n1 x\n2 y\n", {"separator": "space"}, [1, 2]),
         ("a;b\n1,234;x\n0,5;y\n", {}, [1.234, 0.5]),
@@ -104,6 +107,7 @@ def test_numbers_as_they_are_meant(
         ("a;b\n" + "1,5;2,5\n" * 20_000 + "2.5;3\n", "--decimal"),
         ("a,b\n" + "15,25\n" * 20_000 + '"2,5",3\n', "--decimal"),
         ("a;b\n" + "1,5;2,5\n" * 20_000 + "1.234;3\n", "--decimal"),
+        ("a;b\n" + "1,5;2,5\n" * 20_000 + "1 234;3\n", "--decimal"),
         (("a,b\n" + "15,x\n" * 20_000 + "15,é\n").encode("cp1252"), "--encoding"),
     ],
 )

@@ -122,6 +122,8 @@ def test_a_preset_is_named_and_has_a_digest() -> None:
     assert [policy.name for policy in (DEFAULT, STRICT, RESEARCH)] == list(PRESETS)
     assert len({policy.sha256 for policy in (DEFAULT, STRICT, RESEARCH)}) == 3
     assert preset_text("strict") == preset_text("ldpaudit:strict")
+    short = parse_policy('schema = 1\nextends = "strict"')
+    assert (short.extends, short.checks) == ("ldpaudit:strict", STRICT.checks)
     with pytest.raises(PolicyError, match="did you mean 'ldpaudit:strict'"):
         load_policy("ldpaudit:strickt")
 

@@ -91,7 +91,11 @@ def test_the_default_checks_only_the_claim() -> None:
         ("schema = 1\n[[waivers]]\ncheck = 'x'", "waivers"),
         ("schema = 1\nsha256 = 'x'", "line 2.*sha256"),
         ("schema = 1\nextends = 'ldpaudit:stritc'", "line 2.*did you mean 'ldpaudit:strict'"),
-        ("schema = 1\nextends = 5", "extends"),
+        ("schema = 1\nextends = 5", "line 2.*extends"),
+        (
+            "schema = 1\nextends = 'mine'",
+            r"line 2: There is no preset 'ldpaudit:mine'; did you mean 'ldpaudit:\w+'\?$",
+        ),
         ("schema = 1", "asks for no check"),
         ("schema = 1\n[checks.claimed-epsilon]\nlevel = 'off'", "asks for no check"),
         ("schema = 1\nchecks = 5", "line 2"),

@@ -17,7 +17,7 @@ from ldpaudit.datasets.formats.memory_batches import MemoryBatches
 from ldpaudit.datasets.formats.opening import open_batches
 from ldpaudit.errors import InputError
 from ldpaudit.randomness import child_generator
-from ldpaudit.running.progress import NoProgress
+from ldpaudit.running.progress import NoProgress, Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,9 @@ class SweepTables:
         return self._surveys[request.mechanism]
 
 
-def read_tables(request: SweepRequest, seed: int | None = None) -> SweepTables:
+def read_tables(
+    request: SweepRequest, seed: int | None = None, progress: Progress | None = None
+) -> SweepTables:
     """Read the data and split it; ``seed`` defaults to the request's, else derives from the data.
 
     Raises
@@ -76,6 +78,8 @@ def read_tables(request: SweepRequest, seed: int | None = None) -> SweepTables:
         If a column is missing, or there are too few rows to hold some out.
     """
     source = open_batches(request.data, request)
+    if source.remark and progress is not None:
+        progress.remark(f"Read the data as {source.remark}.")
     check_columns(request, source)
     whole = read_whole(source).drop_columns(list(request.drop))
     whole = whole.unify_dictionaries().combine_chunks()

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from ldpaudit.errors import PolicyError, did_you_mean
+from ldpaudit.errors import PolicyError, did_you_mean, quoted
 
 PREFIX: Final = "ldpaudit:"
 DEFAULT: Final = "ldpaudit:default"
@@ -31,8 +31,8 @@ def preset_names() -> tuple[str, ...]:
     return tuple(PRESETS)
 
 
-def preset_text(name: str) -> str:
-    """Return the TOML text of a preset; ``default`` is short for ``ldpaudit:default``.
+def preset_name(name: str) -> str:
+    """Return the full name of a preset; ``default`` is short for ``ldpaudit:default``.
 
     Raises
     ------
@@ -42,8 +42,13 @@ def preset_text(name: str) -> str:
     full = name if name.startswith(PREFIX) else PREFIX + name
     if full not in PRESETS:
         known = f"; there are {', '.join(PRESETS)}."
-        raise PolicyError(f"There is no preset {full!r}{did_you_mean(full, PRESETS, known)}")
-    return _text(full.removeprefix(PREFIX))
+        raise PolicyError(f"There is no preset {quoted(full)}{did_you_mean(full, PRESETS, known)}")
+    return full
+
+
+def preset_text(name: str) -> str:
+    """Return the TOML text of a preset; a name that there is not is a PolicyError."""
+    return _text(preset_name(name).removeprefix(PREFIX))
 
 
 @cache
