@@ -86,25 +86,24 @@ def _rules(
     ``size`` is the width and the height of the plot, and the room to each side of it.
     """
     plot, height, side = size
-    layers: list[Spec] = []
+    lines: list[Spec] = []
+    labels: list[Spec] = []
     bottom = -6
     for rule in reversed(_in_order(rules, axis)):
         share = axis.share(rule.at)
-        right = share > 0.5
         room = side + plot * max(share, 1 - share) - GAP
-        lines = wrapped(rule.label, room, 12) if rule.label else []
-        top = bottom - _LINE * max(len(lines) - 1, 0)
+        words = wrapped(rule.label, room, 12) if rule.label else []
+        top = bottom - _LINE * max(len(words) - 1, 0)
         ends = {"y": {"value": top - 10}, "y2": {"value": height}}
-        layers.append(
-            layer([{"x": rule.at}], rule_mark(rule) | {"opacity": 0.7}, {"x": x("x"), **ends})
-        )
-        look = {"align": "right", "dx": -5} if right else {"align": "left", "dx": 5}
-        for i, line in enumerate(lines):
+        line = rule_mark(rule) | {"opacity": 0.7}
+        lines.append(layer([{"x": rule.at}], line, {"x": x("x"), **ends}))
+        look = {"align": "right", "dx": -5} if share > 0.5 else {"align": "left", "dx": 5}
+        look |= {"fontSize": 12, "stroke": PAPER, "strokeWidth": 4}
+        for i, text in enumerate(words):
             place = {"x": x("x"), "y": {"value": top + _LINE * i}, "text": {"field": "t"}}
-            data = [{"x": rule.at, "t": line}]
-            layers.append(layer(data, TEXT | look | {"fontSize": 12}, place))
-        bottom = top - _LINE if lines else bottom
-    return layers
+            labels.append(layer([{"x": rule.at, "t": text}], TEXT | look, place))
+        bottom = top - _LINE if words else bottom
+    return lines + labels
 
 
 def _in_order(rules: Sequence[Rule], axis: Axis) -> list[Rule]:
@@ -133,11 +132,9 @@ def _marks(
     caps = [{**d, "x": d[end]} for d in data if d["shape"] == "circle" for end in ("low", "high")]
     tick = {"type": "tick", "orient": "vertical", "size": 10, "thickness": 1.6}
     layers.append(layer(caps, tick, {"x": x("x"), "y": y("y"), "color": _COLOR}))
-    also = [datum | {"fill": PAPER, "x": datum["also"]} for datum in data if "also" in datum]
-    for points, size in ((also, 60), (data, 75)):
-        mark = {"type": "point", "size": size, "opacity": 1, "strokeWidth": 1.8}
-        look = {"shape": as_it_is("shape"), "fill": as_it_is("fill"), "stroke": _COLOR}
-        layers.append(layer(points, mark, {"x": x("x"), "y": y("y"), **look}))
+    mark = {"type": "point", "size": 75, "opacity": 1, "strokeWidth": 1.8}
+    look = {"shape": as_it_is("shape"), "fill": as_it_is("fill"), "stroke": _COLOR}
+    layers.append(layer(data, mark, {"x": x("x"), "y": y("y"), **look}))
     return [layer for layer in layers if layer["data"]["values"]]
 
 
@@ -153,7 +150,7 @@ def _mark(row: Row, axis: Axis, y: float) -> Spec:
         "fill": PAPER if row.mark == "estimated" else color,
         "shape": _SYMBOLS[row.mark],
         "style": "dotted" if row.mark == "estimated" else "solid",
-    } | ({} if row.also is None else {"also": row.also})
+    }
 
 
 def _stretch(row: Row, axis: Axis) -> tuple[float, float]:

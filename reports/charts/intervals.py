@@ -4,7 +4,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from typing import Final, Literal, get_args
@@ -43,13 +43,12 @@ Sample = Literal[
     "rule-1",
     "rule-2",
     "rule-3",
-    "",
 ]
 """A piece of a line as it is drawn: coloured for a curve, in the page's colour for a rule."""
 
 LINE_SAMPLES: Final[tuple[Sample, ...]] = get_args(Sample)[:6]
 """By dash, what a curve's line looks like."""
-_RULE_SAMPLES: Final[tuple[Sample, ...]] = get_args(Sample)[6:10]
+_RULE_SAMPLES: Final[tuple[Sample, ...]] = get_args(Sample)[6:]
 
 
 @dataclass(frozen=True)
@@ -121,12 +120,10 @@ def listed(quantities: Sequence[Quantity]) -> str:
     return "; ".join(f"{q.name}: {q.text} ({q.words})" for q in quantities[:MOST_MARKS]) + "."
 
 
-def attack_figure(
-    attacks: Sequence[tuple[Quantity, Quantity | None]], references: Sequence[Quantity]
-) -> Figure:
-    """Return accuracies, in-sample ones hollow, against the references as rules."""
+def attack_figure(attacks: Sequence[Quantity], references: Sequence[Quantity]) -> Figure:
+    """Return accuracies, each with its interval, against the references as rules."""
     drawn = attacks[:MOST_MARKS]
-    numbers = [e for pair in drawn for q in pair if q for e in q.ends]
+    numbers = [end for q in drawn for end in q.ends]
     numbers += [q.estimate.value for q in references]
     low = math.floor((min(numbers) - 0.02) * 20) / 20
     high = math.ceil((max(numbers) + 0.02) * 20) / 20
@@ -136,24 +133,13 @@ def attack_figure(
         charts.Rule(q.estimate.value, _SHORT[_subject(q)], f"{_row_name(q)}: {q.text}", dash)
         for q, dash in zip(references, dashes, strict=False)
     ]
-    description = (
-        f"References: {listed(references)} Attacks: {listed([a for a, _ in drawn])} "
-        "Hollow marks are in-sample accuracies: the model saw the rows it is scored on."
-    )
-    labels = distinct(_row_name(attack) for attack, _ in drawn)
-    rows = [
-        _row(label, attack, inside) for label, (attack, inside) in zip(labels, drawn, strict=True)
-    ]
-    cells = [(_row_name(a), a, inside or "–") for a, inside in attacks]
-    cells += [(_row_name(q), q, "–") for q in references]
-    table = Table(("Attack or reference", "Accuracy", "In sample"), tuple(cells))
+    description = f"References: {listed(references)} Attacks: {listed(drawn)}"
+    labels = distinct(_row_name(attack) for attack in drawn)
+    rows = [_row(label, attack) for label, attack in zip(labels, drawn, strict=True)]
+    cells = tuple((_row_name(q), q) for q in (*attacks, *references))
+    table = Table(("Attack or reference", "Accuracy"), cells)
     names = ("attacks", "Accuracy of each attack, with its interval", description)
-    build = partial(intervals, rows, rules, axis)
-    figure = Figure.of(names, build, table, rules=rules)
-    if not any(inside for _, inside in drawn):
-        return figure
-    hollow: tuple[Sample, str] = ("", "hollow: in sample, the model saw the rows it is scored on")
-    return replace(figure, legend=(*figure.legend, hollow))
+    return Figure.of(names, partial(intervals, rows, rules, axis), table, rules=rules)
 
 
 def _subject(quantity: Quantity) -> str:
@@ -239,7 +225,7 @@ def _axis(title: str, quantities: Sequence[Quantity], rules: Sequence[charts.Rul
     return charts.Axis.around(title, ends)
 
 
-def _row(name: str, quantity: Quantity, inside: Quantity | None = None, heading: str = "") -> Row:
+def _row(name: str, quantity: Quantity, heading: str = "") -> Row:
     estimate = quantity.estimate
     return Row(
         label=name,
@@ -249,6 +235,5 @@ def _row(name: str, quantity: Quantity, inside: Quantity | None = None, heading:
         value=estimate.value,
         low=estimate.low,
         high=estimate.high,
-        also=inside.estimate.value if inside else None,
         heading=heading,
     )

@@ -40,8 +40,6 @@ class Row:
     beyond: bool = False
     heading: str = ""
     """Written above the row, where a group of rows begins."""
-    also: float | None = None
-    """A second, estimated value in the same row, drawn hollow."""
 
 
 @dataclass(frozen=True)

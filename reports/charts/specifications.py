@@ -179,7 +179,7 @@ def layer(data: Sequence[Spec], mark: Spec, encoding: Spec) -> Spec:
 def on_axis(axis: Axis, *, vertical: bool = False) -> Encoding:
     """Return the encoding of fields on an axis."""
     scale: Spec = {"domain": [axis.low, axis.high], "nice": False}
-    ticks: Spec = {"tickCount": 5, "labelFlush": False}
+    ticks: Spec = {"tickCount": 5, "labelFlush": False, "labelOverlap": True, "labelSeparation": 6}
     if vertical:
         ticks |= {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end"}
         ticks |= {"titleX": 0, "titleY": -10, "titleBaseline": "bottom"}

@@ -134,7 +134,7 @@ def _figures(attacks: Attacks) -> Iterator[Figure]:
     scores = attacks.accuracies
     references = [scores[name] for name in REFERENCES if name in scores]
     if attacks.ranked:
-        yield attack_figure([(scores[name], None) for name in attacks.ranked[:MOST]], references)
+        yield attack_figure([scores[name] for name in attacks.ranked[:MOST]], references)
 
 
 def _error_figure(errors: Mapping[str, Quantity]) -> Figure:
