@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def executed(notebook: dict[str, Any]) -> list[list[dict[str, Any]]]:
 def record(path: Path) -> None:
     """Store a notebook's outputs anew."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    made = iter(executed(notebook))
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        made = iter(executed(notebook))
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     for number, cell in enumerate(cells, 1):
         cell["execution_count"] = number
