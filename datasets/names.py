@@ -23,6 +23,9 @@ def missing_column(name: str, role: str, candidates: Sequence[str], advice: str 
     advice : str
         What to do, where no column is alike.
     """
+    if not isinstance(name, str):  # Python's callers only: a data frame's column 5 is read as '5'.
+        kind = type(name).__name__
+        return InputError(f"The {role} column must be named by a text, as '5'. Got {kind} instead.")
     close = nearest(name, candidates)
     if any(map(_is_number, candidates)):  # Perhaps no names at all, but the first row.
         end = "does the file's first line name its columns?"
