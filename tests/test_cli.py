@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -341,10 +340,12 @@ def test_a_second_interruption_leaves_nothing(tmp_path: Path) -> None:
     assert process.stderr is not None
     process.stderr.readline()  # The first audit has begun.
     process.send_signal(signal.SIGINT)
-    time.sleep(0.2)
+    err = ""
+    while (line := process.stderr.readline()) and "stopping at the next chance" not in err:
+        err += line
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 2, err
+    err += line + process.stderr.read()
+    assert process.wait(timeout=60) == 2, err
     assert err.strip().splitlines()[-1] == "ldpaudit: Interrupted; nothing was written."
     assert "Traceback" not in err
     assert sorted(tmp_path.iterdir()) == before

@@ -14,7 +14,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 
 
-def survey(n=600):
+def survey(n=300):
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, n)
     frame = pd.DataFrame({"x": rng.normal(size=n) + truth, "qzregion": np.arange(n) % 3})
