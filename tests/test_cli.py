@@ -341,10 +341,10 @@ def test_a_second_interruption_leaves_nothing(tmp_path: Path) -> None:
     process.stderr.readline()  # The first audit has begun.
     process.send_signal(signal.SIGINT)
     err = ""
-    while (line := process.stderr.readline()) and "stopping at the next chance" not in err:
+    while "stopping at the next chance" not in err and (line := process.stderr.readline()):
         err += line
     process.send_signal(signal.SIGINT)
-    err += line + process.stderr.read()
+    err += process.stderr.read()
     assert process.wait(timeout=60) == 2, err
     assert err.strip().splitlines()[-1] == "ldpaudit: Interrupted; nothing was written."
     assert "Traceback" not in err
