@@ -20,7 +20,8 @@ from ldpaudit import cli  # noqa: E402
 ROOT = Path(__file__).resolve().parent.parent
 
 # Examples are drawn anew on each run, but a slow machine is no failure.
-settings.register_profile("ldpaudit", deadline=None)
+settings.register_profile("ldpaudit", deadline=None, max_examples=40)
+settings.register_profile("validate", deadline=None, max_examples=400)
 settings.load_profile("ldpaudit")
 
 
