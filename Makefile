@@ -43,7 +43,7 @@ check: $(READY) ## Check format, lint, types, layers and the wheel
 	$(BIN)/python tests/check_wheel.py
 
 validate: $(READY) ## Run the long statistical validation
-	$(BIN)/python -m pytest -n auto -m validate
+	$(BIN)/python -m pytest -n auto -m 'validate or hypothesis' --hypothesis-profile=validate
 
 docs: $(READY) ## Build the documentation: build/site/index.html
 	$(PIP) --editable '.[docs]'

@@ -6,6 +6,7 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 Float32Array = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
+HalfArray = npt.NDArray[np.int8]
 BoolArray = npt.NDArray[np.bool_]
 IndexArray = npt.NDArray[np.int64]
 SeedArray = npt.NDArray[np.uint32]

@@ -1,5 +1,6 @@
 import os
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from ldpaudit import cli  # noqa: E402
 ROOT = Path(__file__).resolve().parent.parent
 
 # Examples are drawn anew on each run, but a slow machine is no failure.
-settings.register_profile("ldpaudit", deadline=None)
+settings.register_profile("ldpaudit", deadline=None, max_examples=40)
+settings.register_profile("validate", deadline=None, max_examples=400)
 settings.load_profile("ldpaudit")
 
 
@@ -36,6 +38,22 @@ def shared_data() -> Path:
 def _few_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the commands under test run the cheap attacks only, unless they ask for more."""
     monkeypatch.setenv("LDPAUDIT_BUDGET", "2")
+
+
+DRAWN = """<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30">
+<text transform="translate(9,20)" fill="black">A chart</text></svg>"""
+
+
+@pytest.fixture(autouse=True)
+def _charts_are_not_drawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put one picture for every chart: drawing is a third of the time of a command with a page.
+
+    Every chart is drawn in ``tests/reports`` and by `make validate`; elsewhere the mark ``drawn``
+    asks for it.
+    """
+    if not any(map(request.node.get_closest_marker, ("drawn", "validate"))):
+        picture = types.SimpleNamespace(vegalite_to_svg=lambda *_, **__: DRAWN)
+        monkeypatch.setitem(sys.modules, "vl_convert", picture)
 
 
 @pytest.fixture

@@ -34,9 +34,9 @@ CLAIMS = [
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=["mapping", "mechanism"])
 def test_every_kind_of_table_gives_the_same_numbers(claim: Any, tmp_path: Path) -> None:
-    frame, truth = frames(rows=2000)
-    arrow, _ = table(rows=2000, claimed=None)
-    path, truth_path = written(tmp_path, rows=2000, claimed=None)
+    frame, truth = frames(rows=500)
+    arrow, _ = table(rows=500, claimed=None)
+    path, truth_path = written(tmp_path, rows=500, claimed=None)
     found = {
         lower(ldpaudit.audit(release, true, claim, 5, only=FAST))
         for release, true in (
@@ -105,9 +105,9 @@ def test_bad_arguments(options: dict[str, Any], message: str) -> None:
 
 
 def test_leaving_an_audit_out_changes_no_other_number() -> None:
-    frame, truth = frames(rows=1500)
-    whole = ldpaudit.audit(frame, truth, CLAIMS[0], 4)
-    part = ldpaudit.audit(frame, truth, CLAIMS[0], 4, skip=("label-inference",))
+    frame, truth = frames(rows=500)
+    whole = ldpaudit.audit(frame, truth, CLAIMS[0], 4, budget=0.3)
+    part = ldpaudit.audit(frame, truth, CLAIMS[0], 4, skip=("label-inference",), budget=0.3)
     again = {e.id: e for e in part.estimates}
     assert {"mechanism.epsilon_lower", "instance_loss.mean_lower"} <= set(again)
     for estimate in whole.estimates:

@@ -1,13 +1,19 @@
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 
 import numpy as np
 import pytest
 
+from ldpaudit.commands.run import demo
 from ldpaudit.commands.run.demonstration import demo_tables, write_demo
+from ldpaudit.commands.run.request import RunRequest
 from ldpaudit.datasets import read_release
 from ldpaudit.errors import OutputError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.mechanisms import from_declaration
+from ldpaudit.result import AuditResult
 
 
 def test_the_demonstration_holds_what_it_says(tmp_path: Path) -> None:
@@ -38,3 +44,22 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be made"):
         write_demo(tmp_path / "file", 1)
+
+
+def test_the_command_audits_both_and_says_what_to_open(
+    command: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In this process, and only the audits that decide; the recorded run has all, in two."""
+
+    def here(jobs: list[tuple[Path, Path]]) -> list[AuditResult]:
+        audited = resolve_name(demo._AUDITOR)(None)
+        return [audited((*job, 1)) for job in jobs]
+
+    monkeypatch.setattr(demo, "_audited", here)
+    monkeypatch.setattr(demo, "RunRequest", partial(RunRequest, only=("mechanism", "power")))
+    status, out, err = command("demo", "--folder", tmp_path)
+    assert (status, err) == (0, "")
+    assert out.index("No violation found") < out.index("Violation found")
+    assert "made with ε = 3" in out
+    assert out.rstrip().endswith(f"Open {tmp_path / 'dishonest.audit.html'} in a browser.")
+    assert len(list(tmp_path.glob("*.audit.*"))) == 4

@@ -86,6 +86,7 @@ def test_no_token_leaves_the_audit(
     formats = ("html", "json", "sarif", "junit", "markdown")
     outputs = [word for name in formats for word in (f"--{name}", tmp_path / f"a.{name}")]
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("LDPAUDIT_BUDGET", "0.3")
     for more in (("--truth", data.truth, "--id", data.id), ("--drop", data.id)):
         status, printed = run(monkeypatch, capsys, "run", data.release, *more, *outputs)
         assert status in (0, 1, 3), printed
@@ -186,6 +187,7 @@ def test_hostile_names_make_a_correct_and_harmless_report(
     pq.write_table(pa.table(columns), tmp_path / "release.parquet")
     pq.write_table(pa.table({"label": [classes[c] for c in codes]}), tmp_path / "truth.parquet")
     more = ("--show-class-names",) if shown else ()
+    more += ("--skip", "renyi", "--skip", "instance-loss", "--budget", "0.3")
     status, printed = run(
         monkeypatch, capsys, "run", tmp_path / "release.parquet", "--label", HOSTILE[0],
         "--truth", tmp_path / "truth.parquet", "--epsilon", "1", *more,

@@ -181,14 +181,35 @@ def test_too_few_rows_are_inconclusive() -> None:
     assert judged(evidence((1.0, 0.02), 0.1, (p_value(0.4),)), policy).verdict == "inconclusive"
 
 
+STATSMODELS = {
+    (0.04,): [True],
+    (0.025, 0.05): [True, True],
+    (0.05, 0.05): [False, False],
+    (0.0125, 0.02, 0.03, 0.01): [True, True, True, True],
+    (0.03, 0.012, 0.9, 0.0125): [False, True, False, True],
+    (0.001, 0.2, 0.016, 0.017, 0.5): [True, False, False, False, False],
+    (0.0, 1.0, 0.5): [True, False, False],
+}
+
+
 @settings(max_examples=40)
 @given(st.lists(st.floats(1e-9, 1), min_size=1, max_size=8))
-def test_holm_rejects_what_statsmodels_rejects(p_values: list[float]) -> None:
-    from statsmodels.stats.multitest import multipletests
-
+def test_holm_rejects_what_holm_rejects(p_values: list[float]) -> None:
+    """Step down from the smallest p-value; the first that is too large ends the rejections."""
     levels = corrected_levels(p_values, 0.05, "holm")
     ours = [p <= level for p, level in zip(p_values, levels, strict=True)]
-    assert ours == list(multipletests(p_values, 0.05, method="holm")[0])
+    steps = 0.05 / np.arange(len(p_values), 0, -1)
+    late = np.flatnonzero(np.sort(p_values) > steps)
+    rejected = len(p_values) if not len(late) else int(late[0])
+    limit = np.sort(p_values)[rejected - 1] if rejected else -1.0
+    assert ours == [p <= limit for p in p_values]
+
+
+def test_holm_rejects_what_statsmodels_rejects() -> None:
+    """Its ``multipletests(…, 0.05, method="holm")`` gave these."""
+    for p_values, rejected in STATSMODELS.items():
+        levels = corrected_levels(list(p_values), 0.05, "holm")
+        assert [p <= level for p, level in zip(p_values, levels, strict=True)] == rejected
 
 
 def test_the_family_wise_error_holds() -> None:

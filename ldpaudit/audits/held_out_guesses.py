@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from ldpaudit.arrays import BoolArray, FloatArray, HalfArray, IndexArray
 
 NOT_ASKED = -1
 """The attack was not asked about the row."""
@@ -29,22 +29,22 @@ class HeldOutGuesses:
     values : dict from "<attack>.<measure>" to a float64 array of shape (n,)
         Of attacks on numeric labels: squared errors, or whether a guess was near; NaN where the
         attack was not asked.
-    halves : int32 array of shape (n,)
+    halves : int8 array of shape (n,)
         In which half a row is: the rows of one half are the held-out rows of one fold.
     """
 
     outcomes: dict[str, Outcomes] = field(default_factory=dict, repr=False)
     values: dict[str, FloatArray] = field(default_factory=dict, repr=False)
-    halves: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32), repr=False)
+    halves: HalfArray = field(default_factory=lambda: np.empty(0, dtype=np.int8), repr=False)
 
-    def record(self, name: str, rows: IndexArray, right: BoolArray, halves: IntArray) -> None:
+    def record(self, name: str, rows: IndexArray, right: BoolArray, halves: HalfArray) -> None:
         """Remember for which held-out rows, by position in the release, the guess was right."""
         self.halves = halves
         unasked = np.full(len(halves), NOT_ASKED, dtype=np.int8)
         self.outcomes.setdefault(name, unasked)[rows] = right
 
     def record_values(
-        self, name: str, rows: IndexArray, measured: Mapping[str, FloatArray], halves: IntArray
+        self, name: str, rows: IndexArray, measured: Mapping[str, FloatArray], halves: HalfArray
     ) -> None:
         """Remember the values of an attack on numeric labels by measure, on some held-out rows."""
         self.halves = halves

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from ldpaudit.arrays import HalfArray
 from ldpaudit.audits.allowed_excess import DEFAULT_EXCESS, AllowedExcess
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.datasets.beside.slices import Slices
@@ -151,8 +152,8 @@ class AuditContext:
         value: T = self._shared[key]
         return value
 
-    def halves(self) -> IntArray:
-        """Return a random fair split of the rows, int32 zeros and ones of shape (n,).
+    def halves(self) -> HalfArray:
+        """Return a random fair split of the rows, int8 zeros and ones of shape (n,).
 
         All audits use the same two halves: models fitted on one half are scored on the other. Rows
         that share noise, or belong together, are in one half.
@@ -169,12 +170,12 @@ class AuditContext:
             return rows
         return np.sort(self.rng(*names).choice(rows, size=most, replace=False))
 
-    def _draw_halves(self) -> IntArray:
+    def _draw_halves(self) -> HalfArray:
         from ldpaudit.audits.assumptions.rows import clusters
 
         codes = clusters(self)
         n = len(self.release) if codes is None else int(codes.max()) + 1
-        rng, halves = self.rng("halves"), np.zeros(n, dtype=np.int32)
+        rng, halves = self.rng("halves"), np.zeros(n, dtype=np.int8)
         # Of a large release a half of each block: a permutation of all rows takes much memory.
         for start in range(0, n, _AT_ONCE):
             part = halves[start : start + _AT_ONCE]

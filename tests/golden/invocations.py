@@ -35,6 +35,21 @@ class Invocation:
     real: bool = False
 
 
+LONG = {
+    "demo",  # test_demonstration.py: both of its audits, on fewer rows
+    "sweep-numbers",  # sweep-classes, tests/commands/sweep
+    "compare-numbers",  # tests/commands/compare/test_numeric.py
+    "compare-policy-slices",  # run-rr-slices, run-rr-claim-of-policy
+    "run-staircase",  # privatize-staircase, describe-staircase, run-discrete-staircase
+    "run-numbers-claimed",  # run-discrete-laplace
+    "run-fertility",  # run-discrete-laplace
+    "run-rr-dishonest",  # tests/stranger, tests/zoo
+    "run-rr-policy",  # run-rr-claim-of-policy
+    "run-rr-ints",  # run-rr-three-words
+}
+"""The recordings of which `make test` needs no run: where else their paths are taken."""
+
+
 def _made(rest: str, table: str = "pairs", to: str = "r") -> str:
     return f"privatize {table}.parquet -o {to}.parquet --experimental --seed 3 --mechanism {rest}"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from golden.inputs import write_inputs, write_real
-from golden.invocations import INVOCATIONS, Invocation
+from golden.invocations import INVOCATIONS, LONG, Invocation
 from golden.recording import HERE, differences, load, outcome
 
 
@@ -25,6 +25,7 @@ def real_inputs(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def _case(invocation: Invocation) -> Any:
     marks = [pytest.mark.real_data] if invocation.real else []
+    marks += [pytest.mark.validate] if invocation.name in LONG else []
     return pytest.param(invocation, id=invocation.name, marks=marks)
 
 
@@ -41,5 +42,6 @@ def test_as_recorded(
 
 def test_every_recording_has_its_invocation() -> None:
     names = [one.name for one in INVOCATIONS]
+    assert set(names) >= LONG
     assert sorted(names) == sorted({*names})
     assert {*names} == {path.stem for path in HERE.glob("[!_]*.json")}

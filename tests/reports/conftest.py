@@ -30,6 +30,11 @@ HOSTILE = (
 Build = Callable[..., AuditResult]
 
 
+@pytest.fixture(autouse=True)
+def _charts_are_not_drawn() -> None:
+    """Here they are."""
+
+
 def _certified(identifier: str, value: float, **more: object) -> Estimate:
     fields = {"side": "lower", "level": 0.95, "unit": "nats", "n": 48842} | more
     return Estimate.model_validate({"id": identifier, "kind": "certified", "value": value} | fields)

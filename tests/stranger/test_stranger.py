@@ -68,8 +68,8 @@ def command(
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     rng = np.random.default_rng(5)
-    codes = rng.integers(0, 3, 2500)
-    table = {"x": rng.standard_normal(2500) + codes, "z": rng.standard_normal(2500)}
+    codes = rng.integers(0, 3, 1500)
+    table = {"x": rng.standard_normal(1500) + codes, "z": rng.standard_normal(1500)}
     names = np.array(["no", "perhaps", "yes"])[codes]
     path = tmp_path / "data.parquet"
     pd.DataFrame(table | {"label": names}).to_parquet(path)
@@ -111,7 +111,7 @@ def test_a_release_declares_it(released: Callable[[str], Path], name: str) -> No
 def test_run(command: Command, released: Callable[[str], Path], data: Path, truth: bool) -> None:
     path = released("cyclic-response")
     known = ("--truth", data) if truth else ()
-    status, said = command("run", path, *known, "--budget", 1)
+    status, said = command("run", path, *known, "--budget", 0.3)
     assert status in (0, 3), said
     result = _result(path)
     assert result["mechanism"]["description"].startswith("cyclic response on 3 labels")
@@ -129,7 +129,8 @@ def test_a_false_claim_is_refuted(
     content = json.loads(table.schema.metadata[b"ldpaudit"])
     content["mechanism"]["epsilon"] = 0.3
     pq.write_table(table.replace_schema_metadata({"ldpaudit": json.dumps(content)}), path)
-    status, said = command("run", path, "--truth", data, "--budget", 1)
+    only = ("--only", "mechanism", "--only", "power")
+    status, said = command("run", path, "--truth", data, *only)
     assert status == 1, said
 
 
@@ -138,7 +139,7 @@ def test_bounds_that_need_one_channel_are_withheld(
     command: Command, released: Callable[[str], Path], data: Path, truth: bool
 ) -> None:
     path = released("cautious-response")
-    status, said = command("run", path, *(("--truth", data) if truth else ()), "--budget", 1)
+    status, said = command("run", path, *(("--truth", data) if truth else ()), "--budget", 0.3)
     assert status == 3, said
     result = _result(path)
     withheld = {"mechanism.epsilon_lower", "release_only.epsilon_lower"}
@@ -151,19 +152,19 @@ def test_compare(command: Command, released: Callable[[str], Path], data: Path) 
     pair = [released("cyclic-response"), released("cautious-response")]
     out = data.with_name("compared.json")
     page = out.with_suffix(".html")
-    words = ("--truth", data, "--budget", 1, "--json", out, "--html", page)
+    words = ("--truth", data, "--budget", 0.3, "--json", out, "--html", page)
     status, said = command("compare", *pair, *words)
     assert status == 0, said
-    sentence = json.loads(out.read_text())["sentence"].lower()
-    assert "cautious response" in sentence
-    assert "cyclic response" in sentence
+    for name in ("cautious response", "cyclic response"):
+        assert f"{name} on 3 labels" in out.read_text()
+    assert page.is_file()
 
 
 def test_sweep(command: Command, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "sweep.json"
     mechanisms = ("--mechanism", "cyclic-response", "--mechanism", "cautious-response")
     status, said = command(
-        *("sweep", data, "--label", "label", *mechanisms, "--epsilon", "0.5,2", "--budget", 1),
+        *("sweep", data, "--label", "label", *mechanisms, "--epsilon", "0.5,2", "--budget", 0.3),
         *("--json", out, "--html", out.with_suffix(".html"), "--seed", 1, "--processes", 1),
         *("--only", "mechanism", "--only", "label-inference"),
     )

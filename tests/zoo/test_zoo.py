@@ -20,7 +20,7 @@ QUICK = {
     *("made-3", "one-class", "clear-20", "age-75", "noise-by-feature", "lambda-as-flip"),
     *("period-1000", "household-4", "composition-visits", "seed-numpy", "seed-row-python"),
     *("sorted-by-truth", "lag-column", "copy", "salted-rows", "decides-98", "zeros-kept"),
-    *("honest", "derived-score", "duplicates", "sorted-by-release", "remembered", "numbers"),
+    *("honest", "derived-score", "duplicates", "remembered", "numbers"),
 }
 """One of each kind, for every run of the tests; `make validate` has all."""
 WITH_SEEDS = {"honest", "sorted-by-release"}

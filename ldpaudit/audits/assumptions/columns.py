@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from ldpaudit.arrays import HalfArray
 from ldpaudit.audits.assumptions.rows import counted, counted_rows, may_share, tested
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
@@ -21,7 +22,7 @@ from ldpaudit.estimators.assumptions.outside import Signals, bin_frequencies, lo
 from ldpaudit.estimators.epsilon.release_only.bound import (
     release_only_evidence,
 )
-from ldpaudit.release import FeatureTable, IndexArray, IntArray
+from ldpaudit.release import FeatureTable, IndexArray
 
 DETERMINED: Final = 4.0
 """Nats: a column that tells more than this of the released label alone is no natural feature."""
@@ -117,7 +118,7 @@ def first_look(context: AuditContext, together: IndexArray) -> tuple[int, ...]:
     ``together``: int64 of shape (n,), codes of rows that may; they are on one side of every split.
     """
     rng = context.rng("assumptions", "first look")
-    halves = (rng.random(int(together.max()) + 1) < 0.5)[together].astype(np.int32)
+    halves = (rng.random(int(together.max()) + 1) < 0.5)[together].astype(np.int8)
     rows = np.arange(len(halves))
     if context.release.truth is not None:
         return _with_truth(context, rows, halves).derived
@@ -130,7 +131,7 @@ def first_look(context: AuditContext, together: IndexArray) -> tuple[int, ...]:
     return tuple(found) if len(suspects) < context.release.features.width else ()
 
 
-def _split(context: AuditContext, rows: IndexArray, halves: IntArray) -> tuple[IndexArray, Halves]:
+def _split(context: AuditContext, rows: IndexArray, halves: HalfArray) -> tuple[IndexArray, Halves]:
     """Return some of the rows, and where among them to learn and to test."""
     rng, width = context.rng("assumptions", "halves"), context.release.features.width
     learn, test = (sampled(rows[halves[rows] == half], width, rng) for half in (0, 1))
@@ -143,7 +144,7 @@ def _every(context: AuditContext) -> IndexArray:
     return np.arange(len(context.release)) if rows is None else rows
 
 
-def _with_truth(context: AuditContext, every: IndexArray, sides: IntArray) -> ColumnEvidence:
+def _with_truth(context: AuditContext, every: IndexArray, sides: HalfArray) -> ColumnEvidence:
     release = context.release
     used, halves = _split(context, every, sides)
     if min(len(halves.learn), len(halves.test)) < _FEWEST:
@@ -210,7 +211,7 @@ def _limit(context: AuditContext) -> float:
     return DETERMINED if limit is None or math.isinf(limit) else limit
 
 
-def _alone(context: AuditContext, rows: IndexArray, halves: IntArray) -> dict[int, EpsilonRange]:
+def _alone(context: AuditContext, rows: IndexArray, halves: HalfArray) -> dict[int, EpsilonRange]:
     """Return the bounds of ε that each array column gives alone."""
     release, alpha = context.release, 1 - context.plan.confidence
     rng, m = context.rng("assumptions", "alone"), len(release.outputs)
@@ -230,7 +231,7 @@ def _suspects(alone: dict[int, EpsilonRange], limit: float) -> list[int]:
     return sorted(found, key=lambda j: -alone[j].likely)
 
 
-def _signals(context: AuditContext, rows: IndexArray, halves: IntArray) -> Signals:
+def _signals(context: AuditContext, rows: IndexArray, halves: HalfArray) -> Signals:
     used, places = _split(context, rows, halves)
     released = context.release.released[used]
     return Signals.of(

@@ -98,9 +98,11 @@ def _insider(context: AuditContext, error: float) -> LossLabels:
     released, m = context.release.released, len(context.release.outputs)
     occurs = np.bincount(context.truth) > 0
     classes = np.flatnonzero(occurs)
-    truth: IntArray = (np.cumsum(occurs, dtype=np.int32) - 1)[context.truth]
     if len(classes) < 2:
         raise InsufficientDataError("The privacy loss needs at least two true labels that occur.")
+    truth = context.truth
+    if not occurs.all():
+        truth = (np.cumsum(occurs, dtype=np.int32) - 1)[truth]
     counts, n = np.bincount(truth), len(truth)
     tail = error / (2 * len(counts))
     low, high = clopper_pearson_lower(counts, n, tail), clopper_pearson_upper(counts, n, tail)

@@ -67,6 +67,7 @@ def neighborhoods(context: AuditContext, labels: LossLabels, budget: ErrorBudget
         raise InsufficientDataError(f"The privacy loss needs at least {MIN_ROWS} rows.")
     index, asking = _split(context)
     queries, first = _sample(context, asking, budget)
+    del asking  # Half of a large table's row numbers.
     prepared = _prepared(context, labels, index, queries)
     if prepared is None:
         return _without_features(labels, index, queries[first:])

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ldpaudit.arrays import HalfArray
 from ldpaudit.estimators.assumptions.columns import Columns, Halves, column_bins, logit, tilts
 from ldpaudit.modelling.association import association, strongest
 from ldpaudit.modelling.screening import most_bins
@@ -32,7 +33,7 @@ _COPY: Final = 0.8
 
 
 def bin_frequencies(
-    features: FeatureTable, column: int, released: IntArray, outputs: int, halves: IntArray
+    features: FeatureTable, column: int, released: IntArray, outputs: int, halves: HalfArray
 ) -> FloatArray:
     """Return P(output | bin of one column) of each row, learnt on the other half; (n, outputs)."""
     scores = np.empty((len(released), outputs))

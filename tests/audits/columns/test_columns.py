@@ -56,8 +56,18 @@ REVEALING = {
 }
 
 
-@pytest.mark.parametrize("case", REVEALING)
-@pytest.mark.parametrize("insider", [True, False])
+QUICK = {"near copy", "hash"}
+"""Those that are also looked for alone, without the truth, in every run of the tests."""
+
+
+@pytest.mark.parametrize(
+    ("case", "insider"),
+    [
+        pytest.param(case, insider, marks=() if insider or case in QUICK else pytest.mark.validate)
+        for insider in (True, False)
+        for case in REVEALING
+    ],
+)
 def test_columns_that_tell_the_label_are_warned_of(case: str, insider: bool) -> None:
     epsilon = 1.0 if insider else 3.0  # Without the truth, through the channel.
     table = released(TRUTH, epsilon, 1, secret=REVEALING[case])
@@ -69,6 +79,14 @@ def test_columns_that_tell_the_label_are_warned_of(case: str, insider: bool) -> 
     assert result.decision != "publish"
     assert "secret" not in result.to_json()
     assert any(note.audit == "columns" and "1 column" in note.text for note in result.notes)
+
+
+def test_columns_that_tell_the_label_are_counted_without_the_truth() -> None:
+    result = audited(released(TRUTH, 3.0, 1, **REVEALING))
+    assert check(result, "features-reveal-label").verdict == "fail"
+    told = [note.text for note in result.notes if note.audit == "columns"]
+    assert [text.split(" tell,")[0] for text in told] == ["7 columns", "2 columns"]
+    assert "rows near by" in told[1]
 
 
 @pytest.mark.parametrize("role", ["group", "id_column"])
@@ -155,14 +173,13 @@ IDENTIFYING = {
 @pytest.mark.parametrize("case", IDENTIFYING)
 def test_identifiers_are_counted(case: str) -> None:
     values, words = IDENTIFYING[case]
-    result = audited(released(TRUTH, 1.0, 1, secret=values))
+    table = released(TRUTH, 1.0, 1, secret=values)
+    result = audited(table, TRUTH)
     found = check(result, "identifiers")
     assert (found.verdict, found.level, found.observed) == ("fail", "warn", 1)
     assert words in found.reason
     assert "secret" not in result.to_json()
-    assert (
-        "secret" in audited(released(TRUTH, 1.0, 1, secret=values), show_class_names=True).to_json()
-    )
+    assert "secret" in audited(table, TRUTH, show_class_names=True).to_json()
 
 
 def test_unused_categories_are_counted() -> None:

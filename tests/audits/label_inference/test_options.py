@@ -14,7 +14,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
 
 
-def survey(n=600):
+def survey(n=300):
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, n)
     frame = pd.DataFrame({"x": rng.normal(size=n) + truth, "qzregion": np.arange(n) % 3})
@@ -59,7 +59,7 @@ def test_slices_and_the_public_model_reach_the_report(tmp_path):
         ({"slices": ["nowhere"]}, "no column"),
         ({"budget": -1.0}, "at least 0"),
         ({"budget": float("nan")}, "at least 0"),
-        ({"public_posterior": np.ones((2, 2))}, "600 rows"),
+        ({"public_posterior": np.ones((2, 2))}, "300 rows"),
     ],
 )
 def test_bad_options_are_refused_before_anything_runs(options, word):

@@ -41,7 +41,7 @@ def finding(release: Release, claim: Mechanism, **plan: object) -> Finding:
 @pytest.fixture
 def few_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = {name: ATTACKS[name] for name in CHEAP}
-    monkeypatch.setattr(attack_budget, "available_attacks", lambda: chosen)
+    monkeypatch.setattr(attack_budget, "available_attacks", lambda *_: chosen)
 
 
 def attacks_of(result: Finding) -> set[str]:
@@ -104,7 +104,7 @@ def _needless(release: Release, claim: Mechanism, confidence: float = 0.95) -> l
 def test_what_cannot_be_stronger_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("prior", "released-label", "bayes")
     chosen = {name: ATTACKS[name] for name in names}
-    monkeypatch.setattr(attack_budget, "available_attacks", lambda: chosen)
+    monkeypatch.setattr(attack_budget, "available_attacks", lambda *_: chosen)
     # Labels that the features give away: an attack that is never wrong cannot be beaten.
     votes, more = _needless(*made(400, 6.0, shift=30.0))
     assert votes is not None

@@ -12,14 +12,15 @@ from commands.privatize.conftest import declared_json
 from commands.privatize.test_audit import audit
 
 HIGH = 40
+ROWS = 2000
 
 
 @pytest.fixture
 def revenue(tmp_path: Path) -> Path:
     """Skewed amounts in [0, 40], most of them no whole number, and a prior of whole ones."""
     rng = np.random.default_rng(5)
-    x = rng.standard_normal(4000)
-    amounts = np.clip(np.exp(1.5 + 0.7 * x + rng.standard_normal(4000)), 0, HIGH)
+    x = rng.standard_normal(ROWS)
+    amounts = np.clip(np.exp(1.5 + 0.7 * x + rng.standard_normal(ROWS)), 0, HIGH)
     pd.DataFrame({"x": x, "rev": amounts}).to_csv(tmp_path / "rev.csv", index=False)
     prior = np.bincount(np.rint(amounts).astype(int), minlength=HIGH + 1) + 1.0
     pd.DataFrame({"label": np.arange(HIGH + 1), "probability": prior / prior.sum()}).to_csv(
@@ -127,7 +128,7 @@ def test_the_private_priors_budget_by_the_theorem(revenue, command):
     options = ("--labels", f"0:{HIGH}", "--round", "unbiased", "--private-prior", "auto")
     status, said = command(*start, *options, "--epsilon", "1")
     assert status == 0, said
-    first = math.sqrt((HIGH + 1) / 4000)
+    first = math.sqrt((HIGH + 1) / ROWS)
     assert f"private prior's ε = {first:.6g} the whole release comes to ε = 1 nats" in said
     parts = declared_json(out)["provenance"]["epsilon"]
     assert parts["prior"] == pytest.approx(first)

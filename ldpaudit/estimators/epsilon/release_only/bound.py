@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ldpaudit.arrays import HalfArray
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound, accuracy_bound, two_sided_bound
 from ldpaudit.estimators.epsilon.release_only.balls import (
@@ -106,7 +107,7 @@ def release_only_evidence(
     points: Float32Array | None,
     released: IntArray,
     n_outputs: int,
-    halves: IntArray,
+    halves: HalfArray,
     *,
     rng: np.random.Generator,
     point_rows: IndexArray | None = None,
@@ -123,7 +124,7 @@ def release_only_evidence(
         scores only.
     released : int32 array of shape (n,)
         Output codes below ``n_outputs``.
-    halves : int32 array of shape (n,)
+    halves : int8 array of shape (n,)
         0 or 1: a random split of the rows.
     rng : numpy.random.Generator
         Draws the anchors.
@@ -253,7 +254,7 @@ def _count(
 def _anchor_tests(
     points: Float32Array,
     released: IntArray,
-    halves: IntArray,
+    halves: HalfArray,
     settings: tuple[int, bool, float, int],
     rng: np.random.Generator,
 ) -> list[GroupTest]:
