@@ -14,4 +14,4 @@ def draft(case: Case) -> Draft | None:
     reason = f"{rows(case.rows)} rows, {rows(least)} needed"
     question = "Has the release as many rows as the policy asks for?"
     answer = Answer(enough, float(case.rows), reason)
-    return Draft("min-rows", "error", question, float(least), (), lambda _: answer)
+    return Draft("min-rows", "error", question, float(least), (), lambda _: answer, counted=True)
