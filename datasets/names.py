@@ -9,13 +9,15 @@ from ldpaudit.errors import InputError, nearest, quoted
 __all__ = ["check_unique", "missing_column", "quoted", "text_of"]
 
 
-def missing_column(name: str, role: str, candidates: Sequence[str], advice: str = "") -> InputError:
+def missing_column(
+    name: object, role: str, candidates: Sequence[str], advice: str = ""
+) -> InputError:
     """Return the error for a column that is not there; it names the nearest one.
 
     Parameters
     ----------
     name : str
-        The column that was asked for.
+        The column that was asked for; anything else is a mistake of its own.
     role : str
         What it was to be, for instance ``"label"``.
     candidates : sequence of str
@@ -23,6 +25,9 @@ def missing_column(name: str, role: str, candidates: Sequence[str], advice: str 
     advice : str
         What to do, where no column is alike.
     """
+    if not isinstance(name, str):  # From Python; a data frame's column 5 is read as '5'.
+        kind = type(name).__name__
+        return InputError(f"The {role} column must be named by a text, as '5'. Got {kind} instead.")
     close = nearest(name, candidates)
     if any(map(_is_number, candidates)):  # Perhaps no names at all, but the first row.
         end = "does the file's first line name its columns?"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+from ldpaudit.errors import OutputError
 from ldpaudit.running.progress import NoProgress, Pace, Progress, duration
 
 _CELL: Final = 46
@@ -21,10 +22,21 @@ def say(text: str) -> None:
 
 
 def stream(text: str) -> None:
-    """Write a report to standard output: in UTF-8, whatever the terminal shows."""
+    """Write a report to standard output: in UTF-8, whatever the terminal shows.
+
+    Raises
+    ------
+    OutputError
+        If it is lost, for instance on a full disk; a reader that has enough may go.
+    """
     with suppress(OSError, AttributeError):  # A stream that is broken, or holds text itself.
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     sys.stdout.write(text)
+    sys.stdout.flush()
+    lost = getattr(sys.stdout, "lost", None)
+    if lost is not None and not isinstance(lost, BrokenPipeError):
+        why = (lost.strerror or type(lost).__name__).lower()
+        raise OutputError(f"Standard output cannot be written: {why}.")
 
 
 class _Lines:

@@ -1,5 +1,6 @@
 """Standard output that lacks the letters of a text."""
 
+import errno
 import io
 import sys
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from ldpaudit.cli.streams import steady_streams
+from ldpaudit.errors import OutputError
 from ldpaudit.terminal import say, stream
 
 
@@ -28,3 +30,30 @@ def test_a_letter_that_the_terminal_lacks_becomes_a_question_mark(
 
 def test_a_report_is_in_utf_8_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert written(stream, monkeypatch).decode("utf-8") == "é: ε = 1"
+
+
+class Full(io.StringIO):
+    """A stream on a disk that has no room."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__()
+        self.error = error
+
+    def flush(self) -> None:
+        raise self.error
+
+
+def test_a_report_that_is_lost_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    for broken in (Full(OSError(errno.ENOSPC, "No space left on device")), None):
+        monkeypatch.setattr(sys, "stdout", broken)
+        with steady_streams():
+            steady = sys.stdout
+            with pytest.raises(OutputError, match="Standard output cannot be written"):
+                stream("{}")
+    steady.close()
+
+
+def test_a_reader_that_has_enough_may_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", Full(BrokenPipeError()))
+    with steady_streams():
+        stream("{}")

@@ -8,17 +8,20 @@ import os
 import re
 import sys
 import tempfile
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
 
 from ldpaudit import __version__
 from ldpaudit.cli import compare, declare, learn, mechanism, policy, privatize, run, sweep
-from ldpaudit.cli.limits import status_under_limit
+from ldpaudit.cli.limits import CHILD, status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.streams import steady_streams
+from ldpaudit.errors import did_you_mean
 
 COULD_NOT_RUN = 2
+_NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG"})
 INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
 
@@ -102,6 +105,8 @@ def _main() -> None:
             typer.echo(f"ldpaudit: {line}", err=True)
         sys.exit(status)
     try:
+        for remark in _unknown_variables():
+            typer.echo(f"ldpaudit: {remark}", err=True)
         status = app(standalone_mode=False, prog_name="ldpaudit")
     except (typer.Abort, KeyboardInterrupt):
         _stop("Interrupted; nothing was written.", debug)
@@ -139,6 +144,22 @@ def _with_variables(message: str) -> str:
         if variable.startswith(PREFIX) and about and not given:
             named.append(variable)
     return f"{message} ({' and '.join(named)}: set in the environment)" if named else message
+
+
+def _unknown_variables() -> Iterator[str]:
+    """Yield a remark on each variable of the environment that sets no option of any command."""
+    stated = [one for one in sorted(os.environ) if one.startswith(PREFIX) and os.environ[one]]
+    unknown = [one for one in stated if one not in _NO_OPTIONS]
+    known = set(_variables(typer.main.get_command(next(iter(_COMMANDS))))) if unknown else set()
+    for variable in unknown:
+        if variable not in known:
+            yield f"{variable} sets no option{did_you_mean(variable, known)}"
+
+
+def _variables(command: Any) -> Iterator[str]:
+    yield from (one.envvar for one in command.params if isinstance(one.envvar, str))
+    for member in getattr(command, "commands", {}).values():
+        yield from _variables(member)
 
 
 def _lacks_memory(error: Exception) -> bool:

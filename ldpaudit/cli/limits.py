@@ -15,7 +15,7 @@ from ldpaudit.running.memory import address_limit, shown
 
 LEAST: Final = 1_200 << 20
 """Bytes of addresses that Python and the libraries need; with fewer they may abort in any way."""
-_CHILD: Final = "LDPAUDIT_CHILD"
+CHILD: Final = "LDPAUDITCHILD"
 _FRUGAL: Final = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
 """Without these, libraries reserve gigabytes of addresses that they never use."""
 _STATUSES: Final = (0, 1, 2, 3)
@@ -31,7 +31,7 @@ def status_under_limit() -> tuple[int, str] | None:
         process is the child.
     """
     limit = address_limit()
-    if limit is None or os.environ.get(_CHILD):
+    if limit is None or os.environ.get(CHILD):
         return None
     if limit < LEAST:
         return 2, (
@@ -52,7 +52,7 @@ def _child() -> int:
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     command = [sys.executable, "-m", "ldpaudit.cli", *sys.argv[1:]]
-    child = subprocess.Popen(command, env=os.environ | _FRUGAL | {_CHILD: "1"})
+    child = subprocess.Popen(command, env=os.environ | _FRUGAL | {CHILD: "1"})
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
         child.send_signal(number)

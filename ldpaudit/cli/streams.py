@@ -1,6 +1,7 @@
 """Standard output and error that may break without any harm to the work or its exit status."""
 
 import contextlib
+import errno
 import io
 import os
 import sys
@@ -9,10 +10,16 @@ from typing import Any
 
 
 class Steady:
-    """A text stream whose reader may go, or whose disk may fill up: what is left is thrown away."""
+    """A text stream whose reader may go, or whose disk may fill up: what is left is thrown away.
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    Attributes
+    ----------
+    lost : OSError or None
+        Why something was thrown away.
+    """
+
+    def __init__(self, stream: Any, lost: OSError | None = None) -> None:
+        self._stream, self.lost = stream, lost
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -32,7 +39,8 @@ class Steady:
     def _broken(self) -> Iterator[None]:
         try:
             yield
-        except OSError:
+        except OSError as error:
+            self.lost = self.lost or error
             # What is in the buffer cannot be taken back: it goes nowhere, now and at the end.
             with contextlib.suppress(OSError, ValueError):
                 nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -46,16 +54,18 @@ def _allow_any_letter(stream: Any) -> None:
         stream.reconfigure(errors="replace")
 
 
+def _nowhere() -> Steady:
+    closed = OSError(errno.EBADF, os.strerror(errno.EBADF))
+    return Steady(open(os.devnull, "w", encoding="utf-8"), closed)  # noqa: PTH123
+
+
 @contextlib.contextmanager
 def steady_streams() -> Iterator[None]:
     """Print on streams that cannot fail; a closed one takes everything and shows nothing."""
     before = sys.stdout, sys.stderr
     for stream in filter(None, before):
         _allow_any_letter(stream)
-    streams = [
-        Steady(open(os.devnull, "w", encoding="utf-8") if stream is None else stream)  # noqa: SIM115, PTH123
-        for stream in before
-    ]
+    streams = [_nowhere() if stream is None else Steady(stream) for stream in before]
     shown: Any = streams
     sys.stdout, sys.stderr = shown
     try:

@@ -118,8 +118,10 @@ class Outputs:
 
     def announce(self) -> None:
         """Print where the files are."""
+        from ldpaudit.reports.text.harmless import one_line
+
         for path in self.given():
-            say(f"  {'written':<12} {path}")
+            say(f"  {'written':<12} {one_line(str(path))}")
 
 
 @dataclass(frozen=True)

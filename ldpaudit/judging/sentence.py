@@ -7,7 +7,7 @@ from ldpaudit.audits.epsilon_proofs import OUTSIDER
 from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
 from ldpaudit.judging.next_steps import is_close, one_in
 from ldpaudit.judging.waivers import waived_words
-from ldpaudit.reports.text.numbers import against, fold, number, percent, rows, share_up
+from ldpaudit.reports.text.numbers import against, fold, folds, number, percent, rows, share_up
 from ldpaudit.result import Check, Verdict
 
 _CLAIM = "claimed-epsilon"
@@ -55,11 +55,11 @@ def _violation(check: Check) -> str:
     observed, limit = against(check.observed, check.limit, "down")
     if check.id == _CLAIM:
         alone = f"{_ALONE} " if OUTSIDER in check.evidence else ""
+        shifted, promised = folds(check.observed, check.limit)
         return (
             f"the release claims ε = {limit}, but {alone}at least ε = {observed} is certified (at "
             f"{confidence} confidence{_chance(check)}): a released label can shift the odds "
-            f"between two true labels at least {fold(check.observed, 'down')}, where at most "
-            f"{fold(check.limit)} was promised"
+            f"between two true labels at least {shifted}, where at most {promised} was promised"
         )
     at_least = f"at least {observed} against {limit}, at {confidence} confidence"
     return f"{check.reason} ({at_least}{_chance(check)})"

@@ -19,7 +19,7 @@ from ldpaudit.judging.sentence import sentence
 from ldpaudit.judging.waivers import apply_waivers
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.reports.text.numbers import percent
-from ldpaudit.result import Check, CheckLevel, Family, Note, Verdict, decision_of
+from ldpaudit.result import Check, CheckLevel, Family, Note, Verdict, decision_of, verdict_of
 
 _SMALLEST_ALPHA = 1e-12
 _LEVELS: tuple[CheckLevel, ...] = ("error", "warn")
@@ -81,7 +81,7 @@ def judge(
     checks = [_unless_stopped(_explained(check, case, known), known) for check in checks]
     checks, notes = apply_waivers(checks, policy.waivers, sha256, today)
     notes += _refutation(checks)
-    verdict = _overall(checks)
+    verdict = verdict_of(checks)
     steps = next_steps(decision_of(verdict, checks), case, known, checks)
     return Judgement(
         verdict,
@@ -191,13 +191,3 @@ def _refutation(checks: list[Check]) -> list[Note]:
     if not failed:
         return []
     return [Note.warning("policy", _REFUTED.format(confidence=percent(min(failed))))]
-
-
-def _overall(checks: list[Check]) -> Verdict:
-    errors = [check for check in checks if check.level == "error"]
-    grave = [check for check in errors if not check.waived]
-    if any(check.verdict == "fail" for check in grave):
-        return "fail"
-    if not errors or any(check.verdict == "inconclusive" for check in grave):
-        return "inconclusive"
-    return "pass"

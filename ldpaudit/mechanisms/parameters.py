@@ -1,6 +1,7 @@
 """Parameters of mechanisms: how a declaration states them, and their checks."""
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -174,6 +175,8 @@ def required(parameters: Mapping[str, Any], key: str, name: str) -> Any:
 
 def check_number(name: str, value: Any) -> float:
     """Return a parameter that must be a number, ∞ included."""
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        raise InputError(f"The '{name}' parameter is too large for a number.")
     real_number = isinstance(value, int | float | np.integer | np.floating)
     if isinstance(value, bool) or not real_number or math.isnan(value):
         # NaN is a float by its type, and "Got float" would not say what is wrong.

@@ -21,6 +21,7 @@ from ldpaudit.result.audit_result import (
     Verdict,
     Waived,
     decision_of,
+    verdict_of,
 )
 from ldpaudit.result.curve import Curve, Histogram
 from ldpaudit.result.estimate import (
@@ -70,4 +71,5 @@ __all__ = [
     "Waived",
     "decision_of",
     "readable",
+    "verdict_of",
 ]

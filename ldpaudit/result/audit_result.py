@@ -1,7 +1,7 @@
 """The result of an audit as a whole, and its JSON form."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -181,6 +181,17 @@ def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:
     return "not yet" if warned or verdict == "inconclusive" else "publish"
 
 
+def verdict_of(checks: Sequence[Check]) -> Verdict:
+    """Return the verdict of checks: the worst of those that decide and are not waived."""
+    errors = [check for check in checks if check.level == "error"]
+    grave = [check for check in errors if not check.waived]
+    if any(check.verdict == "fail" for check in grave):
+        return "fail"
+    if not errors or any(check.verdict == "inconclusive" for check in grave):
+        return "inconclusive"
+    return "pass"
+
+
 class AuditResult(Frozen):
     """Everything that an audit found: the source of truth for every report format.
 
@@ -345,11 +356,18 @@ class AuditResult(Frozen):
         Raises
         ------
         ldpaudit.errors.InputError
-            If the text is not the JSON of a result of this schema version or an earlier one.
+            If the text is not the JSON of a result of this schema version or an earlier one, or
+            its verdict is not that of its checks.
         """
         try:
-            return cls.model_validate(json.loads(text))
+            result = cls.model_validate(json.loads(text))
         except ValueError:
             raise InputError(
                 f"The file must be an ldpaudit result of schema version {SCHEMA_VERSION}."
             ) from None
+        if result.verdict != verdict_of(result.checks):
+            raise InputError(
+                "The result contradicts itself: its verdict is not that of its checks. It was "
+                "changed after the audit."
+            )
+        return result

@@ -24,6 +24,15 @@ def shown(text: str, limit: int = PHRASE) -> str:
     return f"{visible}… ({len(text):,} characters)" if cut else visible
 
 
+def one_line(text: str, limit: int = 1000) -> str:
+    """Return a line for a terminal or the log of a pipeline: what it quotes begins no other line.
+
+    Marks of commands that GitHub takes from the middle of a line are broken, too.
+    """
+    visible = "".join(map(_visible, text[:limit])).replace("##[", "## [")
+    return f"{visible}… ({len(text):,} characters)" if len(text) > limit else visible
+
+
 def name(text: str) -> str:
     """Return a name as :func:`shown`, at the length of a name."""
     return shown(text, NAME)

@@ -161,12 +161,28 @@ def percent(level: float) -> str:
     return f"{((1 - error) * 100).normalize():f} %"
 
 
-def fold(epsilon: float, direction: Direction = "nearest") -> str:
+def fold(epsilon: float, direction: Direction = "nearest", digits: int = 1) -> str:
     """Return by how much an ε or a loss shifts the odds of two labels, for instance 2.72-fold."""
-    factor = math.exp(epsilon) if epsilon < 700 else math.inf
+    factor = _factor(epsilon)
     if math.isinf(factor):
         return "without limit"
-    return f"{number(factor, direction, 2 if factor < 10 else 1)}-fold"
+    return f"{number(factor, direction, max(digits, 2 if factor < 10 else 1))}-fold"
+
+
+def folds(bound: float, limit: float) -> tuple[str, str]:
+    """Return :func:`fold` of a lower bound of ε and of the limit that it exceeds, never in reverse.
+
+    Where the usual digits do not tell them apart, both get as many as it takes.
+    """
+    factors = _factor(bound), _factor(limit)
+    usual = 2 if max(factors) < 10 else 1
+    digits = digits_apart([(factors[0], "down")], factors[1:], usual)
+    more = digits if digits > usual else 1
+    return fold(bound, "down", more), fold(limit, digits=more)
+
+
+def _factor(epsilon: float) -> float:
+    return math.exp(epsilon) if epsilon < 700 else math.inf
 
 
 def as_percent(text: str) -> str:

@@ -106,7 +106,7 @@ def test_the_action_audits(script: Any, checkout: Path) -> None:
         release="release.parquet",
         truth="truth.parquet",
         policy="gate.toml",
-        options="--seed 3 --quiet",
+        options="--seed 3\n--quiet",
     )
     output, summary = checkout / "output", checkout / "summary"
     summary.touch()

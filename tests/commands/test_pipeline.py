@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from releases import table
@@ -82,3 +83,24 @@ def test_all_or_nothing(stored: Path, command: Command) -> None:
     words = ("report", "r.json", "--markdown", "m.md", "--sarif", "nowhere/s.sarif")
     assert command(*words)[0] == 2
     assert not (stored.parent / "m.md").exists()
+
+
+def test_a_name_of_a_column_begins_no_line_of_the_log(here: Path, command: Command) -> None:
+    hostile = "id\n::error::x\x1b[31m##[set-output name=a]b" + "z" * 2000
+    release = pq.read_table(here / "r.parquet")
+    numbers = pa.array([f"person {row}" for row in range(len(release))])
+    pq.write_table(release.append_column(hostile, numbers), here / "h\ny.parquet")
+    words = ("h\ny.parquet", "--only", "mechanism", "--show-class-names")
+    _, out, _ = command("run", *words, "--json", "h\ny.json")
+    assert "⟨000A⟩::error::x⟨001B⟩[31m## [set-output" in out
+    assert not any(line.startswith("::") for line in out.splitlines())
+    assert max(map(len, out.splitlines())) < 1100
+
+
+def test_a_variable_that_sets_no_option_is_named(
+    here: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LDPAUDIT_POLCY", "ci/policy.toml")
+    monkeypatch.setenv("LDPAUDIT_SEED", "3")
+    _, _, err = command("policy", "check", here / "ci" / "policy.toml")
+    assert err == "ldpaudit: LDPAUDIT_POLCY sets no option; did you mean 'LDPAUDIT_POLICY'?\n"

@@ -45,6 +45,7 @@ def test_nothing_declared_is_unknown() -> None:
         ("randomized-response", {"epsilon": -1.0}, "above 0"),
         ("randomized-response", {"epsilon": math.nan}, "must be a number. Got NaN instead"),
         ("randomized-response", {"epsilon": "1"}, "must be a number"),
+        ("randomized-response", {"epsilon": 10**400}, "too large for a number"),
         ("randomized-response", {"lambda": 1.1}, r"\[0, 1\]"),
         ("randomized-response", {"lambda": -0.1}, r"\[0, 1\]"),
         ("randomized-response", {"lamda": 0.1}, "unknown"),

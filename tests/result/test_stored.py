@@ -7,6 +7,7 @@ from xml.etree.ElementTree import fromstring
 import pytest
 
 from ldpaudit.commands.schemas import schema_of
+from ldpaudit.errors import InputError
 from ldpaudit.reports import FORMATS, render
 from ldpaudit.result import SCHEMA_VERSION, AuditResult
 from ldpaudit.result.earlier import EARLIER
@@ -42,3 +43,9 @@ def test_it_is_read_and_says_the_same(result: AuditResult) -> None:
 def test_written_again_it_is_valid(result: AuditResult) -> None:
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     jsonschema.validate(json.loads(render(result, "json")), json.loads(schema_of("run")))
+
+
+def test_one_whose_verdict_was_changed_is_refused() -> None:
+    stored = json.loads((STORED / f"{SCHEMA_VERSION}.json").read_text(encoding="utf-8"))
+    with pytest.raises(InputError, match="contradicts itself"):
+        AuditResult.from_json(json.dumps(stored | {"verdict": "pass"}))

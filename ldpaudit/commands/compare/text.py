@@ -4,6 +4,7 @@ from typing import Final
 
 from ldpaudit.commands.compare.wording import percent_of
 from ldpaudit.reports.charts.measuring import distinct
+from ldpaudit.reports.text.harmless import one_line
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.reports.text.wording import publish_answer
 from ldpaudit.result import AuditResult
@@ -41,7 +42,7 @@ def print_summary(comparison: Comparison, *, quiet: bool) -> None:
         say(comparison.remark)
     for note in comparison.notes:
         if note.level == "warning":
-            say(f"  {'warning':<12} {note.text}")
+            say(f"  {'warning':<12} {one_line(note.text)}")
 
 
 def _short(name: str) -> str:

@@ -1,5 +1,6 @@
 """What ``ldpaudit run`` prints."""
 
+from ldpaudit.reports.text.harmless import one_line
 from ldpaudit.reports.text.wording import (
     assumptions_of_bounds,
     correction_lines,
@@ -19,11 +20,11 @@ def print_summary(result: AuditResult, *, quiet: bool) -> None:
     publish = publish_line(result)
     if quiet:
         step = f" Next: {result.next_steps[0]}" if result.next_steps else ""
-        say(f"{publish} {result.sentence}{step}")
+        say(one_line(f"{publish} {result.sentence}{step}"))
         return
     judged = f"Audited on {result.date}, judged by {policy_words(result.run)}."
     say(f"{publish} {judged}" if result.date else publish)
-    say(result.sentence)
+    say(one_line(result.sentence))
     for position, step in enumerate(result.next_steps, 1):
         _line("next" if position == 1 else "", f"{position}. {step}")
     for check in result.checks:
@@ -42,4 +43,4 @@ def print_summary(result: AuditResult, *, quiet: bool) -> None:
 
 
 def _line(word: str, text: str) -> None:
-    say(f"  {word:<12} {text}")
+    say(f"  {word:<12} {one_line(text)}")

@@ -14,8 +14,10 @@ from ldpaudit.commands.run.surroundings import surroundings_of, tell_github
 from ldpaudit.commands.run.text import print_summary
 from ldpaudit.commands.shell import carry_out
 from ldpaudit.errors import InputError, quoted
+from ldpaudit.judging.policy import load_policy
 from ldpaudit.reports import render
 from ldpaudit.reports.interface import Surroundings
+from ldpaudit.reports.text.harmless import one_line
 from ldpaudit.result import AuditResult, Profile
 from ldpaudit.running.progress import Progress
 from ldpaudit.running.stopping import Stop
@@ -86,6 +88,8 @@ def render_again(
     if not outputs.asked:
         outputs = replace(outputs, html=stored.with_suffix(".html"))
     outputs.check([stored, policy])
+    if policy is not None:
+        load_policy(policy)
     around = replace(surroundings_of(result, policy), profile=profile)
     if policy is not None and not around.places:
         raise InputError(f"The result was not judged by the policy {quoted(policy.name)}.")
@@ -93,6 +97,6 @@ def render_again(
     streamed = outputs.write({name: partial(render, result, name, around) for name in formats})
     with outputs.for_people():
         for path in outputs.given():
-            say(f"Wrote {path}.")
+            say(f"Wrote {one_line(str(path))}.")
     if streamed:
         stream(streamed)

@@ -60,6 +60,8 @@ class ClaimSection(_Section):
     def _can_be_claimed(self) -> "ClaimSection":
         """Refuse what no release could claim."""
         stated = self.declaration()
+        if self.lambda_ is not None and self.epsilon is not None:
+            raise ValueError("[claim] must state 'epsilon' or 'lambda', not both.")
         if self.lambda_ is not None and "lambda" not in family(stated.name).traits.stated_by:
             raise ValueError(f"A claim of {stated.name!r} must be stated by its epsilon.")
         if stated.name == UNKNOWN and stated.parameters:

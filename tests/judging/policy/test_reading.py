@@ -71,6 +71,7 @@ def test_the_default_checks_only_the_claim() -> None:
         ("schema = 1\n[claim]\nepsilon = '1'", "line 3"),
         ("schema = 1\n[claim]\nlambda = 1.5", r"line 3: .*\(0, 1\]"),
         ("schema = 1\n[claim]\nlambda = nan", "line 3"),
+        ("schema = 1\n[claim]\nlambda = 0.3\nepsilon = 1", "not both"),
         ("schema = 1\n[claim]\nmechanism = 'nonsense'", "line 3: The mechanism 'nonsense'"),
         ("schema = 1\n[claim]\nmechanism = 'laplace'\nlambda = 0.3", "stated by its epsilon"),
         ("schema = 1\n[claim]\nmechanism = 'unknown'\nepsilon = 1", "claims nothing"),

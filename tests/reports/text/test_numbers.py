@@ -9,6 +9,7 @@ from ldpaudit.reports.text.numbers import (
     Direction,
     against,
     digits_apart,
+    folds,
     number,
     percent,
     rounded,
@@ -133,3 +134,15 @@ def test_rows_are_whole() -> None:
     assert rows(1210.2, "up") == "1,211"
     assert rows(1210.8, "down") == "1,210"
     assert rows(math.inf) == "∞"
+
+
+@given(st.floats(0.01, 12), st.floats(-7, 0.5).map(lambda power: 10**power))
+def test_odds_of_a_bound_are_never_printed_at_or_below_those_that_were_promised(limit, excess):
+    bound, promised = (read(text.removesuffix("-fold")) for text in folds(limit + excess, limit))
+    assert bound > promised
+
+
+def test_odds_get_no_more_digits_than_it_takes():
+    assert folds(2.9401, 1.0) == ("18.9-fold", "2.72-fold")
+    assert folds(1.0004, 1.0) == ("2.719-fold", "2.718-fold")
+    assert folds(800.0, 1.0) == ("without limit", "2.72-fold")
