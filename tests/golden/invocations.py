@@ -36,7 +36,7 @@ class Invocation:
 
 
 LONG = {
-    "demo",  # test_demonstration.py: both of its audits, on fewer rows
+    "demo",  # test_demonstration.py, with the audits that decide
     "sweep-numbers",  # sweep-classes, tests/commands/sweep
     "compare-numbers",  # tests/commands/compare/test_numeric.py
     "compare-policy-slices",  # run-rr-slices, run-rr-claim-of-policy
