@@ -43,6 +43,7 @@ def run_and_write(
     Ctrl-C ends the audit early: what is finished is written. Finished parts (``--resume``) are kept
     until the result of the whole audit is written.
     """
+    _check_profile(profile, outputs)
     stop = Stop.after(request.timeout)
     with stop.on_signals(), ExitStack() as parts:
 
@@ -67,6 +68,16 @@ def run_and_write(
         )
 
 
+def _check_profile(profile: Profile, outputs: Outputs) -> None:
+    """Refuse formats that hold measured numbers beside a page for everybody (InputError)."""
+    told = [f"--{name}" for name in PIPELINE if name in outputs.asked]
+    if profile == "public" and told:
+        raise InputError(
+            f"--profile public is of the page alone; {' and '.join(told)} would hold what was "
+            "measured. Write them without it."
+        )
+
+
 def _rendered(name: str, around: Callable[[AuditResult], Surroundings], result: AuditResult) -> str:
     return render(result, name, around(result))
 
@@ -87,6 +98,7 @@ def render_again(
     result = read_result(stored)
     if not outputs.asked:
         outputs = replace(outputs, html=stored.with_suffix(".html"))
+    _check_profile(profile, outputs)
     outputs.check([stored, policy])
     if policy is not None:
         load_policy(policy)
