@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from golden.results import recorded
 
+from ldpaudit.commands.outputs import ReportOutputs
+from ldpaudit.commands.run.work import render_again
 from ldpaudit.errors import InputError
 from ldpaudit.reports import Surroundings, render
 from ldpaudit.reports.text.numbers import number
@@ -75,3 +77,14 @@ def test_the_profile_changes_the_page_alone(tmp_path: Path) -> None:
 def test_another_profile_is_refused() -> None:
     with pytest.raises(InputError, match="internal or public"):
         recorded("run-rr-dishonest").to_html(profile="press")  # type: ignore[arg-type]
+
+
+def test_formats_with_measured_numbers_are_refused_beside_a_public_page(tmp_path: Path) -> None:
+    stored = tmp_path / "result.json"
+    recorded("run-rr-dishonest").to_json(stored)
+    page, summary = tmp_path / "page.html", tmp_path / "summary.md"
+    with pytest.raises(InputError, match="--markdown would hold what was measured"):
+        render_again(stored, ReportOutputs(html=page, markdown=summary), profile="public")
+    assert not page.exists()
+    render_again(stored, ReportOutputs(html=page), profile="public")
+    assert page.exists()
