@@ -135,7 +135,25 @@ def _guessable_seed(signs: Signs) -> str | None:
 def _in_the_clear(signs: Signs) -> str | None:
     if signs.epsilon is None or not math.isinf(signs.epsilon):
         return None
-    return "Check that noise is added at all: every label was released as it is."
+    return (
+        "Check that noise is added at all: every label was released as it is. Or the release "
+        "itself was given as the truth; give the labels from before the noise."
+    )
+
+
+def _other_rows(signs: Signs) -> str | None:
+    """Say that the truth may be of other rows: released labels do not depend on it at all."""
+    if signs.table is None or signs.follows:
+        return None
+    counts, channel = signs.table
+    shares = np.tile(counts.sum(axis=0) / counts.sum(), (len(counts), 1))
+    if not channel.epsilon or not agrees(counts, shares):
+        return None
+    return (
+        "Check the order of the true labels first: they tell nothing about the released ones, as "
+        "if they were of other rows. Give them in the order of the release, or join them by a "
+        "column that both files have (--id)."
+    )
 
 
 def _wrong_formula(signs: Signs) -> str | None:
@@ -263,6 +281,7 @@ def _unexplained(signs: Signs) -> str:
 
 SIGNATURES: tuple[Signature, ...] = (
     _guessable_seed,
+    _other_rows,
     _in_the_clear,
     _shared_noise,
     _by_feature,

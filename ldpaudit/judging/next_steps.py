@@ -52,6 +52,7 @@ _TO_THE_END = (
     "goes on where it stopped."
 )
 _READ_ON = "Read in the report what each audit that did not run would need."
+_MAY_BE_CHANCE = "It may be chance: one honest release in {} is as far off."
 _ACCEPTED = "If that is accepted, waive the check for this file ([[waivers]] in the policy)."
 
 
@@ -108,11 +109,18 @@ def _to_decide(case: Case, known: Circumstances, checks: Sequence[Check]) -> Ite
         yield _WITHOUT_TRUTH
     warned = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]
     for check in warned:
-        yield BY_CHECK.get(check.id) or next(causes(Signs(case, known, [check])))
+        step = BY_CHECK.get(check.id) or next(causes(Signs(case, known, [check])))
+        yield _or_chance(step, check)
     if warned:
         yield _ACCEPTED
     if not any(check.level == "error" for check in checks):
         yield _NO_CHECK
+
+
+def _or_chance(step: str, check: Check) -> str:
+    if check.p_value is None or not is_close(check):
+        return step
+    return f"{step} {_MAY_BE_CHANCE.format(one_in(check.p_value))}"
 
 
 def is_close(check: Check) -> bool:

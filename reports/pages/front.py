@@ -16,6 +16,7 @@ from ldpaudit.result import AuditResult
 _INSIDER = "Those who may know the true labels: it tells how well attacks guess them."
 _OUTSIDER = "Those who work on this release."
 
+_LOSS_OF = "by features and released label together"
 _BLIND: Final = {
     False: {"attack.features-only.accuracy": "features alone", "attack.prior.accuracy": "majority"},
     True: {
@@ -105,7 +106,7 @@ def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:
     yield from _attack(result, printer)
     loss = result.estimate("instance_loss.mean_lower") or result.estimate("instance_loss.mean")
     if loss is not None:
-        yield _tile("Mean loss of a person", printer.quantity(loss))
+        yield _tile("Mean loss of a person", printer.quantity(loss), (_LOSS_OF,))
 
 
 def _measured_epsilon(result: AuditResult, printer: Printer) -> Iterator[Tile]:

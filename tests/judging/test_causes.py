@@ -45,6 +45,17 @@ def test_no_noise_at_all() -> None:
     assert "every label was released as it is" in first(counted(np.eye(2)))
 
 
+def test_true_labels_of_the_release_itself_look_as_if_there_were_no_noise() -> None:
+    assert "itself was given as the truth" in first(counted(np.eye(2)))
+
+
+def test_true_labels_in_another_order_are_named_before_a_fault_of_the_code() -> None:
+    unrelated = counted(np.tile([0.3, 0.3, 0.4], (3, 1)))
+    feature_blind = evidence(p_value("assumptions.feature_blind", 1e-6))
+    assert "order of the true labels" in first(unrelated, feature_blind, k=3)
+    assert "order of the true labels" not in first(counted(rr(0.5).channel.matrix))
+
+
 NOISE = rr(1.0, 4).noise
 SLIPS = {
     "the formula for two labels, e^ε/(1 + e^ε), is used for 4 labels": math.e / (1 + math.e),
