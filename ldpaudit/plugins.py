@@ -39,7 +39,7 @@ def used(
 
     for name, point in added(kind, built_in).items():
         if name in names:
-            package, version = (point.dist.name, point.dist.version) if point.dist else (None, None)
+            package, version = _said(point, "Name"), _said(point, "Version")
             yield PlugIn(kind=kind, name=name, package=package, version=version)
 
 
@@ -53,3 +53,9 @@ def given(kind: "PlugInKind", name: str, place: str) -> "PlugIn":
     file = Path(place.rpartition(":")[0])
     digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
     return PlugIn(kind=kind, name=name, sha256=digest)
+
+
+def _said(point: EntryPoint, key: str) -> str | None:
+    """Return what the part's package says of itself; None where it leaves that out."""
+    about = None if point.dist is None else point.dist.metadata
+    return None if about is None or key not in about else about[key]

@@ -108,7 +108,7 @@ def test_it_is_stronger_than_an_attack_from_a_half() -> None:
 def few_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("prior", "features-only", "released-label", NAME)
     chosen = {name: ATTACKS[name] for name in names}
-    monkeypatch.setattr(attack_budget, "available_attacks", lambda: chosen)
+    monkeypatch.setattr(attack_budget, "available_attacks", lambda *_: chosen)
 
 
 def finding(release: Release, mechanism: Mechanism) -> Finding:

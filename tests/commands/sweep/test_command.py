@@ -88,7 +88,10 @@ def test_a_column_that_tells_the_label_is_refused(tmp_path: Path, command: Comma
 
 def test_a_policy_of_another_mechanism(data: Path, command: Command) -> None:
     policy = data.with_name("p.toml")
-    policy.write_text('schema = 1\n[claim]\nmechanism = "double-rr"\nepsilon = 1.0\n')
+    policy.write_text(
+        'schema = 1\nextends = "ldpaudit:default"\n'
+        '[claim]\nmechanism = "double-rr"\nepsilon = 1.0\n'
+    )
     status, printed = command(data, "--mechanism", "rr", *GRID, "--policy", policy)
     assert status == 2
     assert "[claim]" in printed
