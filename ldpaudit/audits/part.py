@@ -77,8 +77,8 @@ def one_row_of_each_group(context: AuditContext) -> AuditContext:
     shared: dict[str, Any] = context.once("one row of each group", dict)
     if not shared:
         rows = one_of_each(groups, context.rng("one row of each group"))
-        found, codes = noise_clusters(context), noise_clusters(context).codes
-        codes = None if codes is None else codes[rows]
+        found = noise_clusters(context)
+        codes = None if found.codes is None else found.codes[rows]
         shared["rows"] = rows
         shared["assumptions.clusters"] = replace(found, kinds={}, codes=codes)
         shared["assumptions.counted"] = Counted(None, holds=counted(context).holds)

@@ -52,7 +52,7 @@ _TO_THE_END = (
     "goes on where it stopped."
 )
 _READ_ON = "Read in the report what each audit that did not run would need."
-_MAY_BE_CHANCE = "It may be chance: one honest release in {} is as far off."
+_MAY_BE_CHANCE = "It may be chance: at most one honest release in {} is as far off."
 _ACCEPTED = "If that is accepted, waive the check for this file ([[waivers]] in the policy)."
 
 
