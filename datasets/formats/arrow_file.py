@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.ipc
 
-from ldpaudit.datasets.formats.locations import Location, unreadable
+from ldpaudit.datasets.formats.locations import Located, Location, unreadable
 from ldpaudit.datasets.formats.tabular import DECLARATION_KEY, bare_schema
 from ldpaudit.datasets.formats.width import check_width
 from ldpaudit.datasets.names import check_unique, quoted
@@ -18,7 +18,7 @@ _FILE: Final = b"ARROW1"
 _FIRST_VERSION: Final = b"FEA1"
 
 
-class ArrowFile:
+class ArrowFile(Located):
     """A Feather file of version 2 (Arrow's file format), or an Arrow stream."""
 
     text = False
@@ -42,14 +42,6 @@ class ArrowFile:
         check_width(len(self.names), self.name)
         check_unique(self.names)
         self.row_count = sum(len(batch) for batch in self.batches([]))
-
-    def sha256(self) -> str:
-        """Return the digest of the file."""
-        return self.location.sha256()
-
-    def stamp(self) -> tuple[Any, ...]:
-        """Return size and time of the file."""
-        return self.location.stamp()
 
     def batches(
         self,

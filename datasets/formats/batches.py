@@ -47,21 +47,16 @@ class ParquetBatches(ParquetFiles):
         self.schema = bare_schema(self._dataset.schema)
 
     @property
-    def location(self) -> Location:
-        """Where the file or files lie."""
-        return self._location
-
-    @property
     def row_count(self) -> int:
         """The number of rows."""
         return self._rows
 
     def metadata(self) -> Iterator[Any]:
         """Yield what each file states of its row groups."""
-        for path in self._location.paths:
+        for path in self.location.paths:
             with (
-                unreadable(self.name, part=self._location.part(path)),
-                pq.ParquetFile(path, filesystem=self._location.filesystem) as file,
+                unreadable(self.name, part=self.location.part(path)),
+                pq.ParquetFile(path, filesystem=self.location.filesystem) as file,
             ):
                 yield file.metadata
 
@@ -73,7 +68,7 @@ class ParquetBatches(ParquetFiles):
         """Yield the rows in order, with the named columns in the given order (None: all)."""
         names = list(self.names if columns is None else columns)
         for fragment in self._dataset.get_fragments():
-            with unreadable(self.name, part=self._location.part(fragment.path)):
+            with unreadable(self.name, part=self.location.part(fragment.path)):
                 constants = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
                 for batch in self._file_batches(fragment.path, names, constants):
                     yield _as_asked(batch, names, constants, self.schema)
@@ -84,7 +79,7 @@ class ParquetBatches(ParquetFiles):
         # Unbuffered, pyarrow would hold whole column chunks: a file may be one single row group.
         with pq.ParquetFile(
             path,
-            filesystem=self._location.filesystem,
+            filesystem=self.location.filesystem,
             pre_buffer=False,
             buffer_size=_BUFFER,
             page_checksum_verification=True,

@@ -11,7 +11,6 @@ import pyarrow.csv
 from ldpaudit.datasets.formats.columns import is_any
 from ldpaudit.datasets.formats.csv_file import CsvFile
 from ldpaudit.datasets.formats.dialect import not_encoded
-from ldpaudit.datasets.formats.locations import Location
 
 _BLOCK = 1 << 22
 _TEXT = pa.large_string()
@@ -51,11 +50,6 @@ class CsvBatches(CsvFile):
     def bounds(self) -> dict[str, tuple[float, float]]:
         """The least and the largest value of each column of numbers, once types are known."""
         return {}
-
-    @property
-    def location(self) -> Location:
-        """Where the file lies."""
-        return self._location
 
     @cached_property
     def schema(self) -> pa.Schema:

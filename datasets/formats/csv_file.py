@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ldpaudit.datasets.formats.dialect import LOOKED_AT, SEPARATORS, find_dialect, not_encoded
-from ldpaudit.datasets.formats.locations import Location, locate, unreadable
+from ldpaudit.datasets.formats.locations import Located, Location, locate, unreadable
 from ldpaudit.datasets.formats.width import check_width, lines_of
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
@@ -27,7 +27,7 @@ _BYTES_PER_FIELD = 1 << 10
 _ROW_LENGTH = re.compile(r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+):")
 
 
-class CsvFile:
+class CsvFile(Located):
     """A CSV file with a header; what is not stated of its dialect is found out.
 
     Attributes
@@ -41,10 +41,10 @@ class CsvFile:
     def __init__(
         self, location: Location, stated: FileOptions = AS_FOUND, *, named: bool = True
     ) -> None:
-        self._location = location
+        self.location = location
         self.name = location.name
         tabs = ".tsv" in location.paths[0].lower()[-7:]
-        with self._reading("utf-8"), self._location.unpacked() as stream:
+        with self._reading("utf-8"), self.location.unpacked() as stream:
             sample = bytes(stream.read(LOOKED_AT))
             whole = not stream.read(1)
         self.dialect = find_dialect(
@@ -61,15 +61,7 @@ class CsvFile:
     @cached_property
     def declaration(self) -> bytes | None:
         """The declaration beside the file, None without one."""
-        return self._location.beside()
-
-    def sha256(self) -> str:
-        """Return the digest of the file's bytes, compressed or not."""
-        return self._location.sha256()
-
-    def stamp(self) -> tuple[Any, ...]:
-        """Return size and time of the file."""
-        return self._location.stamp()
+        return self.location.beside()
 
     def rows(self) -> Iterator[list[str]]:
         """Yield the rows as text, the header first."""
@@ -136,10 +128,8 @@ class CsvFile:
     def _open(self) -> Any:
         """Open the file as UTF-8, whatever its encoding."""
         if self.dialect.encoding == "utf-8":
-            return self._location.unpacked()
-        return pa.transcoding_input_stream(
-            self._location.unpacked(), self.dialect.encoding, "utf-8"
-        )
+            return self.location.unpacked()
+        return pa.transcoding_input_stream(self.location.unpacked(), self.dialect.encoding, "utf-8")
 
     @contextlib.contextmanager
     def _reading(self, encoding: str = "") -> Iterator[None]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.json
 
 from ldpaudit.datasets.formats.columns import TEXTS, is_any
-from ldpaudit.datasets.formats.locations import Location, unreadable
+from ldpaudit.datasets.formats.locations import Located, Location, unreadable
 from ldpaudit.datasets.formats.width import check_width
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
@@ -16,7 +16,7 @@ from ldpaudit.errors import InputError
 SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 
-class JsonLines:
+class JsonLines(Located):
     """A file of JSON objects, one a line; their keys are the columns, in order of appearance.
 
     A column's type is the narrowest that fits all of its rows; a key that an object lacks is
@@ -45,14 +45,6 @@ class JsonLines:
     def declaration(self) -> bytes | None:
         """The declaration beside the file, None without one."""
         return self.location.beside()
-
-    def sha256(self) -> str:
-        """Return the digest of the file's bytes, compressed or not."""
-        return self.location.sha256()
-
-    def stamp(self) -> tuple[Any, ...]:
-        """Return size and time of the file."""
-        return self.location.stamp()
 
     def batches(
         self,

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.datasets.formats.locations import Location, unreadable
+from ldpaudit.datasets.formats.locations import Located, Location, unreadable
 from ldpaudit.datasets.formats.tabular import MemoryTable
 from ldpaudit.datasets.formats.width import check_width
 from ldpaudit.datasets.names import quoted
@@ -25,7 +25,7 @@ _ROWS_AT_ONCE: Final = 1 << 16
 Loaded = tuple[pa.Table, str]
 
 
-class LoadedFile(MemoryTable):
+class LoadedFile(Located, MemoryTable):
     """A file whose table is in memory; its declaration lies beside it."""
 
     def __init__(self, location: Location, load: Callable[[Any, str], Loaded]) -> None:
@@ -45,10 +45,6 @@ class LoadedFile(MemoryTable):
     def sha256(self) -> str:
         """Return the digest of the file."""
         return self._digest
-
-    def stamp(self) -> tuple[Any, ...]:
-        """Return size and time of the file."""
-        return self.location.stamp()
 
     def batches(
         self,

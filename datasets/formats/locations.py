@@ -128,6 +128,20 @@ class Location:
         return digest.hexdigest()
 
 
+class Located:
+    """A table in a file, or in several: they say which it is, and whether it changed."""
+
+    location: Location
+
+    def sha256(self) -> str:
+        """Return the digest of the file or files, compressed or not."""
+        return self.location.sha256()
+
+    def stamp(self) -> tuple[Any, ...]:
+        """Return size and time of each file."""
+        return self.location.stamp()
+
+
 @contextlib.contextmanager
 def unreadable(
     name: str, problem: str = "is damaged or truncated", part: str = ""

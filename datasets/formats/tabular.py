@@ -8,7 +8,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV_SUFFIXES
-from ldpaudit.datasets.formats.locations import Location, unreadable
+from ldpaudit.datasets.formats.locations import Located, Location, unreadable
 from ldpaudit.datasets.formats.width import check_footer, check_width
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
@@ -106,14 +106,14 @@ class MemoryTable:
                 yield name, _from_pandas(self._frame.iloc[:, self._places[name]], name)
 
 
-class ParquetFiles:
+class ParquetFiles(Located):
     """One Parquet file, or several with the same columns."""
 
     text = False
     remark = ""
 
     def __init__(self, location: Location) -> None:
-        self._location = location
+        self.location = location
         self.name = location.name
         schemas, self._rows = [], 0
         for path in location.paths:
@@ -139,14 +139,6 @@ class ParquetFiles:
             )
         self.names: tuple[str, ...] = tuple(self._dataset.schema.names)
         check_unique(self.names)
-
-    def sha256(self) -> str:
-        """Return the digest of the file or files."""
-        return self._location.sha256()
-
-    def stamp(self) -> tuple[Any, ...]:
-        """Return size and time of each file."""
-        return self._location.stamp()
 
     def columns(
         self,

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.datasets.formats.locations import Location, locate
+from ldpaudit.datasets.formats.locations import Located, Location, locate
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.roles import DEFAULT_LABEL
 from ldpaudit.datasets.sparse.projection import (
@@ -142,7 +142,7 @@ class _Filling:
         return block, self._distortion.sketch(self._features, single, shared)
 
 
-class SvmlightFile(SparseTable):
+class SvmlightFile(Located, SparseTable):
     """An svmlight file: the number at the start of a line is the released label."""
 
     def __init__(self, location: Location, dimensions: int | None = None) -> None:
@@ -151,14 +151,6 @@ class SvmlightFile(SparseTable):
             raise InputError("Several files at once must all be Parquet; give one svmlight file.")
         self.location = location
         self.declaration = location.beside()
-
-    def sha256(self) -> str:
-        """Return the digest of the file's bytes, compressed or not."""
-        return self.location.sha256()
-
-    def stamp(self) -> tuple[Any, ...]:
-        """Return size and time of the file."""
-        return self.location.stamp()
 
     def rows(self) -> int:
         """Return the number of lines."""
