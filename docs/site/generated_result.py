@@ -67,7 +67,7 @@ def _page() -> Iterator[str]:
 def fields() -> Iterator[str]:
     """Give a table of fields for each part of a result."""
     schema = json.loads(schema_of("run"))
-    parts = schema["$defs"] | {"AuditResult": schema}
+    parts = {"AuditResult": schema} | schema["$defs"]
     rest = sorted(set(parts) - set(PARTS))
     for name in (*PARTS, *rest):
         part = parts[name]

@@ -17,7 +17,7 @@ from ldpaudit.result.frames import frame_of, scores_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION: Final = "1.3"
+SCHEMA_VERSION: Final = "1.4"
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
@@ -192,6 +192,18 @@ def verdict_of(checks: Sequence[Check]) -> Verdict:
     return "pass"
 
 
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the worst of verdicts: a violation, then what was not decided."""
+    return max(verdicts, key=("pass", "inconclusive", "fail").index)
+
+
+def consistent(result: "AuditResult") -> bool:
+    """Return whether a result's verdict is the worst of its own checks and of its parts."""
+    parts = (*result.labels, *result.releases)
+    verdicts = (verdict_of(result.checks), *(part.verdict for part in parts))
+    return result.verdict == worst(verdicts) and all(map(consistent, parts))
+
+
 class AuditResult(Frozen):
     """Everything that an audit found: the source of truth for every report format.
 
@@ -207,7 +219,7 @@ class AuditResult(Frozen):
     >>> frame = result.to_frame()  # every number, indexed by its id
     """
 
-    schema_version: Literal["1.3"] = SCHEMA_VERSION
+    schema_version: Literal["1.4"] = SCHEMA_VERSION
     """The version of this form."""
     ldpaudit_version: str
     """The version that made it."""
@@ -239,6 +251,10 @@ class AuditResult(Frozen):
     """What ran, and what did not."""
     run: RunInfo
     """How to do it again."""
+    labels: tuple["AuditResult", ...] = ()
+    """Of several private columns: the result of each; the numbers above are then of the vector."""
+    releases: tuple["AuditResult", ...] = ()
+    """Of several releases of the same people: the result of each; those above are of all."""
 
     @model_validator(mode="before")
     @classmethod
@@ -253,7 +269,8 @@ class AuditResult(Frozen):
     @property
     def decision(self) -> Decision:
         """Whether to publish: what follows from the verdict and the checks that only warn."""
-        return decision_of(self.verdict, self.checks)
+        parts = (*self.labels, *self.releases)
+        return decision_of(self.verdict, [c for one in (self, *parts) for c in one.checks])
 
     def __repr__(self) -> str:
         return f"AuditResult({self.decision}: {self.sentence})"
@@ -365,7 +382,7 @@ class AuditResult(Frozen):
             raise InputError(
                 f"The file must be an ldpaudit result of schema version {SCHEMA_VERSION}."
             ) from None
-        if result.verdict != verdict_of(result.checks):
+        if not consistent(result):
             raise InputError(
                 "The result contradicts itself: its verdict is not that of its checks. It was "
                 "changed after the audit."

@@ -130,7 +130,7 @@ class Fingerprint(Frozen):
 class Comparison(Frozen):
     """Everything that a comparison found: the source of truth for its report."""
 
-    schema_version: Literal["1.3"] = SCHEMA_VERSION
+    schema_version: Literal["1.4"] = SCHEMA_VERSION
     """The version of this form."""
     ldpaudit_version: str
     """The version that made it."""

@@ -1,7 +1,7 @@
-"""Stored results of schemas 1.0 to 1.2.
+"""Stored results of schemas 1.0 to 1.3.
 
 Numbers of 1.0 have ids only, of which the rest is made here; 1.1 lacks date and next steps; 1.2
-lacks fields that have defaults.
+and 1.3 lack fields that have defaults.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ldpaudit.result.estimate import readable
 
-EARLIER: Final = ("1.0", "1.1", "1.2")
+EARLIER: Final = ("1.0", "1.1", "1.2", "1.3")
 """The schemas before this one, which can still be read."""
 _SECTIONS: Final = {
     "attack": "label-inference",

@@ -1,200 +1,25 @@
-"""A release: features, released labels and, for an insider, the true labels.
+"""A release: features, released labels and, for an insider, the true labels."""
 
-Nothing here reads files; :mod:`ldpaudit.datasets` builds these objects.
-"""
-
-import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, NewType
+from dataclasses import dataclass, replace
+from typing import Any, Final, NewType
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.arrays import BoolArray, Float32Array, FloatArray, IndexArray, IntArray, Label
+from ldpaudit.arrays import FloatArray, IndexArray, IntArray, Label
 from ldpaudit.columns import ColumnSurvey
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericLabels
-from ldpaudit.running.scratch import rows_of
+from ldpaudit.release.declaration import Declaration
+from ldpaudit.release.features import FeatureTable, Sketch, joined
 
-__all__ = [
-    "BoolArray",
-    "Declaration",
-    "FeatureTable",
-    "Float32Array",
-    "FloatArray",
-    "IndexArray",
-    "IntArray",
-    "Label",
-    "Release",
-    "ReleasedLabels",
-    "TrueLabels",
-    "label_table",
-]
-
-_GLANCE: Final = 1_000
-
-_LABELS = 1 << 20
+_LABELS: Final = 1 << 20
 """Labels that are counted at once."""
 
 TrueLabels = NewType("TrueLabels", IntArray)
 """Codes of the true labels, int32 of shape (n,), positions in :attr:`Release.classes`."""
 ReleasedLabels = NewType("ReleasedLabels", IntArray)
 """Codes of the released labels, int32 of shape (n,), positions in :attr:`Release.outputs`."""
-
-
-@dataclass(frozen=True)
-class Declaration:
-    """What a file, or its owner, says about the mechanism that made the released labels.
-
-    Attributes
-    ----------
-    name : str
-        The mechanism's name in the contract, for instance ``"randomized-response"``.
-    parameters : mapping
-        Its parameters as declared (``lambda``, ``epsilon``, ``classes``, ``matrix`` …), unchecked:
-        :func:`ldpaudit.mechanisms.from_declaration` checks them.
-    source : {"file", "options", "policy", "api"}
-        Who declared it.
-    """
-
-    name: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    source: Literal["file", "options", "policy", "api"] = "file"
-
-
-@dataclass(frozen=True)
-class FeatureTable:
-    """Feature columns as arrays, in two blocks; column names do not get this far.
-
-    Attributes
-    ----------
-    numeric : float32 array of shape (n, d)
-        Numeric and boolean columns and the entries of list-of-float columns; NaN where missing,
-        never infinite.
-    categorical : int32 array of shape (n, c)
-        Codes of string and categorical columns, 0 … cardinality - 1; -1 where missing.
-    cardinalities : tuple of int, length c
-        The number of distinct values of each categorical column.
-    columns : int
-        The number of feature columns of the file (a list-of-float column counts as one).
-    extra : float32 array of shape (n, e) or None
-        What is read out of free texts and dates; only models that learn labels look at it.
-    """
-
-    numeric: Float32Array
-    categorical: IntArray
-    cardinalities: tuple[int, ...]
-    columns: int
-    extra: Float32Array | None = None
-
-    def __post_init__(self) -> None:
-        if len(self.numeric) != len(self.categorical):
-            raise InputError("The numeric and the categorical block must have as many rows.")
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return int(self.numeric.shape[0])
-
-    @property
-    def width(self) -> int:
-        """The number of array columns, numeric and categorical together."""
-        return int(self.numeric.shape[1] + self.categorical.shape[1])
-
-    def take(self, rows: npt.NDArray[Any]) -> "FeatureTable":
-        """Return the table of the given rows (indices or a boolean mask)."""
-        return replace(
-            self,
-            numeric=rows_of(self.numeric, rows),
-            categorical=rows_of(self.categorical, rows),
-            extra=None if self.extra is None else rows_of(self.extra, rows),
-        )
-
-    def expanded(self) -> "FeatureTable":
-        """Return the table with what is read out of texts and dates as numeric columns."""
-        if self.extra is None:
-            return self
-        return replace(self, numeric=np.hstack([self.numeric, self.extra]), extra=None)
-
-    def without(self, columns: Collection[int]) -> "FeatureTable":
-        """Return the table without some array columns, counted from 0, the numeric ones first.
-
-        What is read out of texts and dates is then left out, too.
-        """
-        if not columns:
-            return self
-        d, c = self.numeric.shape[1], self.categorical.shape[1]
-        numeric = [j for j in range(d) if j not in columns]
-        categorical = [j for j in range(c) if d + j not in columns]
-        return FeatureTable(
-            self.numeric[:, numeric],
-            self.categorical[:, categorical],
-            tuple(self.cardinalities[j] for j in categorical),
-            max(self.columns - len(columns), 0),
-        )
-
-    def is_constant(self) -> bool:
-        """Return whether no column tells any two rows apart."""
-        if len(self) == 0 or self.width == 0:
-            return True
-        # Most tables answer by their first rows.
-        parts = (slice(0, _GLANCE), slice(_GLANCE, None))
-        return all(self._repeats_first(rows) for rows in parts)
-
-    def _repeats_first(self, rows: slice) -> bool:
-        numbers, first = self.numeric[rows], self.numeric[0]
-        same = (numbers == first) | (np.isnan(numbers) & np.isnan(first))
-        return bool(same.all()) and bool((self.categorical[rows] == self.categorical[0]).all())
-
-
-@dataclass(frozen=True)
-class Sketch:
-    """How sparse features became a few numeric columns, without a look at any label.
-
-    Attributes
-    ----------
-    features : int
-        The largest index, counted from 0, and one more.
-    single, shared : int
-        Columns of one feature each, and columns in which all other features are summed with
-        random signs; 0 shared ones where no other feature occurs.
-    share : float
-        The share of pairs of rows that ``bound`` and ``error`` speak of.
-    error : float or None
-        How far the squared distance of so large a share of the sampled pairs is off, relatively.
-    pairs : int
-        How many pairs were sampled.
-    """
-
-    features: int
-    single: int
-    shared: int
-    share: float
-    error: float | None
-    pairs: int
-
-    @property
-    def bound(self) -> float:
-        """How far the squared distance of a pair is off with probability 1 − share at most.
-
-        Chebyshev's inequality with the relative variance of at most 2/b of b shared columns, over
-        random signs and places.
-        """
-        return math.sqrt(2.0 / (self.shared * (1.0 - self.share))) if self.shared else 0.0
-
-
-def joined(first: FeatureTable, second: FeatureTable) -> FeatureTable:
-    """Return the rows of two tables with the same columns and codes, one after the other."""
-    return replace(
-        first,
-        numeric=np.concatenate([first.numeric, second.numeric]),
-        categorical=np.concatenate([first.categorical, second.categorical]),
-        extra=(
-            None
-            if first.extra is None or second.extra is None
-            else np.concatenate([first.extra, second.extra])
-        ),
-    )
 
 
 def label_table(labels: npt.NDArray[Any], released: npt.NDArray[Any], k: int, m: int) -> IndexArray:

@@ -1,0 +1,49 @@
+"""Several private columns of one release: each as a release of its own, and all together."""
+
+from dataclasses import dataclass, replace
+
+from ldpaudit.errors import InputError
+from ldpaudit.release.declaration import VectorDeclaration
+from ldpaudit.release.release import Release
+
+
+@dataclass(frozen=True)
+class ReleasedVector:
+    """Several private columns of the same n rows.
+
+    Attributes
+    ----------
+    columns : tuple of Release, length d ≥ 2
+        One for each private column, in the order of the declaration, n rows each in the same order.
+        The other released columns are among its features, as an attacker has them.
+    others : tuple of tuple of int, length d
+        For each column: the places of the other released columns among the arrays of its features,
+        numeric ones first (as :meth:`FeatureTable.without` takes them).
+    declaration : VectorDeclaration or None
+        The claim; None where nothing was declared.
+    name : str
+        The file's base name, for the report.
+    sha256 : str or None
+        The released file's digest.
+    """
+
+    columns: tuple[Release, ...]
+    others: tuple[tuple[int, ...], ...]
+    declaration: VectorDeclaration | None = None
+    name: str = "release"
+    sha256: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.columns) < 2 or len(self.others) != len(self.columns):
+            raise InputError("A vector must have at least two private columns.")
+        if len({len(column) for column in self.columns}) > 1:
+            raise InputError("The private columns must have the same rows.")
+
+    def __len__(self) -> int:
+        """Return the number of rows n."""
+        return len(self.columns[0])
+
+    def alone(self, position: int) -> Release:
+        """Return one column's release without the other released columns among its features."""
+        column = self.columns[position]
+        return replace(column, features=column.features.without(self.others[position]))
