@@ -1,6 +1,6 @@
 """The labels that can occur: the declared classes and outputs, or those in the data."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -185,7 +185,7 @@ def declared_labels(declaration: Declaration | None, key: str) -> tuple[Label, .
     InputError
         If they are not a list of at least two different texts, numbers or booleans.
     """
-    value: Any = None if declaration is None else declaration.parameters.get(key)
+    value = None if declaration is None else _stated(declaration.parameters, key)
     if value is None:
         return None
     if not isinstance(value, list | tuple):
@@ -196,6 +196,16 @@ def declared_labels(declaration: Declaration | None, key: str) -> tuple[Label, .
         raise InputError(f"There must be at least {least} declared {key}. Got {len(labels)}.")
     forms(labels, f"declared {key}")
     return labels
+
+
+def _stated(parameters: Mapping[str, Any], key: str) -> Any:
+    """Return a stated parameter; of channels by strata, which agree, the first stratum's."""
+    if parameters.get(key) is not None:
+        return parameters[key]
+    strata = parameters.get("strata")
+    first = strata[0] if isinstance(strata, list | tuple) and strata else None
+    mechanism = first.get("mechanism") if isinstance(first, Mapping) else None
+    return mechanism.get(key) if isinstance(mechanism, Mapping) else None
 
 
 def _plain(label: Any, key: str) -> Label:

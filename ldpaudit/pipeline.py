@@ -28,6 +28,7 @@ from ldpaudit.judging.circumstances import Circumstances, LeavingOut
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.verdict import judge
 from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
+from ldpaudit.mechanisms.shown import shown_parameters
 from ldpaudit.plugins import added
 from ldpaudit.release import Declaration, Release
 from ldpaudit.result import (
@@ -297,17 +298,10 @@ def _display_names(values: tuple[Any, ...], shown: bool) -> tuple[str, ...]:
 
 
 def _mechanism_info(release: Release, claim: Mechanism, plan: Plan) -> MechanismInfo:
-    parameters = dict(claim.declaration())
-    for key in ("classes", "outputs"):
-        if key in parameters:
-            names = _display_names(tuple(parameters[key]), plan.show_class_names)
-            parameters[key] = list(names)
-    if "bag" in parameters and not plan.show_class_names:
-        parameters["bag"] = "a column"
     return MechanismInfo(
         name=claim.name,
         declared=None if release.declaration is None else release.declaration.source,
-        parameters=parameters,
+        parameters=shown_parameters(claim.declaration(), plan.show_class_names),
         epsilon=claim.epsilon,
         description=claim.description,
     )
