@@ -1,0 +1,83 @@
+"""What a result says of the release, the claim and the run, without names of columns or classes."""
+
+import importlib.metadata
+import platform
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import ldpaudit
+from ldpaudit.audits.interface import Plan
+from ldpaudit.judging.policy import Policy
+from ldpaudit.mechanisms import Mechanism
+from ldpaudit.release import Release
+from ldpaudit.result import MechanismInfo, PlugIn, ReleaseInfo, RunInfo
+
+_VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
+
+
+def release_info(release: Release, plan: Plan) -> ReleaseInfo:
+    """Return what was audited; names only where the plan shows them."""
+    shown = plan.show_class_names
+    return ReleaseInfo(
+        name=release.name,
+        sha256=release.sha256,
+        rows=len(release),
+        features=release.features.columns,
+        classes=len(release.classes),
+        class_names=_display_names(release.classes, shown),
+        label=release.label if shown else None,
+        truth=release.truth is not None,
+    )
+
+
+def _display_names(values: tuple[Any, ...], shown: bool) -> tuple[str, ...]:
+    if shown:
+        return tuple(str(value) for value in values)
+    return tuple(f"class {i}" for i in range(1, len(values) + 1))
+
+
+def mechanism_info(release: Release, claim: Mechanism, plan: Plan) -> MechanismInfo:
+    """Return what was claimed, without class names unless the plan shows them."""
+    parameters = dict(claim.declaration())
+    for key in ("classes", "outputs"):
+        if key in parameters:
+            names = _display_names(tuple(parameters[key]), plan.show_class_names)
+            parameters[key] = list(names)
+    if "bag" in parameters and not plan.show_class_names:
+        parameters["bag"] = "a column"
+    return MechanismInfo(
+        name=claim.name,
+        declared=None if release.declaration is None else release.declaration.source,
+        parameters=parameters,
+        epsilon=claim.epsilon,
+        description=claim.description,
+    )
+
+
+def run_info(
+    plan: Plan,
+    command: str,
+    seconds: float,
+    policy: Policy | None,
+    plugins: tuple[PlugIn, ...] = (),
+) -> RunInfo:
+    """Return how a result was made: seed, command, versions, threads, time, policy, plug-ins."""
+    python = {"ldpaudit": ldpaudit.__version__, "python": platform.python_version()}
+    return RunInfo(
+        seed=plan.seed,
+        command=command,
+        versions=python | dict(_installed_versions()),
+        threads=plan.threads,
+        seconds=round(seconds, 3),
+        policy=None if policy is None else policy.name,
+        policy_sha256=None if policy is None else policy.sha256,
+        plugins=plugins,
+    )
+
+
+def _installed_versions() -> Iterator[tuple[str, str]]:
+    """Give the version of each library that numbers come from; torch is not always there."""
+    for name in _VERSIONS:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            yield name, importlib.metadata.version(name)
