@@ -9,6 +9,7 @@ import numpy as np
 from ldpaudit.datasets.coding import LabelCoding, PlainCoding, ReportReading, Reports
 from ldpaudit.datasets.labels import (
     LabelColumn,
+    canonical,
     check_not_continuous,
     forms,
     in_order,
@@ -185,7 +186,7 @@ def declared_labels(declaration: Declaration | None, key: str) -> tuple[Label, .
     InputError
         If they are not a list of at least two different texts, numbers or booleans.
     """
-    value = None if declaration is None else _stated(declaration.parameters, key)
+    value: Any = None if declaration is None else _stated(declaration.parameters, key)
     if value is None:
         return None
     if not isinstance(value, list | tuple):
@@ -199,13 +200,16 @@ def declared_labels(declaration: Declaration | None, key: str) -> tuple[Label, .
 
 
 def _stated(parameters: Mapping[str, Any], key: str) -> Any:
-    """Return a stated parameter; of channels by strata, which agree, the first stratum's."""
-    if parameters.get(key) is not None:
-        return parameters[key]
+    """Return what is stated of the labels; where each stratum states them, all of them once."""
     strata = parameters.get("strata")
-    first = strata[0] if isinstance(strata, list | tuple) and strata else None
-    mechanism = first.get("mechanism") if isinstance(first, Mapping) else None
-    return mechanism.get(key) if isinstance(mechanism, Mapping) else None
+    if key in parameters or not isinstance(strata, list | tuple):
+        return parameters.get(key)
+    parts = [one.get("mechanism") if isinstance(one, dict) else None for one in strata]
+    lists: list[Any] = [part.get(key) if isinstance(part, dict) else None for part in parts]
+    if not all(isinstance(labels, list | tuple) for labels in lists):
+        return None
+    known = {canonical(_plain(label, key)): label for labels in lists for label in labels}
+    return list(known.values())
 
 
 def _plain(label: Any, key: str) -> Label:
