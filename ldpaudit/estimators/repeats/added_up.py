@@ -30,6 +30,7 @@ _MOST_LABELS: Final = 16
 _DESIGN_ALPHA: Final = 0.025
 _SAME: Final = 1e-9
 Way = Literal["rates", "accuracy"]
+_WAYS: Final[tuple[Way, ...]] = ("accuracy", "rates")
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +167,8 @@ def added_plan(sizes: IndexArray, channels: Sequence[FloatArray]) -> AddedPlan |
         if sizes[label] == 0:
             continue
         events = tuple(_event(channel, sizes, int(label)) for channel in channels)
-        for way in ("accuracy", "rates"):
-            plan = AddedPlan(way, int(label), events, groups)  # type: ignore[arg-type]
+        for way in _WAYS:
+            plan = AddedPlan(way, int(label), events, groups)
             expected = plan.expected(channels, sizes, _DESIGN_ALPHA)
             if best is None or expected > best[0]:
                 best = expected, plan

@@ -19,9 +19,9 @@ Noise = Literal["fresh", "remembered"]
 """Whether each release draws anew, or repeats the answer for a label that did not change."""
 JOINT, ADDED = "joint", "added"
 _SHARES: Mapping[Noise | None, Mapping[str, float]] = {
-    "fresh": {"fresh": 0.5, ADDED: 0.5},
+    "fresh": {"fresh": 0.2, ADDED: 0.8},
     "remembered": {"remembered": 1.0},
-    None: {"fresh": 0.25, "remembered": 0.25, ADDED: 0.5},
+    None: {"fresh": 0.1, "remembered": 0.3, ADDED: 0.6},
 }
 """Each bound's share of the error probability, by what is claimed of the noise."""
 

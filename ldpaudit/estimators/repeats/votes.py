@@ -25,9 +25,7 @@ def estimated_prior(logs: FloatArray) -> FloatArray:
     return prior
 
 
-def guesses(
-    channels: Sequence[FloatArray], released: IntArray, prior: FloatArray
-) -> IntArray:
+def guesses(channels: Sequence[FloatArray], released: IntArray, prior: FloatArray) -> IntArray:
     """Return the likeliest label of each person given all answers, int32 of shape (n,).
 
     Parameters

@@ -89,7 +89,7 @@ def least_changed(counts: IndexArray, mixture: FloatArray, alpha: float) -> floa
         bounds=(0, 1),
         method="highs",
     )
-    return max(float(found.fun), 0.0) if found.status == 0 else None
+    return max(float(found.fun or 0.0), 0.0) if found.status == 0 else None
 
 
 def fresh_mixture(one: FloatArray, two: FloatArray) -> FloatArray:
@@ -103,7 +103,7 @@ def remembered_mixture(one: FloatArray, two: FloatArray) -> FloatArray:
     mixture = np.kron(one, two).reshape(k, k, m, m)
     for label in range(k):
         mixture[label, label] = np.diag(one[label])
-    return mixture.reshape(k * k, m * m)
+    return np.asarray(mixture.reshape(k * k, m * m))
 
 
 def _mixture_p_value(counts: IndexArray, mixture: FloatArray) -> float | None:
