@@ -5,7 +5,9 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ldpaudit.errors import InputError
 from ldpaudit.options.declaring import Option
+from ldpaudit.options.labels import LabelOptions, check_distinct, parse_label
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,11 +56,16 @@ class ReleaseOptions:
     ] = None
     _: KW_ONLY
     label: Annotated[
-        str | None, Option("The released label's column (default: as declared, or 'label').")
-    ] = None
+        Collection[str],
+        Option(
+            "A released private column, also with its claim, NAME:rr:epsilon=1 (repeatable; "
+            "default: as declared, or 'label')."
+        ),
+    ] = ()
     truth_column: Annotated[
-        str | None, Option("The column of the release that holds the true labels.")
-    ] = None
+        Collection[str],
+        Option("The column of true labels, one for each --label in their order (repeatable)."),
+    ] = ()
     original: Annotated[
         Any,
         Option(
@@ -90,3 +97,21 @@ class ReleaseOptions:
         Collection[str] | None,
         Option("A column that is a feature (repeatable; default: the rest)."),
     ] = None
+
+
+def named_columns(options: ReleaseOptions) -> tuple[LabelOptions, ...]:
+    """Return the private columns that the options name, each with what it claims.
+
+    Raises
+    ------
+    InputError
+        If one is named twice, or its claim cannot be read.
+    """
+    given: Any = options.label
+    given = (given,) if isinstance(given, str) or not isinstance(given, Collection) else given
+    for one in given:
+        if not isinstance(one, str):
+            raise InputError(f"The label column must be named by a text, as '{one}'.")
+    columns = tuple(map(parse_label, given))
+    check_distinct(one.label for one in columns)
+    return columns
