@@ -12,6 +12,7 @@ from ldpaudit.options import (
     ReleaseOptions,
     keywords_for,
     named_columns,
+    texts_of,
 )
 from ldpaudit.result import Note
 
@@ -37,13 +38,14 @@ def read_with(
     from ldpaudit.datasets import read_release
 
     columns = named_columns(options)
-    if len(columns) > 1 or len(options.truth_column) > 1:
+    truths = texts_of(options.truth_column, "true label")
+    if len(columns) > 1 or len(truths) > 1:
         raise InputError("One private column (--label) is read here; name one of them.")
     claim = claim_of_column(columns[0] if columns else None, options.mechanism, _files(options))
     stated = {
         **_shared(read_release, options, scratch),
         "label": columns[0].label if columns else None,
-        "truth_column": next(iter(options.truth_column), None),
+        "truth_column": next(iter(truths), None),
     }
     return read_release(release, declaration=claim, **stated)
 

@@ -18,7 +18,7 @@ from ldpaudit.options.declaring import (
 from ldpaudit.options.files import AS_FOUND, FileOptions
 from ldpaudit.options.labels import LabelOptions, check_distinct, label_options, parse_label
 from ldpaudit.options.plan import PlanOptions
-from ldpaudit.options.release import ClaimOptions, ReleaseOptions, named_columns
+from ldpaudit.options.release import ClaimOptions, ReleaseOptions, named_columns, texts_of
 
 __all__ = [
     "AS_FOUND",
@@ -39,4 +39,5 @@ __all__ = [
     "named_columns",
     "option_name",
     "parse_label",
+    "texts_of",
 ]

@@ -107,11 +107,18 @@ def named_columns(options: ReleaseOptions) -> tuple[LabelOptions, ...]:
     InputError
         If one is named twice, or its claim cannot be read.
     """
-    given: Any = options.label
-    given = (given,) if isinstance(given, str) or not isinstance(given, Collection) else given
-    for one in given:
-        if not isinstance(one, str):
-            raise InputError(f"The label column must be named by a text, as '{one}'.")
-    columns = tuple(map(parse_label, given))
+    columns = tuple(map(parse_label, texts_of(options.label, "label")))
     check_distinct(one.label for one in columns)
     return columns
+
+
+def texts_of(given: Any, role: str) -> tuple[str, ...]:
+    """Return one name or several as several (InputError where one is no text)."""
+    names = (given,) if isinstance(given, str) or not isinstance(given, Collection) else given
+    for name in names:
+        if not isinstance(name, str):  # From Python; a data frame's column 5 is read as '5'.
+            raise InputError(
+                f"The {role} column must be named by a text, as '5'. "
+                f"Got {type(name).__name__} instead."
+            )
+    return tuple(names)
