@@ -14,8 +14,8 @@ from ldpaudit.datasets.beside.channels import (
     with_row_names,
 )
 from ldpaudit.datasets.labels import read_texts
-from ldpaudit.datasets.names import missing_column, quoted
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.names import quoted
+from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.options import AS_FOUND, FileOptions
 
 _VARIABLE: Final = "variable"
@@ -94,7 +94,8 @@ def column_channels(
     header = with_row_names(header, rows)
     by = _strata(header) if by is None else by
     if by is not None and by not in header:
-        raise missing_column(by, "strata", header, "the channel's table must have it (--by).")
+        near = did_you_mean(by, header)
+        raise InputError(f"The table of channels must have the column {quoted(by)} (--by){near}")
     found: dict[str | None, dict[str, ChannelTable]] = {}
     for (variable, stratum), cells in _groups(header, rows, by).items():
         for name, table in _channels(*cells):
@@ -119,6 +120,8 @@ def _long(header: Sequence[str]) -> tuple[int, ...] | None:
 
 def _strata(header: Sequence[str]) -> str | None:
     """Return the only column that is nothing else, None where there is none."""
+    if _long(header) is None and not any(map(TRANSITIONS.fullmatch, header)):
+        return None  # Any other column may be an output.
     known = {_VARIABLE, ""} | {header[place] for place in _long(header) or ()}
     rest = [
         name
