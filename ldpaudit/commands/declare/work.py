@@ -132,6 +132,8 @@ def _checked(table: Any, request: DeclareRequest, claim: VectorDeclaration) -> D
         if one.label not in table.names and not hasattr(table, "call_label"):
             advice = "name the released label's column."
             raise missing_column(one.label, "label", table.names, advice)
+        if one.by is not None and one.by not in table.names:
+            raise missing_column(one.by, "strata", table.names)
     claim = _with_domains(table, claim)
     joint = None if claim.joint is None else marginal_claims(claim.joint)
     alone = [one.mechanism for one in claim.labels] if joint is None else joint
@@ -156,7 +158,7 @@ def _classes(table: Any, one: LabelDeclaration, private: tuple[str, ...]) -> tup
 def _read(table: Any, one: LabelDeclaration, private: tuple[str, ...]) -> Release:
     if hasattr(table, "call_label"):
         table.call_label(one.label)
-    wanted = (one.label,) if one.by not in table.names else (one.label, one.by)
+    wanted = (one.label,) if one.by is None else (one.label, one.by)
     columns = dict(table.columns(wanted, as_text=wanted))
     cells = {name: _as_values(column) if table.text else column for name, column in columns.items()}
     return read_release(

@@ -150,7 +150,7 @@ MISTAKES = {
     "--label a:rr:epsilon=1:prior=p.csv --label b:rr:epsilon=1": "no part of a declaration",
     "--label a:rr:epsilon=1:by=region --label b:rr:epsilon=1": "need a table",
     "--label b --channel strata.csv --by regin": "did you mean 'region'",
-    "--label b --channel strata.csv --by label": "must have the column 'label'",
+    "--label b --channel strata.csv --by label": "no strata column 'label' among the 7 columns",
     "--label region:rr:epsilon=1 --label b:channel=strata.csv:by=region": "'region' is private",
     "--label a --channel strata.csv --by region": "rows hold another value",
     "--label b --channel pram.csv": "none of the column 'b'",
@@ -159,7 +159,7 @@ MISTAKES = {
     "--label a --joint rs-fd --epsilon 1": "at least two columns",
     "--label a --label b --joint rs-fd": "stated with --epsilon",
     "--label a --label b --joint rsfd --epsilon 1": "did you mean 'rs-fd'",
-    "--label a:classes=no,no2 --label b --joint rs-fd --epsilon 1": "The column 'a': Every hold another value",
+    "--label a:classes=no,no2 --label b --joint rs-fd --epsilon 1": "The column 'a': Every",
     "--label a:rr:epsilon=1 --label b --joint rs-fd --epsilon 1": "its classes alone",
     "--label a --joint joint-rr --epsilon 1 --label b --by region": "by nothing else",
 }
@@ -170,7 +170,7 @@ def test_mistakes_are_one_line_and_nothing_is_written(command: Command) -> None:
     for words, message in MISTAKES.items():
         status, printed = command("t.csv", *words.split())
         assert status == 2, words
-        assert any(one in printed for one in message.split("|")), (words, printed)
+        assert message in printed, (words, printed)
         (line,) = [one for one in printed.splitlines() if not one.endswith("…")]
         assert line.startswith("ldpaudit: ")
     assert sorted(Path().iterdir()) == before
