@@ -8,14 +8,14 @@ from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator
 from ldpaudit.commands.privatize.features.synthetic_sample import sample_rows
 from ldpaudit.commands.privatize.labels.priors import Prior
 from ldpaudit.commands.privatize.labels.survey import Survey
-from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.datasets.declaration import declared_metadata
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.release import Declaration
 
 
 def provenance(
-    request: PrivatizeRequest,
+    request: ColumnRequest,
     mechanism: Mechanism,
     survey: Survey,
     prior: Prior | None,

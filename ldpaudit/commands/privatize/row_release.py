@@ -30,7 +30,7 @@ from ldpaudit.commands.privatize.labels.release import (
     step_noise_release,
 )
 from ldpaudit.commands.privatize.labels.survey import Survey
-from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import (
     FeatureDependentLabel,
@@ -133,7 +133,7 @@ class Application:
         The generator of synthetic rows, where there is no table of them.
     """
 
-    request: PrivatizeRequest
+    request: ColumnRequest
     survey: Survey
     label: pa.Field
     features: pa.Schema
@@ -160,7 +160,7 @@ class Application:
 
 
 def row_release(
-    request: PrivatizeRequest,
+    request: ColumnRequest,
     mechanism: Mechanism,
     survey: Survey,
     label: pa.Field,

@@ -13,7 +13,7 @@ from ldpaudit.commands.privatize.labels.release import output_array
 from ldpaudit.commands.privatize.labels.survey import Survey
 from ldpaudit.commands.privatize.mechanism import build
 from ldpaudit.commands.privatize.provenance import provenance, released_schema
-from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.commands.privatize.row_release import RowRelease, row_release
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points.tables import SweepTables
@@ -54,7 +54,7 @@ def mechanism_at(tables: SweepTables, point: Point) -> Mechanism:
     return _built(tables, tables.request.privatized(point, 0))[0]
 
 
-def _built(tables: SweepTables, request: PrivatizeRequest) -> tuple[Mechanism, Survey]:
+def _built(tables: SweepTables, request: ColumnRequest) -> tuple[Mechanism, Survey]:
     stated, survey = tables.survey(request)
 
     def prior(classes: tuple[Label, ...]) -> Prior:

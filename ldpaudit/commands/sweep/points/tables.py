@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ldpaudit.commands.privatize.labels.survey import Survey
 from ldpaudit.commands.privatize.mechanism import DeclaredLabels, declared_labels
-from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.commands.privatize.work import check_columns, survey_labels
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
@@ -52,7 +52,7 @@ class SweepTables:
         label = self.request.label
         return pa.schema([column for column in self.training.schema if column.name != label])
 
-    def survey(self, request: PrivatizeRequest) -> tuple[DeclaredLabels, Survey]:
+    def survey(self, request: ColumnRequest) -> tuple[DeclaredLabels, Survey]:
         """Return the labels as a mechanism needs them, read once for each mechanism.
 
         Raises
