@@ -54,9 +54,7 @@ class DeclaredLabels:
         return RangeDomain(self.range) if self.range.step is None else GridDomain(self.range)
 
 
-def declared_labels(
-    request: ColumnRequest, of_prior: tuple[Label, ...] | None
-) -> DeclaredLabels:
+def declared_labels(request: ColumnRequest, of_prior: tuple[Label, ...] | None) -> DeclaredLabels:
     """Return the labels that the options state, else those of the prior's file (``of_prior``).
 
     Raises

@@ -77,7 +77,7 @@ def _plan(stated: Mapping[str, Any], folder: Path | None) -> Plan:
         return Plan(labels)
     joint = stated["joint"]
     if not isinstance(joint, Mapping) or not isinstance(joint.get("mechanism"), str):
-        raise InputError("The plan's [joint] must name its mechanism, such as \"joint-rr\".")
+        raise InputError('The plan\'s [joint] must name its mechanism, such as "joint-rr".')
     _check_keys(joint, ("mechanism", "epsilon"), "The plan's [joint]")
     amount = {key: value for key, value in joint.items() if key == "epsilon"}
     return Plan(labels, joint["mechanism"], label_options("[joint]", amount).epsilon)

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from ldpaudit.commands.privatize.checks import check_column, options_of
+from ldpaudit.commands.privatize.checks import check_column
 from ldpaudit.commands.privatize.plan_file import read_plan
 from ldpaudit.commands.privatize.request import ColumnRequest, PrivatizeRequest
 from ldpaudit.datasets.beside.priors import split_labels

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ldpaudit.commands.privatize.request import DataOptions, ColumnRequest
+from ldpaudit.commands.privatize.request import ColumnRequest, DataOptions
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions, Option, PlanOptions
 

@@ -64,10 +64,14 @@ class Survey:
 
 
 class Count(Protocol):
-    """Reads the true labels of one column, batch by batch."""
+    """Reads one column, batch by batch."""
 
     def add(self, column: pa.Array) -> None:
-        """Add the labels of further rows."""
+        """Add further rows."""
+
+
+class LabelCount(Count, Protocol):
+    """Reads the true labels of one column."""
 
     def survey(self, name: str) -> Survey:
         """Return what was read of the table with this name.
@@ -99,11 +103,9 @@ class ClassCount:
         If it is no type of labels.
     """
 
-    def __init__(
-        self, kind: pa.DataType, classes: Sequence[Label] | None, hint: str = ""
-    ) -> None:
+    def __init__(self, kind: pa.DataType, classes: Sequence[Label] | None, hint: str = "") -> None:
         check_label_type(kind, numeric=False)
-        self._tally, self._classes, self._hint = _Tally(bare_type(kind)), classes, hint
+        self._tally, self._classes, self._hint = Tally(bare_type(kind)), classes, hint
         self._rows = 0
 
     def add(self, column: pa.Array) -> None:
@@ -175,7 +177,7 @@ def read_labels(
             progress.advance(done, source.row_count)
 
 
-class _Tally:
+class Tally:
     """Distinct labels, and how often each occurs."""
 
     def __init__(self, kind: pa.DataType) -> None:
