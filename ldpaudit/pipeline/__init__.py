@@ -7,5 +7,14 @@ from ldpaudit.audits.listing import AUDITS
 from ldpaudit.pipeline.about import run_info
 from ldpaudit.pipeline.choosing import available_audits, chosen_audits
 from ldpaudit.pipeline.one_release import run_audit
+from ldpaudit.pipeline.vector import Running, run_vector
 
-__all__ = ["AUDITS", "available_audits", "chosen_audits", "run_audit", "run_info"]
+__all__ = [
+    "AUDITS",
+    "Running",
+    "available_audits",
+    "chosen_audits",
+    "run_audit",
+    "run_info",
+    "run_vector",
+]

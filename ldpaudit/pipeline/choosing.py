@@ -1,6 +1,7 @@
 """Which audits are to run, by the options ``--only`` and ``--skip``."""
 
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 from ldpaudit.audits.listing import AUDITS
 from ldpaudit.errors import InputError
@@ -12,15 +13,17 @@ def available_audits() -> Mapping[str, str]:
     return {**AUDITS, **{name: plugin.value for name, plugin in added("audit", AUDITS).items()}}
 
 
-def chosen_audits(only: Collection[str], skip: Collection[str]) -> dict[str, str]:
-    """Return the audits that are to run by id, with the place of each.
+def chosen_audits(
+    only: Collection[str], skip: Collection[str], more: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
+    """Return the audits that are to run by id, with the place of each; ``more``: built in, too.
 
     Raises
     ------
     InputError
         If one is unknown, or none is left.
     """
-    known = available_audits()
+    known = {**available_audits(), **more}
     for name in (*only, *skip):
         if name not in known:
             raise InputError(f"There is no audit {name!r}; choose from {', '.join(known)}.")

@@ -10,8 +10,8 @@ from ldpaudit.audits.assumptions.standing import as_it_stands
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
-from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.listing import AUDITS
+from ldpaudit.audits.interface import AuditContext, Beside, Plan
+from ldpaudit.audits.listing import AUDITS, OF_COLUMNS
 from ldpaudit.audits.mechanism.evidence import label_counts
 from ldpaudit.audits.others import refusals, taking_part
 from ldpaudit.audits.part import in_part, part_note
@@ -31,6 +31,7 @@ from ldpaudit.result import (
     AuditResult,
     Check,
     Note,
+    together,
 )
 from ldpaudit.running.finished import Finished
 from ldpaudit.running.progress import NoProgress, Progress
@@ -55,6 +56,7 @@ def run_audit(
     stop: Stop | None = None,
     scratch: Scratch | None = None,
     tasks: Tasks | None = None,
+    beside: Beside | None = None,
 ) -> AuditResult:
     """Run every audit that applies and judge the findings by a policy.
 
@@ -84,6 +86,8 @@ def run_audit(
         A folder for arrays that do not fit in memory; default: one of its own.
     tasks : Tasks, optional
         Does independent pieces of work; default: threads, as many as the plan says.
+    beside : Beside, optional
+        The other private columns of the release, where it has several.
 
     Raises
     ------
@@ -104,8 +108,10 @@ def run_audit(
         stop=stop,
         scratch=Scratch() if scratch is None else scratch,
         tasks=tasks or Threads(plan.threads),
+        beside=beside,
     )
-    chosen, context = chosen_audits(only, skip), in_part(context)
+    chosen = chosen_audits(only, skip, {} if beside is None else OF_COLUMNS)
+    context = in_part(context)
     notes += part_note(context)
     stop.running = True
     with _limited_threads(plan.threads):
@@ -127,8 +133,8 @@ def run_audit(
             known=_circumstances(context, records, only),
         )
     _check_some_ran(judgement.checks, records)
-    found = [note for finding in findings for note in finding.notes]
-    scored = {e.score.subject for finding in findings for e in finding.estimates if e.score}
+    found = together(findings)
+    scored = {e.score.subject for e in found.estimates if e.score}
     return AuditResult(
         ldpaudit_version=ldpaudit.__version__,
         verdict=judgement.verdict,
@@ -137,10 +143,10 @@ def run_audit(
         date=today.isoformat(),
         release=release_info(release, plan),
         mechanism=mechanism_info(release, claim, plan),
-        estimates=tuple(e for finding in findings for e in finding.estimates),
-        curves=tuple(c for finding in findings for c in finding.curves),
-        histograms=tuple(h for finding in findings for h in finding.histograms),
-        notes=(*notes, *refusals(AUDITS), *found, *judgement.notes),
+        estimates=found.estimates,
+        curves=found.curves,
+        histograms=found.histograms,
+        notes=(*notes, *refusals(AUDITS), *found.notes, *judgement.notes),
         checks=judgement.checks,
         families=judgement.families,
         audits=records,
