@@ -120,12 +120,12 @@ class PrivateColumns:
     def declaration(self) -> VectorDeclaration:
         """Return what is declared about the columns, without the provenance."""
         if self.joint is not None:
-            claim = Declaration(self.joint.name, dict(self.joint.declaration()), "api")
-            return VectorDeclaration(tuple(LabelDeclaration(n) for n in self.names), claim)
-        claims = [
-            Declaration(c.mechanism.name, dict(c.mechanism.declaration()), "api") for c in self
-        ]
-        columns = zip(self, claims, strict=True)
+            labels = tuple(LabelDeclaration(name) for name in self.names)
+            return VectorDeclaration(labels, _claim(self.joint))
         return VectorDeclaration(
-            tuple(LabelDeclaration(one.name, claim, one.request.by) for one, claim in columns)
+            tuple(LabelDeclaration(c.name, _claim(c.mechanism), c.request.by) for c in self)
         )
+
+
+def _claim(mechanism: Mechanism | JointMechanism) -> Declaration:
+    return Declaration(mechanism.name, dict(mechanism.declaration()), "api")

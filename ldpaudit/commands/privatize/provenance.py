@@ -1,5 +1,6 @@
 """What the release declares besides its mechanism: the origin of draws, classes and prior."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -45,7 +46,7 @@ def _classes(column: PrivateColumn) -> str:
     return "data" if column.survey.from_data else "declared"
 
 
-def _stated(of_columns: dict[str, str], columns: int) -> Any:
+def _stated(of_columns: Mapping[str, str], columns: int) -> Any:
     """Return what holds for each column; of the only one without its name."""
     return of_columns if columns > 1 else next(iter(of_columns.values()))
 

@@ -69,7 +69,8 @@ def stated_columns(stated: StatedRelease) -> tuple[StatedColumn, ...]:
 def _stated(request: ColumnRequest) -> StatedColumn:
     with about(request):
         table = None if request.prior is None else read_prior(request.prior, request)
-        return StatedColumn(request, declared_labels(request, table and table.labels), table)
+        of_prior = None if table is None else table.labels
+        return StatedColumn(request, declared_labels(request, of_prior), table)
 
 
 def read_columns(

@@ -117,7 +117,7 @@ class PrivatizeRequest(FileOptions, DataOptions):
             "A private column: COL, or COL:MECHANISM:epsilon=1:… (repeatable).",
             type=tuple[str, ...],
         ),
-    ] = "label"
+    ] = field(default="label", kw_only=True)
     plan: Annotated[
         "Path | Mapping[str, Any] | None",
         Option("A TOML file that lists the private columns instead.", type=Path, file=True),

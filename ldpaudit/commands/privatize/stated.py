@@ -157,15 +157,11 @@ def _stated(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> Column
             "--mechanism for every column that states none."
         )
     mechanism = full_name(mechanism)
-    if own.keys() & {"epsilon", "noise"} or "epsilon" not in _taken(mechanism):
-        if one_of > 1:
-            common |= {"epsilon": None, "noise": None}
+    stated = own.keys() & {"epsilon", "noise"} or "epsilon" not in traits_of(mechanism).options
+    if one_of > 1 and stated:
+        common |= {"epsilon": None, "noise": None}
     names = {"mechanism": mechanism, "label": one.label, "one_of": one_of, "plan": None}
     return ColumnRequest(**(common | own | names))
-
-
-def _taken(mechanism: str) -> tuple[str, ...]:
-    return traits_of(mechanism).options
 
 
 def _check(column: ColumnRequest) -> None:

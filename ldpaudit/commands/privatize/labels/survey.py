@@ -186,6 +186,7 @@ class Tally:
         self.missing = self.infinite = 0
 
     def add(self, column: pa.Array) -> None:
+        """Count further rows."""
         plain = bare_labels(column)
         self.missing += plain.null_count
         if pa.types.is_floating(plain.type):
@@ -204,6 +205,7 @@ class Tally:
             )
 
     def check(self, name: str, rows: int) -> None:
+        """Refuse a table without rows, and labels that are missing or infinite."""
         _check_complete(name, rows, self.missing)
         if self.infinite:
             raise InputError(f"Every label must be finite; {self.infinite} of {rows} are infinite.")
