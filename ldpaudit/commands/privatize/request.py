@@ -114,7 +114,7 @@ class PrivatizeRequest(FileOptions, DataOptions):
     label: Annotated[
         "str | tuple[str | LabelOptions, ...]",
         Option(
-            "A private column: COL, or COL:MECHANISM:epsilon=1:… (repeatable).",
+            "A private column: COL or COL:MECHANISM:epsilon=1:… (repeatable; default: label).",
             type=tuple[str, ...],
         ),
     ] = field(default="label", kw_only=True)
@@ -126,7 +126,10 @@ class PrivatizeRequest(FileOptions, DataOptions):
         str | None,
         Option("One mechanism for all private columns together: joint-rr or rs-fd."),
     ] = None
-    epsilon: Annotated[float | None, Option("ε in nats, with --private-prior of the whole.")] = None
+    epsilon: Annotated[
+        float | None,
+        Option("ε in nats of each column; with --private-prior or --joint of the whole."),
+    ] = None
     noise: Annotated[
         float | None,
         Option("λ: the chance of a label drawn anew, instead of --epsilon.", "--lambda"),
