@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from ldpaudit.commands.privatize.checks import options_of
@@ -133,7 +134,18 @@ def _built(
     else:
         each = {value: mechanism(one) for value, one in request.strata.items()}
         built = _by_stratum(strata, list(each.values()))
-    return PrivateColumn(request, field, survey, built, used[0] if used else None, strata)
+    used_prior = used[0] if used else None
+    return PrivateColumn(request, field, survey, built, used_prior, strata, _empty(strata))
+
+
+def _empty(strata: ClassDomain | None) -> tuple[str, ...]:
+    """Return a warning of strata without rows."""
+    if strata is None:
+        return ()
+    empty = len(strata.classes) - len(np.unique(strata.codes(strata.found)))
+    if not empty:
+        return ()
+    return (f"{empty} of {len(strata.classes)} strata have no row; their channels are declared.",)
 
 
 def _by_stratum(strata: ClassDomain, mechanisms: Sequence[Mechanism]) -> Mechanism:
