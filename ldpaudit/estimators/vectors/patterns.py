@@ -88,9 +88,7 @@ class TrueVectors:
         return self._kept[columns]
 
 
-def distinct_rows(
-    parts: IntArray, strata: IndexArray
-) -> tuple[IndexArray, IndexArray, IndexArray]:
+def distinct_rows(parts: IntArray, strata: IndexArray) -> tuple[IndexArray, IndexArray, IndexArray]:
     """Return the distinct rows of codes with their strata.
 
     Returns

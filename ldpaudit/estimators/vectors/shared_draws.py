@@ -107,8 +107,10 @@ def _cut(values: IntArray) -> int:
     middle = values[len(values) // 2]
     below = int(np.searchsorted(values, middle, side="left"))
     above = int(np.searchsorted(values, middle, side="right"))
-    return int(middle) if abs(2 * below - len(values)) <= abs(2 * above - len(values)) else (
-        int(middle) + 1
+    return (
+        int(middle)
+        if abs(2 * below - len(values)) <= abs(2 * above - len(values))
+        else (int(middle) + 1)
     )
 
 
