@@ -12,6 +12,7 @@ from ldpaudit.audits.interface import Plan
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.whole_words import Words
 from ldpaudit.mechanisms import Mechanism
+from ldpaudit.mechanisms.shown import shown_parameters
 from ldpaudit.release import Release, ReleasedVector
 from ldpaudit.result import AuditResult, MechanismInfo, PlugIn, ReleaseInfo, RunInfo
 
@@ -41,17 +42,10 @@ def _display_names(values: tuple[Any, ...], shown: bool) -> tuple[str, ...]:
 
 def mechanism_info(release: Release, claim: Mechanism, plan: Plan) -> MechanismInfo:
     """Return what was claimed, without class names unless the plan shows them."""
-    parameters = dict(claim.declaration())
-    for key in ("classes", "outputs"):
-        if key in parameters:
-            names = _display_names(tuple(parameters[key]), plan.show_class_names)
-            parameters[key] = list(names)
-    if "bag" in parameters and not plan.show_class_names:
-        parameters["bag"] = "a column"
     return MechanismInfo(
         name=claim.name,
         declared=None if release.declaration is None else release.declaration.source,
-        parameters=parameters,
+        parameters=shown_parameters(claim.declaration(), plan.show_class_names),
         epsilon=claim.epsilon,
         description=claim.description,
     )
