@@ -31,8 +31,8 @@ REFUTED_DRAWS: Final = 0.001
 _METHODS: Final = {
     "columns": "the bounds of the columns' own ε, added up: their evidence is independent, and "
     "together they may miss as often as one (Fisher's method)",
-    "patterns": "how often released vectors are those that the true vector makes likeliest, against "
-    "how often they are those that it makes unlikeliest, over all true vectors together",
+    "patterns": "how often released vectors are those that the true vector makes likeliest, "
+    "against how often those that it makes unlikeliest, over all true vectors together",
     "pairs": "the same for two columns, with the pattern that a fifth of the rows showed, counted "
     "on the others",
 }
@@ -156,19 +156,19 @@ def _bounds(
     seen: SeenVector, evidence: VectorEvidence, context: AuditContext
 ) -> Iterator[Estimate]:
     alpha = 1 - context.plan.confidence
-    own = [(name, evidence.bound(name, alpha)) for name in evidence.shares]
-    own = [(name, bound) for name, bound in own if bound is not None]
+    found = {name: evidence.bound(name, alpha) for name in evidence.shares}
+    own = {name: bound for name, bound in found.items() if bound is not None}
     if not own:
         return
     best = evidence.strongest(alpha)
     words = ", ".join(f"{name} {share:.0%}" for name, share in evidence.shares.items())
     text = f"the strongest of {len(own)} methods; shares of the error probability: {words}"
-    assumed = (OWN_DRAWS,) if evidence.columns else ()
-    yield _bound(seen, (INSIDER, "All columns together, strongest bound"), best, text, assumed)
-    for name, bound in own:
-        names, assumed = (f"{INSIDER}.{name}", _TITLES[name]), (OWN_DRAWS,) * (name == "columns")
+    names = INSIDER, "All columns together, strongest bound"
+    yield _bound(seen, names, best, text, bool(evidence.columns))
+    for name, bound in own.items():
+        names = f"{INSIDER}.{name}", _TITLES[name]
         words = f"{_METHODS[name]}; at its own level, not corrected for the other methods"
-        yield _bound(seen, names, bound, words, assumed)
+        yield _bound(seen, names, bound, words, name == "columns")
 
 
 def _bound(
@@ -176,9 +176,10 @@ def _bound(
     names: tuple[str, str],
     bound: EpsilonBound,
     method: str,
-    assumed: tuple[str, ...],
+    independent_draws: bool,
 ) -> Estimate:
     kind, assumptions = seen.standing(FEATURE_BLIND, INDEPENDENT)
+    assumed = (OWN_DRAWS,) if independent_draws else ()
     return Estimate.lower_bound(
         *names,
         bound.epsilon,

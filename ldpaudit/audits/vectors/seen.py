@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from ldpaudit.mechanisms.by_stratum import ByStratum
 from ldpaudit.mechanisms.joint import JointMechanism, OnDomains
 from ldpaudit.release import FloatArray, IndexArray, IntArray, ReleasedVector
 from ldpaudit.result import Kind
+
+Whole = TypeVar("Whole", IntArray, IndexArray)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +143,7 @@ class SeenVector:
         marked = next((f for f in found if f[0] != "certified"), found[0])
         return marked
 
-    def _taken(self, values: IntArray) -> IntArray:
+    def _taken(self, values: Whole) -> Whole:
         return values if self.rows is None else values[self.rows]
 
 

@@ -88,6 +88,36 @@ class TrueVectors:
         return self._kept[columns]
 
 
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Columns put together as one: the pair of their codes is the code of the new column.
+
+    Attributes
+    ----------
+    columns : tuple of int
+    labels, outputs : tuple of int
+        How many codes each of them has.
+    """
+
+    columns: tuple[int, ...]
+    labels: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    def truth(self, truth: TrueVectors) -> TrueVectors:
+        """Return the true vectors of the one new column."""
+        codes = _joined(truth.labels[:, self.columns], self.labels)
+        return TrueVectors(codes, truth.strata)
+
+    def released(self, released: IntArray) -> IntArray:
+        """Return the outputs of the one new column, int32 of shape (n, 1)."""
+        return _joined(released[:, self.columns], self.outputs)
+
+
+def _joined(codes: IntArray, sizes: tuple[int, ...]) -> IntArray:
+    code = np.ravel_multi_index(tuple(codes.T), sizes)
+    return np.asarray(code, dtype=np.int32)[:, None]
+
+
 def distinct_rows(parts: IntArray, strata: IndexArray) -> tuple[IndexArray, IndexArray, IndexArray]:
     """Return the distinct rows of codes with their strata.
 
