@@ -22,5 +22,5 @@ OF_COLUMNS: Final[Mapping[str, str]] = {
     "others": "ldpaudit.audits.through_others.audit:ThroughOthersAudit",
 }
 """Those of one of several private columns, besides."""
-OF_VECTORS: Final[Mapping[str, str]] = {}
+OF_VECTORS: Final[Mapping[str, str]] = {"vector": "ldpaudit.audits.vectors.audit:VectorAudit"}
 """Those of all private columns together."""
