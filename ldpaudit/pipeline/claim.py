@@ -7,9 +7,7 @@ from ldpaudit.audits.interface import Plan
 from ldpaudit.errors import PolicyError
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
-from ldpaudit.mechanisms.joint import JointMechanism
-from ldpaudit.mechanisms.joint import from_declaration as joint_of
-from ldpaudit.release import Declaration, Release, ReleasedVector
+from ldpaudit.release import Declaration, Release
 
 
 def claim_of(release: Release, policy: Policy) -> tuple[Release, Mechanism]:
@@ -66,10 +64,3 @@ def pinned(plan: Plan, policy: Policy) -> Plan:
         confidence=policy.audit.confidence,
         max_undetected_excess=policy.audit.max_undetected_excess.or_default(),
     )
-
-
-def claimed(vector: ReleasedVector) -> JointMechanism | None:
-    """Return what is claimed of several private columns together, None where nothing is."""
-    if vector.declaration is None:
-        return None
-    return joint_of(vector.declaration, [one.classes for one in vector.columns])

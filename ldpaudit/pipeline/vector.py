@@ -10,6 +10,7 @@ import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Beside, Plan
 from ldpaudit.audits.listing import OF_COLUMNS, OF_VECTORS
 from ldpaudit.audits.running import prepared, run_one
+from ldpaudit.audits.vectors.audit import claimed
 from ldpaudit.errors import InputError
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import Policy, default_policy
@@ -19,7 +20,7 @@ from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.pipeline.about import column_words, run_info, vector_info, vector_mechanism_info
 from ldpaudit.pipeline.choosing import chosen_audits
-from ldpaudit.pipeline.claim import claimed, pinned
+from ldpaudit.pipeline.claim import pinned
 from ldpaudit.pipeline.one_release import run_audit
 from ldpaudit.release import ReleasedVector
 from ldpaudit.result import AuditRecord, AuditResult, Finding, Note, together
