@@ -42,7 +42,7 @@ def with_seed_shared(n: int = 3_000, seed: int = 1) -> ReleasedVector:
     return vector_of(labels, noisy, x, (1.0, 1.0, 1.0))
 
 
-def released_jointly(kind: type, n: int = 4_000, *, used: float = 1.0, truth: bool = True):
+def released_jointly(kind: type, n: int = 3_000, *, used: float = 1.0, truth: bool = True):
     rng = np.random.default_rng(3)
     labels, x = true_vectors(n, rng)
     noisy = kind(CLASSES, used).sample(labels, rng).T
@@ -55,7 +55,7 @@ def released_jointly(kind: type, n: int = 4_000, *, used: float = 1.0, truth: bo
 
 
 def test_honest_columns_are_bounded_near_their_sum():
-    finding = found(released_vector(5_000))
+    finding = found(released_vector(3_000))
     assert value(finding, "vector.epsilon") == pytest.approx(3.0)
     assert 0.85 * 3 < value(finding, "vector.epsilon_lower") <= 3.0
     assert value(finding, "vector.independence") > 0.05
