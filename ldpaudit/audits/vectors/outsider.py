@@ -18,7 +18,7 @@ from ldpaudit.release import Release, ReleasedLabels
 
 _SUM_SHARE: Final = 0.7
 """Of the error probability, where the columns' bounds may be added up and vectors are counted."""
-_MOST_VECTORS: Final = 64
+_MOST_VECTORS: Final = 16
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,12 +89,12 @@ def test_a_joint_mechanism_with_less_noise_is_found(kind):
 
 
 def test_without_true_labels_the_release_alone_is_asked():
-    finding = found(released_vector(1_000, truth=False))
+    finding = found(released_vector(600, truth=False))
     names = {e.id for e in finding.estimates}
     assert "vector.epsilon_lower" not in names
     assert "vector.independence" in names
     assert value(finding, "vector.release_only_epsilon_lower") <= 3.0
-    assert found(released_jointly(JointRR, truth=False)).estimates
+    assert found(released_jointly(JointRR, 450, truth=False)).estimates
 
 
 def test_released_vectors_that_no_true_ones_explain_are_found():
