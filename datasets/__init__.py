@@ -10,29 +10,32 @@ from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
     from ldpaudit.datasets.beside.channels import read_channel
-    from ldpaudit.datasets.declaration import FileDeclaration, declare, parse_declaration
+    from ldpaudit.datasets.declaration import declare, parse_declaration
     from ldpaudit.datasets.reading import ReadReport, read_release
     from ldpaudit.datasets.sample import affairs
+    from ldpaudit.datasets.vector import VectorReport, read_vector
     from ldpaudit.datasets.writing.tables import write_release
 
 __all__ = [
-    "FileDeclaration",
     "ReadReport",
+    "VectorReport",
     "affairs",
     "declare",
     "parse_declaration",
     "read_channel",
     "read_release",
+    "read_vector",
     "write_release",
 ]
 
 __getattr__, __dir__ = exported(
     __name__,
     {
-        "declaration": ("FileDeclaration", "declare", "parse_declaration"),
+        "declaration": ("declare", "parse_declaration"),
         "beside.channels": ("read_channel",),
         "reading": ("ReadReport", "read_release"),
         "sample": ("affairs",),
+        "vector": ("VectorReport", "read_vector"),
         "writing.tables": ("write_release",),
     },
 )

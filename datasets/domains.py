@@ -1,6 +1,6 @@
 """The labels that can occur: the declared classes and outputs, or those in the data."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,6 +9,7 @@ import numpy as np
 from ldpaudit.datasets.coding import LabelCoding, PlainCoding, ReportReading, Reports
 from ldpaudit.datasets.labels import (
     LabelColumn,
+    canonical,
     check_not_continuous,
     forms,
     in_order,
@@ -185,7 +186,7 @@ def declared_labels(declaration: Declaration | None, key: str) -> tuple[Label, .
     InputError
         If they are not a list of at least two different texts, numbers or booleans.
     """
-    value: Any = None if declaration is None else declaration.parameters.get(key)
+    value: Any = None if declaration is None else _stated(declaration.parameters, key)
     if value is None:
         return None
     if not isinstance(value, list | tuple):
@@ -196,6 +197,19 @@ def declared_labels(declaration: Declaration | None, key: str) -> tuple[Label, .
         raise InputError(f"There must be at least {least} declared {key}. Got {len(labels)}.")
     forms(labels, f"declared {key}")
     return labels
+
+
+def _stated(parameters: Mapping[str, Any], key: str) -> Any:
+    """Return what is stated of the labels; where each stratum states them, all of them once."""
+    strata = parameters.get("strata")
+    if key in parameters or not isinstance(strata, list | tuple):
+        return parameters.get(key)
+    parts = [one.get("mechanism") if isinstance(one, dict) else None for one in strata]
+    lists: list[Any] = [part.get(key) if isinstance(part, dict) else None for part in parts]
+    if not all(isinstance(labels, list | tuple) for labels in lists):
+        return None
+    known = {canonical(_plain(label, key)): label for labels in lists for label in labels}
+    return list(known.values())
 
 
 def _plain(label: Any, key: str) -> Label:

@@ -15,10 +15,13 @@ from ldpaudit.datasets.beside.groups import read_groups
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.leak_warnings import warnings_about
 from ldpaudit.datasets.beside.local_reports import read_reports
+from ldpaudit.datasets.beside.strata import read_strata
 from ldpaudit.datasets.beside.truth import Truth, read_truth, true_labels
 from ldpaudit.datasets.coding import Coding, LabelCoding, PlainCoding, Reports
 from ldpaudit.datasets.column_survey import ranks, survey_keys
 from ldpaudit.datasets.declaration import agreed, parse_declaration
+from ldpaudit.datasets.declaration.columns import Marginals, claim_about
+from ldpaudit.datasets.declaration.provenance import remarks_on
 from ldpaudit.datasets.domains import (
     EncodedLabels,
     encode_labels,
@@ -34,7 +37,13 @@ from ldpaudit.datasets.sparse.table import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.options import AS_FOUND, FileOptions
-from ldpaudit.release import Bags, Declaration, Release, ReleasedLabels, TrueLabels
+from ldpaudit.release import (
+    Bags,
+    Declaration,
+    Release,
+    ReleasedLabels,
+    TrueLabels,
+)
 from ldpaudit.running.scratch import Scratch
 
 
@@ -71,7 +80,10 @@ def read_release(
     drop: Collection[str] = (),
     features: Collection[str] | None = None,
     declaration: Declaration | None = None,
+    by: str | None = None,
+    private: Collection[str] = (),
     coding: Coding = PlainCoding,
+    marginals: Marginals | None = None,
     original: Any = None,
     synthetic: Any = None,
     held_out: Any = None,
@@ -106,8 +118,14 @@ def read_release(
         Columns to leave out; the only columns to use.
     declaration : Declaration, optional
         The claim; it must agree with the file's, where it has one.
+    by : str, optional
+        The public column that tells the strata of the claim; default: the declared one.
+    private : collection of str, optional
+        Further private columns: features here, and no strata.
     coding : callable, optional
         Gives, for a claim, how the labels of its mechanism are coded; default: as labels.
+    marginals : callable, optional
+        Gives for a joint mechanism the exact claim about each of its columns.
     original : path or table, optional
         The original features, in the same row order or joined on ``id_column``.
     synthetic : path or table, optional
@@ -139,15 +157,16 @@ def read_release(
     table = open_source(source, projection, files)
     before = table.stamp()
     declared = None if table.declaration is None else parse_declaration(table.declaration)
-    claim = agreed(None if declared is None else declared.mechanism, declaration)
+    of_file = None if declared is None else claim_about(declared, label, marginals)
+    claim = agreed(None if of_file is None else of_file.mechanism, declaration)
     mechanism = coding(claim)
-    if isinstance(table, SparseTable) and (label or declared):
-        table.call_label(label or (table.names[0] if declared is None else declared.label))
+    if isinstance(table, SparseTable) and (label or of_file):
+        table.call_label(label or (table.names[0] if of_file is None else of_file.label))
     bag = bag_column(mechanism.bags, table.names)
     roles = assign_roles(
         table.names,
         label=label,
-        declared_label=None if declared is None else declared.label,
+        declared_label=None if of_file is None else of_file.label,
         truth_column=truth_column if truth is None else None,
         id_column=id_column,
         group=group,
@@ -168,10 +187,14 @@ def read_release(
     column = special[roles.label]
     if not len(column):
         raise InputError(f"The release {quoted(table.name)} has no rows.")
-    _check_same_index(source, truth, id_column)
+    check_same_index(source, truth, id_column)
     view = mechanism.view(len(column))
     known = _truth(table, special, roles, truth, truth_column, view is not None, files)
     labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
+    by = by or (None if of_file is None else of_file.by)
+    others = () if declared is None else declared.names
+    owned = {roles.label, roles.truth, roles.identifier, *private, *others}
+    strata, of_strata = read_strata(table, by, claim, owned)
     space.check(len(column), len(roles.features), len(labels.domains.classes))
     beside = open_beside(sources, len(column), roles, special, files)
     encoded, tables, columns = reading.encoded(beside)
@@ -197,12 +220,13 @@ def read_release(
             left_out=len(rest),
             groups=read_groups(special, group, roles.identifier),
             sketch=table.sketch if isinstance(table, SparseTable) else None,
+            strata=strata,
         )
     )
     if table.stamp() != before:
         raise InputError(f"The file {quoted(table.name)} changed while it was being read.")
     warnings = warnings_about(known, labels, encoded, table.names, roles)
-    warnings += [] if declared is None else declared.remarks()
+    warnings += [*of_strata, *(remarks_on(declared.provenance) if declared else ())]
     remarks = [_read_as("release", table.remark)]
     remarks += [_read_as("true labels", known.remark)] if known else []
     remarks += [_read_as(f"{one.role} table", one.table.remark) for one in beside]
@@ -274,7 +298,7 @@ def _truth(
     return Truth(true_labels(column, numeric=numeric, from_text=table.text), roles.truth)
 
 
-def _check_same_index(source: Any, truth: Any, id_column: str | None) -> None:
+def check_same_index(source: Any, truth: Any, id_column: str | None) -> None:
     """Check that two pandas objects that are matched by row order have the same index."""
     ours: Any = getattr(source, "index", None)
     theirs: Any = getattr(truth, "index", None)

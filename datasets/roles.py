@@ -62,8 +62,7 @@ def assign_roles(
     Raises
     ------
     InputError
-        If a name is not there (the message names the nearest one), two roles fall on one column,
-        or the label asked for is not the one that was declared.
+        If a name is not there (the message names the nearest one), or two roles fall on one column.
     """
     roles = Roles(_label(names, label, declared_label), truth_column, id_column, group, ())
     for name, role in ((truth_column, "true label"), (id_column, "id"), (group, "group")):
@@ -82,11 +81,6 @@ def assign_roles(
 
 
 def _label(names: Sequence[str], label: str | None, declared: str | None) -> str:
-    if label is not None and declared is not None and label != declared:
-        raise InputError(
-            f"The file declares the label {quoted(declared)}, but {quoted(label)} was asked for; "
-            f"its claim is about the declared label only."
-        )
     chosen = label or declared or DEFAULT_LABEL
     if chosen not in names:
         raise missing_column(chosen, "label", names, "name the released label's column.")

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,9 @@ from ldpaudit.datasets.beside.truth import LARGE
 from ldpaudit.datasets.column_survey import survey_left_out, surveyed, with_arrays
 from ldpaudit.datasets.features import EncodedFeatures
 from ldpaudit.datasets.formats.batches import ParquetBatches
+from ldpaudit.datasets.formats.locations import Located
 from ldpaudit.datasets.formats.opening import FileBatches, open_table
-from ldpaudit.datasets.formats.tabular import TableSource
+from ldpaudit.datasets.formats.tabular import MemoryTable, TableSource
 from ldpaudit.datasets.roles import Roles
 from ldpaudit.datasets.sparse.svmlight import is_svmlight
 from ldpaudit.datasets.sparse.table import FEATURES, SparseTable, as_sparse, open_svmlight
@@ -50,9 +51,12 @@ def open_source(
 ) -> TableSource:
     """Open a path, a URL, a table in memory, or a sparse matrix with labels.
 
+    What has been opened already is returned as it is.
     A file can be read in batches, too; ``projection``: the columns that sparse features become;
     ``files``: how text files are written.
     """
+    if isinstance(source, Located | MemoryTable | SparseTable):
+        return cast(TableSource, source)
     path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
     if path is not None and is_svmlight(path):
         return open_svmlight(path, projection)

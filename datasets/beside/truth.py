@@ -86,7 +86,7 @@ def read_truth(
         If the column is not clear, the number of rows differs, or ids are missing, unknown or not
         distinct.
     """
-    table, bare = _open(source, files)
+    table, bare = open_truth(source, files)
     join = identifiers is not None and not bare
     name = table.names[0] if bare else _column(table.names, label, truth_column, id_column, join)
     wanted = [name, id_column] if join and id_column is not None else [name]
@@ -118,7 +118,7 @@ def true_labels(
     return read_labels(column, "true", from_text=from_text)
 
 
-def _open(source: Any, files: FileOptions) -> tuple[TableSource, bool]:
+def open_truth(source: Any, files: FileOptions) -> tuple[TableSource, bool]:
     """Open a truth; a bare array or Series becomes a table of one column."""
     if isinstance(source, pa.Array | pa.ChunkedArray):
         return MemoryTable(pa.table({DEFAULT_LABEL: source})), True

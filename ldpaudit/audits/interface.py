@@ -14,7 +14,7 @@ from ldpaudit.datasets.beside.slices import Slices
 from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.randomness import child_generator
-from ldpaudit.release import Bags, IndexArray, IntArray, Release
+from ldpaudit.release import Bags, IndexArray, IntArray, Release, ReleasedVector
 from ldpaudit.result import Finding
 from ldpaudit.running.finished import Finished
 from ldpaudit.running.progress import NoProgress, Progress
@@ -92,6 +92,26 @@ class Plan:
     memory: int | None = None
 
 
+@dataclass(frozen=True)
+class Beside:
+    """The other private columns of a release, where it has several.
+
+    Attributes
+    ----------
+    vector : ReleasedVector
+    position : int
+        Of the column that is audited.
+    """
+
+    vector: ReleasedVector
+    position: int
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The places of the other released columns among the arrays of the column's features."""
+        return self.vector.others[self.position]
+
+
 _AT_ONCE = 1 << 22
 """Rows that are put into halves at once."""
 
@@ -104,7 +124,7 @@ class AuditContext:
     pays for it. ``guesses``, where not None, records which held-out guesses were right. ``scratch``
     is a folder on the disk for arrays that do not fit in memory. ``tasks`` does independent pieces
     of work side by side. ``whole``: the whole release, where ``release`` holds a part of its rows
-    (:mod:`ldpaudit.audits.part`).
+    (:mod:`ldpaudit.audits.part`). ``beside``: the other private columns, where there are several.
 
     A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
     has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
@@ -123,6 +143,7 @@ class AuditContext:
     scratch: Scratch = field(default_factory=Scratch)
     whole: Release | None = None
     tasks: Tasks = field(default_factory=Threads)
+    beside: Beside | None = None
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property

@@ -17,3 +17,8 @@ AUDITS: Final[Mapping[str, str]] = {
     "power": "ldpaudit.audits.power.audit:PowerAudit",
 }
 """The built-in audits in the order in which they run; imported when they do."""
+
+OF_COLUMNS: Final[Mapping[str, str]] = {}
+"""Those of one of several private columns, besides."""
+OF_VECTORS: Final[Mapping[str, str]] = {}
+"""Those of all private columns together."""

@@ -7,6 +7,7 @@ default). A check fails when its certified bound, at the corrected level, lies b
 
 import datetime
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldpaudit.judging.checks.interface import Case, Draft, Evidence
@@ -68,16 +69,7 @@ def judge(
         How the release was audited: advice depends on it, the verdict does not.
     """
     case, known = Case(policy, claim, evidence, rows), known or Circumstances()
-    drafts = draft_checks(case)
-    checks: list[Check] = []
-    families: list[Family] = []
-    for level in _LEVELS:
-        tests = [draft for draft in drafts if draft.level == level and not draft.counted]
-        checks += _decide(tests, 1 - policy.audit.confidence, policy.audit.correction)
-        families += _family(level, [test for test in tests if not test.own_error], policy)
-    checks += [_check(draft, None, 1.0) for draft in drafts if draft.counted]
-    order = {draft.id: position for position, draft in enumerate(drafts)}
-    checks.sort(key=lambda check: order[check.id])
+    checks, families = decided(draft_checks(case), policy)
     checks = [_unless_stopped(_explained(check, case, known), known) for check in checks]
     checks, notes = apply_waivers(checks, policy.waivers, sha256, today)
     notes += _refutation(checks)
@@ -91,6 +83,19 @@ def judge(
         tuple(notes),
         tuple(families),
     )
+
+
+def decided(drafts: Sequence[Draft], policy: Policy) -> tuple[list[Check], list[Family]]:
+    """Return the answers of checks, in their order, and how they share the error probability."""
+    checks: list[Check] = []
+    families: list[Family] = []
+    for level in _LEVELS:
+        tests = [draft for draft in drafts if draft.level == level and not draft.counted]
+        checks += _decide(tests, 1 - policy.audit.confidence, policy.audit.correction)
+        families += _family(level, [test for test in tests if not test.own_error], policy)
+    checks += [_check(draft, None, 1.0) for draft in drafts if draft.counted]
+    order = {draft.id: position for position, draft in enumerate(drafts)}
+    return sorted(checks, key=lambda check: order[check.id]), families
 
 
 def _family(level: CheckLevel, tests: list[Draft], policy: Policy) -> list[Family]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from ldpaudit.judging.policy import Waiver
 from ldpaudit.result import Check, Note, Waived
 
+WAIVER = "The waiver of "
+"""How a note on an unused waiver begins."""
 _ALONE = "a table in memory has no SHA-256 that a waiver could name"
 
 
@@ -32,7 +34,7 @@ def apply_waivers(
         if why is None:
             used.append(waiver)
         else:
-            notes.append(Note.warning("policy", f"The waiver of {waiver.check} {why}."))
+            notes.append(Note.warning("policy", f"{WAIVER}{waiver.check} {why}."))
     by_check = {waiver.check: waiver for waiver in sorted(used, key=lambda one: one.expires)}
     return [_waived(check, by_check.get(check.id)) for check in checks], notes
 

@@ -11,6 +11,7 @@ from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
     from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
+    from ldpaudit.mechanisms.by_stratum import ByStratum
     from ldpaudit.mechanisms.channel import Channel
     from ldpaudit.mechanisms.explicit import ExplicitChannel, UnknownMechanism
     from ldpaudit.mechanisms.frequency_oracles.interface import FrequencyOracle
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNKNOWN",
+    "ByStratum",
     "Channel",
     "DebiasedRR",
     "DiscreteLaplace",
@@ -81,6 +83,7 @@ __getattr__, __dir__ = exported(
     __name__,
     {
         "aggregates.label_proportions": ("LabelProportions",),
+        "by_stratum": ("ByStratum",),
         "channel": ("Channel",),
         "explicit": ("ExplicitChannel", "UnknownMechanism"),
         "interface": ("Mechanism", "Traits"),

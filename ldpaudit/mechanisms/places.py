@@ -29,6 +29,7 @@ PLACES: Final[Mapping[str, str]] = {
     "gaussian-rr": "response.gaussian_rr:GaussianRR",
     "label-proportions": "aggregates.label_proportions:LabelProportions",
     "frequency-oracle": "frequency_oracles.interface:FrequencyOracle",
+    "by-stratum": "by_stratum:ByStratum",
 }
 """The built-in families by name: a module of this package and a class, imported when needed."""
 SHORT: Final = {"rr": DEFAULT}

@@ -16,6 +16,7 @@ from ldpaudit.options.declaring import (
     option_name,
 )
 from ldpaudit.options.files import AS_FOUND, FileOptions
+from ldpaudit.options.labels import LabelOptions, check_distinct, label_options, parse_label
 from ldpaudit.options.plan import PlanOptions
 from ldpaudit.options.release import ClaimOptions, ReleaseOptions
 
@@ -25,12 +26,16 @@ __all__ = [
     "AuditOptions",
     "ClaimOptions",
     "FileOptions",
+    "LabelOptions",
     "Option",
     "PlanOptions",
     "ReleaseOptions",
+    "check_distinct",
     "declared",
     "group",
     "input_files",
     "keywords_for",
+    "label_options",
     "option_name",
+    "parse_label",
 ]

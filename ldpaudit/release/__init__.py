@@ -1,6 +1,7 @@
 """A release: features, released labels and, for an insider, the true labels.
 
-Nothing here reads files; :mod:`ldpaudit.datasets` builds these objects.
+In: arrays of codes and what is declared about them; :mod:`ldpaudit.datasets` reads them from files.
+Out: a release of one private column, or a vector of several, that every other part takes.
 """
 
 from ldpaudit.arrays import BoolArray, Float32Array, FloatArray, IndexArray, IntArray, Label
@@ -10,6 +11,7 @@ from ldpaudit.release.release import (
     Bags,
     Release,
     ReleasedLabels,
+    Strata,
     SyntheticTable,
     TrueLabels,
     label_table,
@@ -31,6 +33,7 @@ __all__ = [
     "ReleasedLabels",
     "ReleasedVector",
     "Sketch",
+    "Strata",
     "SyntheticTable",
     "TrueLabels",
     "VectorDeclaration",

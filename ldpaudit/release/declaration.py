@@ -1,8 +1,10 @@
 """What is declared about the mechanism that made one released column, or several."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from ldpaudit.errors import InputError, quoted
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class LabelDeclaration:
 
 @dataclass(frozen=True)
 class VectorDeclaration:
-    """What is declared about several private columns of one release.
+    """What is declared about the private columns of one release: one, or several.
 
     Attributes
     ----------
@@ -69,3 +71,56 @@ class VectorDeclaration:
     def names(self) -> tuple[str, ...]:
         """The private columns' names."""
         return tuple(one.label for one in self.labels)
+
+    @property
+    def label(self) -> str:
+        """The only private column's name (InputError where there are several)."""
+        return self.column().label
+
+    @property
+    def mechanism(self) -> Declaration:
+        """What released the only private column (InputError where there are several)."""
+        mechanism = self.column().mechanism
+        assert mechanism is not None  # A joint mechanism has several columns.
+        return mechanism
+
+    def column(self, label: str | None = None) -> LabelDeclaration:
+        """Return what is declared about one column; ``None``: about the only one.
+
+        Raises
+        ------
+        InputError
+            If there are several and none was named, or the one named is not among them.
+        """
+        if label is None and len(self.labels) > 1:
+            raise InputError(
+                f"The file declares {len(self.labels)} private columns; say which one is meant "
+                "(--label)."
+            )
+        found = [one for one in self.labels if label in (None, one.label)]
+        if found:
+            return found[0]
+        declared = "the label" if len(self.labels) == 1 else "the labels"
+        names = ", ".join(quoted(name) for name in self.names)
+        raise InputError(
+            f"The file declares {declared} {names}, but {quoted(str(label))} was asked for; its "
+            "claim is about the declared columns only."
+        )
+
+    def only(self, labels: tuple[str, ...]) -> "VectorDeclaration":
+        """Return what is declared about some of the columns, in the order asked for.
+
+        Raises
+        ------
+        InputError
+            If one is not declared, or a joint mechanism released them with others.
+        """
+        chosen = tuple(self.column(label) for label in labels)
+        if self.joint is not None and set(labels) != set(self.names):
+            raise InputError(
+                f"One mechanism released all {len(self.labels)} declared columns together: audit "
+                "one of them, or all."
+            )
+        if self.joint is not None:
+            return self
+        return replace(self, labels=chosen)

@@ -55,6 +55,23 @@ class SyntheticTable:
 
 
 @dataclass(frozen=True)
+class Strata:
+    """Which rows have which channel, where the mechanism has one for each value of a column.
+
+    Attributes
+    ----------
+    codes : int32 array of shape (n,)
+        The stratum of each row, 0 … count − 1, in the declaration's order; the column that tells
+        them is public, and a feature.
+    count : int
+        The number of declared strata; some may have no row.
+    """
+
+    codes: IntArray
+    count: int
+
+
+@dataclass(frozen=True)
 class Bags:
     """Rows that were released together.
 
@@ -129,6 +146,8 @@ class Release:
         Its columns that are no features because the user left them out.
     sketch : Sketch or None
         How the features were projected, where they are sparse.
+    strata : Strata or None
+        Which rows have which channel, where that depends on a public column.
     places : int64 array of shape (n,) or None
         The row of the file that each row was, for what looks at the order of rows.
     """
@@ -158,6 +177,7 @@ class Release:
     left_out: int = 0
     places: IndexArray | None = None
     sketch: Sketch | None = None
+    strata: Strata | None = None
 
     def __post_init__(self) -> None:
         n = len(self.released)
@@ -206,4 +226,7 @@ class Release:
             groups=None if self.groups is None else self.groups[rows],
             keys=tuple(key[rows] for key in self.keys),
             places=None if self.places is None else self.places[rows],
+            strata=(
+                None if self.strata is None else replace(self.strata, codes=self.strata.codes[rows])
+            ),
         )

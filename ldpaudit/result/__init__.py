@@ -21,6 +21,7 @@ from ldpaudit.result.audit_result import (
     Verdict,
     Waived,
     decision_of,
+    overall,
     verdict_of,
 )
 from ldpaudit.result.curve import Curve, Histogram
@@ -37,7 +38,7 @@ from ldpaudit.result.estimate import (
     Unit,
     readable,
 )
-from ldpaudit.result.finding import Finding, Note
+from ldpaudit.result.finding import Finding, Note, together
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -70,6 +71,8 @@ __all__ = [
     "Verdict",
     "Waived",
     "decision_of",
+    "overall",
     "readable",
+    "together",
     "verdict_of",
 ]

@@ -197,11 +197,20 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, key=("pass", "inconclusive", "fail").index)
 
 
+def overall(checks: Sequence[Check], parts: Iterable["AuditResult"]) -> Verdict:
+    """Return the verdict of a result with parts: the worst of its own checks and of the parts'.
+
+    Where none of its own checks decides, the parts do.
+    """
+    verdicts = [part.verdict for part in parts]
+    own = not verdicts or any(check.level == "error" for check in checks)
+    return worst([verdict_of(checks)] * own + verdicts)
+
+
 def consistent(result: "AuditResult") -> bool:
     """Return whether a result's verdict is the worst of its own checks and of its parts."""
     parts = (*result.labels, *result.releases)
-    verdicts = (verdict_of(result.checks), *(part.verdict for part in parts))
-    return result.verdict == worst(verdicts) and all(map(consistent, parts))
+    return result.verdict == overall(result.checks, parts) and all(map(consistent, parts))
 
 
 class AuditResult(Frozen):

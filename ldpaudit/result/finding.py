@@ -1,6 +1,6 @@
 """What one audit returns: numbers with their sections, and notes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
@@ -59,6 +59,18 @@ class Finding:
             curves=_placed(self.curves, section),
             histograms=_placed(self.histograms, section),
         )
+
+
+def together(findings: Iterable[Finding]) -> Finding:
+    """Return several findings as one."""
+    every = list(findings)
+    return Finding(
+        tuple(e for finding in every for e in finding.estimates),
+        tuple(c for finding in every for c in finding.curves),
+        tuple(h for finding in every for h in finding.histograms),
+        tuple(n for finding in every for n in finding.notes),
+        {key: bound for finding in every for key, bound in finding.bounds.items()},
+    )
 
 
 def _placed(parts: tuple[Q, ...], section: str) -> tuple[Q, ...]:

@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -87,6 +87,10 @@ class Finished:
             shutil.rmtree(self.folder, ignore_errors=True)
             with suppress(OSError):
                 self.folder.parent.rmdir()
+
+    def within(self, name: str) -> "Finished":
+        """Return the finished parts of a part of this audit, in a folder of its own."""
+        return replace(self, folder=None if self.folder is None else self.folder / name)
 
     def _place(self, key: str) -> Path:
         assert self.folder is not None

@@ -69,6 +69,17 @@ class Stop:
         self.obeyed |= due
         return due
 
+    @contextmanager
+    def share(self, of: int) -> Iterator[None]:
+        """Give the block one of so many equal shares of the time that is left."""
+        end = self.deadline
+        if end is not None:
+            self.deadline = self.clock() + max(end - self.clock(), 0.0) / of
+        try:
+            yield
+        finally:
+            self.deadline = end
+
     @property
     def reason(self) -> str:
         """Why it ends, in words."""

@@ -26,6 +26,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "gaussian-rr": {"radius": 1.0, "feature_epsilon": 1.0, "feature_delta": 1e-5},
     "frequency-oracle": {"protocol": "SS"},
     "label-proportions": {"bag": "town", "noise": "geometric"},
+    "by-stratum": {
+        "strata": [
+            {"value": value, "mechanism": {"name": "randomized-response", "epsilon": value / 2}}
+            for value in (1, 2)
+        ]
+    },
     "channel": {"matrix": [[0.6, 0.3, 0.1], [0.5, 0.3, 0.2], [0.4, 0.4, 0.2]]},
 }
 

@@ -13,7 +13,6 @@ from ldpaudit.commands.outputs import check_apart, check_place
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.batchwise.opening import open_source
 from ldpaudit.datasets.declaration import (
-    FileDeclaration,
     declared_metadata,
     parse_declaration,
     same_claim,
@@ -28,7 +27,7 @@ from ldpaudit.mechanisms import UNKNOWN, from_declaration
 from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.places import EXPLICIT
-from ldpaudit.release import Declaration, Release
+from ldpaudit.release import Declaration, Release, VectorDeclaration
 from ldpaudit.running.progress import Progress
 from ldpaudit.writing import terminable
 
@@ -103,7 +102,7 @@ def _claim(request: DeclareRequest) -> Declaration | None:
     return replace(claim, parameters=parameters)
 
 
-def _present(table: Any, request: DeclareRequest, *, stated: bool) -> FileDeclaration | None:
+def _present(table: Any, request: DeclareRequest, *, stated: bool) -> VectorDeclaration | None:
     """Return the declaration that is there; a broken one may be replaced."""
     if table.declaration is None:
         return None
@@ -115,7 +114,7 @@ def _present(table: Any, request: DeclareRequest, *, stated: bool) -> FileDeclar
         raise
 
 
-def _stated(claim: Declaration | None, present: FileDeclaration | None) -> Declaration:
+def _stated(claim: Declaration | None, present: VectorDeclaration | None) -> Declaration:
     if claim is not None:
         return claim
     if present is None:
@@ -127,7 +126,7 @@ def _unsaid() -> InputError:
     return InputError("Say what made the labels: --mechanism NAME with --epsilon or --lambda.")
 
 
-def _shown(table: Any, request: DeclareRequest, present: FileDeclaration | None) -> Declared:
+def _shown(table: Any, request: DeclareRequest, present: VectorDeclaration | None) -> Declared:
     if present is None:
         return Declared(request, table.name)
     if present.mechanism.name == UNKNOWN or "classes" not in present.mechanism.parameters:

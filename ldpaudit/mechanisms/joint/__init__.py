@@ -4,6 +4,20 @@ In: the channels of the columns, or one joint mechanism. Out: the exact channel 
 where the product of the domains is small enough, that of the whole vector; the exact ε of both.
 """
 
+from ldpaudit.mechanisms.joint.building import JOINT, from_declaration, joint_family
+from ldpaudit.mechanisms.joint.domains import OnDomains
+from ldpaudit.mechanisms.joint.independent import IndependentColumns
 from ldpaudit.mechanisms.joint.interface import JointMechanism
+from ldpaudit.mechanisms.joint.product_response import JointRR
+from ldpaudit.mechanisms.joint.random_sampling import RandomSampling
 
-__all__ = ["JointMechanism"]
+__all__ = [
+    "JOINT",
+    "IndependentColumns",
+    "JointMechanism",
+    "JointRR",
+    "OnDomains",
+    "RandomSampling",
+    "from_declaration",
+    "joint_family",
+]

@@ -77,6 +77,10 @@ class JointMechanism(ABC):
             Codes of the outputs, column by column.
         """
 
+    def remarks(self) -> tuple[str, ...]:
+        """Return what a reader must know to interpret ε: what holds for a column, and the whole."""
+        return ()
+
     @abstractmethod
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters that rebuild it (without its name)."""

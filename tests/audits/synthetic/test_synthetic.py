@@ -5,7 +5,7 @@ from scipy.stats import binom
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.synthetic import memorisation as synthetic_memorisation
 from ldpaudit.audits.synthetic.audit import SyntheticAudit
-from ldpaudit.datasets.declaration import FileDeclaration
+from ldpaudit.datasets.declaration.provenance import remarks_on
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.synthetic.memorisation import MemorisationCounts, PairWins
 from ldpaudit.mechanisms import from_declaration
@@ -159,7 +159,5 @@ def test_where_it_does_not_apply_it_says_why() -> None:
 
 @pytest.mark.parametrize(("trained_on", "remarks"), [("private", 1), ("public", 0)])
 def test_a_generator_of_private_rows_is_a_remark(trained_on: str, remarks: int) -> None:
-    declared = FileDeclaration(
-        "label", Declaration("double-rr"), {"generator": {"name": "gan", "trained_on": trained_on}}
-    )
-    assert sum("private rows" in text for text in declared.remarks()) == remarks
+    remarks_made = remarks_on({"generator": {"name": "gan", "trained_on": trained_on}})
+    assert sum("private rows" in text for text in remarks_made) == remarks

@@ -1,52 +1,43 @@
-"""An audit from start to end: choose the audits, run them, put the result together."""
+"""An audit of one release: choose the audits, run them, judge, put the result together."""
 
 import datetime
-import importlib.metadata
-import math
-import platform
 import time
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 import ldpaudit
 from ldpaudit.audits.assumptions.standing import as_it_stands
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
-from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.listing import AUDITS
+from ldpaudit.audits.interface import AuditContext, Beside, Plan
+from ldpaudit.audits.listing import AUDITS, OF_COLUMNS
 from ldpaudit.audits.mechanism.evidence import label_counts
 from ldpaudit.audits.others import refusals, taking_part
 from ldpaudit.audits.part import in_part, part_note
 from ldpaudit.audits.running import prepared, run_one
 from ldpaudit.device import check_device
-from ldpaudit.errors import InputError, PolicyError
+from ldpaudit.errors import PolicyError
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.circumstances import Circumstances, LeavingOut
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.verdict import judge
-from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
-from ldpaudit.plugins import added
-from ldpaudit.release import Declaration, Release
+from ldpaudit.pipeline.about import mechanism_info, release_info, run_info
+from ldpaudit.pipeline.choosing import available_audits, chosen_audits
+from ldpaudit.pipeline.claim import claim_of, pinned
+from ldpaudit.release import Release
 from ldpaudit.result import (
     AuditRecord,
     AuditResult,
     Check,
-    MechanismInfo,
     Note,
-    PlugIn,
-    ReleaseInfo,
-    RunInfo,
+    together,
 )
 from ldpaudit.running.finished import Finished
 from ldpaudit.running.progress import NoProgress, Progress
 from ldpaudit.running.scratch import Scratch
 from ldpaudit.running.stopping import Stop, Watched
 from ldpaudit.tasks import Tasks, Threads
-
-_VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
 
 
 def run_audit(
@@ -65,6 +56,7 @@ def run_audit(
     stop: Stop | None = None,
     scratch: Scratch | None = None,
     tasks: Tasks | None = None,
+    beside: Beside | None = None,
 ) -> AuditResult:
     """Run every audit that applies and judge the findings by a policy.
 
@@ -94,6 +86,8 @@ def run_audit(
         A folder for arrays that do not fit in memory; default: one of its own.
     tasks : Tasks, optional
         Does independent pieces of work; default: threads, as many as the plan says.
+    beside : Beside, optional
+        The other private columns of the release, where it has several.
 
     Raises
     ------
@@ -105,8 +99,8 @@ def run_audit(
     start = time.perf_counter()
     check_device(plan.device)
     policy = policy or default_policy()
-    release, claim = _claim(release, policy)
-    plan = _pinned(plan, policy)
+    release, claim = claim_of(release, policy)
+    plan = pinned(plan, policy)
     stop = stop or Stop.after(plan.timeout)
     context = AuditContext(
         *(release, claim, plan, Watched(progress or NoProgress(), stop), guesses),
@@ -114,8 +108,10 @@ def run_audit(
         stop=stop,
         scratch=Scratch() if scratch is None else scratch,
         tasks=tasks or Threads(plan.threads),
+        beside=beside,
     )
-    chosen, context = chosen_audits(only, skip), in_part(context)
+    chosen = chosen_audits(only, skip, {} if beside is None else OF_COLUMNS)
+    context = in_part(context)
     notes += part_note(context)
     stop.running = True
     with _limited_threads(plan.threads):
@@ -137,20 +133,20 @@ def run_audit(
             known=_circumstances(context, records, only),
         )
     _check_some_ran(judgement.checks, records)
-    found = [note for finding in findings for note in finding.notes]
-    scored = {e.score.subject for finding in findings for e in finding.estimates if e.score}
+    found = together(findings)
+    scored = {e.score.subject for e in found.estimates if e.score}
     return AuditResult(
         ldpaudit_version=ldpaudit.__version__,
         verdict=judgement.verdict,
         sentence=judgement.sentence,
         next_steps=judgement.next_steps,
         date=today.isoformat(),
-        release=_release_info(release, plan),
-        mechanism=_mechanism_info(release, claim, plan),
-        estimates=tuple(e for finding in findings for e in finding.estimates),
-        curves=tuple(c for finding in findings for c in finding.curves),
-        histograms=tuple(h for finding in findings for h in finding.histograms),
-        notes=(*notes, *refusals(AUDITS), *found, *judgement.notes),
+        release=release_info(release, plan),
+        mechanism=mechanism_info(release, claim, plan),
+        estimates=found.estimates,
+        curves=found.curves,
+        histograms=found.histograms,
+        notes=(*notes, *refusals(AUDITS), *found.notes, *judgement.notes),
         checks=judgement.checks,
         families=judgement.families,
         audits=records,
@@ -192,75 +188,6 @@ def _circumstances(
     )
 
 
-def available_audits() -> Mapping[str, str]:
-    """Return the audits by id, with the place of each; a plug-in cannot replace a built-in one."""
-    return {**AUDITS, **{name: plugin.value for name, plugin in added("audit", AUDITS).items()}}
-
-
-def _claim(release: Release, policy: Policy) -> tuple[Release, Mechanism]:
-    declared = release.declaration
-    if policy.claim is None:
-        return release, from_declaration(declared, release.classes)
-    claimed = policy.claim.declaration(None if declared is None else declared.name)
-    same = declared is not None and claimed.name == declared.name
-    if same and (policy.claim.epsilon is not None or not traits_of(claimed.name).whole):
-        mechanism = from_declaration(declared, release.classes)
-        if "lambda" in claimed.parameters:
-            raise PolicyError(f"A claim of {claimed.name!r} must be stated by its epsilon.")
-        if policy.checks.claimed_epsilon is None or mechanism.epsilon is None:
-            _check_within(mechanism, claimed)
-        return release, mechanism
-    if declared is not None and "classes" in declared.parameters:
-        classes = declared.parameters["classes"]
-        claimed = replace(claimed, parameters={**claimed.parameters, "classes": classes})
-    release = replace(release, declaration=claimed)
-    return release, from_declaration(release.declaration, release.classes)
-
-
-def _check_within(declared: Mechanism, claimed: Declaration) -> None:
-    """Check that the declared ε is within the policy's limit, where no check of it does.
-
-    Raises
-    ------
-    PolicyError
-        If the declared ε lies above the limit.
-    """
-    limit = claimed.parameters.get("epsilon")
-    epsilon = math.inf if declared.epsilon is None else declared.epsilon
-    if limit is not None and epsilon > limit * (1 + 1e-9):
-        raise PolicyError(
-            f"The policy allows ε = {limit:.6g}, but the release declares ε = {epsilon:.6g}."
-        )
-
-
-def _pinned(plan: Plan, policy: Policy) -> Plan:
-    seed = plan.seed if policy.audit.seed is None else policy.audit.seed
-    return replace(
-        plan,
-        seed=seed,
-        confidence=policy.audit.confidence,
-        max_undetected_excess=policy.audit.max_undetected_excess.or_default(),
-    )
-
-
-def chosen_audits(only: Collection[str], skip: Collection[str]) -> dict[str, str]:
-    """Return the audits that are to run by id, with the place of each.
-
-    Raises
-    ------
-    InputError
-        If one is unknown, or none is left.
-    """
-    known = available_audits()
-    for name in (*only, *skip):
-        if name not in known:
-            raise InputError(f"There is no audit {name!r}; choose from {', '.join(known)}.")
-    chosen = {n: p for n, p in known.items() if (not only or n in only) and n not in skip}
-    if not chosen:
-        raise InputError("No audit is left to run after --only and --skip.")
-    return chosen
-
-
 @contextmanager
 def _limited_threads(threads: int) -> Iterator[None]:
     import faiss
@@ -274,68 +201,3 @@ def _limited_threads(threads: int) -> Iterator[None]:
             yield
     finally:
         faiss.omp_set_num_threads(before)
-
-
-def _release_info(release: Release, plan: Plan) -> ReleaseInfo:
-    shown = plan.show_class_names
-    return ReleaseInfo(
-        name=release.name,
-        sha256=release.sha256,
-        rows=len(release),
-        features=release.features.columns,
-        classes=len(release.classes),
-        class_names=_display_names(release.classes, shown),
-        label=release.label if shown else None,
-        truth=release.truth is not None,
-    )
-
-
-def _display_names(values: tuple[Any, ...], shown: bool) -> tuple[str, ...]:
-    if shown:
-        return tuple(str(value) for value in values)
-    return tuple(f"class {i}" for i in range(1, len(values) + 1))
-
-
-def _mechanism_info(release: Release, claim: Mechanism, plan: Plan) -> MechanismInfo:
-    parameters = dict(claim.declaration())
-    for key in ("classes", "outputs"):
-        if key in parameters:
-            names = _display_names(tuple(parameters[key]), plan.show_class_names)
-            parameters[key] = list(names)
-    if "bag" in parameters and not plan.show_class_names:
-        parameters["bag"] = "a column"
-    return MechanismInfo(
-        name=claim.name,
-        declared=None if release.declaration is None else release.declaration.source,
-        parameters=parameters,
-        epsilon=claim.epsilon,
-        description=claim.description,
-    )
-
-
-def run_info(
-    plan: Plan,
-    command: str,
-    seconds: float,
-    policy: Policy | None,
-    plugins: tuple[PlugIn, ...] = (),
-) -> RunInfo:
-    """Return how a result was made: seed, command, versions, threads, time, policy, plug-ins."""
-    python = {"ldpaudit": ldpaudit.__version__, "python": platform.python_version()}
-    return RunInfo(
-        seed=plan.seed,
-        command=command,
-        versions=python | dict(_installed_versions()),
-        threads=plan.threads,
-        seconds=round(seconds, 3),
-        policy=None if policy is None else policy.name,
-        policy_sha256=None if policy is None else policy.sha256,
-        plugins=plugins,
-    )
-
-
-def _installed_versions() -> Iterator[tuple[str, str]]:
-    """Give the version of each library that numbers come from; torch is not always there."""
-    for name in _VERSIONS:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            yield name, importlib.metadata.version(name)

@@ -1,0 +1,168 @@
+"""The checks of a whole: do several columns, or several releases, leak more together than claimed?
+
+They have the names of a column's checks, so that a policy needs no other keys.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ldpaudit.judging.checks.interface import Answer, Draft, Evidence
+from ldpaudit.judging.policy import Policy
+from ldpaudit.judging.policy.sections import ClaimSection
+from ldpaudit.reports.text.numbers import against, number
+from ldpaudit.result import AuditRecord
+
+BOUND_SHARE = 0.9
+"""Of the error probability of the claim's check; the rest is the test of how draws go together."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What the checks of a whole look at.
+
+    Attributes
+    ----------
+    policy : Policy
+        With the whole's share of the error probability.
+    claim : ClaimSection or None
+        The policy's claim, which is about the whole.
+    prefix : {"vector", "repeats"}
+        What the ids of its numbers begin with.
+    name : str
+        What it is called, such as "the 3 columns together".
+    epsilon : float or None
+        What is claimed of it, in nats.
+    evidence : Evidence
+    """
+
+    policy: Policy
+    claim: ClaimSection | None
+    prefix: str
+    name: str
+    epsilon: float | None
+    evidence: Evidence
+
+    @property
+    def bound(self) -> str:
+        """The id of its certified lower bound of ε."""
+        return f"{self.prefix}.epsilon_lower"
+
+    @property
+    def power(self) -> str:
+        """The id of the smallest excess that its bound would find."""
+        return f"{self.prefix}.min_detectable_excess"
+
+    @property
+    def draws(self) -> str:
+        """The id of the p-value of joint draws as declared."""
+        return f"{self.prefix}.independence"
+
+    def missed(self, alpha: float) -> float | None:
+        """Return the smallest excess found with 90 % power; None where unknown."""
+        estimate, bounds = self.evidence.estimates.get(self.power), self.evidence.bounds
+        if estimate is None:
+            return None
+        return bounds[self.power](alpha) if self.power in bounds else estimate.value
+
+    def oddly_drawn(self, alpha: float) -> bool:
+        """Return whether the joint draws are shown not to be as declared."""
+        test = self.evidence.estimates.get(self.draws)
+        return test is not None and test.value <= alpha
+
+
+def drafts_of(whole: Whole, records: Sequence[AuditRecord] = ()) -> list[Draft]:
+    """Return the checks of a whole that its policy asks for; ``records``: its own audits."""
+    found = (_epsilon(whole, records), _channel(whole))
+    return [draft for draft in found if draft is not None and draft.level != "off"]
+
+
+def _epsilon(whole: Whole, records: Sequence[AuditRecord]) -> Draft | None:
+    section = whole.policy.checks.claimed_epsilon
+    if section is None:
+        return None
+    question = f"Do {whole.name} leak more about a person than the claimed ε?"
+    most = None if whole.claim is None else whole.claim.epsilon
+    if most is not None and whole.epsilon is not None and whole.epsilon > most * (1 + 1e-9):
+        answer = Answer("fail", whole.epsilon, _declared(whole, most))
+        drawn = Draft("claimed-epsilon", section.level, question, most, (), lambda _: answer)
+        return Draft(**{**vars(drawn), "counted": True})
+    limit = most if whole.epsilon is None else whole.epsilon
+    ids = tuple(i for i in (whole.bound, whole.power, whole.draws) if i in whole.evidence.estimates)
+
+    def failure(alpha: float) -> Answer | None:
+        return _failure(whole, limit, alpha)
+
+    def test(alpha: float) -> Answer:
+        return failure(alpha) or _otherwise(whole, limit, alpha, records)
+
+    return Draft("claimed-epsilon", section.level, question, limit, ids, test, failure=failure)
+
+
+def _declared(whole: Whole, most: float) -> str:
+    told, allowed = against(whole.epsilon or 0.0, most, "up")
+    return f"{whole.name} are declared with ε = {told}, and the policy allows {allowed}"
+
+
+def _failure(whole: Whole, limit: float | None, alpha: float) -> Answer | None:
+    if limit is None or math.isinf(limit):
+        return None
+    bound = whole.evidence.bounds.get(whole.bound)
+    value = -math.inf if bound is None else bound(alpha * BOUND_SHARE)
+    if value > limit:
+        reason = f"{whole.name} leak more than claimed by a certified lower bound"
+        return Answer("fail", value, reason, "lower")
+    if whole.oddly_drawn(alpha * (1 - BOUND_SHARE)):
+        return Answer("fail", None, f"the claim is refuted: {_ODD[whole.prefix]}")
+    return None
+
+
+_ODD = {
+    "vector": (
+        "the noise of one column goes along with another's, so the columns were not drawn as "
+        "declared"
+    ),
+    "repeats": "the noise of the releases does not go together as declared",
+}
+
+
+def _otherwise(
+    whole: Whole, limit: float | None, alpha: float, records: Sequence[AuditRecord]
+) -> Answer:
+    """Return the answer where the claim is not refuted."""
+    if limit is None:
+        return Answer("inconclusive", None, f"nothing was claimed about {whole.name}")
+    if math.isinf(limit):
+        return Answer("inconclusive", None, "the claim promises nothing: its ε is infinite")
+    bound = whole.evidence.bounds.get(whole.bound)
+    if bound is None:
+        return Answer("inconclusive", None, _unbounded(whole, records))
+    value = bound(alpha * BOUND_SHARE)
+    allowed, missed = whole.policy.audit.max_undetected_excess.at(limit), whole.missed(alpha)
+    if missed is not None and missed > allowed:
+        reason = (
+            f"the audit of {whole.name} is too weak: an excess of up to {number(missed, 'up')} "
+            f"over the claimed ε could have gone unnoticed, and the policy allows {number(allowed)}"
+        )
+        return Answer("inconclusive", value, reason, "lower")
+    return Answer("pass", value, f"{whole.name} are not shown to leak more than claimed", "lower")
+
+
+def _unbounded(whole: Whole, records: Sequence[AuditRecord]) -> str:
+    why = next((r.reason.rstrip(".") for r in records if r.status != "ran" and r.reason), None)
+    return f"what {whole.name} leak was not bounded" + (f": {why}" if why else "")
+
+
+def _channel(whole: Whole) -> Draft | None:
+    section = whole.policy.checks.claimed_channel
+    test = whole.evidence.estimates.get(whole.draws)
+    if section is None or test is None:
+        return None
+
+    def answer(alpha: float) -> Answer:
+        if test.value <= alpha:
+            return Answer("fail", test.value, _ODD[whole.prefix])
+        return Answer("pass", test.value, "the joint draws agree with what is declared")
+
+    question = "Is the noise drawn together as declared (p-value)?"
+    return Draft("claimed-channel", section.level, question, None, (whole.draws,), answer)

@@ -1,0 +1,91 @@
+"""Judging a whole of several parts: its own checks, the verdicts of the parts, one sentence.
+
+The parts are private columns of one release, or releases of the same people. The family-wise error
+probability of the policy is shared in equal shares among the parts and the whole (Bonferroni), and
+within each part as ever.
+"""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ldpaudit.judging.checks.interface import Evidence
+from ldpaudit.judging.checks.of_whole import Whole, drafts_of
+from ldpaudit.judging.policy import Policy
+from ldpaudit.judging.verdict import Judgement, decided
+from ldpaudit.judging.waivers import apply_waivers
+from ldpaudit.judging.whole_words import Words, sentence_of, steps_of
+from ldpaudit.result import AuditRecord, AuditResult, overall
+
+
+def shared(policy: Policy, parts: int) -> Policy:
+    """Return the policy of one of several parts, or of their whole: with its share of the error.
+
+    With the correction "none" each check keeps the confidence of its own, as the policy asks.
+    A claim of the policy is about the whole, and no part's.
+    """
+    audit = policy.audit
+    if audit.correction != "none":
+        confidence = 1 - (1 - audit.confidence) / (parts + 1)
+        audit = audit.model_copy(update={"confidence": confidence})
+    return policy.model_copy(update={"audit": audit, "claim": None})
+
+
+@dataclass(frozen=True)
+class About:
+    """What a whole is judged by besides its evidence.
+
+    Attributes
+    ----------
+    policy : Policy
+        As it was given, before the parts' share is taken.
+    prefix : {"vector", "repeats"}
+        What the ids of the whole's numbers begin with.
+    epsilon : float or None
+        What is claimed of the whole, in nats.
+    words : Words
+        What the parts are called.
+    records : tuple of AuditRecord
+        The whole's own audits.
+    """
+
+    policy: Policy
+    prefix: str
+    epsilon: float | None
+    words: Words
+    records: tuple[AuditRecord, ...] = ()
+
+
+def judge_whole(
+    about: About,
+    evidence: Evidence,
+    parts: Sequence[AuditResult],
+    *,
+    sha256: str | None,
+    today: datetime.date,
+) -> Judgement:
+    """Judge a whole by a policy.
+
+    Parameters
+    ----------
+    about : About
+    evidence : Evidence
+        The whole's own numbers.
+    parts : sequence of AuditResult
+        As they were judged, each by its share of the error.
+    sha256, today : str or None, datetime.date
+        The release's digest and the date, for waivers.
+    """
+    share = shared(about.policy, len(parts))
+    whole = Whole(share, about.policy.claim, about.prefix, about.words.all, about.epsilon, evidence)
+    checks, families = decided(drafts_of(whole, about.records), share)
+    checks, notes = apply_waivers(checks, about.policy.waivers, sha256, today)
+    verdict = overall(checks, parts)
+    return Judgement(
+        verdict,
+        sentence_of(verdict, checks, parts, whole, about.words),
+        steps_of(checks, parts, about.words),
+        tuple(checks),
+        tuple(notes),
+        tuple(families),
+    )

@@ -1,0 +1,174 @@
+"""The verdict of a whole of several parts in one sentence, and what to do next."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ldpaudit.judging.checks.of_whole import Whole
+from ldpaudit.judging.next_steps import MOST
+from ldpaudit.reports.text.numbers import against, number, percent
+from ldpaudit.result import AuditResult, Check, Verdict
+
+_STARTS: Final = {
+    "fail": "Violation found",
+    "inconclusive": "Inconclusive",
+    "pass": "No violation found",
+}
+_SHARED = (
+    "Draw the noise of every column anew and on its own: no seed, no random number and no answer "
+    "may serve two columns. Or declare the joint mechanism that drew them."
+)
+_LESS = (
+    "Release with less ε in all: fewer columns, or more noise on each; the ε of columns with noise "
+    "of their own adds up."
+)
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the parts of a whole are called.
+
+    Attributes
+    ----------
+    part : str
+        One of them, such as "column".
+    all : str
+        All of them, such as "the 3 columns together".
+    names : tuple of str
+        What each is called besides its number; empty where names are not shown.
+    """
+
+    part: str
+    all: str
+    names: tuple[str, ...] = ()
+
+    def one(self, place: int) -> str:
+        """Return what one part is called, such as ``column 2``."""
+        name = f" ({self.names[place]})" if self.names else ""
+        return f"{self.part} {place + 1}{name}"
+
+    def some(self, places: Sequence[int]) -> str:
+        """Return what several parts are called, such as ``columns 1 and 3``."""
+        if len(places) == 1:
+            return self.one(places[0])
+        *first, last = [str(place + 1) for place in places]
+        return f"{self.part}s {', '.join(first)} and {last}"
+
+
+def sentence_of(
+    verdict: Verdict,
+    checks: Sequence[Check],
+    parts: Sequence[AuditResult],
+    whole: Whole,
+    words: Words,
+) -> str:
+    """Return the verdict in one sentence."""
+    text = _own(verdict, checks, whole) or _of_parts(verdict, parts, words)
+    if verdict == "pass":
+        text = _reassurance(checks, parts, whole, words)
+    return f"{_STARTS[verdict]}{text}." + _warned(verdict, checks, parts, words)
+
+
+def _own(verdict: Verdict, checks: Sequence[Check], whole: Whole) -> str | None:
+    """Return what a check of the whole says that decides the verdict, None where none does."""
+    grave = [c for c in checks if c.level == "error" and not c.waived and c.verdict == verdict]
+    if not grave:
+        return None
+    check = grave[0]
+    if check.confidence is None or verdict != "fail":
+        return f": {check.reason}"
+    sure = f"(at {percent(check.confidence)} confidence)"
+    if check.observed is None or check.limit is None:
+        return f": {check.reason} {sure}"
+    observed, limit = against(check.observed, check.limit, "down")
+    return f": {whole.name} claim ε = {limit}, but at least ε = {observed} is certified {sure}"
+
+
+def _of_parts(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> str:
+    """Return what the first part with that verdict says, and how many others have it."""
+    places = [place for place, part in enumerate(parts) if part.verdict == verdict]
+    if not places:
+        return ""
+    said = parts[places[0]].sentence.removeprefix(f"{_STARTS[verdict]}: ").rstrip(".")
+    others = f"; and in {words.some(places[1:])}" if places[1:] else ""
+    return f" in {words.one(places[0])}: {said}{others}"
+
+
+def _reassurance(
+    checks: Sequence[Check], parts: Sequence[AuditResult], whole: Whole, words: Words
+) -> str:
+    claimed = next((c for c in checks if c.id == "claimed-epsilon" and c.verdict == "pass"), None)
+    waived = [p for p, part in enumerate(parts) if any(c.waived for c in part.checks)]
+    more = f"; violations in {words.some(waived)} are waived" if waived else ""
+    if claimed is None or claimed.observed is None or claimed.limit is None:
+        return f": every check of the policy is met, in each {words.part}{more}"
+    observed, limit = against(claimed.observed, claimed.limit, "down")
+    missed = whole.missed(1 - (claimed.confidence or 0.0))
+    power = (
+        ""
+        if missed is None
+        else f"; an excess of {number(missed, 'up')} or more would have been found with 90 % "
+        "probability"
+    )
+    return (
+        f": the claimed ε = {limit} of {whole.name} is not refuted, nor is the claim of any "
+        f"{words.part} (certified so far: at least ε = {observed} together){power}{more}"
+    )
+
+
+def _warned(
+    verdict: Verdict, checks: Sequence[Check], parts: Sequence[AuditResult], words: Words
+) -> str:
+    """Return the second half where a check that only warns failed; a violation says enough."""
+    if verdict == "fail":
+        return ""
+    own = [c.reason for c in checks if _warns(c)]
+    places = [place for place, part in enumerate(parts) if any(map(_warns, part.checks))]
+    if own:
+        return f" But a check that only warns failed: {own[0]}."
+    if not places:
+        return ""
+    reason = next(c.reason for c in parts[places[0]].checks if _warns(c))
+    return f" But a check that only warns failed in {words.some(places)}: {reason}."
+
+
+def _warns(check: Check) -> bool:
+    return check.level == "warn" and check.verdict == "fail" and not check.waived
+
+
+def steps_of(
+    checks: Sequence[Check], parts: Sequence[AuditResult], words: Words
+) -> tuple[str, ...]:
+    """Return what to do now, at most three steps: the whole's own first, then the worst part's.
+
+    A step that all parts share is said once; one of some parts names them.
+    """
+    found = [*_own_steps(checks), *_steps_of_parts(parts, words)]
+    return tuple(dict.fromkeys(found))[:MOST]
+
+
+def _own_steps(checks: Sequence[Check]) -> Iterator[str]:
+    failed = [c for c in checks if c.verdict == "fail" and not c.waived]
+    if any(c.observed is None or c.id == "claimed-channel" for c in failed):
+        yield _SHARED
+    if any(c.confidence is None for c in failed):
+        yield _LESS
+
+
+def _steps_of_parts(parts: Sequence[AuditResult], words: Words) -> Iterator[str]:
+    """Yield the steps of the parts whose decision is the worst, first steps first."""
+    order = ("publish", "not yet", "do not publish")
+    worst = max((part.decision for part in parts), key=order.index)
+    places = [place for place, part in enumerate(parts) if part.decision == worst]
+    for rank in range(MOST):
+        told: dict[str, list[int]] = {}
+        for place in places:
+            for step in parts[place].next_steps[rank : rank + 1]:
+                told.setdefault(step, []).append(place)
+        for step, of in told.items():
+            everywhere = len(of) == len(parts)
+            yield step if everywhere else f"{_capital(words.some(of))}: {step}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,113 @@
+"""What a result says of the release, the claim and the run, without names of columns or classes."""
+
+import importlib.metadata
+import math
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import ldpaudit
+from ldpaudit.audits.interface import Plan
+from ldpaudit.judging.policy import Policy
+from ldpaudit.judging.whole_words import Words
+from ldpaudit.mechanisms import Mechanism
+from ldpaudit.mechanisms.shown import shown_parameters
+from ldpaudit.release import Release, ReleasedVector
+from ldpaudit.result import AuditResult, MechanismInfo, PlugIn, ReleaseInfo, RunInfo
+
+_VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
+
+
+def release_info(release: Release, plan: Plan) -> ReleaseInfo:
+    """Return what was audited; names only where the plan shows them."""
+    shown = plan.show_class_names
+    return ReleaseInfo(
+        name=release.name,
+        sha256=release.sha256,
+        rows=len(release),
+        features=release.features.columns,
+        classes=len(release.classes),
+        class_names=_display_names(release.classes, shown),
+        label=release.label if shown else None,
+        truth=release.truth is not None,
+    )
+
+
+def _display_names(values: tuple[Any, ...], shown: bool) -> tuple[str, ...]:
+    if shown:
+        return tuple(str(value) for value in values)
+    return tuple(f"class {i}" for i in range(1, len(values) + 1))
+
+
+def mechanism_info(release: Release, claim: Mechanism, plan: Plan) -> MechanismInfo:
+    """Return what was claimed, without class names unless the plan shows them."""
+    return MechanismInfo(
+        name=claim.name,
+        declared=None if release.declaration is None else release.declaration.source,
+        parameters=shown_parameters(claim.declaration(), plan.show_class_names),
+        epsilon=claim.epsilon,
+        description=claim.description,
+    )
+
+
+def run_info(
+    plan: Plan,
+    command: str,
+    seconds: float,
+    policy: Policy | None,
+    plugins: tuple[PlugIn, ...] = (),
+) -> RunInfo:
+    """Return how a result was made: seed, command, versions, threads, time, policy, plug-ins."""
+    python = {"ldpaudit": ldpaudit.__version__, "python": platform.python_version()}
+    return RunInfo(
+        seed=plan.seed,
+        command=command,
+        versions=python | dict(_installed_versions()),
+        threads=plan.threads,
+        seconds=round(seconds, 3),
+        policy=None if policy is None else policy.name,
+        policy_sha256=None if policy is None else policy.sha256,
+        plugins=plugins,
+    )
+
+
+def _installed_versions() -> Iterator[tuple[str, str]]:
+    """Give the version of each library that numbers come from; torch is not always there."""
+    for name in _VERSIONS:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            yield name, importlib.metadata.version(name)
+
+
+def vector_info(vector: ReleasedVector) -> ReleaseInfo:
+    """Return what was audited, of several private columns."""
+    first = vector.columns[0]
+    return ReleaseInfo(
+        name=vector.name,
+        sha256=vector.sha256,
+        rows=len(vector),
+        features=max(first.features.columns - (len(vector.columns) - 1), 0),
+        classes=math.prod(len(column.classes) for column in vector.columns),
+        class_names=(),
+        label=None,
+        truth=all(column.truth is not None for column in vector.columns),
+    )
+
+
+def vector_mechanism_info(parts: Sequence[AuditResult]) -> MechanismInfo:
+    """Return what was claimed of several private columns together; ``parts``: of each alone."""
+    epsilons = [part.mechanism.epsilon for part in parts]
+    known = [epsilon for epsilon in epsilons if epsilon is not None]
+    return MechanismInfo(
+        name="independent",
+        declared=parts[0].mechanism.declared,
+        parameters={},
+        epsilon=math.fsum(known) if len(known) == len(parts) else None,
+        description=f"{len(parts)} columns released independently of each other",
+    )
+
+
+def column_words(vector: ReleasedVector, plan: Plan) -> Words:
+    """Return what the columns are called: numbered, and named where the plan shows names."""
+    names = tuple(column.label for column in vector.columns) if plan.show_class_names else ()
+    return Words("column", f"the {len(vector.columns)} columns together", names)

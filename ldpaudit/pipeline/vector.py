@@ -1,0 +1,205 @@
+"""An audit of several private columns of one release: each column, then all of them together."""
+
+import datetime
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import ldpaudit
+from ldpaudit.audits.interface import AuditContext, Beside, Plan
+from ldpaudit.audits.listing import OF_COLUMNS, OF_VECTORS
+from ldpaudit.audits.running import prepared, run_one
+from ldpaudit.errors import InputError
+from ldpaudit.judging.checks.interface import Evidence
+from ldpaudit.judging.policy import Policy, default_policy
+from ldpaudit.judging.waivers import WAIVER
+from ldpaudit.judging.whole import About, judge_whole, shared
+from ldpaudit.mechanisms import from_declaration
+from ldpaudit.pipeline.about import column_words, run_info, vector_info, vector_mechanism_info
+from ldpaudit.pipeline.choosing import chosen_audits
+from ldpaudit.pipeline.claim import pinned
+from ldpaudit.pipeline.one_release import run_audit
+from ldpaudit.release import ReleasedVector
+from ldpaudit.result import AuditRecord, AuditResult, Finding, Note, together
+from ldpaudit.running.finished import Finished
+from ldpaudit.running.progress import NoProgress, Progress
+from ldpaudit.running.scratch import Scratch
+from ldpaudit.running.stopping import Stop, Watched
+from ldpaudit.tasks import Tasks, Threads
+
+
+@dataclass(frozen=True)
+class Running:
+    """What the audits of all columns share: where and how long they work, and who is told.
+
+    Attributes
+    ----------
+    progress : Progress
+    command : str
+        How to run it again, without paths or names.
+    finished : Finished
+        Where finished parts are kept.
+    stop : Stop
+    scratch : Scratch or None
+    tasks : Tasks or None
+    today : datetime.date or None
+        Default: today, by UTC.
+    """
+
+    progress: Progress = field(default_factory=NoProgress)
+    command: str = "ldpaudit.audit(…)"
+    finished: Finished = field(default_factory=Finished)
+    stop: Stop = field(default_factory=Stop)
+    scratch: Scratch | None = None
+    tasks: Tasks | None = None
+    today: datetime.date | None = None
+
+
+def run_vector(
+    vector: ReleasedVector,
+    plan: Plan,
+    policy: Policy | None = None,
+    *,
+    only: Collection[str] = (),
+    skip: Collection[str] = (),
+    notes: tuple[Note, ...] = (),
+    running: Running | None = None,
+) -> AuditResult:
+    """Audit each private column and the whole vector, and judge them by a policy.
+
+    The policy's error probability is shared among the columns and the whole, the budget of attacks
+    and the time that is left among the columns.
+
+    Parameters
+    ----------
+    vector : ReleasedVector
+    plan : Plan
+        Where the policy pins the seed or the confidence, the policy wins.
+    policy : Policy, optional
+        Default: ``ldpaudit:default``. Its claim is about the whole.
+    only, skip : collections of audit ids
+        Which audits to run.
+    notes : tuple of Note
+        The warnings of the file's reader.
+    running : Running, optional
+
+    Raises
+    ------
+    InputError
+        If a claim is not one that can be audited, or ``only``/``skip`` name no audit.
+    PolicyError
+        If no check of a column could run.
+    """
+    start, running = time.perf_counter(), running or Running()
+    policy = policy or default_policy()
+    share = shared(policy, len(vector.columns))
+    chosen = chosen_audits(only, skip, {**OF_COLUMNS, **OF_VECTORS})
+    if chosen.keys() <= OF_VECTORS.keys():
+        raise InputError("The columns need an audit, too: add one, such as --only mechanism.")
+    today = running.today or datetime.datetime.now(datetime.UTC).date()
+    running = replace(running, today=today)
+    plan = replace(pinned(plan, share), budget=plan.budget / len(vector.columns))
+    asked = [[name for name in names if name not in OF_VECTORS] for names in (only, skip)]
+    parts = tuple(
+        _column(vector, place, plan, share, asked, running) for place in range(len(vector.columns))
+    )
+    records, finding = _own(vector, plan, chosen, running)
+    mechanism = vector_mechanism_info(parts)
+    about = About(policy, "vector", mechanism.epsilon, column_words(vector, plan), records)
+    evidence = Evidence.collect([finding])
+    judgement = judge_whole(about, evidence, parts, sha256=vector.sha256, today=today)
+    unused, parts = _unused_waivers(parts, judgement.notes)
+    return AuditResult(
+        ldpaudit_version=ldpaudit.__version__,
+        verdict=judgement.verdict,
+        sentence=judgement.sentence,
+        next_steps=judgement.next_steps,
+        date=today.isoformat(),
+        release=vector_info(vector),
+        mechanism=mechanism,
+        estimates=finding.estimates,
+        curves=finding.curves,
+        histograms=finding.histograms,
+        notes=(*notes, *finding.notes, *unused),
+        checks=judgement.checks,
+        families=judgement.families,
+        audits=records,
+        run=run_info(plan, running.command, time.perf_counter() - start, policy),
+        labels=parts,
+    )
+
+
+def _column(
+    vector: ReleasedVector,
+    place: int,
+    plan: Plan,
+    share: Policy,
+    asked: Sequence[Collection[str]],
+    running: Running,
+) -> AuditResult:
+    """Return the result of one column; ``asked``: its audits of ``only`` and of ``skip``."""
+    number, columns = place + 1, len(vector.columns)
+    running.progress.remark(f"Column {number} of {columns}:")
+    with running.stop.share(columns - place):
+        return run_audit(
+            vector.columns[place],
+            plan,
+            share,
+            only=asked[0],
+            skip=asked[1],
+            progress=running.progress,
+            command=running.command,
+            today=running.today,
+            finished=running.finished.within(f"column-{number}"),
+            stop=running.stop,
+            scratch=running.scratch,
+            tasks=running.tasks,
+            beside=Beside(vector, place),
+        )
+
+
+def _own(
+    vector: ReleasedVector, plan: Plan, chosen: Mapping[str, str], running: Running
+) -> tuple[tuple[AuditRecord, ...], Finding]:
+    """Return what was found about all columns together, and whether those audits ran."""
+    first = vector.columns[0]
+    claim = from_declaration(first.declaration, first.classes)
+    stop = running.stop
+    context = AuditContext(
+        *(first, claim, plan, Watched(running.progress, stop)),
+        finished=running.finished.within("all"),
+        stop=stop,
+        scratch=running.scratch or Scratch(),
+        tasks=running.tasks or Threads(plan.threads),
+        beside=Beside(vector, 0),
+    )
+    own = {name: place for name, place in chosen.items() if name in OF_VECTORS}
+    outcomes = [run_one(job, context) for job in prepared(own, context)]
+    context.progress.phases((), ())
+    records = tuple(record for record, _ in outcomes)
+    return records, together(finding for _, finding in outcomes)
+
+
+def _unused_waivers(
+    parts: tuple[AuditResult, ...], own: Sequence[Note]
+) -> tuple[tuple[Note, ...], tuple[AuditResult, ...]]:
+    """Return the notes on the whole's judging, and the parts without theirs on unused waivers.
+
+    A waiver that one column or the whole used is used.
+    """
+    told = [[n for n in part.notes if _of_waiver(n)] for part in parts]
+    unused = [n for n in own if _of_waiver(n)]
+    kept = [n for n in unused if all(_waiver(n) in map(_waiver, notes) for notes in told)]
+    bare = tuple(
+        part.model_copy(update={"notes": tuple(n for n in part.notes if not _of_waiver(n))})
+        for part in parts
+    )
+    return tuple(n for n in own if not _of_waiver(n) or n in kept), bare
+
+
+def _of_waiver(note: Note) -> bool:
+    return note.audit == "policy" and note.text.startswith(WAIVER)
+
+
+def _waiver(note: Note) -> str:
+    return note.text.removeprefix(WAIVER).partition(" ")[0]

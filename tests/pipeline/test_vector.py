@@ -1,0 +1,44 @@
+"""Several private columns: each is audited, and all together."""
+
+import pytest
+from pipeline.vectors import released_vector
+
+from ldpaudit.audits.interface import Plan
+from ldpaudit.errors import InputError
+from ldpaudit.pipeline import run_vector
+from ldpaudit.result import AuditResult
+from ldpaudit.result.audit_result import consistent
+
+FAST = ("assumptions", "mechanism", "power")
+
+
+def test_each_column_is_audited_with_the_same_ids():
+    result = run_vector(released_vector(), Plan(seed=0), only=FAST)
+    first, _, third = result.labels
+    assert [part.mechanism.epsilon for part in result.labels] == [1.0, 1.0, 1.0]
+    assert {e.id for e in first.estimates} == {e.id for e in third.estimates}
+    assert result.mechanism.epsilon == pytest.approx(3.0)
+    assert consistent(result)
+    assert AuditResult.from_json(result.to_json()) == result
+    assert all(part.release.label is None for part in result.labels)
+
+
+def test_a_column_that_leaks_more_is_found_and_named_by_its_number():
+    vector = released_vector(used=(1.0, 4.0, 1.0))
+    result = run_vector(vector, Plan(seed=0), only=FAST)
+    assert result.verdict == "fail"
+    assert "column 2" in result.sentence
+    assert "label1" not in result.to_json()
+    assert len(result.next_steps) <= 3
+    named = run_vector(vector, Plan(seed=0, show_class_names=True), only=FAST)
+    assert "column 2 (label1)" in named.sentence
+
+
+def test_the_error_probability_is_shared():
+    result = run_vector(released_vector(), Plan(seed=0), only=FAST)
+    assert result.labels[0]["mechanism.epsilon_lower"].level == pytest.approx(1 - 0.05 / 4)
+
+
+def test_an_audit_that_does_not_exist_is_named():
+    with pytest.raises(InputError, match="no audit 'nothing'"):
+        run_vector(released_vector(100), Plan(seed=0), only=("nothing",))

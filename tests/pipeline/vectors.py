@@ -1,0 +1,78 @@
+"""Released vectors in memory, made up from a joint law."""
+
+import numpy as np
+
+from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.release import (
+    Declaration,
+    FeatureTable,
+    LabelDeclaration,
+    Release,
+    ReleasedLabels,
+    ReleasedVector,
+    TrueLabels,
+    VectorDeclaration,
+)
+
+CLASSES = (("a", "b"), ("c", "d", "e"), ("f", "g"))
+
+
+def true_vectors(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return n true vectors of three columns that go along with each other, and a feature."""
+    first = rng.integers(0, 2, n)
+    second = np.where(rng.random(n) < 0.7, first, rng.integers(0, 3, n))
+    third = np.where(rng.random(n) < 0.6, (second > 0).astype(int), rng.integers(0, 2, n))
+    x = first + rng.normal(0, 2.0, n)
+    return np.stack([first, second, third], axis=1).astype(np.int32), x.astype(np.float32)
+
+
+def released_vector(
+    n: int = 2_000,
+    seed: int = 0,
+    claimed: tuple[float, ...] = (1.0, 1.0, 1.0),
+    used: tuple[float, ...] | None = None,
+    *,
+    truth: bool = True,
+) -> ReleasedVector:
+    """Return three columns by randomized response with ε ``used``, declared with ``claimed``."""
+    rng = np.random.default_rng(seed)
+    labels, x = true_vectors(n, rng)
+    used = used or claimed
+    noisy = [
+        RandomizedResponse.from_epsilon(k, e).sample(labels[:, j], rng)
+        for j, (k, e) in enumerate(zip(CLASSES, used, strict=True))
+    ]
+    return vector_of(labels, noisy, x, claimed, truth=truth)
+
+
+def vector_of(labels, noisy, x, claimed, *, truth=True) -> ReleasedVector:
+    """Return the vector of released codes, with one public feature."""
+    stated = tuple(
+        LabelDeclaration(
+            f"label{j}",
+            Declaration("randomized-response", {"classes": list(CLASSES[j]), "epsilon": epsilon}),
+        )
+        for j, epsilon in enumerate(claimed)
+    )
+    columns = []
+    for j, one in enumerate(stated):
+        rest = [i for i in range(len(claimed)) if i != j]
+        features = FeatureTable(
+            x[:, None].astype(np.float32),
+            np.stack([noisy[i] for i in rest], axis=1).astype(np.int32),
+            tuple(len(CLASSES[i]) for i in rest),
+            1 + len(rest),
+        )
+        columns.append(
+            Release(
+                features=features,
+                released=ReleasedLabels(noisy[j].astype(np.int32)),
+                outputs=CLASSES[j],
+                classes=CLASSES[j],
+                truth=TrueLabels(labels[:, j].astype(np.int32)) if truth else None,
+                declaration=one.mechanism,
+                label=one.label,
+            )
+        )
+    others = ((1, 2),) * len(claimed)
+    return ReleasedVector(tuple(columns), others, VectorDeclaration(stated))
