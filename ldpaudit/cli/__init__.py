@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from ldpaudit import __version__
-from ldpaudit.cli import compare, declare, learn, mechanism, policy, privatize, run, sweep
+from ldpaudit.cli import advise, compare, declare, learn, mechanism, policy, privatize, run, sweep
 from ldpaudit.cli.limits import CHILD, status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.streams import steady_streams
@@ -51,6 +51,7 @@ _COMMANDS = {
         privatize.privatize,
         declare.declare,
         sweep.sweep,
+        advise.advise,
         compare.compare,
         learn.learn,
     ),

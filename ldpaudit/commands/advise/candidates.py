@@ -15,10 +15,13 @@ from ldpaudit.errors import LdpAuditError
 from ldpaudit.mechanisms.interface import Mechanism, Traits
 from ldpaudit.mechanisms.registry import applicable, traits_of
 
-GRID: Final = tuple(
-    [i / 20 for i in range(1, 41)] + [i / 10 for i in range(21, 61)] + [i / 4 for i in range(25, 33)]
+GRID: Final = (
+    *(place / 20 for place in range(1, 41)),
+    *(place / 10 for place in range(21, 61)),
+    *(place / 4 for place in range(25, 33)),
 )
 """ε in nats that are tried, the most noise first: 0.05 to 8."""
+_STEP: Final = 0.8
 _DRAWN: Final = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
 """ε of the frontier besides those that are recommended."""
 
@@ -85,7 +88,10 @@ class Family:
         Leakage grows with ε, so ε is halved in; the answer itself is always checked. Where more
         noise is worth as much, there is no reason to give more away.
         """
-        low, high, found = 0, len(GRID) - 1, None
+        most = self._try(GRID[-1])
+        if most is not None and (enough := self._no_dearer(most)).passes:
+            return enough
+        low, high, found = 0, len(GRID) - 2, None
         while low <= high:
             middle = (low + high) // 2
             candidate = self._try(GRID[middle])
@@ -93,7 +99,15 @@ class Family:
                 found, low = candidate, middle + 1
             else:
                 high = middle - 1
-        return None if found is None else self._no_dearer(found)
+        if found is None:
+            return None
+        enough = self._no_dearer(found)
+        return enough if enough.passes else found
+
+    def with_more_noise(self, candidate: Candidate) -> Candidate | None:
+        """Return it at the next ε that is clearly smaller, None where there is none."""
+        smaller = [epsilon for epsilon in GRID if epsilon <= _STEP * candidate.epsilon]
+        return self._try(smaller[-1]) if smaller else None
 
     def _no_dearer(self, best: Candidate) -> Candidate:
         """Return the most noise that is expected to be worth as much."""
@@ -105,7 +119,7 @@ class Family:
                 found, high = candidate, middle
             else:
                 low = middle + 1
-        return found if found.passes else best
+        return found
 
     def _try(self, epsilon: float) -> Candidate | None:
         try:

@@ -207,4 +207,3 @@ class Leakage:
             "asked when the noise was chosen",
             assumptions=_SMOOTH,
         )
-

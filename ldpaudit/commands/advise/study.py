@@ -15,13 +15,13 @@ from ldpaudit.audits.instance_loss.labels import LossLabels
 from ldpaudit.audits.instance_loss.queries import has_features, neighborhoods
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.models import half_model
-from ldpaudit.commands.advise.request import AdviseRequest
+from ldpaudit.commands.advise.request import AdviseRequest, Simulated
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points.measuring import truth_reading
 from ldpaudit.commands.sweep.points.simulation import mechanism_at
 from ldpaudit.commands.sweep.points.tables import SweepTables, read_tables
-from ldpaudit.datasets.formats.opening import open_batches
 from ldpaudit.datasets.formats.batches import read_whole
+from ldpaudit.datasets.formats.opening import open_batches
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.estimators.loss.exceedance import ErrorBudget
@@ -64,12 +64,12 @@ class Rows:
         The attacker guesses the most probable label given the features and what is released, with
         the channel of shape (k, m) known: exact for the model, no noise is drawn.
         """
-        rows, result = np.arange(len(self.truth)), np.zeros(len(self.truth))
+        result: FloatArray = np.zeros(len(self.truth))
         for column in channel.T:
             chance = column[self.truth]
             guess = (self.posterior * column).argmax(axis=1)
-            result[rows] += chance * (guess == self.truth)
-        return np.minimum(result, 1.0)
+            result += chance * (guess == self.truth)
+        return np.asarray(np.minimum(result, 1.0))
 
     @cached_property
     def alone(self) -> FloatArray:
@@ -123,9 +123,10 @@ class Study:
     progress: Progress
 
     @property
-    def label(self) -> str:
-        """The column's name."""
-        return self.tables.request.label
+    def asked(self) -> Simulated:
+        """What is asked of simulations: the column's name, the columns left out, the prior."""
+        assert isinstance(self.tables.request, Simulated)
+        return self.tables.request
 
     @property
     def rows(self) -> int:
@@ -161,14 +162,14 @@ class Study:
         return context
 
     @property
-    def asked(self) -> int:
+    def most(self) -> int:
         """How many rows of a part closed forms average over at most."""
         return int(min(_MOST_ASKED, max(_WORK / len(self.release.classes) ** 2, 2_000)))
 
     def _asked(self, *, reported: bool) -> Rows:
         rows = self.context.half(0)
         rows = rows[(rows >= self.parts.rows - self.parts.reported) == reported]
-        rows = self.context.sample(rows, self.asked, "advise", "asked", str(reported))
+        rows = self.context.sample(rows, self.most, "advise", "asked", str(reported))
         model = half_model(self.context, "truth", 1)
         return Rows(model.predict(self.release.features.take(rows)), self.truth[rows])
 
@@ -202,7 +203,7 @@ class Study:
             box = labels.box(asked.counts, asked.totals, budget.per_query).estimate
             last = asked.queries >= self.parts.rows - self.parts.reported
             parts = (np.flatnonzero(~last), np.flatnonzero(last))
-            some = [context.sample(part, self.asked, "advise", metric) for part in parts]
+            some = [context.sample(part, self.most, "advise", metric) for part in parts]
             found.append((box[some[0]], box[some[1]]))
         return tuple(found)
 
@@ -263,7 +264,9 @@ def study_of(
     """Return the study of rows that are in their parts."""
     point = Point(tables.request.mechanisms[0], "epsilon", 1.0, 1)
     every = replace(
-        tables, training=pa.concat_tables([tables.training, tables.test]).combine_chunks(), test=None
+        tables,
+        training=pa.concat_tables([tables.training, tables.test]).combine_chunks(),
+        test=None,
     )
     release = truth_reading(every, mechanism_at(tables, point)).release
     return Study(request, tables, parts, release, progress)

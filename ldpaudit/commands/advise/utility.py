@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -96,10 +97,15 @@ class Accuracy(Yardstick):
         sizes, scores = self.curve
         value = float(np.interp(math.log(max(rows, 1.0)), np.log(sizes), scores))
         return Worth(
-            *("test_accuracy", "Accuracy of a model that learns from the release", "proportion"),
-            *(value, -value, 0.001, "estimated"),
-            f"the learning curve from true labels at {rows:,.0f} rows, whose information about the "
-            "label is that of the noisy rows",
+            "test_accuracy",
+            "Accuracy of a model that learns from the release",
+            "proportion",
+            value=value,
+            cost=-value,
+            tolerance=0.001,
+            kind="estimated",
+            method=f"the learning curve from true labels at {rows:,.0f} rows, whose information "
+            "about the label is that of the noisy rows",
         )
 
     @cached_property
@@ -129,7 +135,7 @@ class SquaredError(Yardstick):
 
     higher_is_better = False
 
-    def of(self, mechanism: Mechanism, channel: FloatArray) -> Worth:
+    def of(self, mechanism: Mechanism, channel: FloatArray) -> Worth:  # noqa: ARG002
         """Return the error from true labels and what the mechanism's noise and bias add to it.
 
         A least-squares model of p coefficients on n rows adds p/n times the labels' added variance;
@@ -138,11 +144,15 @@ class SquaredError(Yardstick):
         base, share = self._base
         value = base + self._added(mechanism, share)
         return Worth(
-            *("test_squared_error", "Squared error of a model that learns from the release"),
+            "test_squared_error",
+            "Squared error of a model that learns from the release",
             "squared label units",
-            *(value, value, 0.005 * base, "estimated"),
-            "the error from true labels, plus the noise's variance times coefficients/rows, plus "
-            "the bias that is not undone",
+            value=value,
+            cost=value,
+            tolerance=0.005 * base,
+            kind="estimated",
+            method="the error from true labels, plus the noise's variance times coefficients/rows, "
+            "plus the bias that is not undone",
         )
 
     def _added(self, mechanism: Mechanism, share: float) -> float:
@@ -199,18 +209,26 @@ class ShareError(Yardstick):
         """Return the root mean square error of a label's share, exact for these true labels."""
         value = share_error(self.study.prior, channel, self.study.rows)
         return Worth(
-            *("share_error", "Typical error of a label's share", "proportion"),
-            *(value, value, 0.0005, "exact"),
-            "root mean square over the labels of the error of the unbiased estimate, the noise "
-            "being all that is random",
+            "share_error",
+            "Typical error of a label's share",
+            "proportion",
+            value=value,
+            cost=value,
+            tolerance=0.0005,
+            kind="exact",
+            method="root mean square over the labels of the error of the unbiased estimate, the "
+            "noise being all that is random",
         )
 
 
 def yardstick(study: Study) -> Yardstick:
     """Return what the release is measured by."""
-    kinds = {"classification": Accuracy, "regression": SquaredError, "counts": ShareError}
-    made: Yardstick = kinds[study.request.use](study)
-    return made
+    kinds: dict[str, Callable[[Study], Yardstick]] = {
+        "classification": Accuracy,
+        "regression": SquaredError,
+        "counts": ShareError,
+    }
+    return kinds[study.request.use](study)
 
 
 def information_share(posterior: FloatArray, channel: FloatArray) -> float:
@@ -232,7 +250,7 @@ def information_share(posterior: FloatArray, channel: FloatArray) -> float:
     """
     k = posterior.shape[1]
     noisy = np.maximum(posterior @ channel, _LEAST)
-    # tr(J⁻¹ J̃) = Σ_z Var_η(T[·, z]) / η̃_z: the variance, over the label given x, of the chance of z.
+    # tr(J⁻¹ J̃) = Σ_z Var_η(T[·, z]) / η̃_z: the variance over the label, given x, of z's chance.
     second = posterior @ channel**2
     shares = ((second - noisy**2) / noisy).sum(axis=1) / (k - 1)
     return float(np.clip(shares.mean(), 0.0, 1.0))

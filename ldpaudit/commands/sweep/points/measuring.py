@@ -14,7 +14,7 @@ from ldpaudit.commands.sweep.points.simulation import (
 from ldpaudit.commands.sweep.points.tables import SweepTables
 from ldpaudit.commands.utility import ModelKind
 from ldpaudit.commands.utility.learner import Learner
-from ldpaudit.commands.utility.scores import Utility, utility
+from ldpaudit.commands.utility.scores import EVERY, Utility, utility
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.reading import ReadReport
 from ldpaudit.judging.policy import Policy, default_policy
@@ -141,12 +141,17 @@ def score(
     seed: int,
     *,
     true: bool = False,
+    level: float | None = None,
+    reported: slice = EVERY,
 ) -> Utility:
-    """Return how a model that is trained on a simulated release does on the test rows."""
+    """Return how a model that is trained on a simulated release does on the test rows.
+
+    ``level``: the interval's, where it is not the policy's; ``reported``: the rows that it is of.
+    """
     assert reading.test is not None
     request = tables.request
     kind: ModelKind = "network" if request.learner == "network" else "logistic"
     learner = Learner(kind, request.device, true)
-    level = (policy or default_policy()).audit.confidence
+    level = (policy or default_policy()).audit.confidence if level is None else level
     rng = child_generator(seed, "sweep", "learner")
-    return utility(reading.release, reading.test, learner, level, rng)
+    return utility(reading.release, reading.test, learner, level, rng, reported)
