@@ -1,11 +1,12 @@
 """From a file or a table to a release that can be audited."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ldpaudit.datasets.batchwise.opening import Space, open_source, reading_of
@@ -61,12 +62,15 @@ class ReadReport:
         The test rows, if any.
     remarks : tuple of str
         How files are read, in words, where that was found out and is not usual.
+    people : array of shape (n,) or None
+        What ``keyed`` made of the ids; None where it was not asked for.
     """
 
     release: Release
     warnings: tuple[str, ...] = ()
     test: LabelledRows | None = None
     remarks: tuple[str, ...] = ()
+    people: npt.NDArray[Any] | None = field(default=None, repr=False)
 
 
 def read_release(
@@ -93,6 +97,7 @@ def read_release(
     files: FileOptions = AS_FOUND,
     memory: int | None = None,
     scratch: Scratch | None = None,
+    keyed: Callable[[pa.ChunkedArray], npt.NDArray[Any]] | None = None,
 ) -> ReadReport:
     """Read a release, and its true labels where they are given.
 
@@ -144,6 +149,8 @@ def read_release(
         The most bytes of memory to use; default: half of the machine's.
     scratch : Scratch, optional
         Where features go that do not fit in memory; default: a folder of its own.
+    keyed : callable, optional
+        Hides the ids, by which the rows of several releases are joined.
 
     Returns
     -------
@@ -231,7 +238,8 @@ def read_release(
     remarks += [_read_as("true labels", known.remark)] if known else []
     remarks += [_read_as(f"{one.role} table", one.table.remark) for one in beside]
     said = tuple(filter(None, remarks))
-    return ReadReport(release, tuple(warnings), tables.test_rows(release), said)
+    people = keyed(special[roles.identifier]) if keyed and roles.identifier else None
+    return ReadReport(release, tuple(warnings), tables.test_rows(release), said, people)
 
 
 def _read_as(what: str, remark: str) -> str:

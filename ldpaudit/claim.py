@@ -1,6 +1,7 @@
-"""From a claim in any of its forms to a declaration."""
+"""From a claim in any of its forms to a declaration: of one private column, or of several."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from ldpaudit.errors import InputError
@@ -9,8 +10,10 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.options import MechanismOptions
 from ldpaudit.mechanisms.places import DEFAULT, EXPLICIT, UNKNOWN
 from ldpaudit.mechanisms.registry import families, full_name, traits_of
-from ldpaudit.options import AS_FOUND, ClaimOptions, FileOptions
-from ldpaudit.release import Declaration
+from ldpaudit.options import AS_FOUND, ClaimOptions, FileOptions, LabelOptions
+from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
+
+Claim = Mechanism | Declaration | Mapping[str, Any] | ClaimOptions | str | None
 
 
 def _from_options(claim: ClaimOptions, files: FileOptions) -> Declaration | None:
@@ -50,7 +53,7 @@ def _stated_labels(mechanism: str | None, labels: str | None) -> dict[str, Any]:
 
 
 def declaration_of(
-    mechanism: Mechanism | Declaration | Mapping[str, Any] | ClaimOptions | str | None,
+    mechanism: Claim,
     files: FileOptions = AS_FOUND,
 ) -> Declaration | None:
     """Return the declaration of a claim in any of its forms, None where nothing is claimed.
@@ -81,3 +84,64 @@ def declaration_of(
             f"Got {'a class' if isinstance(mechanism, type) else type(mechanism).__name__} instead."
         )
     return Declaration(mechanism.name, dict(mechanism.declaration()), "api")
+
+
+def claim_of_column(
+    column: LabelOptions | None, mechanism: Claim, files: FileOptions = AS_FOUND
+) -> Declaration | None:
+    """Return the claim about one private column, None where nothing is claimed.
+
+    Parameters
+    ----------
+    column : LabelOptions or None
+        The column with the claim of its own (``--label NAME:rr:epsilon=1``).
+    mechanism : claim in any of its forms
+        What is claimed of every column without one.
+    files : FileOptions
+        How a file with a channel is written.
+
+    Raises
+    ------
+    InputError
+        If both state a claim, or the column's cannot be one.
+    """
+    stated = {} if column is None else column.stated()
+    if not stated:
+        return declaration_of(mechanism, files)
+    if mechanism not in (None, ClaimOptions()):
+        raise InputError(
+            "State the claim once: with the column (--label NAME:rr:epsilon=1), or for all columns."
+        )
+    known = {field.name for field in fields(ClaimOptions)}
+    unknown = sorted(stated.keys() - known)
+    if unknown:
+        raise InputError(
+            f"A claim about a column cannot state {', '.join(unknown).replace('_', '-')} here; "
+            "write it into the file's declaration (ldpaudit declare)."
+        )
+    return _from_options(ClaimOptions(**stated), files)
+
+
+def claims_of_columns(
+    columns: Sequence[LabelOptions], mechanism: Claim, files: FileOptions = AS_FOUND
+) -> VectorDeclaration | None:
+    """Return the claims about several private columns, None where the options claim nothing.
+
+    Raises
+    ------
+    InputError
+        As :func:`claim_of_column`, or if only some columns have a claim.
+    """
+    own = [bool(one.stated()) for one in columns]
+    shared = mechanism if not any(own) else None
+    if any(own) and not all(own):
+        raise InputError(
+            "State the claim of each private column (--label NAME:rr:epsilon=1), or of none."
+        )
+    if any(own) and mechanism not in (None, ClaimOptions()):
+        claim_of_column(columns[0], mechanism, files)
+    claims = [claim_of_column(one, shared, files) for one in columns]
+    if not claims or None in claims:
+        return None
+    stated = zip(columns, claims, strict=True)
+    return VectorDeclaration(tuple(LabelDeclaration(one.label, claim) for one, claim in stated))

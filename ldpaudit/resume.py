@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +24,11 @@ _WORDS: Final = {"release": "released file", "versions": "version of ldpaudit or
 
 
 def finished_parts(
-    folder: Path, release: Release, options: AuditOptions, policy: Policy | None, **other: Any
+    folder: Path,
+    columns: Sequence[Release],
+    options: AuditOptions,
+    policy: Policy | None,
+    **other: Any,
 ) -> Finished:
     """Return the finished parts of an audit, kept in a folder of its own within ``folder``.
 
@@ -36,8 +40,8 @@ def finished_parts(
     ----------
     folder : Path
         May hold parts of several audits. Readable by its owner alone.
-    release : Release
-        As it was read, with its claim.
+    columns : sequence of Release
+        The private columns as they were read, each with its claim.
     options : AuditOptions
     policy : Policy or None
     other
@@ -50,9 +54,9 @@ def finished_parts(
     OutputError
         If the folder cannot be used.
     """
-    if release.sha256 is None:
+    if columns[0].sha256 is None:
         raise InputError("--resume needs a released file; a table in memory cannot be told again.")
-    said = _digests(release, options, policy, other)
+    said = _digests(columns, options, policy, other)
     name = _digest(said)[:32]
     tell = getattr(options.progress, "remark", lambda _: None)
     finished = Finished(folder / name, tell)
@@ -65,14 +69,14 @@ def finished_parts(
 
 
 def _digests(
-    release: Release, options: AuditOptions, policy: Policy | None, other: dict[str, Any]
+    columns: Sequence[Release], options: AuditOptions, policy: Policy | None, other: dict[str, Any]
 ) -> dict[str, str]:
     """Return a digest of each thing that numbers depend on, by its name."""
-    claim = release.declaration
+    claims = [column.declaration for column in columns]
     known = {
         **other,
-        "release": release.sha256,
-        "claim": None if claim is None else [claim.name, claim.parameters],
+        "release": columns[0].sha256,
+        "claim": [None if claim is None else [claim.name, claim.parameters] for claim in claims],
         "policy": (policy or default_policy()).model_dump(mode="json"),
     }
     for field in fields(options):

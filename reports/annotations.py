@@ -6,7 +6,7 @@ from typing import Final
 from ldpaudit.reports.interface import Surroundings
 from ldpaudit.reports.text.answers import answer, asks_attention
 from ldpaudit.reports.text.harmless import name, shown
-from ldpaudit.reports.text.quantities import Printer
+from ldpaudit.reports.text.pieces import every_answer
 from ldpaudit.result import AuditResult
 
 _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
@@ -16,15 +16,14 @@ _PROPERTY: Final = {**_DATA, ":": "%3A", ",": "%2C"}
 
 def annotations(result: AuditResult, surroundings: Surroundings) -> Iterator[str]:
     """Yield one workflow command for each check that failed or stayed open and is not waived."""
-    printer = Printer(result)
-    for check in result.checks:
+    for piece, check in every_answer(result):
         level = asks_attention(check)
         if level is None:
             continue
         place = surroundings.place(check.id, name(result.release.name))
         where = f"file={_escaped(shown(place.file), _PROPERTY)},line={place.line}"
-        title = _escaped(f"ldpaudit: {check.id}", _PROPERTY)
-        text = _escaped(answer(check, printer), _DATA)
+        title = _escaped(f"ldpaudit: {piece.of_check(check)}", _PROPERTY)
+        text = _escaped(answer(check, piece.printer), _DATA)
         yield f"::{_COMMANDS[level]} {where},title={title}::{text}"
 
 

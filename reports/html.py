@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from functools import cache
+from functools import cache, partial
 from typing import get_args
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -10,10 +10,12 @@ from markupsafe import Markup, escape
 
 from ldpaudit.errors import InputError
 from ldpaudit.reports.interface import NOWHERE, Surroundings
-from ldpaudit.reports.pages.numbers import number_table
+from ldpaudit.reports.pages.numbers import MOST_NUMBERS, number_table
 from ldpaudit.reports.pages.public import public_view
 from ldpaudit.reports.pages.view import DERIVED, MOST_WARNINGS, View, view_of, with_numbers
+from ldpaudit.reports.pages.wholes import LEVELS, anchored, facts_of, fitting, views_of, whole_of
 from ldpaudit.reports.text.harmless import shown
+from ldpaudit.reports.text.pieces import Piece
 from ldpaudit.reports.text.wording import LIMITS, MARKS, TERMS, WORDS
 from ldpaudit.result import AuditResult, Profile
 
@@ -48,26 +50,49 @@ class HtmlReport:
             )
         if surroundings.profile == "public":
             return rendered("public.html.j2", view=public_view(result), limits=LIMITS)
+        paged = _whole_page if result.parts else _page
         view = view_of(result)
-        page = self._page(view)
-        if len(page.encode()) < LARGEST_PAGE:
-            return page
-        return self._page(with_numbers(view, most=0))
+        page = paged(view, MOST_NUMBERS)
+        return page if len(page.encode()) < LARGEST_PAGE else paged(with_numbers(view, most=0), 0)
 
-    def _page(self, view: View) -> str:
-        numbers, methods = number_table(view.numbers)
-        return rendered(
-            "report.html.j2",
-            view=view,
-            numbers=numbers,
-            methods=methods,
-            marks=MARKS,
-            limits=LIMITS,
-            words=WORDS,
-            terms=TERMS,
-            most_warnings=MOST_WARNINGS,
-            most_derived=DERIVED,
-        )
+
+def _page(view: View, most: int, template: str = "report.html.j2", **more: object) -> str:  # noqa: ARG001
+    numbers, methods = number_table(view.numbers)
+    return rendered(
+        template,
+        view=view,
+        numbers=numbers,
+        methods=methods,
+        marks=MARKS,
+        limits=LIMITS,
+        words=WORDS,
+        terms=TERMS,
+        most_warnings=MOST_WARNINGS,
+        most_derived=DERIVED,
+        **more,
+    )
+
+
+def _whole_page(view: View, most: int) -> str:
+    """Return the page of several parts; as much of each as the page has room for."""
+    whole = whole_of(view.result, most)
+    page = partial(_page, view, most, "whole.html.j2", whole=whole)
+    bodies = [_bodies(piece) for piece in whole.pieces]
+    empty = page(bodies=[(piece, "") for piece in whole.pieces])
+    sizes = [[len(body.encode()) for body in each] for each in bodies]
+    levels = fitting(sizes, LARGEST_PAGE - len(empty.encode()) - 1)
+    chosen = [each[level] for each, level in zip(bodies, levels, strict=True)]
+    return page(bodies=list(zip(whole.pieces, chosen, strict=True)))
+
+
+def _bodies(piece: Piece) -> list[str]:
+    """Return what a page says of a part, from the fullest to the shortest."""
+    template, facts = _environment().get_template("piece.html.j2"), tuple(facts_of(piece))
+    shared = {"facts": facts, "most_warnings": MOST_WARNINGS}
+    return [
+        anchored(template.render(view=view, left_out=left_out, **shared), piece.place)
+        for view, left_out in zip(views_of(piece), LEVELS, strict=True)
+    ]
 
 
 def rendered(template: str, **values: object) -> str:

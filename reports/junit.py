@@ -6,7 +6,7 @@ from typing import Final
 from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.reports.text.answers import answer
 from ldpaudit.reports.text.harmless import name, shown
-from ldpaudit.reports.text.quantities import Printer
+from ldpaudit.reports.text.pieces import Piece, pieces
 from ldpaudit.reports.text.wording import waiver_line
 from ldpaudit.result import AuditRecord, AuditResult, Check
 
@@ -33,28 +33,39 @@ class JUnitReport:
         the exit status is 0 all the same. One that only warns, or is waived, is skipped.
         """
         root = ET.Element("testsuites", name="ldpaudit")
-        suite = ET.SubElement(root, "testsuite", _attributes(result))
-        _add_properties(suite, result)
-        place, printer = _class_name(result), Printer(result)
-        for check in result.checks:
-            _add_check(suite, place, check, answer(check, printer), surroundings)
-        for record in result.audits:
-            if record.status in ("failed", "stopped"):
-                _add_audit(suite, place, record)
-        _count(root, suite)
+        for piece in pieces(result):
+            _add_suite(root, piece, surroundings)
+        _count(root)
         ET.indent(root)
         text: bytes = ET.tostring(root, encoding="us-ascii", xml_declaration=True)
         return text.decode("ascii") + "\n"
 
 
-def _attributes(result: AuditResult) -> dict[str, str]:
-    named = {"name": name(result.release.name), "time": f"{result.run.seconds:.3f}"}
+def _add_suite(root: ET.Element, piece: Piece, around: Surroundings) -> None:
+    suite = ET.SubElement(root, "testsuite", _attributes(piece))
+    _add_properties(suite, piece.result)
+    place = _class_name(piece)
+    for check in piece.result.checks:
+        _add_check(suite, place, check, answer(check, piece.printer), around)
+    for record in piece.result.audits:
+        if record.status in ("failed", "stopped"):
+            _add_audit(suite, place, record)
+    counts = {key: str(len(suite.findall(f"testcase/{tag}"))) for key, tag in _COUNTED.items()}
+    suite.attrib.update({"tests": str(len(suite.findall("testcase")))} | counts)
+
+
+def _attributes(piece: Piece) -> dict[str, str]:
+    result = piece.result
+    release = name(result.release.name)
+    called = f"{release}, {piece.short}" if piece.key else release
+    named = {"name": called, "time": f"{result.run.seconds:.3f}"}
     return named | ({"timestamp": f"{result.date}T00:00:00"} if result.date else {})
 
 
-def _class_name(result: AuditResult) -> str:
+def _class_name(piece: Piece) -> str:
     """Return the group of the cases; a dot would begin a group within it."""
-    return f"ldpaudit.{name(result.release.name).replace('.', '_')}"
+    release = name(piece.result.release.name).replace(".", "_")
+    return ".".join(("ldpaudit", release, *filter(None, piece.key.split("/"))))
 
 
 def _add_properties(suite: ET.Element, result: AuditResult) -> None:
@@ -113,8 +124,9 @@ def _case(suite: ET.Element, place: str, title: str, seconds: float) -> ET.Eleme
     return ET.SubElement(suite, "testcase", classname=place, name=title, time=f"{seconds:.3f}")
 
 
-def _count(root: ET.Element, suite: ET.Element) -> None:
-    counts = {key: str(len(suite.findall(f"testcase/{tag}"))) for key, tag in _COUNTED.items()}
-    suite.attrib.update({"tests": str(len(suite.findall("testcase")))} | counts)
-    shared = ("tests", "failures", "errors", "time")
-    root.attrib.update({key: suite.attrib[key] for key in shared})
+def _count(root: ET.Element) -> None:
+    """Add up the suites; the first, of the whole, has the time of all."""
+    suites = root.findall("testsuite")
+    shared = ("tests", "failures", "errors")
+    totals = {key: str(sum(int(suite.attrib[key]) for suite in suites)) for key in shared}
+    root.attrib.update(totals | {"time": suites[0].attrib["time"]})

@@ -6,13 +6,14 @@ from typing import Final
 from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.reports.text.marked import marked, quoted_name
 from ldpaudit.reports.text.numbers import rows
+from ldpaudit.reports.text.pieces import every_answer, table_of, worst_first
 from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.reports.text.wording import policy_words, publish_line, waiver_line
 from ldpaudit.result import AuditResult, Check
 
 _MOST_CHECKS: Final = 20
+_MOST_PARTS: Final = 12
 _MOST_WARNINGS: Final = 5
-_EPSILON: Final = ("mechanism.epsilon_lower", "release_only.epsilon_lower")
 _ATTACKS: Final = (
     ("attack.best.accuracy", "Strongest attack: labels guessed right"),
     ("attack.features-only.accuracy", "The features alone: labels guessed right"),
@@ -47,7 +48,8 @@ class MarkdownReport:
                 "",
                 f"**{publish_line(result)}** {marked(result.sentence)}",
                 *_steps(result),
-                *_checks(result, printer),
+                *_parts(result),
+                *_checks(result),
                 *_numbers(result, printer),
                 *_warnings(result),
                 "",
@@ -64,15 +66,29 @@ def _steps(result: AuditResult) -> Iterator[str]:
         yield f"{position}. {marked(step)}"
 
 
-def _checks(result: AuditResult, printer: Printer) -> Iterator[str]:
-    if result.checks:
+def _parts(result: AuditResult) -> Iterator[str]:
+    parts = worst_first(result)
+    if not parts:
+        return
+    headers, table = table_of(parts)
+    yield from ("", f"| {' | '.join(headers)} |", f"|{'---|' * len(headers)}")
+    for cells in table[:_MOST_PARTS]:
+        yield f"| {' | '.join(marked(cell, 300) for cell in cells)} |"
+    if len(table) > _MOST_PARTS:
+        yield f"| … and {len(table) - _MOST_PARTS} more |{' |' * (len(headers) - 1)}"
+
+
+def _checks(result: AuditResult) -> Iterator[str]:
+    """Yield the checks of the whole, and those that a part does not meet."""
+    asked = [(p, c) for p, c in every_answer(result) if not p.key or c.verdict != "pass"]
+    if asked:
         yield from ("", "| Check | Answer | Measured | Limit | Why |", "|---|---|---|---|---|")
-    for check in result.checks[:_MOST_CHECKS]:
-        numbers = _observed(check, printer)
-        cells = (f"`{check.id}`", _answer(check), *numbers, marked(check.reason, 300))
+    for piece, check in asked[:_MOST_CHECKS]:
+        numbers = _observed(check, piece.printer)
+        cells = (f"`{piece.of_check(check)}`", _answer(check), *numbers, marked(check.reason, 300))
         yield f"| {' | '.join(cells)} |"
-    if len(result.checks) > _MOST_CHECKS:
-        yield f"| … and {len(result.checks) - _MOST_CHECKS} more | | | | |"
+    if len(asked) > _MOST_CHECKS:
+        yield f"| … and {len(asked) - _MOST_CHECKS} more | | | | |"
 
 
 def _observed(check: Check, printer: Printer) -> tuple[str, str]:
@@ -98,12 +114,8 @@ def _numbers(result: AuditResult, printer: Printer) -> Iterator[str]:
 def _measured(result: AuditResult, printer: Printer) -> Iterator[str]:
     if printer.claim:
         yield f"| ε that is claimed (nats) | {printer.claim} | as declared |"
-    bound = printer.decisive
-    if bound is None:
-        found = next(filter(None, map(result.estimate, _EPSILON)), None)
-        bound = printer.quantity(found) if found else None
-    if bound is not None:
-        yield _line("ε that was measured (nats)", bound)
+    if printer.measured is not None:
+        yield _line("ε that was measured (nats)", printer.measured)
     for identifier, words in _ATTACKS:
         estimate = result.estimate(identifier)
         if estimate is not None:

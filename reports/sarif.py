@@ -1,6 +1,7 @@
 """The checks of a result as SARIF 2.1.0, which code scanning of GitHub and others reads."""
 
 import hashlib
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import quote
@@ -10,13 +11,14 @@ from ldpaudit.reports.json_report import as_json
 from ldpaudit.reports.text.answers import answer, grade
 from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.marked import marked
-from ldpaudit.reports.text.quantities import Printer
+from ldpaudit.reports.text.pieces import Piece, every_answer, pieces
 from ldpaudit.reports.text.wording import VERDICTS, audit_name, waiver_line
 from ldpaudit.result import AuditResult, Check
 
 SCHEMA: Final = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
+_SEPARATORS: Final = re.compile("[-_/]")
 _LONGEST: Final = 1000
 """Characters of a rule's text; GitHub takes 1,024."""
 STATUSES: Final = {"pass": 0, "fail": 1, "inconclusive": 3}
@@ -67,18 +69,19 @@ def _driver(result: AuditResult, around: Surroundings) -> dict[str, Any]:
         "name": "ldpaudit",
         "fullName": "ldpaudit, an auditor of releases with privatized labels",
         "version": name(result.ldpaudit_version),
-        "rules": [_rule(check, around) for check in result.checks],
+        "rules": [_rule(piece, check, around) for piece, check in every_answer(result)],
     }
 
 
-def _rule(check: Check, around: Surroundings) -> dict[str, Any]:
-    question = shown(check.question) or check.id
+def _rule(piece: Piece, check: Check, around: Surroundings) -> dict[str, Any]:
+    rule = piece.of_check(check)
+    question = _of(piece, shown(check.question) or check.id)
     explained = shown(around.explanations.get(check.id, question), _LONGEST)
     more = f"Run “ldpaudit policy explain {check.id}” for when this check fails and passes."
     level = "error" if check.level == "error" else "warning"
     return {
-        "id": check.id,
-        "name": "".join(part.capitalize() for part in check.id.replace("_", "-").split("-")),
+        "id": rule,
+        "name": "".join(part.capitalize() for part in _SEPARATORS.split(rule)),
         "shortDescription": _text(question),
         "fullDescription": _text(explained),
         "help": _text(f"{explained} {more}")
@@ -93,17 +96,16 @@ def _rule(check: Check, around: Surroundings) -> dict[str, Any]:
 
 
 def _results(result: AuditResult, around: Surroundings) -> Iterator[dict[str, Any]]:
-    printer = Printer(result)
-    for index, check in enumerate(result.checks):
+    for index, (piece, check) in enumerate(every_answer(result)):
         if (level := grade(check)) is None:
             continue
         yield {
-            "ruleId": check.id,
+            "ruleId": piece.of_check(check),
             "ruleIndex": index,
             "level": level,
-            "message": _text(answer(check, printer)),
+            "message": _text(_of(piece, answer(check, piece.printer))),
             "locations": [_location(check, result, around)],
-            "partialFingerprints": {"primaryLocationLineHash": _fingerprint(check, result)},
+            "partialFingerprints": {"primaryLocationLineHash": _fingerprint(piece, check, result)},
             "properties": {
                 "verdict": VERDICTS[check.verdict],
                 "observed": check.observed,
@@ -126,9 +128,14 @@ def _suppressions(check: Check) -> dict[str, Any]:
     return {"suppressions": [accepted]}
 
 
-def _fingerprint(check: Check, result: AuditResult) -> str:
+def _of(piece: Piece, text: str) -> str:
+    """Return a text with the part that it is of before it."""
+    return f"{piece.short.capitalize()}. {text}" if piece.key else text
+
+
+def _fingerprint(piece: Piece, check: Check, result: AuditResult) -> str:
     """Return what stays the same from run to run: of which check, for which released file."""
-    said = f"{check.id}\n{name(result.release.name)}"
+    said = f"{piece.of_check(check)}\n{name(result.release.name)}"
     return f"{hashlib.sha256(said.encode()).hexdigest()[:16]}:1"
 
 
@@ -143,14 +150,15 @@ def _invocation(result: AuditResult, around: Surroundings) -> dict[str, Any]:
 
 
 def _notifications(result: AuditResult) -> Iterator[dict[str, Any]]:
-    for record in result.audits:
-        if record.status in ("failed", "stopped"):
-            words = f"{audit_name(record.id)}: {record.status}. {shown(record.reason)}"
-            yield {"level": "error", "message": _text(words.strip())}
-    for note in result.notes:
-        if note.level == "warning":
-            words = f"{shown(audit_name(note.audit))}: {shown(note.text)}"
-            yield {"level": "warning", "message": _text(words)}
+    for piece in pieces(result):
+        for record in piece.result.audits:
+            if record.status in ("failed", "stopped"):
+                words = f"{audit_name(record.id)}: {record.status}. {shown(record.reason)}"
+                yield {"level": "error", "message": _text(_of(piece, words.strip()))}
+        for note in piece.result.notes:
+            if note.level == "warning":
+                words = f"{shown(audit_name(note.audit))}: {shown(note.text)}"
+                yield {"level": "warning", "message": _text(_of(piece, words))}
 
 
 def _text(text: str) -> dict[str, str]:

@@ -165,7 +165,7 @@ def matching_rows(
     identifiers: Any, other_ids: pa.ChunkedArray, other: str = "truth"
 ) -> pa.ChunkedArray:
     """Return for each row of the release the row of another table with the same id."""
-    ours, theirs = _comparable(identifiers, "release"), _comparable(other_ids, other)
+    ours, theirs = comparable_ids(identifiers, "release"), comparable_ids(other_ids, other)
     for ids, where in ((ours, "release"), (theirs, other)):
         repeated = len(ids) - pc.count_distinct(ids).as_py()
         if repeated:
@@ -179,7 +179,7 @@ def matching_rows(
     return order
 
 
-def _comparable(ids: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
+def comparable_ids(ids: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
     """Return ids as text, so that 7 in one file matches ``7`` in the other (but not ``07``)."""
     ids = decoded(ids)
     binary = is_any(ids.type, "fixed_size_binary", "binary")

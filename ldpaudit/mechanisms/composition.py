@@ -7,7 +7,7 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.release import FloatArray
+from ldpaudit.release import FloatArray, IndexArray
 
 _DIGITS: Final = 12
 _LARGEST: Final = 1 << 24
@@ -40,9 +40,9 @@ def compose(*channels: Channel) -> Channel:
     classes = channels[0].classes
     if any(channel.classes != classes for channel in channels):
         raise InputError("Composed channels must have the same labels in the same order.")
-    matrix = _merged(channels[0].matrix)
+    matrix, _ = merged_columns(channels[0].matrix)
     for channel in channels[1:]:
-        matrix = _merged(_product(matrix, _merged(channel.matrix)))
+        matrix, _ = merged_columns(_product(matrix, merged_columns(channel.matrix)[0]))
     matrix = matrix / matrix.sum(axis=1, keepdims=True)
     return Channel(matrix, classes, tuple(range(matrix.shape[1])))
 
@@ -55,13 +55,21 @@ def _product(first: FloatArray, second: FloatArray) -> FloatArray:
     return (first[:, :, None] * second[:, None, :]).reshape(k, -1)
 
 
-def _merged(matrix: FloatArray) -> FloatArray:
-    """Add up columns that are multiples of each other."""
-    used = matrix[:, matrix.max(axis=0) > 0]
+def merged_columns(matrix: FloatArray) -> tuple[FloatArray, IndexArray]:
+    """Add up columns that are multiples of each other.
+
+    Returns
+    -------
+    float64 array of shape (k, g), int64 array of shape (m,)
+        The sums, and which of them each column went into; −1 for a column of zeros.
+    """
+    group = np.full(matrix.shape[1], -1, dtype=np.int64)
+    present = np.flatnonzero(matrix.max(axis=0) > 0)
+    used = matrix[:, present]
     with np.errstate(divide="ignore"):
         logs = np.log(used) - np.log(used.max(axis=0))
     shape = np.where(np.isfinite(logs), np.round(logs, _DIGITS) + 0.0, -math.inf)
-    _, group = np.unique(shape, axis=1, return_inverse=True)
-    order = np.argsort(group.reshape(-1), kind="stable")
-    starts = np.flatnonzero(np.diff(group.reshape(-1)[order], prepend=-1))
-    return np.asarray(np.add.reduceat(used[:, order], starts, axis=1), dtype=np.float64)
+    group[present] = np.unique(shape, axis=1, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(group[present], kind="stable")
+    starts = np.flatnonzero(np.diff(group[present][order], prepend=-1))
+    return np.asarray(np.add.reduceat(used[:, order], starts, axis=1), dtype=np.float64), group

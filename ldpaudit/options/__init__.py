@@ -18,7 +18,7 @@ from ldpaudit.options.declaring import (
 from ldpaudit.options.files import AS_FOUND, FileOptions
 from ldpaudit.options.labels import LabelOptions, check_distinct, label_options, parse_label
 from ldpaudit.options.plan import PlanOptions
-from ldpaudit.options.release import ClaimOptions, ReleaseOptions
+from ldpaudit.options.release import ClaimOptions, ReleaseOptions, named_columns, texts_of
 
 __all__ = [
     "AS_FOUND",
@@ -36,6 +36,8 @@ __all__ = [
     "input_files",
     "keywords_for",
     "label_options",
+    "named_columns",
     "option_name",
     "parse_label",
+    "texts_of",
 ]

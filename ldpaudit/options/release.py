@@ -5,7 +5,9 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ldpaudit.errors import InputError
 from ldpaudit.options.declaring import Option
+from ldpaudit.options.labels import LabelOptions, check_distinct, parse_label
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,11 +56,16 @@ class ReleaseOptions:
     ] = None
     _: KW_ONLY
     label: Annotated[
-        str | None, Option("The released label's column (default: as declared, or 'label').")
-    ] = None
+        Collection[str],
+        Option(
+            "A released private column, also with its claim, NAME:rr:epsilon=1 (repeatable; "
+            "default: as declared, or 'label')."
+        ),
+    ] = ()
     truth_column: Annotated[
-        str | None, Option("The column of the release that holds the true labels.")
-    ] = None
+        Collection[str],
+        Option("The column of true labels, one for each --label in their order (repeatable)."),
+    ] = ()
     original: Annotated[
         Any,
         Option(
@@ -90,3 +97,28 @@ class ReleaseOptions:
         Collection[str] | None,
         Option("A column that is a feature (repeatable; default: the rest)."),
     ] = None
+
+
+def named_columns(options: ReleaseOptions) -> tuple[LabelOptions, ...]:
+    """Return the private columns that the options name, each with what it claims.
+
+    Raises
+    ------
+    InputError
+        If one is named twice, or its claim cannot be read.
+    """
+    columns = tuple(map(parse_label, texts_of(options.label, "label")))
+    check_distinct(one.label for one in columns)
+    return columns
+
+
+def texts_of(given: Any, role: str) -> tuple[str, ...]:
+    """Return one name or several as several (InputError where one is no text)."""
+    names = (given,) if isinstance(given, str) or not isinstance(given, Collection) else given
+    for name in names:
+        if not isinstance(name, str):  # From Python; a data frame's column 5 is read as '5'.
+            raise InputError(
+                f"The {role} column must be named by a text, as '5'. "
+                f"Got {type(name).__name__} instead."
+            )
+    return tuple(names)

@@ -3,7 +3,8 @@
 import datetime
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Beside, Plan
@@ -53,6 +54,10 @@ class Running:
     scratch: Scratch | None = None
     tasks: Tasks | None = None
     today: datetime.date | None = None
+
+    def keywords(self) -> dict[str, Any]:
+        """Return it as the keywords of :func:`~ldpaudit.pipeline.run_audit`."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
 def run_vector(
@@ -140,6 +145,7 @@ def _column(
     """Return the result of one column; ``asked``: its audits of ``only`` and of ``skip``."""
     number, columns = place + 1, len(vector.columns)
     running.progress.remark(f"Column {number} of {columns}:")
+    within = running.finished.within(f"column-{number}")
     with running.stop.share(columns - place):
         return run_audit(
             vector.columns[place],
@@ -147,14 +153,8 @@ def _column(
             share,
             only=asked[0],
             skip=asked[1],
-            progress=running.progress,
-            command=running.command,
-            today=running.today,
-            finished=running.finished.within(f"column-{number}"),
-            stop=running.stop,
-            scratch=running.scratch,
-            tasks=running.tasks,
             beside=Beside(vector, place),
+            **replace(running, finished=within).keywords(),
         )
 
 

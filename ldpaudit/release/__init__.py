@@ -16,6 +16,7 @@ from ldpaudit.release.release import (
     TrueLabels,
     label_table,
 )
+from ldpaudit.release.repeated import RepeatedReleases
 from ldpaudit.release.vector import ReleasedVector
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Release",
     "ReleasedLabels",
     "ReleasedVector",
+    "RepeatedReleases",
     "Sketch",
     "Strata",
     "SyntheticTable",

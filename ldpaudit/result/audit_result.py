@@ -1,7 +1,7 @@
 """The result of an audit as a whole, and its JSON form."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -12,7 +12,7 @@ from ldpaudit.result.curve import Curve, Histogram
 from ldpaudit.result.earlier import EARLIER, upgraded
 from ldpaudit.result.estimate import Estimate, Frozen, Identifier, Number, Side, readable
 from ldpaudit.result.finding import Note
-from ldpaudit.result.frames import frame_of, scores_frame
+from ldpaudit.result.frames import frame_of, scores_frame, stacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -278,11 +278,27 @@ class AuditResult(Frozen):
     @property
     def decision(self) -> Decision:
         """Whether to publish: what follows from the verdict and the checks that only warn."""
-        parts = (*self.labels, *self.releases)
-        return decision_of(self.verdict, [c for one in (self, *parts) for c in one.checks])
+        parts = (self, *self.parts.values())
+        return decision_of(self.verdict, [check for one in parts for check in one.checks])
+
+    @property
+    def parts(self) -> dict[str, "AuditResult"]:
+        """The results of its columns and releases by their keys, each before what it holds itself.
+
+        Keys are such as ``"column-2"``, ``"release-1"`` and ``"release-1/column-2"``.
+        """
+        own = {"column": self.labels, "release": self.releases}
+        found: dict[str, AuditResult] = {}
+        for kind, results in own.items():
+            for position, result in enumerate(results, 1):
+                key = f"{kind}-{position}"
+                found |= {key: result} | {f"{key}/{k}": part for k, part in result.parts.items()}
+        return found
 
     def __repr__(self) -> str:
-        return f"AuditResult({self.decision}: {self.sentence})"
+        counted = {"columns": len(self.labels), "releases": len(self.releases)}
+        held = "".join(f"{count} {kind}, " for kind, count in counted.items() if count)
+        return f"AuditResult({held}{self.decision}: {self.sentence})"
 
     def __str__(self) -> str:
         return self.sentence
@@ -290,21 +306,28 @@ class AuditResult(Frozen):
     def __getitem__(self, identifier: str) -> Estimate:
         """Return the estimate of that id: ``result["mechanism.epsilon"].value``.
 
+        Of a column or release: ``result["column-2/mechanism.epsilon"]``.
+
         Raises
         ------
         KeyError
             If the audit did not produce it.
         """
-        found = self.estimate(identifier)
+        parts = {"": self, **{f"{key}/": part for key, part in self.parts.items()}}
+        known = {f"{key}{e.id}": e for key, part in parts.items() for e in part.estimates}
+        found = known.get(identifier)
         if found is None:
-            near = did_you_mean(identifier, (e.id for e in self.estimates))
+            near = did_you_mean(identifier, known)
             raise KeyError(f"The audit has no number {quoted(identifier)}{near}")
         return found
 
     @property
     def attacks(self) -> "pd.DataFrame":
-        """The scores: one row for each attack, for each reference, and for each bound on all."""
-        return scores_frame(self.estimates)
+        """The scores: one row for each attack, for each reference, and for each bound on all.
+
+        Where the result has columns or releases, the column ``of`` says which a row is of.
+        """
+        return self._stacked(lambda result: scores_frame(result.estimates))
 
     def to_frame(
         self, part: Literal["estimates", "checks", "audits"] = "estimates"
@@ -316,6 +339,7 @@ class AuditResult(Frozen):
         part : {"estimates", "checks", "audits"}
             Which of them. Numbers have the columns ``title``, ``section``, ``kind`` (exact,
             certified or estimated), ``value``, ``low``, ``high``, ``level``, ``unit`` and others.
+            Where the result has columns or releases, the column ``of`` says which a row is of.
         """
         kinds: dict[str, type[Frozen]] = {
             "estimates": Estimate,
@@ -324,7 +348,13 @@ class AuditResult(Frozen):
         }
         if part not in kinds:
             raise InputError(f"A frame is of {', '.join(kinds)}{did_you_mean(part, kinds)}")
-        return frame_of(getattr(self, part), kinds[part])
+        return self._stacked(lambda result: frame_of(getattr(result, part), kinds[part]))
+
+    def _stacked(self, frame: Callable[["AuditResult"], "pd.DataFrame"]) -> "pd.DataFrame":
+        """Return a frame of the result, and those of its parts below it."""
+        if not self.parts:
+            return frame(self)
+        return stacked({key: frame(part) for key, part in {"all": self, **self.parts}.items()})
 
     def check(self, identifier: str) -> Check | None:
         """Return the check of that id, None where the policy did not ask for it."""

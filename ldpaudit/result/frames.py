@@ -1,6 +1,6 @@
 """Parts of a result as pandas data frames."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -39,3 +39,14 @@ def scores_frame(estimates: "Iterable[Estimate]") -> "pd.DataFrame":
             ends = {"": estimate.value, "_low": estimate.low, "_high": estimate.high}
             row |= {f"{score.measure}{end}": value for end, value in ends.items()}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("attack")
+
+
+def stacked(frames: "Mapping[str, pd.DataFrame]") -> "pd.DataFrame":
+    """Return frames below each other; the first column, ``of``, holds their keys."""
+    import pandas as pd
+
+    named = []
+    for key, frame in frames.items():
+        frame.insert(0, "of", key)
+        named.append(frame)
+    return pd.concat([frame for frame in named if len(frame)] or named[:1])

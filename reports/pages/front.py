@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from ldpaudit.reports.pages.common import Pair
-from ldpaudit.reports.pages.subject import claim_in_words
+from ldpaudit.reports.pages.subject import claim_in_words, held
 from ldpaudit.reports.parts.part import Tile
 from ldpaudit.reports.text import wording
+from ldpaudit.reports.text.guesses import best_guess
 from ldpaudit.reports.text.harmless import PHRASE, name, shown
 from ldpaudit.reports.text.numbers import rows
 from ldpaudit.reports.text.quantities import Printer, Quantity
@@ -17,14 +17,6 @@ _INSIDER = "Those who may know the true labels: it tells how well attacks guess 
 _OUTSIDER = "Those who work on this release."
 
 _LOSS_OF = "by features and released label together"
-_BLIND: Final = {
-    False: {"attack.features-only.accuracy": "features alone", "attack.prior.accuracy": "majority"},
-    True: {
-        "numeric.features-only.mse": "features alone",
-        "numeric.prior.mse": "other people’s labels",
-    },
-}
-"""What attackers reach without the release: with classes, with numbers."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,9 @@ def front_of(result: AuditResult, printer: Printer) -> Front:
 def _sentence(result: AuditResult) -> str:
     """Return the verdict's sentence without the words of the banner."""
     text = shown(result.sentence, 3 * PHRASE)
-    rest = text.removeprefix(f"{wording.headline(result)}: ").removeprefix("Violation found, ")
+    start = wording.headline(result)
+    rest = text.removeprefix(f"{start}: ").removeprefix("Violation found, ")
+    rest = rest.removeprefix(f"{start} ")  # "… in column 2: …"
     return rest[:1].upper() + rest[1:]
 
 
@@ -80,10 +74,9 @@ def _facts(result: AuditResult, printer: Printer) -> Iterator[Pair]:
 def audited(result: AuditResult) -> str:
     """Return the size of the release and the beginning of its digest."""
     release = result.release
-    parts = [
-        f"{rows(release.rows)} rows, {rows(release.features)} features, "
-        f"{rows(release.classes)} classes"
-    ]
+    what, count = held(result)
+    features = f"{rows(release.features)} features"
+    parts = [f"{rows(release.rows)} rows, {features}, {count} {what.lower()}"]
     if release.sha256:
         parts.append(f"SHA-256 {name(release.sha256[:12])}…")
     return "; ".join(parts)
@@ -102,43 +95,22 @@ def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:
     unit = {"": "none", "1": " nat", "∞": ""}.get(claim, " nats")
     source, mark = ("exact, as declared", "exact") if claim else ("", "")
     yield Tile("Claimed ε", f"{claim}{unit}", source, mark)
-    yield from _measured_epsilon(result, printer)
+    if printer.measured is not None:
+        yield _tile("Measured ε", printer.measured)
     yield from _attack(result, printer)
     loss = result.estimate("instance_loss.mean_lower") or result.estimate("instance_loss.mean")
     if loss is not None:
         yield _tile("Mean loss of a person", printer.quantity(loss), (_LOSS_OF,))
 
 
-def _measured_epsilon(result: AuditResult, printer: Printer) -> Iterator[Tile]:
-    """Yield the bound behind the verdict, corrected as the policy requires."""
-    ids = ("mechanism.epsilon_lower", "release_only.epsilon_lower")
-    bound = next(filter(None, map(result.estimate, ids)), None)
-    if printer.decisive is not None:
-        yield _tile("Measured ε", printer.decisive)
-    elif bound is not None:
-        yield _tile("Measured ε", printer.quantity(bound))
-
-
 def _attack(result: AuditResult, printer: Printer) -> Iterator[Tile]:
     """Yield the best attack beside what it would reach without the release."""
-    error = result.estimate("numeric.best.mse")
-    attack = result.estimate("attack.best.accuracy")
-    if error is not None:
-        yield _tile("Best guess’s squared error", printer.quantity(error), _blind(result, printer))
-    elif attack is not None:
-        best = printer.quantity(attack)
-        blind = _blind(result, printer)
-        yield Tile("Best attack is right for", best.percent, best.words, best.mark, blind)
+    guess = best_guess(result, printer)
+    if guess is not None:
+        found = guess.quantity
+        yield Tile(guess.title, guess.text, found.words, found.mark, guess.blind)
     elif not result.release.truth:
         yield Tile("Best attack", "not scored", remarks=("that needs the true labels",))
-
-
-def _blind(result: AuditResult, printer: Printer) -> tuple[str, ...]:
-    """Return what attackers reach who do not see the released labels."""
-    guessed = result.estimate("numeric.best.mse") is not None
-    found = ((words, result.estimate(i)) for i, words in _BLIND[guessed].items())
-    known = ((words, printer.quantity(estimate)) for words, estimate in found if estimate)
-    return tuple(f"{words} {q.text if guessed else q.percent}" for words, q in known)
 
 
 def _tile(label: str, quantity: Quantity, remarks: tuple[str, ...] = ()) -> Tile:

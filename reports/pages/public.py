@@ -4,7 +4,7 @@ No number of it was measured on true labels but the power: no bound, no attack, 
 and not which check failed, which could tell an attacker where to look.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,6 +18,7 @@ from ldpaudit.reports.summary.told import Told
 from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.numbers import number
+from ldpaudit.reports.text.pieces import Piece, pieces
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.result import AuditResult, Verdict
 
@@ -60,6 +61,7 @@ def public_view(result: AuditResult) -> PublicView:
     """Return the page of a result for the public."""
     printer = Printer(result)
     waived = wording.headline(result) == wording.WAIVED
+    every = pieces(result)
     return PublicView(
         release=name(result.release.name),
         date=result.date or "",
@@ -68,22 +70,34 @@ def public_view(result: AuditResult) -> PublicView:
         meaning=tuple(_meaning(result, waived=waived)),
         digest=digest(result),
         claim=promise(result, printer.claim),
-        declared=tuple(declared(result)),
+        declared=(*declared(result), *((piece.title, piece.claimed) for piece in every[1:])),
         policy=_policy(result),
-        questions=tuple(_questions(result)),
+        questions=tuple(dict.fromkeys(q for piece in every for q in _questions(piece.result))),
         corrections=wording.correction_lines(result),
-        power=replace(power_told(Section("power", result, printer), groups=False), more=""),
+        power=_power(every),
         rests_on=wording.assumed_by_bounds(result),
         version=name(result.ldpaudit_version),
     )
 
 
 def _meaning(result: AuditResult, *, waived: bool) -> Iterator[str]:
-    warned = any(c.level == "warn" and c.verdict == "fail" and not c.waived for c in result.checks)
+    every = wording.every_check(result)
+    warned = any(c.level == "warn" and c.verdict == "fail" and not c.waived for c in every)
     yield _WAIVED if waived else _MEANINGS[result.verdict]
     if warned:
         yield _WARNED
     yield _SEEN[result.release.truth]
+
+
+def _power(every: Sequence[Piece]) -> Told:
+    """Return the power of the audit, of each part where there are some."""
+    whole, *parts = (
+        power_told(Section("power", piece.result, piece.printer), groups=False) for piece in every
+    )
+    named = zip(every[1:], parts, strict=True)
+    texts = [f"{piece.title}: {text}" for piece, told in named for text in told.sentences]
+    sentences = (*whole.sentences, *texts)
+    return replace(whole, sentences=sentences, missing="" if sentences else whole.missing, more="")
 
 
 def _policy(result: AuditResult) -> str:

@@ -10,6 +10,8 @@ from ldpaudit.reports.text.numbers import number, rows
 from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.result import AuditResult
 
+_DERIVED: Final = ("mechanism", "vector", "repeats")
+"""Sections whose exact numbers follow from declarations alone."""
 MOST_ITEMS: Final = 60
 """Values of a list that the report shows."""
 
@@ -19,10 +21,19 @@ def measured(result: AuditResult) -> Iterator[Pair]:
     release = result.release
     yield "Rows", rows(release.rows)
     yield "Feature columns", rows(release.features)
-    yield "Classes", rows(release.classes)
+    yield held(result)
     if release.label is not None:
         yield "Label column", name(release.label)
     yield "True labels", "given" if release.truth else "not given"
+
+
+def held(result: AuditResult) -> Pair:
+    """Return how many labels there are: classes, private columns or releases."""
+    if result.releases:
+        return "Releases", rows(len(result.releases))
+    if result.labels:
+        return "Private columns", rows(len(result.labels))
+    return "Classes", rows(result.release.classes)
 
 
 def digest(result: AuditResult) -> str:
@@ -47,7 +58,7 @@ def parameters(result: AuditResult) -> tuple[Pair, ...]:
 
 def derived(result: AuditResult, printer: Printer) -> tuple[Quantity, ...]:
     """Return what follows from the declaration alone."""
-    exact = (e for e in result.estimates if e.kind == "exact" and e.section == "mechanism")
+    exact = (e for e in result.estimates if e.kind == "exact" and e.section in _DERIVED)
     return printer.quantities(exact)
 
 

@@ -120,12 +120,14 @@ def _told(result: AuditResult, printer: Printer) -> tuple[Told, ...]:
 
     attacked = ("label-inference", "aggregates", "numeric-inference")
     attacks = Attacks(*map(section, attacked))
-    return (
+    told = (
         claim_told(section("mechanism")),
         attackers_told(attacks),
         losses_told(section("instance-loss")),
         power_told(section("power")),
     )
+    # What a whole has no numbers of, its columns and releases have.
+    return tuple(each for each in told if not (each.missing and result.parts))
 
 
 def _audits(result: AuditResult) -> Iterator[tuple[str, str, str, str]]:

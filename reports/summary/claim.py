@@ -69,10 +69,10 @@ def promise(result: AuditResult, claim: str) -> str:
         return "Nothing was claimed, so there is no claim to test."
     if math.isinf(claimed):
         return "The claim is ε = ∞: it promises nothing, so nothing could refute it."
-    return (
-        f"The claim is ε = {claim}: a released label shifts the odds between two true labels at "
-        f"most {fold(claimed)}."
-    )
+    shifting = "a released label shifts the odds between two true labels"
+    if result.parts:
+        shifting = "all that is released of a person shifts the odds between any true labels"
+    return f"The claim is ε = {claim}: {shifting} at most {fold(claimed)}."
 
 
 def _decided(section: Section) -> str:

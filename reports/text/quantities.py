@@ -21,6 +21,13 @@ from ldpaudit.result import AuditResult, Check, Curve, Estimate
 Mark = Literal["exact", "lower", "upper", "interval", "estimated"]
 """How a number is drawn, in text and in charts: a shape for each."""
 
+_EPSILON = (
+    "repeats.epsilon_lower",
+    "vector.epsilon_lower",
+    "mechanism.epsilon_lower",
+    "release_only.epsilon_lower",
+)
+"""Bounds of ε, that of the most first."""
 _SIDES = {"lower": "lower bound", "upper": "upper bound", "two-sided": "two-sided"}
 
 
@@ -116,6 +123,12 @@ class Printer:
                 unit="nats",
             )
         )
+
+    @property
+    def measured(self) -> Quantity | None:
+        """The bound of ε behind the verdict, else the strongest that there is."""
+        found = next(filter(None, map(self._result.estimate, _EPSILON)), None)
+        return self.decisive or (None if found is None else self.quantity(found))
 
     @cached_property
     def _claimed_epsilon(self) -> Check | None:

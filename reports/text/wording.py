@@ -35,13 +35,18 @@ WAIVED: Final = "Violation found, waived"
 
 def headline(result: AuditResult) -> str:
     """Return the verdict in two words; a waived violation stays one."""
-    grave = any(check.waived and check.level == "error" for check in result.checks)
+    grave = any(check.waived and check.level == "error" for check in every_check(result))
     return WAIVED if grave and result.verdict == "pass" else VERDICTS[result.verdict]
+
+
+def every_check(result: AuditResult) -> tuple[Check, ...]:
+    """Return the checks of a result, and of its columns and releases."""
+    return tuple(c for one in (result, *result.parts.values()) for c in one.checks)
 
 
 def publish_answer(result: AuditResult) -> str:
     """Return the answer to "publish?", and whether a waiver is behind it."""
-    waived = result.decision == "publish" and any(check.waived for check in result.checks)
+    waived = result.decision == "publish" and any(c.waived for c in every_check(result))
     return f"{PUBLISH[result.decision]}{', by waiver' if waived else ''}"
 
 
@@ -98,6 +103,9 @@ AUDITS: Final = {
     "observational": "True against re-drawn labels",
     "aggregates": "Aggregates of labels",
     "columns": "Columns",
+    "vector": "All private columns together",
+    "others": "What other columns tell",
+    "repeats": "All releases together",
     "power": "Power",
     "policy": "Policy",
     "comparison": "Comparison",
@@ -148,6 +156,16 @@ TERMS: Final = (
         "What the release adds to an attack. Additive: the gain in accuracy over an attacker who "
         "sees the features alone. Multiplicative: the shift of the log-odds of the label, in nats; "
         "it can be large where the additive one is zero.",
+    ),
+    (
+        "composition",
+        "How ε adds up when several things are released of one person: columns, or years. "
+        "Independent draws add up at most.",
+    ),
+    (
+        "memoization",
+        "Noise that is drawn once for a person and used again in later releases: what an attacker "
+        "sees twice tells nothing new.",
     ),
     (
         "AUC",

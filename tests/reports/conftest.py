@@ -403,6 +403,43 @@ def hostile_result() -> AuditResult:
     )
 
 
+def build_vector(*parts: AuditResult) -> AuditResult:
+    """Return a made-up result of several private columns: what is refuted is their sum."""
+    whole = build_result("fail" if any(p.verdict == "fail" for p in parts) else "pass")
+    bound = _certified("vector.epsilon_lower", 1.9476, section="vector", axis="epsilon")
+    check = whole.checks[0].model_copy(
+        update={"observed": 1.9476, "limit": 2.5, "evidence": (bound.id,), "verdict": "pass"}
+    )
+    exact = Estimate.exact("vector.epsilon", "", 2.5, section="vector", unit="nats")
+    own = {
+        "mechanism": whole.mechanism.model_copy(update={"epsilon": 2.5}),
+        "estimates": (exact, bound),
+        "curves": (),
+        "histograms": (),
+        "checks": (check,),
+        "labels": parts,
+    }
+    return whole.model_copy(update=own)
+
+
+def build_repeats(*releases: AuditResult) -> AuditResult:
+    """Return a made-up result of several releases, of which some may hold several columns."""
+    vector = build_vector(*releases)
+    return vector.model_copy(update={"labels": (), "releases": releases})
+
+
+@pytest.fixture(scope="session")
+def whole() -> AuditResult:
+    """Return a result of three columns, of which the second fails."""
+    return build_vector(build_result("pass"), build_result("fail", names=True), build_result())
+
+
+@pytest.fixture(scope="session")
+def nested(whole: AuditResult) -> AuditResult:
+    """Return a result of two releases; the second has three columns."""
+    return build_repeats(build_result("pass"), whole)
+
+
 @pytest.fixture(scope="session")
 def build() -> Build:
     return build_result
@@ -423,6 +460,8 @@ CASES: dict[str, Callable[[], AuditResult]] = {
     "infinite": lambda: build_result("inconclusive", epsilon=math.inf),
     "label-only": lambda: build_result("pass", features=0),
     "hostile": hostile_result,
+    "columns": lambda: build_vector(build_result("fail"), build_result(truth=False)),
+    "releases": lambda: build_repeats(build_result(), build_vector(hostile_result())),
 }
 
 

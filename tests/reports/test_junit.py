@@ -47,7 +47,13 @@ def test_it_has_the_form_of_the_format(any_result: AuditResult) -> None:
         assert tags == sorted(tags, key=CHILDREN.get(element.tag, []).index)
         for value in (element.text or "", *element.attrib.values()):
             assert not any("\u202a" <= letter <= "\u202e" for letter in value)
-    (suite,) = root
+    for suite in root:
+        the_counts_are_right(suite)
+    for key in ("tests", "failures", "errors"):
+        assert int(root.attrib[key]) == sum(int(suite.attrib[key]) for suite in root)
+
+
+def the_counts_are_right(suite: ET.Element) -> None:
     cases = suite.findall("testcase")
     assert all(len(case) == 1 for case in cases)
     found = Counter(case[0].tag for case in cases)
@@ -59,6 +65,21 @@ def test_it_has_the_form_of_the_format(any_result: AuditResult) -> None:
         "skipped": found["skipped"],
     }
     assert len({case.attrib["name"] for case in cases}) == len(cases)
+
+
+def test_every_part_is_a_suite_of_its_own(nested: AuditResult) -> None:
+    suites = list(ET.fromstring(render(nested, "junit")))
+    assert [suite.attrib["name"].partition(", ")[2] for suite in suites] == [
+        "",
+        "release 1",
+        "release 2",
+        "release 2, column 1",
+        "release 2, column 2",
+        "release 2, column 3",
+    ]
+    groups = {case.attrib["classname"] for case in suites[4].findall("testcase")}
+    assert groups == {"ldpaudit.adult-rr_parquet.release-2.column-2"}
+    assert suites[4].attrib["failures"] == "1"
 
 
 def test_another_reader_reads_it(build: Callable[..., AuditResult]) -> None:

@@ -42,7 +42,10 @@ def test_the_schema_is_not_empty(validator: Any) -> None:
 def test_it_has_what_code_scanning_asks_for(any_result: AuditResult) -> None:
     run = log_of(any_result)
     rules = run["tool"]["driver"]["rules"]
-    assert [rule["id"] for rule in rules] == [check.id for check in any_result.checks]
+    assert [rule["id"] for rule in rules] == [
+        f"{key}{check.id}" for key, one in every_part(any_result) for check in one.checks
+    ]
+    assert len({rule["id"] for rule in rules}) == len(rules)
     for rule in rules:
         for text in ("shortDescription", "fullDescription", "help"):
             assert 0 < len(rule[text]["text"]) <= 1100
@@ -55,6 +58,17 @@ def test_it_has_what_code_scanning_asks_for(any_result: AuditResult) -> None:
         assert not place["artifactLocation"]["uri"].startswith("/")
         assert result["message"]["text"].isprintable()
         assert result["partialFingerprints"]["primaryLocationLineHash"].endswith(":1")
+
+
+def every_part(result: AuditResult) -> list[tuple[str, AuditResult]]:
+    return [("", result), *((f"{key}/", part) for key, part in result.parts.items())]
+
+
+def test_a_failed_check_of_a_column_says_which(whole: AuditResult) -> None:
+    failed, waived = (r for r in log_of(whole)["results"] if "column-2" in r["ruleId"])
+    assert failed["ruleId"] == "column-2/claimed-epsilon"
+    assert failed["message"]["text"].startswith("Column 2. A certified lower bound")
+    assert waived["suppressions"]
 
 
 def test_a_failed_check_is_at_its_line(build: Callable[..., AuditResult]) -> None:

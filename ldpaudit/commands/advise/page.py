@@ -87,7 +87,7 @@ def _recommended(advice: Advice) -> Part:
         ("Recommended", Table(HEADERS, body)),
         ("The command to make each", Table(("", "Command"), commands)),
     )
-    return Part("recommended", "What to release", intro, tables=tables, lead=advice.sentence)
+    return Part("recommended", "What to release", intro, tables=tables)
 
 
 def _frontiers(advice: Advice) -> list[Part]:
@@ -146,7 +146,7 @@ def _path(advice: Advice, name: str) -> Path:
                 (x, x),
                 (y, y),
                 f"ε = {one.epsilon:.4g}",
-                "pass" if one.passes else "fail",
+                "pass" if advice.passes(one) else "fail",
             )
             for one in _drawable(advice)
             if one.name == name
@@ -167,7 +167,7 @@ def _table(advice: Advice) -> Table:
                 number(one.epsilon),
                 number(one.leakage.guessed),
                 "∞" if math.isinf(one.worth.value) else number(one.worth.value),
-                "yes" if one.passes else "no",
+                "yes" if advice.passes(one) else "no",
             )
             for one in advice.candidates
         ),

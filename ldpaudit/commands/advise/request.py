@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.commands.sweep.grid import Grid
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.errors import InputError
@@ -22,7 +22,7 @@ Use = Literal["classification", "regression", "counts"]
 class Simulated(SweepRequest):
     """The simulations of one private column; a prior that nobody gave costs a part of ε."""
 
-    def privatized(self, point: "Point", seed: int) -> PrivatizeRequest:
+    def privatized(self, point: "Point", seed: int) -> ColumnRequest:
         """Return what ``ldpaudit privatize`` would be asked for at a point, as a simulation."""
         asked = super().privatized(point, seed)
         return replace(asked, private_prior="auto") if self.buys_prior(point.mechanism) else asked

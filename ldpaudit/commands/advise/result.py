@@ -1,5 +1,6 @@
 """The result of ``advise``: what to release, what it costs, and the command to make it."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -161,6 +162,8 @@ class Advice:
         Rows of the table; rows that no choice has seen; the root seed.
     simulated : int
         Releases that were simulated.
+    refuted : frozenset
+        Mechanisms and ε that a simulation refuted, whatever the closed forms say.
     policy_sha256 : str or None
     """
 
@@ -176,10 +179,16 @@ class Advice:
     reported: int
     seed: int
     simulated: int
+    refuted: frozenset[tuple[str, float]]
     policy_sha256: str | None
 
     def __repr__(self) -> str:
         return f"Advice({self.sentence!r})"
+
+    def passes(self, candidate: Candidate) -> bool:
+        """Return whether the policy lets a candidate pass, as far as is known."""
+        worst = min((e for name, e in self.refuted if name == candidate.name), default=math.inf)
+        return candidate.passes and candidate.epsilon < worst
 
     @property
     def verdict(self) -> Literal["pass", "fail", "inconclusive"]:
@@ -218,7 +227,7 @@ class Advice:
             "outcome": self.outcome,
             "sentence": self.sentence,
             "recommendations": [one.stored() for one in self.recommendations],
-            "candidates": [_candidate(one) for one in self.candidates],
+            "candidates": [self._candidate(one) for one in self.candidates],
             "dropped": [one.stored() for one in self.dropped],
             "notes": list(self.notes),
             "run": {
@@ -232,15 +241,14 @@ class Advice:
             },
         }
 
-
-def _candidate(one: Candidate) -> dict[str, Any]:
-    return {
-        "mechanism": one.name,
-        "parameter": "epsilon",
-        "value": one.epsilon,
-        "epsilon": one.epsilon,
-        "passes": one.passes,
-        "utility": one.worth.value,
-        "accuracy": one.leakage.guessed,
-        "kind": "estimated",
-    }
+    def _candidate(self, one: Candidate) -> dict[str, Any]:
+        return {
+            "mechanism": one.name,
+            "parameter": "epsilon",
+            "value": one.epsilon,
+            "epsilon": one.epsilon,
+            "passes": self.passes(one),
+            "utility": one.worth.value,
+            "accuracy": one.leakage.guessed,
+            "kind": "estimated",
+        }

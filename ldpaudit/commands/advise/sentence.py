@@ -52,7 +52,13 @@ def leak_words(leakage: Sequence[Estimate]) -> str:
     gain = next((one for one in leakage if one.id == "advice.advantage"), None)
     accuracy = next(one for one in leakage if one.id == "advice.accuracy")
     words = f"an attacker guesses {_shown(accuracy)} of the labels"
-    return words if gain is None else f"{words}, {_shown(gain)} more than without the release"
+    return (
+        words if gain is None else f"{words}, {_points(gain)} points more than without the release"
+    )
+
+
+def _points(estimate: Estimate) -> str:
+    return as_percent(number(estimate.value)).removesuffix("\u00a0%")
 
 
 def _shown(estimate: Estimate) -> str:

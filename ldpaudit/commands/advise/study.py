@@ -69,12 +69,12 @@ class Rows:
             chance = column[self.truth]
             guess = (self.posterior * column).argmax(axis=1)
             result += chance * (guess == self.truth)
-        return np.asarray(np.minimum(result, 1.0))
+        return np.asarray(np.minimum(result, 1.0), dtype=np.float64)
 
     @cached_property
     def alone(self) -> FloatArray:
         """Whether the attacker is right who sees the features alone, float64 of shape (r,)."""
-        return (self.posterior.argmax(axis=1) == self.truth).astype(np.float64)
+        return np.asarray(self.posterior.argmax(axis=1) == self.truth, dtype=np.float64)
 
 
 @dataclass(frozen=True)

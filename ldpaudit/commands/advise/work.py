@@ -72,6 +72,7 @@ class Adviser:
     dropped: list[Dropped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     simulated: int = 0
+    refuted: set[tuple[str, float]] = field(default_factory=set)
 
     @property
     def limits(self) -> Limits:
@@ -105,6 +106,7 @@ class Adviser:
             reported=self.study.parts.reported,
             seed=self.study.tables.seed,
             simulated=self.simulated,
+            refuted=frozenset(self.refuted),
             policy_sha256=self.policy.sha256,
         )
 
@@ -146,6 +148,7 @@ class Adviser:
                 return self._choice(current, drawn)
             names = ", ".join(check.id for check in drawn.failed)
             self.notes.append(f"{current.words} was left out: a simulated release failed {names}.")
+            self.refuted.add((current.name, current.epsilon))
             current = family.with_more_noise(current)
         return None
 

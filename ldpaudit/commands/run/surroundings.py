@@ -10,6 +10,7 @@ from ldpaudit.judging.policy.explaining import WORDS
 from ldpaudit.reports import render
 from ldpaudit.reports.annotations import annotations
 from ldpaudit.reports.interface import Place, Surroundings
+from ldpaudit.reports.text.wording import every_check
 from ldpaudit.result import AuditResult
 from ldpaudit.terminal import say
 
@@ -40,7 +41,7 @@ def _places(result: AuditResult, path: Path) -> dict[str, Place]:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError):  # It has changed since; that takes nothing from the result.
         return {}
-    lines = check_lines(text, [check.id for check in result.checks])
+    lines = check_lines(text, list(dict.fromkeys(check.id for check in every_check(result))))
     return {check: Place(_from_here(path), line) for check, line in lines.items()}
 
 

@@ -1,6 +1,9 @@
 """What ``ldpaudit run`` prints."""
 
+from collections.abc import Iterator, Sequence
+
 from ldpaudit.reports.text.harmless import one_line
+from ldpaudit.reports.text.pieces import Piece, every_answer, named, pieces, worst_first
 from ldpaudit.reports.text.wording import (
     assumptions_of_bounds,
     correction_lines,
@@ -27,19 +30,55 @@ def print_summary(result: AuditResult, *, quiet: bool) -> None:
     say(one_line(result.sentence))
     for position, step in enumerate(result.next_steps, 1):
         _line("next" if position == 1 else "", f"{position}. {step}")
-    for check in result.checks:
-        waived = f" ({words})" if (words := waiver_line(check)) else ""
-        _line(check.verdict, f"{check.id}: {check.reason}{waived}")
+    for piece in worst_first(result):
+        _line(piece.result.verdict, _in_a_line(piece))
+    for verdict, text in _checks(result):
+        _line(verdict, text)
     for correction in correction_lines(result):
         _line("correction", correction)
-    for record in result.audits:
-        if record.status != "ran" and record.id not in SPECIAL:
-            _line(record.status, f"{record.id}: {record.reason}")
+    every = pieces(result)
+    for status, text in dict.fromkeys(line for piece in every for line in _not_run(piece)):
+        _line(status, text)
     if assumed := assumptions_of_bounds(result):
         _line("certified", f"rests on: {assumed}")
-    for note in result.notes:
-        if note.level == "warning":
-            _line("warning", note.text)
+    for text, of in _warnings(every).items():
+        _line("warning", text if not of[0].key else f"{named(of).capitalize()}: {text}")
+
+
+def _checks(result: AuditResult) -> Iterator[tuple[str, str]]:
+    """Yield the checks of the whole, and of its parts those that are not met, each alike once."""
+    alike: dict[tuple[str, str, str], list[Piece]] = {}
+    for piece, check in every_answer(result):
+        waived = f" ({words})" if (words := waiver_line(check)) else ""
+        if not piece.key:
+            yield check.verdict, f"{check.id}: {check.reason}{waived}"
+        elif check.verdict != "pass":
+            found = (check.verdict, check.id, f"{check.reason}{waived}")
+            alike.setdefault(found, []).append(piece)
+    for (verdict, identifier, reason), of in alike.items():
+        yield verdict, f"{identifier} of {named(of)}: {reason}"
+
+
+def _in_a_line(piece: Piece) -> str:
+    """Return a column or a release in one line: its claim, and what was measured."""
+    known = (f"{name[:1].lower()}{name[1:]} {text}" for name, text in piece.found.items())
+    return "; ".join((f"{piece.title}: {piece.claimed}", *known))
+
+
+def _not_run(piece: Piece) -> Iterator[tuple[str, str]]:
+    for record in piece.result.audits:
+        if record.status != "ran" and record.id not in SPECIAL:
+            yield record.status, f"{record.id}: {record.reason}"
+
+
+def _warnings(every: Sequence[Piece]) -> dict[str, list[Piece]]:
+    """Return each warning, and the parts that it is of."""
+    told: dict[str, list[Piece]] = {}
+    for piece in every:
+        for note in piece.result.notes:
+            if note.level == "warning":
+                told.setdefault(note.text, []).append(piece)
+    return told
 
 
 def _line(word: str, text: str) -> None:

@@ -44,9 +44,14 @@ class Whole:
     evidence: Evidence
 
     @property
-    def bound(self) -> str:
-        """The id of its certified lower bound of ε."""
-        return f"{self.prefix}.epsilon_lower"
+    def bound(self) -> str | None:
+        """The id of its certified lower bound of ε: with true labels, else from releases alone."""
+        ids = f"{self.prefix}.epsilon_lower", f"{self.prefix}.release_only_epsilon_lower"
+        return next((one for one in ids if one in self.evidence.bounds), None)
+
+    def bounded(self, alpha: float) -> float | None:
+        """Return the bound at an error probability, None where there is none."""
+        return None if self.bound is None else self.evidence.bounds[self.bound](alpha * BOUND_SHARE)
 
     @property
     def power(self) -> str:
@@ -88,7 +93,9 @@ def _epsilon(whole: Whole, records: Sequence[AuditRecord]) -> Draft | None:
         drawn = Draft("claimed-epsilon", section.level, question, most, (), lambda _: answer)
         return Draft(**{**vars(drawn), "counted": True})
     limit = most if whole.epsilon is None else whole.epsilon
-    ids = tuple(i for i in (whole.bound, whole.power, whole.draws) if i in whole.evidence.estimates)
+    ids = tuple(
+        i for i in (whole.bound, whole.power, whole.draws) if i and i in whole.evidence.estimates
+    )
 
     def failure(alpha: float) -> Answer | None:
         return _failure(whole, limit, alpha)
@@ -107,9 +114,8 @@ def _declared(whole: Whole, most: float) -> str:
 def _failure(whole: Whole, limit: float | None, alpha: float) -> Answer | None:
     if limit is None or math.isinf(limit):
         return None
-    bound = whole.evidence.bounds.get(whole.bound)
-    value = -math.inf if bound is None else bound(alpha * BOUND_SHARE)
-    if value > limit:
+    value = whole.bounded(alpha)
+    if value is not None and value > limit:
         reason = f"{whole.name} leak more than claimed by a certified lower bound"
         return Answer("fail", value, reason, "lower")
     if whole.oddly_drawn(alpha * (1 - BOUND_SHARE)):
@@ -134,10 +140,9 @@ def _otherwise(
         return Answer("inconclusive", None, f"nothing was claimed about {whole.name}")
     if math.isinf(limit):
         return Answer("inconclusive", None, "the claim promises nothing: its ε is infinite")
-    bound = whole.evidence.bounds.get(whole.bound)
-    if bound is None:
+    value = whole.bounded(alpha)
+    if value is None:
         return Answer("inconclusive", None, _unbounded(whole, records))
-    value = bound(alpha * BOUND_SHARE)
     allowed, missed = whole.policy.audit.max_undetected_excess.at(limit), whole.missed(alpha)
     if missed is not None and missed > allowed:
         reason = (

@@ -4,7 +4,12 @@ In: the channels of the columns, or one joint mechanism. Out: the exact channel 
 where the product of the domains is small enough, that of the whole vector; the exact ε of both.
 """
 
-from ldpaudit.mechanisms.joint.building import JOINT, from_declaration, joint_family
+from ldpaudit.mechanisms.joint.building import (
+    JOINT,
+    from_declaration,
+    joint_family,
+    marginal_claims,
+)
 from ldpaudit.mechanisms.joint.domains import OnDomains
 from ldpaudit.mechanisms.joint.independent import IndependentColumns
 from ldpaudit.mechanisms.joint.interface import JointMechanism
@@ -20,4 +25,5 @@ __all__ = [
     "RandomSampling",
     "from_declaration",
     "joint_family",
+    "marginal_claims",
 ]

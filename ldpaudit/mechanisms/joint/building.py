@@ -10,7 +10,7 @@ from ldpaudit.mechanisms.joint.interface import JointMechanism
 from ldpaudit.mechanisms.joint.product_response import JointRR
 from ldpaudit.mechanisms.joint.random_sampling import RandomSampling
 from ldpaudit.mechanisms.registry import from_declaration as one_column
-from ldpaudit.release import Label, VectorDeclaration
+from ldpaudit.release import Declaration, Label, VectorDeclaration
 
 JOINT: Final[Mapping[str, type[OnDomains]]] = {
     family.name: family for family in (JointRR, RandomSampling)
@@ -32,6 +32,23 @@ def joint_family(name: str) -> type[OnDomains]:
             f"{', '.join(sorted(JOINT))}{did_you_mean(name, JOINT)}"
         )
     return JOINT[name]
+
+
+def marginal_claims(declared: Declaration) -> list[Declaration]:
+    """Return the exact claim about each column alone that a joint mechanism makes.
+
+    Parameters
+    ----------
+    declared : Declaration
+        Of the joint mechanism; its domains must be stated.
+
+    Raises
+    ------
+    InputError
+        If it is no joint mechanism, or not fully stated.
+    """
+    joint = joint_family(declared.name).from_parameters(declared.parameters, ())
+    return [Declaration(one.name, one.declaration(), declared.source) for one in joint.columns]
 
 
 def from_declaration(

@@ -1,0 +1,105 @@
+"""A release as the options describe it: one private column, or several."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ldpaudit.claim import claim_of_column, claims_of_columns
+from ldpaudit.errors import InputError
+from ldpaudit.options import (
+    AS_FOUND,
+    FileOptions,
+    LabelOptions,
+    ReleaseOptions,
+    keywords_for,
+    named_columns,
+    texts_of,
+)
+from ldpaudit.result import Note
+
+if TYPE_CHECKING:
+    from ldpaudit.datasets.reading import ReadReport
+    from ldpaudit.datasets.vector import VectorReport
+    from ldpaudit.running.scratch import Scratch
+
+_OF_ONE = ("original", "synthetic", "held_out", "public", "public_posterior", "canaries")
+"""Options about a release of one private column."""
+
+
+def read_with(
+    release: Any, options: ReleaseOptions, scratch: "Scratch | None" = None
+) -> "ReadReport":
+    """Read a release of one private column with what the options say about it.
+
+    Raises
+    ------
+    InputError
+        If the options name several, or the input is not what they say.
+    """
+    from ldpaudit.datasets import read_release
+
+    columns = named_columns(options)
+    truths = texts_of(options.truth_column, "true label")
+    if len(columns) > 1 or len(truths) > 1:
+        raise InputError("One private column (--label) is read here; name one of them.")
+    claim = claim_of_column(columns[0] if columns else None, options.mechanism, _files(options))
+    stated = {
+        **_shared(read_release, options, scratch),
+        "label": columns[0].label if columns else None,
+        "truth_column": next(iter(truths), None),
+    }
+    return read_release(release, declaration=claim, **stated)
+
+
+def read_columns(
+    release: Any, options: ReleaseOptions, scratch: "Scratch | None" = None
+) -> "ReadReport | VectorReport":
+    """Read a release with all private columns that the options name, or else that it declares."""
+    columns = named_columns(options)
+    source, declared = _opened(release, options)
+    columns = columns or tuple(LabelOptions(label=name) for name in declared)
+    if len(columns) < 2:
+        return read_with(source, options, scratch)
+    from ldpaudit.datasets import read_release, read_vector
+
+    for name in _OF_ONE:
+        if getattr(options, name, None) is not None:
+            raise InputError(
+                f"--{name.replace('_', '-')} is about one private column; audit that one alone "
+                "(--label)."
+            )
+    stated = _shared(read_release, options, scratch)
+    stated.pop("label", None)
+    return read_vector(
+        source,
+        declaration=claims_of_columns(columns, options.mechanism, _files(options)),
+        **stated | {"labels": [one.label for one in columns]},
+    )
+
+
+def _opened(release: Any, options: ReleaseOptions) -> tuple[Any, tuple[str, ...]]:
+    """Return the release, opened if it is a file, and the private columns that it declares."""
+    from ldpaudit.datasets.batchwise.opening import open_source
+    from ldpaudit.datasets.declaration import parse_declaration
+
+    table = open_source(release, options.projection, _files(options))
+    names = () if table.declaration is None else parse_declaration(table.declaration).names
+    return table if isinstance(release, str | os.PathLike) else release, names
+
+
+def _files(options: ReleaseOptions) -> FileOptions:
+    return options.files if isinstance(options, FileOptions) else AS_FOUND
+
+
+def _shared(function: Any, options: ReleaseOptions, scratch: "Scratch | None") -> dict[str, Any]:
+    from ldpaudit.mechanisms.coding import DeclaredCoding
+    from ldpaudit.mechanisms.joint import marginal_claims
+
+    stated = keywords_for(function, options)
+    stated |= {"coding": DeclaredCoding, "marginals": marginal_claims, "scratch": scratch}
+    return stated | {"files": options if isinstance(options, FileOptions) else AS_FOUND}
+
+
+def notes_of(reading: "ReadReport | VectorReport") -> tuple[Note, ...]:
+    """Return the reader's remarks and warnings as notes."""
+    remarks = tuple(Note.info("reading", text) for text in reading.remarks)
+    return remarks + tuple(Note.warning("reading", text) for text in reading.warnings)

@@ -1,0 +1,88 @@
+"""Several releases of the same people."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ldpaudit.arrays import IndexArray, IntArray, Label
+from ldpaudit.errors import InputError
+from ldpaudit.release.release import Release
+
+
+@dataclass(frozen=True)
+class RepeatedReleases:
+    """Releases of one private column of the same people, and which row is whose.
+
+    Attributes
+    ----------
+    releases : tuple of Release, length t ≥ 2
+        In the order in which they were given.
+    rows : int64 array of shape (p, t)
+        The row of each person in each release, −1 where there is none. People whose id repeats
+        within a release are left out.
+    by_id : bool
+        Whether rows were joined on an id; else they are in the same order in all releases.
+    repeated : int
+        People who were left out as their id repeats within a release.
+    """
+
+    releases: tuple[Release, ...]
+    rows: IndexArray
+    by_id: bool = True
+    repeated: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse releases that cannot be compared."""
+        first = self.releases[0]
+        for number, other in enumerate(self.releases[1:], start=2):
+            if set(other.classes) != set(first.classes):
+                raise InputError(
+                    "All releases must have the same classes: release 1 has "
+                    f"{len(first.classes)}, release {number} has {len(other.classes)}, and they "
+                    "are not the same. Declare all classes in each, or audit the releases one by "
+                    "one."
+                )
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The values of true labels, in the order of the codes of :meth:`truth`."""
+        return self.releases[0].classes
+
+    @cached_property
+    def outputs(self) -> tuple[Label, ...]:
+        """The values of released labels, in the order of the codes of :meth:`released`."""
+        every = (output for release in self.releases for output in release.outputs)
+        return tuple(dict.fromkeys(every))
+
+    @property
+    def known(self) -> bool:
+        """Whether true labels are known in every release."""
+        return all(release.truth is not None for release in self.releases)
+
+    @cached_property
+    def in_all(self) -> IndexArray:
+        """The people who are in every release, positions in ``rows``."""
+        return np.flatnonzero((self.rows >= 0).all(axis=1))
+
+    def in_both(self, one: int, two: int) -> IndexArray:
+        """Return the people who are in two of the releases, positions in ``rows``."""
+        return np.flatnonzero((self.rows[:, [one, two]] >= 0).all(axis=1))
+
+    def released(self, place: int, people: IndexArray) -> IntArray:
+        """Return codes into ``outputs`` of what a release says of people who are in it."""
+        release = self.releases[place]
+        codes = np.array([self.outputs.index(o) for o in release.outputs], dtype=np.int32)
+        return np.asarray(codes[release.released[self.rows[people, place]]])
+
+    def truth(self, place: int, people: IndexArray) -> IntArray:
+        """Return codes into ``classes`` of the true labels of people who are in a release."""
+        release = self.releases[place]
+        assert release.truth is not None
+        codes = np.array([self.classes.index(c) for c in release.classes], dtype=np.int32)
+        return np.asarray(codes[release.truth[self.rows[people, place]]])
+
+    def table(self, people: IndexArray, *, truth: bool = False) -> IntArray:
+        """Return the released (or true) labels of people who are in all releases, (n, t)."""
+        read = self.truth if truth else self.released
+        return np.stack([read(place, people) for place in range(len(self.releases))], axis=1)

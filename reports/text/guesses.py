@@ -1,0 +1,52 @@
+"""The best attack in a few words: how often it is right, or how far it is off."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from ldpaudit.reports.text.quantities import Printer, Quantity
+from ldpaudit.result import AuditResult
+
+_BLIND: Final = {
+    False: {"attack.features-only.accuracy": "features alone", "attack.prior.accuracy": "majority"},
+    True: {
+        "numeric.features-only.mse": "features alone",
+        "numeric.prior.mse": "other people’s labels",
+    },
+}
+"""What attackers reach without the release: with classes, with numbers."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The best attack on a result's labels.
+
+    Attributes
+    ----------
+    title : str
+        What is counted.
+    quantity : Quantity
+    text : str
+        The number: a percentage, or a squared error.
+    blind : tuple of str
+        What is reached without the release, in words.
+    """
+
+    title: str
+    quantity: Quantity
+    text: str
+    blind: tuple[str, ...]
+
+
+def best_guess(result: AuditResult, printer: Printer) -> Guess | None:
+    """Return the best attack beside what it would reach without the release; None: not scored."""
+    error = result.estimate("numeric.best.mse")
+    attack = error or result.estimate("attack.best.accuracy")
+    if attack is None:
+        return None
+    quantity, numeric = printer.quantity(attack), error is not None
+    found = ((words, result.estimate(i)) for i, words in _BLIND[numeric].items())
+    known = ((words, printer.quantity(estimate)) for words, estimate in found if estimate)
+    blind = tuple(f"{words} {q.text if numeric else q.percent}" for words, q in known)
+    if numeric:
+        return Guess("Best guess’s squared error", quantity, quantity.text, blind)
+    return Guess("Best attack is right for", quantity, quantity.percent, blind)

@@ -1,0 +1,156 @@
+"""Several private columns, or several releases of the same people: each in a few words."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from ldpaudit.reports.text import wording
+from ldpaudit.reports.text.guesses import Guess, best_guess
+from ldpaudit.reports.text.harmless import name, shown
+from ldpaudit.reports.text.quantities import Printer, Quantity
+from ldpaudit.result import AuditResult, Check
+
+_RANKS: Final = {"publish": 0, "not yet": 1, "do not publish": 2}
+_TOLD_BY_OTHERS: Final = ("others.advantage", "others.accuracy", "others.epsilon")
+"""What a column loses through the other released columns: the first that was measured."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A private column, a release, or the whole that holds them.
+
+    Attributes
+    ----------
+    key : str
+        For instance ``"column-2"`` or ``"release-1/column-2"``; "" for the whole.
+    result : AuditResult
+    """
+
+    key: str
+    result: AuditResult
+
+    @cached_property
+    def printer(self) -> Printer:
+        """Prints its numbers."""
+        return Printer(self.result)
+
+    @property
+    def place(self) -> str:
+        """Its key as the beginning of ids of a page; empty for the whole."""
+        return self.key.replace("/", "-")
+
+    @property
+    def short(self) -> str:
+        """What it is called in a line: "column 2"."""
+        return self.key.replace("-", " ").replace("/", ", ")
+
+    @property
+    def title(self) -> str:
+        """What it is called: "Column 2: income" where names may be shown, "Release 1: a.csv"."""
+        own = self.result.release
+        called = own.name if self.is_release else own.label or ""
+        return f"{self.short.capitalize()}{f': {name(called)}' if called else ''}"
+
+    @property
+    def is_release(self) -> bool:
+        """Whether it is one of several releases, not a column."""
+        return self.key.rpartition("/")[2].startswith("release")
+
+    def of_check(self, check: Check) -> str:
+        """Return the check's name, which no check of another piece has."""
+        return f"{self.key}/{check.id}" if self.key else check.id
+
+    @property
+    def claimed(self) -> str:
+        """Its mechanism and claimed ε."""
+        epsilon = f", ε = {self.printer.claim}" if self.printer.claim else ""
+        return f"{name(self.result.mechanism.name)}{epsilon}"
+
+    @property
+    def found(self) -> dict[str, str]:
+        """What was measured of it, by its name; nothing of what was not."""
+        guess = best_guess(self.result, self.printer)
+        others = next(filter(None, map(self.result.estimate, _TOLD_BY_OTHERS)), None)
+        cells = {
+            "Certified ε": _in_line(self.printer.measured),
+            "" if guess is None else guess.title: _guessed(guess),
+            "Through the other columns": _in_line(
+                self.printer.quantity(others) if others else None
+            ),
+        }
+        return {name: text for name, text in cells.items() if text}
+
+    @property
+    def verdict(self) -> str:
+        """Its verdict, and the first check that is not met."""
+        first = next((c for c in self.result.checks if self._troubles(c)), None)
+        reason = f": {shown(first.reason)}" if first else ""
+        return f"{wording.headline(self.result)}{reason}"
+
+    def _troubles(self, check: Check) -> bool:
+        return not check.waived and check.level == "error" and check.verdict != "pass"
+
+
+def _in_line(quantity: Quantity | None) -> str:
+    return "" if quantity is None else f"{quantity.text} {quantity.unit}".strip()
+
+
+def _guessed(guess: Guess | None) -> str:
+    """Return how well the best attack guesses, beside what the features alone tell."""
+    if guess is None:
+        return ""
+    return f"{guess.text} ({', '.join(guess.blind)})" if guess.blind else guess.text
+
+
+def pieces(result: AuditResult) -> tuple[Piece, ...]:
+    """Return the whole, then each of its parts."""
+    return tuple(Piece(key, part) for key, part in {"": result, **result.parts}.items())
+
+
+def named(parts: Sequence[Piece]) -> str:
+    """Return several parts in words: "column 1, column 2 and release 2, column 1"."""
+    *first, last = [piece.short for piece in parts]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def every_answer(result: AuditResult) -> Iterator[tuple[Piece, Check]]:
+    """Yield each check, and what it is of: the whole or a part."""
+    for piece in pieces(result):
+        yield from ((piece, check) for check in piece.result.checks)
+
+
+def worst_first(result: AuditResult) -> tuple[Piece, ...]:
+    """Return the parts of a result, the worst first; a release before its own columns."""
+    return tuple(_ranked(result, ""))
+
+
+def _ranked(result: AuditResult, before: str) -> Iterator[Piece]:
+    own = {"column": result.labels, "release": result.releases}
+    parts = [
+        Piece(f"{before}{kind}-{position}", part)
+        for kind, results in own.items()
+        for position, part in enumerate(results, 1)
+    ]
+    for piece in sorted(parts, key=_severity, reverse=True):
+        yield piece
+        yield from _ranked(piece.result, f"{piece.key}/")
+
+
+def _severity(piece: Piece) -> tuple[int, bool, float]:
+    """Return how bad a part is; among equals, how far its bound of ε lies above its claim."""
+    bound, claimed = piece.printer.measured, piece.result.mechanism.epsilon or 0.0
+    excess = -claimed if bound is None else bound.estimate.value - claimed
+    return _RANKS[piece.result.decision], piece.result.verdict != "pass", excess
+
+
+def table_of(parts: Sequence[Piece]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return the headers and rows of a table of parts; what none has measured has no column."""
+    found = [piece.found for piece in parts]
+    measured = list(dict.fromkeys(name for each in found for name in each))
+    rows = [
+        (piece.title, piece.claimed, *(each.get(name, "–") for name in measured), piece.verdict)
+        for piece, each in zip(parts, found, strict=True)
+    ]
+    first = "Column" if not any(piece.is_release for piece in parts) else "Release"
+    return (first, "Claim", *measured, "Verdict"), tuple(rows)
