@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ldpaudit.commands.privatize.request import ColumnRequest
-from ldpaudit.commands.sweep.grid import Grid
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.errors import InputError
 from ldpaudit.options import Argument, FileOptions, Option
@@ -112,6 +111,8 @@ class AdviseRequest(FileOptions):
 
     def simulated(self, label: str, mechanism: str, drop: tuple[str, ...]) -> Simulated:
         """Return the simulations of one column; ``mechanism`` states how its labels are coded."""
+        from ldpaudit.commands.sweep.grid import Grid
+
         shared: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("data", "keep", "prior", "test", "seed", "threads", "policy")
