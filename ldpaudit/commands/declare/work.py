@@ -8,10 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from ldpaudit.commands.declare.request import DeclareRequest
-from ldpaudit.commands.declare.stated import RELEASED, claims_of_options, named_columns
+from ldpaudit.commands.declare.stated import claims_of_options, named_columns
 from ldpaudit.commands.outputs import check_apart, check_place
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.batchwise.opening import open_source
+from ldpaudit.datasets.beside.channel_tables import RELEASED
 from ldpaudit.datasets.declaration import declared_content, parse_declaration, same_claims
 from ldpaudit.datasets.labels import in_order, read_labels, read_texts
 from ldpaudit.datasets.names import missing_column, quoted
