@@ -67,7 +67,8 @@ def claim_in_words(result: AuditResult, printer: Printer) -> str:
     mechanism = result.mechanism
     if mechanism.declared is None:
         return "nothing"
-    title = name(mechanism.name)
+    described = result.parts and mechanism.description
+    title = shown(mechanism.description) if described else name(mechanism.name)
     epsilon = f", ε = {printer.claim}" if printer.claim else ""
     return f"{title}{epsilon}; declared {wording.SOURCES[mechanism.declared]}"
 
