@@ -1,7 +1,7 @@
 """The commands as Python functions: the same work, with keywords for options."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from ldpaudit.commands.mechanism.describe.result import Analysis
     from ldpaudit.commands.sweep.result import Sweep
     from ldpaudit.result.comparison import Comparison
+
+
+_Stated = str | Mapping[str, Any] | None
+"""How a mechanism is stated: its name, or one for each private column; None: in a plan."""
 
 
 def compare(*inputs: Any, **options: Any) -> "Comparison":
@@ -60,16 +64,22 @@ def compare(*inputs: Any, **options: Any) -> "Comparison":
 
 @overload
 def privatize(
-    data: "pd.DataFrame", mechanism: str, output: None = None, **options: Any
+    data: "pd.DataFrame", mechanism: _Stated = None, output: None = None, **options: Any
 ) -> "pd.DataFrame": ...
 @overload
 def privatize(
-    data: "str | Path | pa.Table", mechanism: str, output: None = None, **options: Any
+    data: "str | Path | pa.Table", mechanism: _Stated = None, output: None = None, **options: Any
 ) -> "pa.Table": ...
 @overload
-def privatize(data: Any, mechanism: str, output: str | Path, **options: Any) -> Path: ...
-def privatize(data: Any, mechanism: str, output: str | Path | None = None, **options: Any) -> Any:
-    """Release a table: the label replaced by the mechanism's, the declaration inside.
+def privatize(
+    data: Any, mechanism: _Stated = None, *, output: str | Path, **options: Any
+) -> Path: ...
+@overload
+def privatize(data: Any, mechanism: _Stated, output: str | Path, **options: Any) -> Path: ...
+def privatize(
+    data: Any, mechanism: _Stated = None, output: str | Path | None = None, **options: Any
+) -> Any:
+    """Release a table: private columns replaced by the mechanisms', the declaration inside.
 
     Labels are drawn from the operating system's randomness unless ``experimental`` is set.
 
@@ -77,8 +87,10 @@ def privatize(data: Any, mechanism: str, output: str | Path | None = None, **opt
     ----------
     data : path, pandas.DataFrame or pyarrow.Table
         n rows, with the column ``label`` of true labels.
-    mechanism : str
-        Its name, for instance ``"rr"``.
+    mechanism : str or mapping, optional
+        Its name, for instance ``"rr"``; or what releases each of several private columns, by the
+        column's name: ``{"income": "rr:epsilon=1", "weeks": {"mechanism": "discrete-laplace",
+        "labels": "0:52", "epsilon": 0.5}}``. Left out where a ``plan`` or ``joint`` says it.
     output : path, optional
         Where to write the release; default: it is returned, and nothing is written.
 
@@ -107,12 +119,23 @@ def privatize(data: Any, mechanism: str, output: str | Path | None = None, **opt
     >>> released = ldpaudit.privatize(table, "rr", epsilon=1.0)
     >>> released.shape
     (1000, 9)
+
+    Several private columns, each drawn independently:
+
+    >>> both = {"label": "rr", "rate_marriage": "exponential:labels=1:5"}
+    >>> ldpaudit.privatize(table, both, epsilon=1.0).shape
+    (1000, 9)
     """
     import warnings
 
+    from ldpaudit.commands.privatize.stated import labels_of
     from ldpaudit.commands.privatize.work import privatize as work
 
     stated = {"data": data, "mechanism": mechanism, **options}
+    if isinstance(mechanism, Mapping):
+        if "label" in options:
+            raise InputError("The mechanisms name their columns; leave out 'label'.")
+        stated |= {"mechanism": None, "label": labels_of(mechanism)}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "release.parquet" if output is None else Path(output)
         summary = work(made(PrivatizeRequest, stated | {"output": place}, "privatize"))

@@ -47,6 +47,8 @@ ESTIMATES: Final = {
     "vector.epsilon_lower": "The strongest lower bound of it, from true against released labels.",
     "vector.epsilon_lower.<method>": "The same by one method alone, at its own level.",
     "vector.release_only_epsilon_lower": "A lower bound of it from the released file alone.",
+    "vector.min_detectable_excess": "About the smallest excess over the claim of all columns that "
+    "would be found.",
     "vector.independence": "Whether the columns of a row were drawn together as declared "
     "(p-value).",
     "release_only.epsilon_lower": "A lower bound of ε from the released file alone.",

@@ -24,6 +24,7 @@ from ldpaudit.commands.privatize.stated import StatedRelease, about
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.declaration.parsing import BY_STRATUM
 from ldpaudit.datasets.formats.batches import BatchSource
+from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import family
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import joint_family
@@ -126,14 +127,14 @@ def _built(
         used.append(choose_prior(request, column.table, survey, classes))
         return used[-1]
 
-    def mechanism(one: ColumnRequest) -> Mechanism:
-        return build(one, column.labels, survey.domain.classes, prior)
+    def mechanism(one: ColumnRequest, labels: DeclaredLabels) -> Mechanism:
+        return build(one, labels, survey.domain.classes, prior)
 
     if strata is None:
-        built = mechanism(request)
+        built = mechanism(request, column.labels)
     else:
-        each = {value: mechanism(one) for value, one in request.strata.items()}
-        built = _by_stratum(strata, list(each.values()))
+        own = [(one, _same_labels(one, column, survey)) for one in request.strata.values()]
+        built = _by_stratum(strata, [mechanism(*one) for one in own])
     used_prior = used[0] if used else None
     return PrivateColumn(request, field, survey, built, used_prior, strata, _empty(strata))
 
@@ -146,6 +147,17 @@ def _empty(strata: ClassDomain | None) -> tuple[str, ...]:
     if not empty:
         return ()
     return (f"{empty} of {len(strata.classes)} strata have no row; their channels are declared.",)
+
+
+def _same_labels(one: ColumnRequest, column: StatedColumn, survey: Survey) -> DeclaredLabels:
+    """Return the labels of a stratum's channel, which must be the column's (InputError)."""
+    labels = declared_labels(one, None if column.table is None else column.table.labels)
+    if labels.classes is not None and labels.classes != survey.domain.classes:
+        raise InputError(
+            "The channels of all strata must have the same labels in the same order; where only "
+            "some state them, give the column's classes."
+        )
+    return labels
 
 
 def _by_stratum(strata: ClassDomain, mechanisms: Sequence[Mechanism]) -> Mechanism:
