@@ -204,8 +204,8 @@ def _stated(parameters: Mapping[str, Any], key: str) -> Any:
     strata = parameters.get("strata")
     if key in parameters or not isinstance(strata, list | tuple):
         return parameters.get(key)
-    parts = [one.get("mechanism") if isinstance(one, dict) else None for one in strata]
-    lists: list[Any] = [part.get(key) if isinstance(part, dict) else None for part in parts]
+    parts = [one.get("mechanism") if isinstance(one, Mapping) else None for one in strata]
+    lists: list[Any] = [part.get(key) if isinstance(part, Mapping) else None for part in parts]
     if not all(isinstance(labels, list | tuple) for labels in lists):
         return None
     known = {canonical(_plain(label, key)): label for labels in lists for label in labels}

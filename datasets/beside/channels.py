@@ -17,7 +17,7 @@ from ldpaudit.release import FloatArray
 
 _NEAR: Final = 0.01
 """Rounded rows sum to 1 up to this; whether they do exactly is checked where they are used."""
-_TRANSITIONS: Final = re.compile(r"(?:(.*)\.)?Rs\.(.+)")
+TRANSITIONS: Final = re.compile(r"(?:(.*)\.)?Rs\.(.+)")
 """Columns of sdcMicro's parameters of post-randomization, as R makes a data frame of them."""
 
 
@@ -62,8 +62,19 @@ def channel_table(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) -
         If the file is not a rectangle of numbers with names around it, or its columns sum to 1
         and not its rows. Whether the rows sum to 1 is checked where the mechanism is built.
     """
+    return channel_of(*cells_of(path, files))
+
+
+def cells_of(
+    path: str | os.PathLike[str], files: FileOptions = AS_FOUND
+) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows of a channel's file, numbers with a decimal point."""
     file, rows = small_csv(path, "The channel", files, named=False)
-    header = [file.dialect.numbers.cell(name) for name in file.names]
+    return [file.dialect.numbers.cell(name) for name in file.names], rows
+
+
+def channel_of(header: list[str], rows: list[list[str]]) -> ChannelTable:
+    """Return the channel that a table's header and rows state, as :func:`channel_table` does."""
     if _is_matrix([header, *rows]) and len(rows) + 1 == len(header):
         names = [str(place) for place in range(len(header))]
         return ChannelTable(
@@ -74,7 +85,21 @@ def channel_table(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) -
         )
     if not 2 <= len(rows) <= MOST_CLASSES:
         raise InputError(f"A channel must have 2 to 1000 labels, one per row. Got {len(rows)}.")
-    if all(len(row) == len(header) + 1 for row in rows):  # R's table: row names have no name.
+    header = with_row_names(header, rows)
+    table = _of_sdcmicro(header, rows) or _named(header, rows)
+    check_unique(table.outputs)
+    return table
+
+
+def with_row_names(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Return the header of a rectangular table; R's row names get an empty one.
+
+    Raises
+    ------
+    InputError
+        If it is not rectangular.
+    """
+    if rows and all(len(row) == len(header) + 1 for row in rows):
         header = ["", *header]
     for number, row in enumerate(rows, start=1):
         if len(row) != len(header):
@@ -82,9 +107,7 @@ def channel_table(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) -
                 f"A channel must be rectangular: its header has {len(header)} fields, row "
                 f"{number} has {len(row)}."
             )
-    table = _of_sdcmicro(header, rows) or _named(header, rows)
-    check_unique(table.outputs)
-    return table
+    return header
 
 
 def _named(header: list[str], rows: list[list[str]]) -> ChannelTable:
@@ -103,12 +126,15 @@ def _named(header: list[str], rows: list[list[str]]) -> ChannelTable:
 
 def _of_sdcmicro(header: list[str], rows: list[list[str]]) -> ChannelTable | None:
     """Return the transitions in a table of sdcMicro's parameters; None for any other table."""
-    found = {place: _TRANSITIONS.fullmatch(name) for place, name in enumerate(header)}
+    found = {place: TRANSITIONS.fullmatch(name) for place, name in enumerate(header)}
     places = {place: match for place, match in found.items() if match is not None}
     if len(places) < 2:
         return None
     if len({match[1] for match in places.values()}) > 1:
-        raise InputError("The table holds the transitions of several variables; keep those of one.")
+        raise InputError(
+            "The table holds the transitions of several variables; keep those of one, or declare "
+            "all of them: ldpaudit declare FILE --channel TABLE."
+        )
     matrix = _numbers([[row[place] for place in places] for row in rows])
     if len(matrix) != len(places):
         raise InputError("The transitions must be a square matrix: a row for each column Rs.")

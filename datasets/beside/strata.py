@@ -1,6 +1,6 @@
 """Which rows have which channel, where the mechanism has one for each value of a public column."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ def _declared(claim: Declaration | None) -> tuple[Label, ...]:
     strata: Any = None if claim is None else claim.parameters.get("strata")
     if not isinstance(strata, list | tuple) or not strata:
         raise InputError("The mechanism by stratum must list its 'strata', each with its value.")
-    stated = (one if isinstance(one, dict) else {} for one in strata)
+    stated = (one if isinstance(one, Mapping) else {} for one in strata)
     values: tuple[Any, ...] = tuple(one.get("value") for one in stated)
     if not all(isinstance(value, str | int | float) for value in values):
         raise InputError("Each stratum must state its 'value': a text, a number or a boolean.")

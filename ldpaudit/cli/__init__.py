@@ -9,12 +9,13 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from ldpaudit import __version__
 from ldpaudit.cli import compare, declare, learn, mechanism, policy, privatize, run, sweep
+from ldpaudit.cli.grouped import GroupedCommand
 from ldpaudit.cli.limits import CHILD, status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.streams import steady_streams
@@ -60,9 +61,11 @@ _COMMANDS = {
         *(mechanism.channel, mechanism.audit),
     ),
 }
+_ORDERED: Final[dict[Any, type[GroupedCommand]]] = {declare.declare: GroupedCommand}
+"""Commands with options that are about the column that they follow."""
 for _group, _members in _COMMANDS.items():
     for _command in _members:
-        _group.command()(spread(_command))
+        _group.command(cls=_ORDERED.get(_command))(spread(_command))
 app.add_typer(_policy)
 app.add_typer(_mechanism)
 

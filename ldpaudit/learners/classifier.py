@@ -59,6 +59,10 @@ class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc
         Shape and training of the network.
     random_state : int, numpy.random.Generator or None
         Seed of boosting and network.
+    noisy : mapping of int to Channel or mechanism, optional
+        Columns of ``X`` that were released with noise of their own, by position. They hold
+        positions: in ``fit`` of the released values among the channel's outputs, later of the true
+        values among its classes. Their noise must be independent of the labels'.
 
     Attributes
     ----------
@@ -134,8 +138,10 @@ class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc
         stated = None if self._trivial(y) or self.noise is None else stated_noise(self.noise, y)
         noise = None if stated is None else label_noise(stated)
         check_correction(self.correction, noise, self.model, synthetic is not None)
-        corrected = self._rows(rows, y, weights, noise)
+        corrected = self._rows(self._learnt_from(rows), y, weights, noise)
         if synthetic is not None and noise is not None and noise.double is not None:
+            if self.noisy:
+                raise InputError("'synthetic' rows have no noisy columns: pass no 'noisy'.")
             if synthetic_labels is None:
                 raise InputError("'synthetic' needs 'synthetic_labels', one for each row.")
             extra = checked_rows(self, synthetic, nan=self._nan())
@@ -173,8 +179,7 @@ class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc
     def predict_proba(self, X: npt.ArrayLike) -> FloatArray:
         """Return P(true label | x), float64 of shape (n, k), columns as in ``classes_``."""
         check_is_fitted(self)
-        rows = checked_rows(self, X, nan=self._nan())
-        return self.model_.predict(rows)
+        return self.model_.predict(self._asked(X))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the likeliest true label of each row, shape (n,)."""

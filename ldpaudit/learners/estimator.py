@@ -1,13 +1,16 @@
 """What the classifier and the regressor share: their parameters, and whether they take NaN."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
 from ldpaudit.learners.network import NetworkOptions
-from ldpaudit.learners.noise_model import StatedNoise
-from ldpaudit.learners.validation import Seed
+from ldpaudit.learners.noise_model import Noise, StatedNoise, label_noise
+from ldpaudit.learners.noisy_columns import NoisyInputs
+from ldpaudit.learners.validation import Seed, checked_rows
+from ldpaudit.release import FloatArray
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -20,6 +23,22 @@ class ReleaseEstimator(BaseEstimator):  # type: ignore[misc]
     rounds: int = 100
     network: NetworkOptions | None = None
     random_state: Seed = 0
+    noisy: Mapping[int, Noise] | None = None
+
+    def _noisy(self) -> NoisyInputs | None:
+        if not self.noisy:
+            return None
+        return NoisyInputs({at: label_noise(one).channel for at, one in self.noisy.items()})
+
+    def _learnt_from(self, X: FloatArray) -> FloatArray:
+        """Return the features to learn from: noisy columns as what they tell of the true values."""
+        noisy = self._noisy()
+        return X if noisy is None else noisy.released(X)
+
+    def _asked(self, X: Any) -> FloatArray:
+        """Return checked features of rows to predict, whose noisy columns hold true values."""
+        rows, noisy = checked_rows(self, X, nan=self._nan()), self._noisy()
+        return rows if noisy is None else noisy.true(rows)
 
     def _nan(self) -> bool:
         return self.model == "boosting"

@@ -13,7 +13,7 @@ from ldpaudit.learners.estimator import ReleaseEstimator
 from ldpaudit.learners.network import NetworkOptions, fit_network
 from ldpaudit.learners.noise_model import stated_noise
 from ldpaudit.learners.numeric_labels import debiased_labels
-from ldpaudit.learners.validation import check_weights, checked_pair, checked_rows
+from ldpaudit.learners.validation import check_weights, checked_pair
 from ldpaudit.modelling.encoding import Scaling
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray
@@ -43,7 +43,7 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
         are linear in the label's noise.
     penalty : float
         The ridge penalty of the linear model, for standardised features.
-    rounds, network, random_state
+    rounds, network, random_state, noisy
         As in :class:`~ldpaudit.learners.ReleaseClassifier`.
 
     References
@@ -100,7 +100,7 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
         if self.noise is not None and self.correction is not None:
             target = debiased_labels(released, stated_noise(self.noise, released))
         self.shift_, self.scale_ = self._units(target, weights)
-        self._fit(rows, (target - self.shift_) / self.scale_, weights)
+        self._fit(self._learnt_from(rows), (target - self.shift_) / self.scale_, weights)
         return self
 
     def _units(self, target: FloatArray, weights: FloatArray) -> tuple[float, float]:
@@ -147,7 +147,7 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
     def predict(self, X: npt.ArrayLike) -> FloatArray:
         """Return the estimated mean of the true label of each row, float64 of shape (n,)."""
         check_is_fitted(self)
-        rows = checked_rows(self, X, nan=self._nan())
+        rows = self._asked(X)
         matrix = rows if self.scaling_ is None else self.scaling_.transform(rows)
         answers = np.asarray(self.model_.predict(matrix), dtype=np.float64)
         return answers.reshape(len(matrix)) * self.scale_ + self.shift_

@@ -8,17 +8,18 @@ from typing import Any, Self
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import FiniteMechanism, check_codes
-from ldpaudit.mechanisms.interface import AnalysedMechanism, Traits
+from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.parameters import check_classes, only_known, required
 from ldpaudit.mechanisms.registry import family
 from ldpaudit.release import FloatArray, IntArray, Label
 
 
 @dataclass(frozen=True)
-class ByStratum(AnalysedMechanism):
+class ByStratum(LabelByStratum):
     """A finite mechanism for each value of a public column.
 
     P(z | y, s) = T_s[y, z]. The stratum s is public and does not change when a label does, so only
@@ -115,16 +116,9 @@ class ByStratum(AnalysedMechanism):
     def averaged(self, shares: Sequence[float] | FloatArray) -> Channel:
         """Return the channel P(z | y) of a row whose stratum is not looked at.
 
-        Parameters
-        ----------
-        shares : float64 array of shape (s,) or (k, s)
-            The shares of the strata; with k rows, among the rows of each true label. With one row
-            for all labels, stratum and label are taken as independent.
-
-        Returns
-        -------
-        Channel
-            Its ε is at most the mechanism's.
+        ``shares``: of the strata, or (k, s) of the strata among the rows of each true label; with
+        one row for all labels, stratum and label are taken as independent. Its ε is at most the
+        mechanism's.
         """
         s, k = len(self.values), len(self.classes)
         weights = np.asarray(shares, dtype=np.float64)
@@ -137,13 +131,7 @@ class ByStratum(AnalysedMechanism):
         return Channel(np.einsum("ks,skm->km", weights, self.matrices), self.classes, self.outputs)
 
     def row_likelihood(self, strata: IntArray, released: IntArray) -> FloatArray:
-        """Return P(z | y, s) at each row's stratum and output for every y, float64 of shape (n, k).
-
-        Parameters
-        ----------
-        strata, released : int32 arrays of shape (n,)
-            Positions in ``values`` and in ``outputs``.
-        """
+        """Return P(z | y, s), float64 of shape (n, k), as :meth:`LabelByStratum.row_likelihood`."""
         return np.asarray(self.matrices[strata, :, released])
 
     def sample(self, labels: IntArray, strata: IntArray, rng: Randomness = None) -> IntArray:

@@ -165,6 +165,50 @@ class PublicModelLabel(AnalysedMechanism):
         """
 
 
+class LabelByStratum(AnalysedMechanism):
+    """A mechanism with a finite channel for each value of a public column."""
+
+    if TYPE_CHECKING:
+        values: tuple[Label, ...]
+        """The values of the public column."""
+
+        @property
+        def classes(self) -> tuple[Label, ...]:
+            """The k labels, the same in every stratum."""
+
+        @property
+        def outputs(self) -> tuple[Label, ...]:
+            """The m outputs, the same in every stratum."""
+
+        @property
+        def epsilon(self) -> float:
+            """The largest ε in nats of a stratum."""
+
+    @abstractmethod
+    def of_stratum(self, position: int) -> AnalysedMechanism:
+        """Return the mechanism of one stratum, by its position in ``values``; it has a channel."""
+
+    @abstractmethod
+    def averaged(self, shares: FloatArray) -> Channel:
+        """Return the channel of a row whose stratum is not looked at.
+
+        Parameters
+        ----------
+        shares : float64 array of shape (s,) or (k, s)
+            The shares of the strata; with k rows, among the rows of each true label.
+        """
+
+    @abstractmethod
+    def row_likelihood(self, strata: IntArray, released: IntArray) -> FloatArray:
+        """Return P(z | y, s) at each row's stratum and output for every y, float64 of shape (n, k).
+
+        Parameters
+        ----------
+        strata, released : int32 arrays of shape (n,)
+            Positions in ``values`` and in ``outputs``.
+        """
+
+
 class BagSums(AnalysedMechanism):
     """A mechanism that releases one sum of labels, or a proportion, for a bag of rows."""
 

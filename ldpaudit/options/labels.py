@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -34,6 +34,8 @@ class LabelOptions:
         A channel as CSV.
     by : str or None
         A public column: rows with different values of it have channels of their own.
+    strata : mapping
+        From these values, as text, to what is stated of their channels; only a plan states them.
     """
 
     label: str
@@ -49,11 +51,12 @@ class LabelOptions:
     clipped: bool | None = None
     channel: Path | None = None
     by: str | None = None
+    strata: "Mapping[str, LabelOptions]" = field(default_factory=dict)
 
     def stated(self) -> dict[str, Any]:
-        """Return what is stated besides the column, by the fields' names."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {k: v for k, v in values.items() if k != "label" and v is not None}
+        """Return what is stated besides the column and its strata, by the fields' names."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {k: v for k, v in values.items() if k not in ("label", "strata") and v is not None}
 
     def text(self) -> str:
         """Return it as :func:`parse_label` reads it, to be quoted for a shell."""

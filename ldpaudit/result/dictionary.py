@@ -43,6 +43,12 @@ ESTIMATES: Final = {
     "mechanism.marginal_consistency": "Whether the shares of released labels can come from the "
     "declared mechanism at all (p-value).",
     "mechanism.inconsistent_entries": "Entries of the channel that the counts contradict.",
+    "vector.epsilon": "ε of all private columns together, as declared.",
+    "vector.epsilon_lower": "The strongest lower bound of it, from true against released labels.",
+    "vector.epsilon_lower.<method>": "The same by one method alone, at its own level.",
+    "vector.release_only_epsilon_lower": "A lower bound of it from the released file alone.",
+    "vector.independence": "Whether the columns of a row were drawn together as declared "
+    "(p-value).",
     "release_only.epsilon_lower": "A lower bound of ε from the released file alone.",
     "instance_loss.mean": "How much a person loses on average, E[ν], by neighbours.",
     "instance_loss.mean_lower": "The stronger lower bound of E[ν].",

@@ -57,7 +57,9 @@ def front_of(result: AuditResult, printer: Printer) -> Front:
 def _sentence(result: AuditResult) -> str:
     """Return the verdict's sentence without the words of the banner."""
     text = shown(result.sentence, 3 * PHRASE)
-    rest = text.removeprefix(f"{wording.headline(result)}: ").removeprefix("Violation found, ")
+    start = wording.headline(result)
+    rest = text.removeprefix(f"{start}: ").removeprefix("Violation found, ")
+    rest = rest.removeprefix(f"{start} ")  # "… in column 2: …"
     return rest[:1].upper() + rest[1:]
 
 

@@ -108,6 +108,12 @@ def pieces(result: AuditResult) -> tuple[Piece, ...]:
     return tuple(Piece(key, part) for key, part in {"": result, **result.parts}.items())
 
 
+def named(parts: Sequence[Piece]) -> str:
+    """Return several parts in words: "column 1, column 2 and release 2, column 1"."""
+    *first, last = [piece.short for piece in parts]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def every_answer(result: AuditResult) -> Iterator[tuple[Piece, Check]]:
     """Yield each check, and what it is of: the whole or a part."""
     for piece in pieces(result):

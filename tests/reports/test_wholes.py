@@ -122,7 +122,8 @@ def test_the_summary_has_a_line_for_each(
         "Column 3",
     ]
     assert "certified ε ≥ 1.947 nats; best attack is right for 87.3\xa0%" in parts[0]
-    assert any("column-2/claimed-epsilon" in line for line in lines)
+    assert any("claimed-epsilon of column 2: a certified" in line for line in lines)
+    assert sum("waiver of renyi-epsilon" in line for line in lines) == 1
     print_summary(whole, quiet=True)
     assert capsys.readouterr().out.count("\n") == 1
 

@@ -12,7 +12,7 @@ from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.public_posterior import with_public_posterior
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.opening import open_table
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms import UNKNOWN, traits_of
 from ldpaudit.release import Release
 from ldpaudit.result import AuditResult, Note
@@ -55,7 +55,7 @@ def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...
     for letter, name in zip(LETTERS, request.inputs, strict=False):
         progress.step(f"reading {Path(name).name if isinstance(name, str | Path) else letter}")
         if is_result(name):
-            inputs.append(ResultInput(letter, read_result(Path(name))))
+            inputs.append(ResultInput(letter, _of_one_column(Path(name))))
         else:
             release = _release(request, letter, name, tables.get(letter))
             inputs.append(release)
@@ -63,6 +63,18 @@ def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...
                 if note.level == "info":
                     progress.remark(f"{letter}: {note.text}")
     return tuple(inputs)
+
+
+def _of_one_column(path: Path) -> AuditResult:
+    """Read a stored result that is not of several columns or releases."""
+    result = read_result(path)
+    if result.parts:
+        kind = "releases" if result.releases else "private columns"
+        raise InputError(
+            f"The result {quoted(path.name)} is of several {kind}, and compare looks at one column "
+            "of one release at a time: give it the released files, and --label COLUMN."
+        )
+    return result
 
 
 def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:

@@ -24,9 +24,15 @@ class DeclareRequest(FileOptions):
     ----------
     file : str
         A released file; of Parquet also a folder or a pattern.
-    label : str or None
-        The released label's column; None: as declared, or ``label``.
+    label : tuple of str
+        The private columns, each alone or with its claim, ``NAME:rr:epsilon=1``; none: as declared,
+        as a table of channels names them, or ``label``.
     claim : ClaimOptions
+        The claim about each column that has none of its own.
+    by : str or None
+        A public column that tells which of the channels of a table a row has.
+    joint : str or None
+        The mechanism that released all columns together.
     classes : tuple or None
         The labels; None: those that occur in the file, or that the claim names.
     output : Path or None
@@ -38,9 +44,21 @@ class DeclareRequest(FileOptions):
 
     file: Annotated[str, Argument("The released file: Parquet, CSV, Excel …", file=True)]
     label: Annotated[
-        str | None, Option("The released label's column (default: as declared, or 'label').")
-    ] = None
+        tuple[str, ...],
+        Option(
+            "A released private column, alone or with its claim, NAME:rr:epsilon=1 (repeatable; "
+            "default: as declared, or 'label')."
+        ),
+    ] = ()
     claim: Annotated[ClaimOptions, ClaimOptions] = ClaimOptions()  # noqa: RUF009 - frozen
+    by: Annotated[
+        str | None,
+        Option("A public column: --channel has a channel for each of its values."),
+    ] = None
+    joint: Annotated[
+        str | None,
+        Option("The mechanism that released all columns together (joint-rr, rs-fd)."),
+    ] = None
     classes: Annotated[
         "tuple[Label, ...] | None",
         Option("The labels A,B,… (default: those in the file).", type=str, read=_split),
@@ -50,3 +68,14 @@ class DeclareRequest(FileOptions):
     ] = None
     overwrite: Annotated[bool, Option("Replace another declaration, or the file at -o.")] = False
     show_class_names: Annotated[bool, Option("Show the label's column and the classes.")] = False
+
+    @property
+    def states(self) -> bool:
+        """Whether it says something of a mechanism or of labels, of no column in particular."""
+        others = (self.by, self.joint, self.classes)
+        return self.claim != ClaimOptions() or any(one is not None for one in others)
+
+    @property
+    def channel(self) -> Path | None:
+        """The table of channels, if any."""
+        return self.claim.channel

@@ -1,9 +1,12 @@
 """What ``ldpaudit declare`` prints."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from ldpaudit.commands.declare.work import Declared
 from ldpaudit.datasets.names import quoted
+from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.release import LabelDeclaration
 from ldpaudit.terminal import say
 
 
@@ -11,19 +14,44 @@ def print_declared(declared: Declared, *, quiet: bool) -> None:
     """Print what the file declares, and what was written; nothing when ``quiet``."""
     if quiet:
         return
-    name, mechanism = quoted(declared.name), declared.mechanism
-    if mechanism is None:
+    name, claim = quoted(declared.name), declared.claim
+    if claim is None:
         say(f"{name} declares nothing. Say what made its labels:")
         say("  ldpaudit declare FILE --label COLUMN --mechanism rr --epsilon 1")
         return
-    say(f"{name} declares {mechanism.description}.")
-    if declared.request.show_class_names:
-        say(f"  {'label':<12} {quoted(declared.label or '')}")
-        for label in mechanism.declaration().get("classes", ()):
-            say(f"  {'class':<12} {quoted(str(label))}")
+    columns = list(zip(claim.labels, declared.columns, strict=True))
+    if declared.whole is None:
+        say(f"{name} declares {declared.columns[0].description}.")
+    else:
+        say(f"{name} declares {len(columns)} private columns:")
+    for place, (label, mechanism) in enumerate(columns, start=1):
+        if declared.whole is not None:
+            say(f"  {f'column {place}':<12} {mechanism.description}")
+        if declared.request.show_class_names:
+            for what, value in _names(label, mechanism):
+                say(f"  {what:<12} {value}")
+    if declared.whole is not None:
+        say(f"  {'together':<12} {declared.whole.description}")
+    _print_written(declared)
+
+
+def _names(label: LabelDeclaration, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
+    yield "label", quoted(label.label)
+    if label.by is not None:
+        yield "strata by", quoted(label.by)
+    stated = mechanism.declaration()
+    for one in stated.get("strata", ()):
+        yield "stratum", quoted(str(one["value"]))
+    for one in getattr(mechanism, "classes", stated.get("classes", ())):
+        yield "class", quoted(str(one))
+
+
+def _print_written(declared: Declared) -> None:
+    for text in declared.remarks:
+        say(f"  {'note':<12} {text}")
     for place in declared.written:
         here = place.is_relative_to(Path.cwd())
         say(f"  {'written':<12} {place.relative_to(Path.cwd()) if here else place}")
-    asked = declared.request.claim != type(declared.request.claim)()
+    asked = declared.request.claim != type(declared.request.claim)() or declared.request.label
     if asked and not declared.written:
         say("Nothing was written: it is declared so already.")

@@ -1,4 +1,4 @@
-"""The work of ``declare``: check a claim against the file's labels, then write it."""
+"""The work of ``declare``: check claims against the file's labels, then write them."""
 
 import os
 from dataclasses import dataclass, replace
@@ -7,27 +7,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from ldpaudit.claim import declaration_of
 from ldpaudit.commands.declare.request import DeclareRequest
+from ldpaudit.commands.declare.stated import RELEASED, claims_of_options, named_columns
 from ldpaudit.commands.outputs import check_apart, check_place
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.batchwise.opening import open_source
-from ldpaudit.datasets.declaration import (
-    declared_metadata,
-    parse_declaration,
-    same_claim,
-)
-from ldpaudit.datasets.formats.tabular import DECLARATION_KEY
-from ldpaudit.datasets.labels import read_texts
+from ldpaudit.datasets.declaration import declared_content, parse_declaration, same_claims
+from ldpaudit.datasets.labels import in_order, read_labels, read_texts
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.roles import DEFAULT_LABEL
 from ldpaudit.datasets.writing.declaring import places_of, write_into
 from ldpaudit.errors import InputError, OutputError
-from ldpaudit.mechanisms import UNKNOWN, from_declaration
+from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.places import EXPLICIT
-from ldpaudit.release import Declaration, Release, VectorDeclaration
+from ldpaudit.mechanisms.joint import JointMechanism, joint_family, marginal_claims
+from ldpaudit.mechanisms.joint import from_declaration as vector_mechanism
+from ldpaudit.options import LabelOptions
+from ldpaudit.release import Declaration, LabelDeclaration, Release, VectorDeclaration
 from ldpaudit.running.progress import Progress
 from ldpaudit.writing import terminable
 
@@ -41,18 +38,25 @@ class Declared:
     request : DeclareRequest
     name : str
         The file's base name.
-    label : str or None
-        The declared label; None where the file declares nothing.
-    mechanism : Mechanism or None
+    claim : VectorDeclaration or None
+        What it declares; None where it declares nothing.
+    columns : tuple of Mechanism
+        The mechanism of each private column alone.
+    whole : JointMechanism or None
+        That of all columns together, where there are several.
     written : tuple of Path
         The files that were written; none where it was only shown, or declared so already.
+    remarks : tuple of str
+        What the file's owner should know, in sentences.
     """
 
     request: DeclareRequest
     name: str
-    label: str | None = None
-    mechanism: Mechanism | None = None
+    claim: VectorDeclaration | None = None
+    columns: tuple[Mechanism, ...] = ()
+    whole: JointMechanism | None = None
     written: tuple[Path, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
@@ -66,40 +70,27 @@ def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
     table = open_source(request.file, files=request)
     if said := getattr(table, "remark", ""):
         progress.remark(f"Read the file as {said}.")
-    claim = _claim(request)
-    present = _present(table, request, stated=claim is not None)
-    if claim is None and request.label is None:
-        if request.classes is not None or request.output is not None:
+    columns = named_columns(request, table.names)
+    stated = request.states or any(one.stated() for one in columns)
+    present = _present(table, request, stated=stated)
+    if not stated and not columns:
+        if request.output is not None:
             raise _unsaid()
-        return _shown(table, request, present)
-    label = request.label or (present.label if present else DEFAULT_LABEL)
+        return Declared(request, table.name) if present is None else _shown(table, request, present)
+    if not columns:
+        label = DEFAULT_LABEL if present is None else present.label
+        columns = named_columns(replace(request, label=(label,)), (label,))
     progress.step("reading the labels")
-    release = _checked(table, label, _stated(claim, present))
-    assert release.declaration is not None
-    mechanism = from_declaration(release.declaration, release.classes)
-    made = Declaration(mechanism.name, dict(mechanism.declaration()), "api")
-    if present is not None and present.label == label and same_claim(present.mechanism, made):
-        if request.output is None:
-            return Declared(request, table.name, label, mechanism)
-    elif present is not None and not request.overwrite:
+    claim = claims_of_options(request, columns) or _as_before(present, columns)
+    declared = _checked(table, request, claim)
+    assert declared.claim is not None
+    if present is not None and same_claims(present, declared.claim):
+        return declared if request.output is None else _written(table, declared)
+    if present is not None and not request.overwrite:
         raise OutputError(
             f"{quoted(table.name)} declares something else already; --overwrite replaces it."
         )
-    return Declared(request, table.name, label, mechanism, _written(table, request, made, label))
-
-
-def _claim(request: DeclareRequest) -> Declaration | None:
-    claim = declaration_of(request.claim, request)
-    if claim is None:
-        return None
-    parameters = dict(claim.parameters)
-    if claim.name == EXPLICIT:
-        parameters |= {key: list(read_texts(parameters[key])) for key in ("classes", "outputs")}
-    if request.classes is not None:
-        if "classes" in parameters:
-            raise InputError("The claim names its classes already; leave out --classes.")
-        parameters["classes"] = list(request.classes)
-    return replace(claim, parameters=parameters)
+    return _written(table, declared)
 
 
 def _present(table: Any, request: DeclareRequest, *, stated: bool) -> VectorDeclaration | None:
@@ -114,38 +105,88 @@ def _present(table: Any, request: DeclareRequest, *, stated: bool) -> VectorDecl
         raise
 
 
-def _stated(claim: Declaration | None, present: VectorDeclaration | None) -> Declaration:
-    if claim is not None:
-        return claim
-    if present is None:
+def _as_before(
+    present: VectorDeclaration | None, columns: tuple[LabelOptions, ...]
+) -> VectorDeclaration:
+    """Return what is declared already of the columns that the options only name."""
+    if present is None or any(one.stated() for one in columns):
         raise _unsaid()
-    return present.mechanism
+    return present.only(tuple(one.label for one in columns))
 
 
 def _unsaid() -> InputError:
     return InputError("Say what made the labels: --mechanism NAME with --epsilon or --lambda.")
 
 
-def _shown(table: Any, request: DeclareRequest, present: VectorDeclaration | None) -> Declared:
-    if present is None:
-        return Declared(request, table.name)
-    if present.mechanism.name == UNKNOWN or "classes" not in present.mechanism.parameters:
-        release = _checked(table, present.label, present.mechanism)
-        mechanism = from_declaration(present.mechanism, release.classes)
-    else:
-        mechanism = from_declaration(present.mechanism, ())
-    return Declared(request, table.name, present.label, mechanism)
+def _shown(table: Any, request: DeclareRequest, present: VectorDeclaration) -> Declared:
+    """Return what is declared; the labels are read only where they are not declared."""
+    stated = [one.mechanism for one in present.labels]
+    if all(one is None or {"classes", "strata"} & one.parameters.keys() for one in stated):
+        return _built(table, request, present, tuple(() for _ in stated))
+    return _checked(table, request, present)
 
 
-def _checked(table: Any, label: str, claim: Declaration) -> Release:
-    """Return the release's labels, read by the claim; the features are left alone."""
+def _checked(table: Any, request: DeclareRequest, claim: VectorDeclaration) -> Declared:
+    """Return the claim as it is written, checked against the labels; features are left alone."""
+    for one in claim.labels:
+        if one.label not in table.names and not hasattr(table, "call_label"):
+            advice = "name the released label's column."
+            raise missing_column(one.label, "label", table.names, advice)
+        if one.by is not None and one.by not in table.names:
+            raise missing_column(one.by, "strata", table.names)
+    claim = _with_domains(table, claim)
+    joint = None if claim.joint is None else marginal_claims(claim.joint)
+    alone = [one.mechanism for one in claim.labels] if joint is None else joint
+    private = claim.names
+    classes = tuple(
+        _classes(table, replace(one, mechanism=mechanism), private)
+        for one, mechanism in zip(claim.labels, alone, strict=True)
+    )
+    return _built(table, request, claim, classes)
+
+
+def _classes(table: Any, one: LabelDeclaration, private: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return a column's labels, after its released values were read by its claim."""
+    try:
+        return _read(table, one, private).classes
+    except InputError as error:
+        if len(private) == 1:
+            raise
+        raise InputError(f"The column {quoted(one.label)}: {error}") from None
+
+
+def _read(table: Any, one: LabelDeclaration, private: tuple[str, ...]) -> Release:
     if hasattr(table, "call_label"):
-        table.call_label(label)
-    if label not in table.names:
-        raise missing_column(label, "label", table.names, "name the released label's column.")
+        table.call_label(one.label)
+    wanted = (one.label,) if one.by is None else (one.label, one.by)
+    columns = dict(table.columns(wanted, as_text=wanted))
+    cells = {name: _as_values(column) if table.text else column for name, column in columns.items()}
+    return read_release(
+        pa.table(cells),
+        label=one.label,
+        declaration=one.mechanism,
+        by=one.by,
+        private=private,
+        coding=DeclaredCoding,
+    ).release
+
+
+def _with_domains(table: Any, claim: VectorDeclaration) -> VectorDeclaration:
+    """Return the claim with the labels that occur, where a joint mechanism states none."""
+    if claim.joint is None or claim.joint.parameters.get("domains") is None:
+        return claim
+    joint_family(claim.joint.name)  # A mistake is told before any reading.
+    domains = [
+        _occurring(table, one.label) if stated is None else stated
+        for one, stated in zip(claim.labels, claim.joint.parameters["domains"], strict=True)
+    ]
+    parameters = {**claim.joint.parameters, "domains": domains}
+    return replace(claim, joint=replace(claim.joint, parameters=parameters))
+
+
+def _occurring(table: Any, label: str) -> list[Any]:
     column = next(table.columns((label,), as_text=(label,)))[1]
-    labels = pa.table({label: _as_values(column) if table.text else column})
-    return read_release(labels, label=label, declaration=claim, coding=DeclaredCoding).release
+    return list(in_order(read_labels(column, "released", from_text=table.text).values))
 
 
 def _as_values(column: pa.ChunkedArray) -> pa.Array:
@@ -155,9 +196,44 @@ def _as_values(column: pa.ChunkedArray) -> pa.Array:
     return pa.DictionaryArray.from_arrays(encoded.indices, values)
 
 
-def _written(
-    table: Any, request: DeclareRequest, made: Declaration, label: str
-) -> tuple[Path, ...]:
+def _built(
+    table: Any,
+    request: DeclareRequest,
+    claim: VectorDeclaration,
+    classes: tuple[tuple[Any, ...], ...],
+) -> Declared:
+    """Return the mechanisms of a claim, and the claim in their words."""
+    if len(claim.labels) == 1:
+        columns: tuple[Mechanism, ...] = (from_declaration(claim.mechanism, classes[0]),)
+        whole = None
+    else:
+        whole = vector_mechanism(claim, classes)
+        columns = whole.columns
+    made = tuple(Declaration(one.name, dict(one.declaration()), "api") for one in columns)
+    labels = claim.labels
+    if claim.joint is None:
+        pairs = zip(labels, made, strict=True)
+        labels = tuple(replace(one, mechanism=mechanism) for one, mechanism in pairs)
+    provenance = {"declared": "afterwards"}
+    written = VectorDeclaration(labels, claim.joint, provenance)
+    return Declared(
+        request, table.name, written, columns, whole, remarks=_beside(claim.names, table)
+    )
+
+
+def _beside(labels: tuple[str, ...], table: Any) -> tuple[str, ...]:
+    """Say it where the column that a released one was made from is in the file as well."""
+    before = [one.removesuffix(RELEASED) for one in labels if one.endswith(RELEASED)]
+    left = [one for one in before if one in table.names]
+    return tuple(
+        f"The column {quoted(one)} seems to hold the values before they were post-randomized: "
+        "do not publish it beside the released one."
+        for one in left
+    )
+
+
+def _written(table: Any, declared: Declared) -> Declared:
+    request = declared.request
     places = places_of(table, request.output)
     for place in places:
         check_place(place)
@@ -168,11 +244,11 @@ def _written(
             )
     if request.output is not None:
         check_apart(places, table.location.paths)
-    entries = {"declared": "afterwards"}
-    content = declared_metadata(made, label, entries)[DECLARATION_KEY]
+    assert declared.claim is not None
+    content = declared_content(declared.claim)
     before = table.stamp()
     with terminable():
         if table.stamp() != before:
             raise InputError("The file changed while it was being read.")
         write_into(table, content, request.output)
-    return places
+    return replace(declared, written=places)

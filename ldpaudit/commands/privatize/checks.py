@@ -1,9 +1,9 @@
-"""What can be checked of ``ldpaudit privatize`` from the options alone."""
+"""What can be checked of one private column from its options alone."""
 
 from dataclasses import fields
 from typing import Any, get_args
 
-from ldpaudit.commands.privatize.request import GeneratorName, PrivatizeRequest
+from ldpaudit.commands.privatize.request import ColumnRequest, GeneratorName
 from ldpaudit.device import check_device, need_torch
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion
@@ -11,8 +11,8 @@ from ldpaudit.mechanisms.registry import applicable, families, names, traits_of
 from ldpaudit.options import option_name
 
 
-def check_request(request: PrivatizeRequest) -> None:
-    """Check everything that the options alone decide.
+def check_column(request: ColumnRequest) -> None:
+    """Check everything that the options of one private column alone decide.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def options_of(name: str) -> tuple[str, ...]:
     return options
 
 
-def _check_belonging(request: PrivatizeRequest) -> None:
+def _check_belonging(request: ColumnRequest) -> None:
     every = {option for family in families() for option in family.traits.options}
     foreign = every - set(options_of(request.mechanism))
     for field in fields(request):
@@ -77,7 +77,7 @@ def _check_belonging(request: PrivatizeRequest) -> None:
             )
 
 
-def _check_amount(request: PrivatizeRequest) -> None:
+def _check_amount(request: ColumnRequest) -> None:
     """Check ε or λ: one of them, in range, and not without any effect."""
     takes = options_of(request.mechanism)
     if "epsilon" not in takes:
@@ -99,7 +99,7 @@ def _check_amount(request: PrivatizeRequest) -> None:
     _check_split(request)
 
 
-def _check_split(request: PrivatizeRequest) -> None:
+def _check_split(request: ColumnRequest) -> None:
     first = request.private_prior
     if first is None or first == "auto" or request.epsilon is None:
         return
@@ -110,7 +110,7 @@ def _check_split(request: PrivatizeRequest) -> None:
         )
 
 
-def _check_generator(request: PrivatizeRequest) -> None:
+def _check_generator(request: ColumnRequest) -> None:
     """Check that synthetic rows have one origin, and that what needs a generator has one."""
     if request.synthetic is not None and request.generator is not None:
         raise InputError("Give --synthetic or --generator, not both.")
@@ -126,7 +126,7 @@ def _check_generator(request: PrivatizeRequest) -> None:
     _check_sample(request)
 
 
-def _check_sample(request: PrivatizeRequest) -> None:
+def _check_sample(request: ColumnRequest) -> None:
     if request.synthetic_out is not None and request.generator is None:
         raise InputError(
             "--synthetic-out must come with --generator, which makes the sample; a table of "

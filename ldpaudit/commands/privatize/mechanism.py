@@ -8,7 +8,7 @@ from typing import Any, Final
 from ldpaudit.commands.privatize.checks import options_of
 from ldpaudit.commands.privatize.labels.domains import GridDomain, RangeDomain, RoundedDomain
 from ldpaudit.commands.privatize.labels.priors import Prior
-from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.datasets import read_channel
 from ldpaudit.datasets.labels import read_texts
 from ldpaudit.errors import InputError
@@ -54,9 +54,7 @@ class DeclaredLabels:
         return RangeDomain(self.range) if self.range.step is None else GridDomain(self.range)
 
 
-def declared_labels(
-    request: PrivatizeRequest, of_prior: tuple[Label, ...] | None
-) -> DeclaredLabels:
+def declared_labels(request: ColumnRequest, of_prior: tuple[Label, ...] | None) -> DeclaredLabels:
     """Return the labels that the options state, else those of the prior's file (``of_prior``).
 
     Raises
@@ -107,7 +105,7 @@ def _points_of_prior(labels: LabelRange, of_prior: tuple[Label, ...]) -> tuple[L
 
 
 def build(
-    request: PrivatizeRequest,
+    request: ColumnRequest,
     labels: DeclaredLabels,
     classes: tuple[Label, ...],
     prior: Callable[[tuple[Label, ...]], Prior],
@@ -116,7 +114,7 @@ def build(
 
     Parameters
     ----------
-    request : PrivatizeRequest
+    request : ColumnRequest
     labels : DeclaredLabels
     classes : tuple
         The k labels; empty for a range of real numbers.
@@ -169,7 +167,7 @@ def _with_prior(options: MechanismOptions, prior: Prior) -> MechanismOptions:
     return replace(options, prior=prior.probabilities, epsilon=left)
 
 
-def _settings(request: PrivatizeRequest) -> dict[str, Any]:
+def _settings(request: ColumnRequest) -> dict[str, Any]:
     takes = options_of(request.mechanism)
     if "channel" in takes:
         stated = _matrix(request)
@@ -180,7 +178,7 @@ def _settings(request: PrivatizeRequest) -> dict[str, Any]:
     return {name: value for name, value in stated.items() if value is not None}
 
 
-def _matrix(request: PrivatizeRequest) -> dict[str, Any]:
+def _matrix(request: ColumnRequest) -> dict[str, Any]:
     """Return a channel as a declaration states it, its labels as values."""
     if request.channel is None:
         raise InputError(

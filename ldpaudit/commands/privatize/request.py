@@ -1,12 +1,13 @@
 """The options of ``ldpaudit privatize``, and those that ``sweep`` shares."""
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
-from ldpaudit.options import Argument, FileOptions, Option
+from ldpaudit.options import Argument, FileOptions, LabelOptions, Option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +48,9 @@ class DataOptions:
         str, Argument("The table with the true labels: Parquet, CSV, Excel …", file=True)
     ]
     _: KW_ONLY
-    label: Annotated[str, Option("The true label's column.")] = "label"
+    label: Annotated["str | tuple[str | LabelOptions, ...]", Option("The true label's column.")] = (
+        "label"
+    )
     labels: Annotated[str | None, Option("The range of numeric labels, LO:HI or LO:HI:STEP.")] = (
         None
     )
@@ -75,10 +78,17 @@ class PrivatizeRequest(FileOptions, DataOptions):
 
     Attributes
     ----------
-    mechanism : str
-        A name of the contract.
+    label : str or tuple
+        The private column, or several: each as :func:`parse_label` reads it.
+    mechanism : str or None
+        A name of the contract, for columns that state none.
+    plan : path, mapping or None
+        What to do with each private column, instead of ``label``: a TOML file, or what it holds.
+    joint : str or None
+        The mechanism that releases all private columns together.
     epsilon, noise : float or None
-        ε in nats (with ``private_prior`` of the whole release, else of the label), or λ.
+        ε in nats (with ``private_prior`` of the whole release, with ``joint`` of its columns
+        together, else of each column that states none), or λ.
     private_prior : float, "auto" or None
         ε₁ in nats, spent on a private histogram of the labels; "auto" is √(k/n).
     round : {"unbiased", "nearest"} or None
@@ -98,10 +108,28 @@ class PrivatizeRequest(FileOptions, DataOptions):
         Option("The release to write: .parquet, .csv, .csv.gz, .jsonl or .feather.", short="-o"),
     ]
     mechanism: Annotated[
-        str,
+        str | None,
         Option("The mechanism's name, for instance randomized-response.", read=_full_name),
-    ]
-    epsilon: Annotated[float | None, Option("ε in nats, with --private-prior of the whole.")] = None
+    ] = None
+    label: Annotated[
+        "str | tuple[str | LabelOptions, ...]",
+        Option(
+            "A private column: COL or COL:MECHANISM:epsilon=1:… (repeatable; default: label).",
+            type=tuple[str, ...],
+        ),
+    ] = field(default="label", kw_only=True)
+    plan: Annotated[
+        "Path | Mapping[str, Any] | None",
+        Option("A TOML file that lists the private columns instead.", type=Path, file=True),
+    ] = None
+    joint: Annotated[
+        str | None,
+        Option("One mechanism for all private columns together: joint-rr or rs-fd."),
+    ] = None
+    epsilon: Annotated[
+        float | None,
+        Option("ε in nats of each column; with --private-prior or --joint of the whole."),
+    ] = None
     noise: Annotated[
         float | None,
         Option("λ: the chance of a label drawn anew, instead of --epsilon.", "--lambda"),
@@ -170,4 +198,37 @@ class PrivatizeRequest(FileOptions, DataOptions):
             return None
         if self.seed is None:
             return np.random.default_rng()
-        return child_generator(self.seed, "privatize", part)
+        return child_generator(self.seed, "privatize", *self.stream, part)
+
+    @property
+    def stream(self) -> tuple[str, ...]:
+        """What tells the draws of this request's parts from those of others, in an experiment."""
+        return ()
+
+
+@dataclass(frozen=True)
+class ColumnRequest(PrivatizeRequest):
+    """The options of one private column: all that is asked for, with what is stated of it.
+
+    Attributes
+    ----------
+    label : str
+    mechanism : str
+    one_of : int
+        How many private columns there are.
+    by : str or None
+        The public column whose values have channels of their own.
+    strata : mapping
+        From these values, as text, to the options of their channels.
+    """
+
+    mechanism: str = field(kw_only=True)
+    label: str = field(kw_only=True)
+    one_of: int = field(default=1, kw_only=True)
+    by: str | None = field(default=None, kw_only=True)
+    strata: "Mapping[str, ColumnRequest]" = field(default_factory=dict, kw_only=True)
+
+    @property
+    def stream(self) -> tuple[str, ...]:
+        """The column's name, where there are several."""
+        return () if self.one_of == 1 else ("column", self.label)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from ldpaudit.commands.privatize.private_columns import PrivateColumns
 from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.mechanisms.interface import Mechanism
 
 
 @dataclass(frozen=True)
@@ -13,24 +13,30 @@ class PrivatizeSummary:
     Attributes
     ----------
     request : PrivatizeRequest
-    rows : int
-        How many rows were released.
-    mechanism : Mechanism
-        Its ``description`` holds no label.
-    total_epsilon : float
-        ε in nats of the whole release: the mechanism's, and what a private prior spent.
+    columns : PrivateColumns
+        With their mechanisms, whose ``description`` holds no label.
     warnings : tuple of str
         One sentence each.
     sample_rows : int
         Rows of the synthetic sample, 0 where none was asked for.
-    prior_epsilon : float
-        The part of ``total_epsilon`` that a private prior spent.
     """
 
     request: PrivatizeRequest
-    rows: int
-    mechanism: Mechanism
-    total_epsilon: float
+    columns: PrivateColumns
     warnings: tuple[str, ...] = ()
     sample_rows: int = 0
-    prior_epsilon: float = 0.0
+
+    @property
+    def rows(self) -> int:
+        """How many rows were released."""
+        return self.columns.rows
+
+    @property
+    def prior_epsilon(self) -> float:
+        """The part of :attr:`total_epsilon` that private priors spent."""
+        return self.columns.spent
+
+    @property
+    def total_epsilon(self) -> float:
+        """ε in nats of the whole release: of all released labels, and what priors spent."""
+        return self.columns.labels_epsilon + self.columns.spent

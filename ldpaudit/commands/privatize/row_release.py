@@ -22,6 +22,7 @@ from ldpaudit.commands.privatize.features.release import (
     unordered,
 )
 from ldpaudit.commands.privatize.features.synthetic_rows import read_synthetic
+from ldpaudit.commands.privatize.labels.domains import ClassDomain
 from ldpaudit.commands.privatize.labels.release import (
     CodedRelease,
     ContinuousRelease,
@@ -29,8 +30,8 @@ from ldpaudit.commands.privatize.labels.release import (
     coded_release,
     step_noise_release,
 )
-from ldpaudit.commands.privatize.labels.survey import Survey
-from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.private_columns import CHANGED, PrivateColumn
+from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import (
     FeatureDependentLabel,
@@ -125,19 +126,26 @@ class Application:
 
     Attributes
     ----------
-    label : pyarrow.Field
-        The true label's column.
+    column : PrivateColumn
     features : pyarrow.Schema
         The features that are released.
     fitted : FittedGenerator or None
         The generator of synthetic rows, where there is no table of them.
     """
 
-    request: PrivatizeRequest
-    survey: Survey
-    label: pa.Field
+    column: PrivateColumn
     features: pa.Schema
     fitted: FittedGenerator | None = None
+
+    @property
+    def request(self) -> ColumnRequest:
+        """The column's options."""
+        return self.column.request
+
+    @property
+    def label(self) -> pa.Field:
+        """The true label's column."""
+        return self.column.field
 
     @property
     def rng(self) -> Any:
@@ -146,7 +154,8 @@ class Application:
 
     def coded(self, mechanism: Any, outputs: tuple[Label, ...]) -> CodedRelease:
         """Return how codes of outputs become released labels."""
-        return coded_release(mechanism, outputs, self.label.type, self.survey.found, self.rng)
+        found = self.column.survey.found
+        return coded_release(mechanism, outputs, self.label.type, found, self.rng)
 
     def synthetic(self, classes: tuple[Label, ...]) -> RowSource | None:
         """Return the source of synthetic rows; None where the options name none."""
@@ -160,23 +169,33 @@ class Application:
 
 
 def row_release(
-    request: PrivatizeRequest,
-    mechanism: Mechanism,
-    survey: Survey,
-    label: pa.Field,
-    features: pa.Schema,
-    fitted: FittedGenerator | None = None,
+    column: PrivateColumn, features: pa.Schema, fitted: FittedGenerator | None = None
 ) -> RowRelease:
-    """Make a mechanism ready; the parameters are those of :class:`Application`.
+    """Make a column's mechanism ready; the parameters are those of :class:`Application`.
 
     Raises
     ------
     InputError, MissingDependencyError
         If a table that it needs is missing or does not fit, or its noise cannot be drawn exactly.
     """
-    return released_by(
-        mechanism.after_rounding, Application(request, survey, label, features, fitted)
-    )
+    to = Application(column, features, fitted)
+    if column.strata is not None:
+        return _by_stratum(column, column.strata, to)
+    return released_by(column.mechanism.after_rounding, to)
+
+
+def _by_stratum(column: PrivateColumn, strata: ClassDomain, to: Application) -> RowRelease:
+    """Return the release of a column with a channel for each value of a public one."""
+    mechanism: Any = column.mechanism
+    coded = to.coded(mechanism, mechanism.outputs)
+
+    def draw(features: pa.RecordBatch, codes: IntArray) -> tuple[pa.RecordBatch, IntArray]:
+        places = strata.codes(features.column(column.request.by))
+        if (places < 0).any():  # The first pass found none.
+            raise InputError(CHANGED)
+        return features, mechanism.sample(codes, places, coded.rng)
+
+    return JointRelease(coded, draw)
 
 
 @singledispatch

@@ -1,6 +1,7 @@
 """What ``ldpaudit privatize`` prints: no label."""
 
 from ldpaudit.commands.privatize.result import PrivatizeSummary
+from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.writing.tables import written_places
 from ldpaudit.terminal import say
 
@@ -10,12 +11,7 @@ def print_summary(summary: PrivatizeSummary, *, quiet: bool) -> None:
     if quiet:
         return
     request = summary.request
-    say(f"Released {summary.rows} rows by {summary.mechanism.description}.")
-    if summary.prior_epsilon > 0:
-        say(
-            f"With the private prior's ε = {summary.prior_epsilon:.6g} the whole release comes to "
-            f"ε = {summary.total_epsilon:.6g} nats."
-        )
+    _say_mechanisms(summary)
     if request.experimental:
         say("An experiment: its draws can be repeated, so it protects nobody.")
     for warning in summary.warnings:
@@ -27,3 +23,27 @@ def print_summary(summary: PrivatizeSummary, *, quiet: bool) -> None:
         say(f"  {'synthetic':<12} {request.synthetic_out} ({rows})")
     if request.secret is not None:
         say(f"  {'secret':<12} {request.secret} (true labels, readable by you only)")
+
+
+def _say_mechanisms(summary: PrivatizeSummary) -> None:
+    """Say what released each private column, and what the release tells of a person."""
+    columns, rows = summary.columns, f"{summary.rows} rows"
+    spent = f"ε = {summary.prior_epsilon:.6g}"
+    if len(columns) == 1:
+        say(f"Released {rows} by {columns.first.mechanism.description}.")
+        if summary.prior_epsilon > 0:
+            say(
+                f"With the private prior's {spent} the whole release comes to "
+                f"ε = {summary.total_epsilon:.6g} nats."
+            )
+        return
+    how = "" if columns.joint is None else f" together, by {columns.joint.description}"
+    say(f"Released {rows} with {len(columns)} private columns{how}.")
+    for column in columns:
+        alone = "" if columns.joint is None else "seen alone: "
+        say(f"  {quoted(column.name):<12} {alone}{column.mechanism.description}")
+    which = "both" if len(columns) == 2 else f"all {len(columns)}"
+    prior = f", with the private priors' {spent}" if summary.prior_epsilon > 0 else ""
+    say(
+        f"Releasing {which} tells up to ε = {summary.total_epsilon:.6g} nats about a person{prior}."
+    )

@@ -8,56 +8,42 @@ from typing import Any
 
 import pyarrow as pa
 
-from ldpaudit.commands.outputs import check_apart, check_place
-from ldpaudit.commands.privatize.checks import check_request, options_of
 from ldpaudit.commands.privatize.columns.survey import ReleasedColumns, without_unused
-from ldpaudit.commands.privatize.columns.warnings import amount_warnings
-from ldpaudit.commands.privatize.features.generated_rows import fit_generator
+from ldpaudit.commands.privatize.columns.warnings import (
+    amount_warnings,
+    size_warnings,
+    vector_warnings,
+)
+from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator, fit_generator
 from ldpaudit.commands.privatize.features.synthetic_sample import (
     SyntheticSample,
     check_sample,
     synthetic_sample,
 )
-from ldpaudit.commands.privatize.labels.priors import Prior, choose_prior
-from ldpaudit.commands.privatize.labels.survey import Survey, survey_classes, survey_numbers
-from ldpaudit.commands.privatize.mechanism import DeclaredLabels, build, declared_labels
+from ldpaudit.commands.privatize.places import check_places, check_roles
+from ldpaudit.commands.privatize.private_columns import CHANGED, PrivateColumns
 from ldpaudit.commands.privatize.provenance import provenance, released_schema
-from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
+from ldpaudit.commands.privatize.reading import read_columns, stated_columns
+from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.result import PrivatizeSummary
-from ldpaudit.commands.privatize.row_release import RowRelease, row_release
-from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
+from ldpaudit.commands.privatize.stated import stated_release
+from ldpaudit.commands.privatize.vector_release import VectorRelease, vector_release
 from ldpaudit.datasets.formats.batches import BatchSource
 from ldpaudit.datasets.formats.csv_batches import CsvBatches
 from ldpaudit.datasets.formats.dialect import Dialect
-from ldpaudit.datasets.formats.locations import locate
 from ldpaudit.datasets.formats.memory_batches import MemoryBatches
 from ldpaudit.datasets.formats.opening import open_batches
-from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.writing.tables import (
     USUAL,
     TableFile,
-    check_format,
     check_holds,
     is_csv,
     write_declaration,
-    written_places,
 )
-from ldpaudit.errors import InputError, OutputError
-from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.release import IntArray, Label
+from ldpaudit.errors import InputError
 from ldpaudit.running.progress import NoProgress, Progress
 from ldpaudit.writing import WholeFiles, terminable
-
-_CHANGED = "The data changed while it was read; run again when nothing writes to it."
-
-
-_BETWEEN = (
-    " Numbers between the mechanism's labels are rounded to one of them with --round unbiased, "
-    "which keeps their mean, or --round nearest."
-)
-_NOT_IN_PRIOR = (
-    " The classes are those that the prior (--prior) lists: give it a row for each label."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +51,9 @@ class _Plan:
     """Everything that the second pass needs."""
 
     source: BatchSource
-    label: pa.Field
+    columns: PrivateColumns
     names: tuple[str, ...]
-    survey: Survey
-    rows: RowRelease
+    rows: VectorRelease
     schema: pa.Schema
     watched: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -82,11 +67,16 @@ class _Plan:
 
     @property
     def features(self) -> list[str]:
-        return [name for name in self.names if name != self.label.name]
+        return [name for name in self.names if name not in self.columns.names]
+
+    @property
+    def private(self) -> list[str]:
+        """The private columns in the order of the data."""
+        return [name for name in self.names if name in self.columns.names]
 
 
 def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> PrivatizeSummary:
-    """Release a table: rows in their order, the label replaced, features as the options say.
+    """Release a table: rows in their order, private columns replaced, features as options say.
 
     Its memory does not grow with the number of rows.
 
@@ -96,23 +86,19 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
         One line about what is wrong, without any cell; nothing is left behind then.
     """
     progress = progress or NoProgress()
-    check_request(request)
-    _check_places(request)
-    table = None if request.prior is None else read_prior(request.prior, request)
-    labels = declared_labels(request, None if table is None else table.labels)
+    stated = stated_release(request)
+    check_places(request, stated)
+    declared = stated_columns(stated)
     source = _opened(request)
     if said := getattr(source, "remark", ""):
         progress.remark(f"Read the data as {said}.")
-    check_columns(request, source)
-    survey = survey_labels(request, labels, source, progress)
-    mechanism, prior = _mechanism(request, labels, survey, table)
-    plan = _plan(request, source, survey, mechanism, prior, progress)
+    check_roles(stated, source)
+    columns = read_columns(stated, declared, source, progress)
+    plan = _plan(request, source, columns, progress)
     with terminable():
         warnings = plan.warnings + _write(plan, request, progress)
-    spent = 0.0 if prior is None else prior.epsilon
-    total = (mechanism.epsilon or 0.0) + spent
     sampled = 0 if plan.sample is None else plan.sample.rows
-    return PrivatizeSummary(request, survey.rows, mechanism, total, warnings, sampled, spent)
+    return PrivatizeSummary(request, columns, warnings, sampled)
 
 
 def _opened(request: PrivatizeRequest) -> BatchSource:
@@ -122,100 +108,45 @@ def _opened(request: PrivatizeRequest) -> BatchSource:
     return MemoryBatches.of(data)
 
 
-def _check_places(request: PrivatizeRequest) -> None:
-    """Check the files that will be written against each other and against those that are read."""
-    others = [path for path in (request.secret, request.synthetic_out) if path is not None]
-    targets = [*written_places(request.output), *others]
-    data = locate(request.data) if isinstance(request.data, str | os.PathLike) else None
-    tables = (request.public, request.synthetic, request.generator_data)
-    check_apart(targets, (*(data.paths if data else ()), request.prior, request.channel, *tables))
-    folder = None if data is None or data.folder is None else Path(data.folder)
-    for target in targets:
-        if folder is not None and folder.resolve() in target.resolve().parents:
-            raise OutputError(
-                f"{quoted(target.name)} would lie in the folder that is read; write it elsewhere."
-            )
-        if target in (request.output, *others):
-            check_format(target)
-        _check_free(target, overwrite=request.overwrite)
-
-
-def _check_free(target: Path, *, overwrite: bool) -> None:
-    """Check that a file may be written there."""
-    shown = quoted(target.name)
-    check_place(target)
-    if os.path.lexists(target) and not overwrite:
-        raise OutputError(f"{shown} exists already and is left as it is; --overwrite replaces it.")
-
-
-def check_columns(options: DataOptions, source: BatchSource) -> None:
-    """Refuse a label or a column to drop or to keep that the data lack (InputError)."""
-    named = [(n, "'drop'") for n in options.drop] + [(n, "'keep'") for n in options.keep]
-    for name, role in ((options.label, "label"), *named):
-        if name not in source.schema.names:
-            raise missing_column(name, role, source.schema.names)
-
-
-def survey_labels(
-    request: PrivatizeRequest, labels: DeclaredLabels, source: BatchSource, progress: Progress
-) -> Survey:
-    """Read the labels: numbers of a declared range, or classes."""
-    domain = labels.numeric_domain(request.round, request.randomness("rounding"))
-    between = "round" in options_of(request.mechanism) and request.round is None
-    hint = _BETWEEN if between else ""
-    if domain is not None:
-        return survey_numbers(source, request.label, domain, progress, hint)
-    if request.prior is not None and request.classes is None:
-        hint = _NOT_IN_PRIOR
-    return survey_classes(source, request.label, labels.classes, progress, hint)
-
-
-def _mechanism(
-    request: PrivatizeRequest,
-    labels: DeclaredLabels,
-    survey: Survey,
-    table: LabelPrior | None,
-) -> tuple[Mechanism, Prior | None]:
-    used: list[Prior] = []
-
-    def prior(classes: tuple[Label, ...]) -> Prior:
-        used.append(choose_prior(request, table, survey, classes))
-        return used[0]
-
-    built = build(request, labels, survey.domain.classes, prior)
-    return built, used[0] if used else None
-
-
 def _plan(
-    request: PrivatizeRequest,
-    source: BatchSource,
-    survey: Survey,
-    mechanism: Mechanism,
-    prior: Prior | None,
-    progress: Progress,
+    request: PrivatizeRequest, source: BatchSource, columns: PrivateColumns, progress: Progress
 ) -> _Plan:
     names = tuple(name for name in source.schema.names if name not in request.drop)
-    label = source.schema.field(request.label)
-    features = pa.schema([source.schema.field(n) for n in names if n != label.name])
-    check_sample(request, survey, features)
-    fitted = fit_generator(request, source, survey, features, progress)
-    rows = row_release(request, mechanism, survey, label, features, fitted)
+    features = pa.schema([source.schema.field(n) for n in names if n not in columns.names])
+    # A generator is of a mechanism that releases one column only.
+    first = columns.first
+    check_sample(first.request, first.survey, features)
+    fitted = fit_generator(first.request, source, first.survey, features, progress)
+    rows = vector_release(request, columns, features, fitted)
     released = rows.schema(features)
+    types = dict(zip(columns.names, rows.types, strict=True))
     fields = [
-        pa.field(name, rows.label_type if name == label.name else released.field(name).type)
+        pa.field(name, types[name] if name in types else released.field(name).type)
         for name in names
     ]
-    entries = provenance(request, mechanism, survey, prior, fitted)
-    schema = released_schema(fields, label.name, mechanism, entries)
+    schema = released_schema(fields, columns, provenance(request, columns, fitted))
     check_holds(request.output, schema)
+    traits = first.mechanism.traits
     # Where no feature value is released unchanged, a copy of the label among them is no leak.
-    watched = tuple(features.names) if mechanism.traits.feature_values_kept else ()
-    warnings = tuple(amount_warnings(mechanism, survey.rows))
-    warnings += () if fitted is None else fitted.warnings
-    sample = synthetic_sample(request, survey, schema, label, fitted)
+    watched = tuple(features.names) if traits.feature_values_kept else ()
+    warnings = tuple(_warnings(columns, fitted))
+    sample = synthetic_sample(first.request, first.survey, schema, first.field, fitted)
     # Text that is not changed keeps its letters: 1.50 stays 1.50.
-    letters = is_csv(request.output) and mechanism.traits.features == "unchanged"
-    return _Plan(source, label, names, survey, rows, schema, watched, warnings, sample, letters)
+    letters = is_csv(request.output) and traits.features == "unchanged"
+    return _Plan(source, columns, names, rows, schema, watched, warnings, sample, letters)
+
+
+def _warnings(columns: PrivateColumns, fitted: FittedGenerator | None) -> Iterator[str]:
+    """Yield what is to be said of the mechanisms, before any row is released."""
+    for one in columns:
+        about = "" if len(columns) == 1 else f"Private column {quoted(one.name)}: "
+        yield from (about + text for text in (*amount_warnings(one.mechanism), *one.warnings))
+    if len(columns) > 1:
+        alone = [one.mechanism.epsilon or 0.0 for one in columns]
+        yield from vector_warnings(columns.labels_epsilon, alone)
+    yield from size_warnings((one.mechanism for one in columns), columns.rows)
+    if fitted is not None:
+        yield from fitted.warnings
 
 
 def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[str, ...]:
@@ -224,26 +155,28 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
     Returns warnings of columns that tell more than they should.
     """
     progress.step("releasing")
-    columns, done = ReleasedColumns(plan.watched, request.keep, plan.survey.rows), 0
+    private, done = plan.columns.names, 0
+    columns = ReleasedColumns(plan.watched, request.keep, plan.columns.rows, private)
     with WholeFiles(overwrite=request.overwrite) as files:
         secret = None
         if request.secret is not None:
-            true = pa.schema([pa.field(plan.label.name, plan.label.type)])
+            true = pa.schema([pa.field(n, plan.source.schema.field(n).type) for n in plan.private])
             secret = TableFile(files.add(request.secret, private=True), true, plan.dialect)
         release = TableFile(files.add(request.output), plan.schema, plan.dialect)
         write_declaration(files, request.output, plan.schema)
         for batch, letters in _batches(plan):
-            label, features = batch.column(plan.label.name), batch.select(plan.features)
-            codes = _codes(plan, label)
-            columns.watch(features, label, codes)
-            release.write(_released(plan, features, label, codes, letters))
+            features, labels = batch.select(plan.features), [batch.column(n) for n in private]
+            codes = [one.codes(own) for one, own in zip(plan.columns, labels, strict=True)]
+            columns.watch(features, labels, codes)
+            new, released = plan.rows.release(features, labels, codes)
+            release.write(_together(plan, new, released, letters))
             if secret is not None:
-                secret.write(pa.RecordBatch.from_arrays([label], names=[plan.label.name]))
+                secret.write(batch.select(plan.private))
             done += len(batch)
-            progress.advance(done, plan.survey.rows)
+            progress.advance(done, plan.columns.rows)
         warnings = columns.check()
-        if done != plan.survey.rows:
-            raise InputError(_CHANGED)
+        if done != plan.columns.rows:
+            raise InputError(CHANGED)
         _write_sample(files, plan.sample, request.synthetic_out)
     return warnings
 
@@ -256,13 +189,6 @@ def _write_sample(files: WholeFiles, sample: SyntheticSample | None, target: Pat
         file.write(batch)
 
 
-def _codes(plan: _Plan, label: pa.Array) -> IntArray:
-    codes = plan.survey.domain.codes(label)
-    if (codes < 0).any():  # The first pass found none.
-        raise InputError(_CHANGED)
-    return codes
-
-
 def _batches(plan: _Plan) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
     """Yield the rows, with the letters that they are written in where those are released."""
     if plan.letters and isinstance(plan.source, CsvBatches):
@@ -271,18 +197,17 @@ def _batches(plan: _Plan) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | Non
         yield from ((batch, None) for batch in plan.source.batches(plan.names))
 
 
-def _released(
+def _together(
     plan: _Plan,
     features: pa.RecordBatch,
-    label: pa.Array,
-    codes: IntArray,
+    released: list[pa.Array],
     letters: pa.RecordBatch | None,
 ) -> pa.RecordBatch:
-    new, released = plan.rows.release(features, label, codes)
+    """Return released features and labels as rows of the release."""
+    labels = dict(zip(plan.columns.names, released, strict=True))
     if letters is not None:
-        place = plan.names.index(plan.label.name)
-        return letters.set_column(place, plan.label.name, released)
-    columns = [
-        released if n == plan.label.name else without_unused(new.column(n)) for n in plan.names
-    ]
+        for name, label in labels.items():
+            letters = letters.set_column(plan.names.index(name), name, label)
+        return letters
+    columns = [labels[n] if n in labels else without_unused(features.column(n)) for n in plan.names]
     return pa.RecordBatch.from_arrays(columns, schema=plan.schema)

@@ -1,9 +1,9 @@
 """What ``ldpaudit run`` prints."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ldpaudit.reports.text.harmless import one_line
-from ldpaudit.reports.text.pieces import Piece, every_answer, pieces, worst_first
+from ldpaudit.reports.text.pieces import Piece, every_answer, named, pieces, worst_first
 from ldpaudit.reports.text.wording import (
     assumptions_of_bounds,
     correction_lines,
@@ -32,7 +32,8 @@ def print_summary(result: AuditResult, *, quiet: bool) -> None:
         _line("next" if position == 1 else "", f"{position}. {step}")
     for piece in worst_first(result):
         _line(piece.result.verdict, _in_a_line(piece))
-    _print_checks(result)
+    for verdict, text in _checks(result):
+        _line(verdict, text)
     for correction in correction_lines(result):
         _line("correction", correction)
     every = pieces(result)
@@ -40,16 +41,22 @@ def print_summary(result: AuditResult, *, quiet: bool) -> None:
         _line(status, text)
     if assumed := assumptions_of_bounds(result):
         _line("certified", f"rests on: {assumed}")
-    for warning in dict.fromkeys(text for piece in every for text in _warnings(piece)):
-        _line("warning", warning)
+    for text, of in _warnings(every).items():
+        _line("warning", text if not of[0].key else f"{named(of).capitalize()}: {text}")
 
 
-def _print_checks(result: AuditResult) -> None:
-    """Print the checks of the whole, and of its parts those that are not met."""
+def _checks(result: AuditResult) -> Iterator[tuple[str, str]]:
+    """Yield the checks of the whole, and of its parts those that are not met, each alike once."""
+    alike: dict[tuple[str, str, str], list[Piece]] = {}
     for piece, check in every_answer(result):
-        if not piece.key or check.verdict != "pass":
-            waived = f" ({words})" if (words := waiver_line(check)) else ""
-            _line(check.verdict, f"{piece.of_check(check)}: {check.reason}{waived}")
+        waived = f" ({words})" if (words := waiver_line(check)) else ""
+        if not piece.key:
+            yield check.verdict, f"{check.id}: {check.reason}{waived}"
+        elif check.verdict != "pass":
+            found = (check.verdict, check.id, f"{check.reason}{waived}")
+            alike.setdefault(found, []).append(piece)
+    for (verdict, identifier, reason), of in alike.items():
+        yield verdict, f"{identifier} of {named(of)}: {reason}"
 
 
 def _in_a_line(piece: Piece) -> str:
@@ -64,9 +71,14 @@ def _not_run(piece: Piece) -> Iterator[tuple[str, str]]:
             yield record.status, f"{record.id}: {record.reason}"
 
 
-def _warnings(piece: Piece) -> Iterator[str]:
-    before = f"{piece.title}: " if piece.key else ""
-    yield from (f"{before}{n.text}" for n in piece.result.notes if n.level == "warning")
+def _warnings(every: Sequence[Piece]) -> dict[str, list[Piece]]:
+    """Return each warning, and the parts that it is of."""
+    told: dict[str, list[Piece]] = {}
+    for piece in every:
+        for note in piece.result.notes:
+            if note.level == "warning":
+                told.setdefault(note.text, []).append(piece)
+    return told
 
 
 def _line(word: str, text: str) -> None:

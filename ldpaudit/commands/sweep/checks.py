@@ -1,6 +1,6 @@
 """What can be checked of ``ldpaudit sweep`` from the options alone."""
 
-from ldpaudit.commands.privatize.checks import check_request, options_of
+from ldpaudit.commands.privatize.checks import check_column, options_of
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.device import need_torch
 from ldpaudit.errors import InputError
@@ -28,7 +28,7 @@ def check_sweep(request: SweepRequest) -> None:
         need_torch("A sweep with a generator")
     for point in request.points():
         if point.repeat == 1:
-            check_request(request.privatized(point, 0))
+            check_column(request.privatized(point, 0))
 
 
 def _check_mechanisms(request: SweepRequest) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
+from ldpaudit.commands.privatize.request import ColumnRequest, DataOptions
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions, Option, PlanOptions
 
@@ -65,6 +65,7 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
         Whether ``out`` is continued.
     """
 
+    label: Annotated[str, Option("The true label's column.")] = "label"
     mechanisms: Annotated[
         tuple[str, ...],
         Option(
@@ -103,7 +104,7 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
 
         return all_points(self.mechanisms, self.grid, self.repeats)
 
-    def privatized(self, point: "Point", seed: int) -> PrivatizeRequest:
+    def privatized(self, point: "Point", seed: int) -> ColumnRequest:
         """Return what ``ldpaudit privatize`` would be asked for at a point, as a simulation."""
         from ldpaudit.commands.privatize.checks import options_of
 
@@ -112,7 +113,7 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
         options: dict[str, Any] = {name: getattr(self, name) for name in shared}
         options |= vars(self.files)
         options["noise" if point.parameter == "lambda" else "epsilon"] = point.value
-        return PrivatizeRequest(
+        return ColumnRequest(
             output=Path("never-written"),
             mechanism=point.mechanism,
             device=self.device,

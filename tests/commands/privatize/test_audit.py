@@ -83,7 +83,7 @@ def test_an_audit_tells_what_the_prior_spent_and_that_it_was_an_experiment(
     assert any("another ε = 0.5" in text and "ε = 2." in text for text in reading.warnings)
     assert any("experiment" in text for text in reading.warnings)
     mechanism = from_declaration(reading.release.declaration, ())
-    assert mechanism.epsilon == summary.mechanism.epsilon == 1.5
+    assert mechanism.epsilon == summary.columns.first.mechanism.epsilon == 1.5
     notes = ldpaudit.audit(output, only=["mechanism"]).notes
     assert any("another ε = 0.5" in note.text for note in notes)
 

@@ -36,10 +36,18 @@ class DecidingColumns:
         The feature columns that will be released unchanged.
     kept : collection of str
         Those that are released whatever they tell.
+    told : str
+        What a message calls the true labels.
     """
 
-    def __init__(self, columns: Sequence[str], kept: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        columns: Sequence[str],
+        kept: Collection[str] = (),
+        told: str = "the true label",
+    ) -> None:
         self._columns = [name for name in columns if name not in kept]
+        self._told = told
         self._watches: dict[Path, list[_Watch]] = {}
         self._started = False
 
@@ -66,18 +74,23 @@ class DecidingColumns:
         self._watches = {p: w for p, w in self._watches.items() if w and p in seen}
         self._started = True
 
+    def found(self) -> list[str]:
+        """Return the columns that told the true label, or followed from it, in every row."""
+        found = {path[0]: None for path, watches in self._watches.items() if _proven(watches)}
+        return list(found)
+
     def check(self) -> None:
         """Refuse columns that gave the true label away in every row (InputError)."""
-        found = {path[0]: None for path, watches in self._watches.items() if _proven(watches)}
+        found = self.found()
         if not found:
             return
-        names = [quoted(name) for name in list(found)[:_MOST_LISTED]]
+        names = [quoted(name) for name in found[:_MOST_LISTED]]
         more = f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
         which = f"column {names[0]} tells" if len(found) == 1 else f"columns {', '.join(names)}"
         which += "" if len(found) == 1 else f"{more} tell"
         it = "it" if len(found) == 1 else "they"
         raise InputError(
-            f"The {which} the true label in every row, so {it} would give away what the mechanism "
+            f"The {which} {self._told} in every row, so {it} would give away what the mechanism "
             f"hides; leave {'it' if len(found) == 1 else 'them'} out with --drop, or release "
             f"{'it' if len(found) == 1 else 'them'} all the same with --keep."
         )

@@ -44,15 +44,15 @@ class ColumnSample:
         most = min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_CELLS // max(len(columns), 1)))
         self._share = min(1.0, most / max(rows, 1))
         self._kept: list[pa.RecordBatch] = []
-        self._labels: list[pa.Array] = []
+        self._labels: list[list[pa.Array]] = []
 
-    def watch(self, features: pa.RecordBatch, label: pa.Array) -> None:
-        """Add a batch of features and the true labels of the same rows."""
-        if self._columns and len(label):
+    def watch(self, features: pa.RecordBatch, labels: Sequence[pa.Array]) -> None:
+        """Add a batch of features and the true labels of each private column of the same rows."""
+        if self._columns and len(features):
             # A slice would keep the whole batch in memory.
-            few = pa.array(np.arange(max(1, round(self._share * len(label)))))
+            few = pa.array(np.arange(max(1, round(self._share * len(features)))))
             self._kept.append(features.select(self._columns).take(few))
-            self._labels.append(bare_labels(label.take(few)))
+            self._labels.append([bare_labels(label.take(few)) for label in labels])
 
     def survey(self) -> list[ColumnSurvey]:
         """Return what each column is like in these rows."""
@@ -64,15 +64,17 @@ class ColumnSample:
             pass
         return found
 
-    def scan(self) -> tuple[list[Path], Scan, float | None] | None:
+    def scan(self, column: int = 0) -> tuple[list[Path], Scan, float | None] | None:
         """Return the plain arrays that columns consist of, by path, and what each of them tells.
 
         Also what all tell together, where none decides by itself; None where there is nothing to
-        look at.
+        look at. ``column`` is the place of the private column that they tell of.
         """
         if not self._kept:
             return None
-        labels, classes = _groups(pa.chunked_array(self._labels).combine_chunks())
+        labels, classes = _groups(
+            pa.chunked_array([batch[column] for batch in self._labels]).combine_chunks()
+        )
         named = list(self._arrays(labels, classes))
         n = len(labels)
         rows = np.random.default_rng(0).permutation(n)  # Which rows, no more than that.

@@ -10,9 +10,11 @@ from ldpaudit.commands.privatize.columns.order import RowOrder
 from ldpaudit.commands.privatize.columns.sampled import ColumnSample
 from ldpaudit.commands.privatize.columns.warnings import (
     order_warning,
+    pair_warnings,
     scan_warnings,
     survey_warnings,
 )
+from ldpaudit.datasets.names import quoted
 from ldpaudit.release import IntArray
 
 
@@ -27,31 +29,53 @@ class ReleasedColumns:
         Those that the owner releases whatever they tell.
     rows : int
         How many rows there will be.
+    private : sequence of str
+        The private columns; each is looked at.
     """
 
-    def __init__(self, columns: Sequence[str], kept: Collection[str], rows: int) -> None:
+    def __init__(
+        self, columns: Sequence[str], kept: Collection[str], rows: int, private: Sequence[str]
+    ) -> None:
         others = [name for name in columns if name not in kept]
-        self._deciding = DecidingColumns(others)
+        self._private = list(private)
+        alone = len(self._private) == 1
+        told = ["the true label" if alone else f"the true {quoted(name)}" for name in private]
+        self._deciding = [DecidingColumns(others, told=what) for what in told]
+        self._pairs = [DecidingColumns(self._private[i + 1 :]) for i in range(len(told) - 1)]
         self._sample = ColumnSample(others, rows)
-        self._order = RowOrder()
+        self._orders = [RowOrder() for _ in told]
 
-    def watch(self, features: pa.RecordBatch, label: pa.Array, codes: IntArray) -> None:
-        """Add a batch: features, true labels, and these as codes."""
-        self._deciding.watch(features, label)
-        self._sample.watch(features, label)
-        self._order.watch(codes)
+    def watch(
+        self, features: pa.RecordBatch, labels: Sequence[pa.Array], codes: Sequence[IntArray]
+    ) -> None:
+        """Add a batch: features, and of each private column true labels, and these as codes."""
+        for deciding, label in zip(self._deciding, labels, strict=True):
+            deciding.watch(features, label)
+        if self._pairs:
+            private = pa.RecordBatch.from_arrays(list(labels), names=self._private)
+            for pair, label in zip(self._pairs, labels, strict=False):
+                pair.watch(private, label)
+        self._sample.watch(features, labels)
+        for order, own in zip(self._orders, codes, strict=True):
+            order.watch(own)
 
     def check(self) -> tuple[str, ...]:
-        """Refuse columns that give the label away in every row (InputError); return warnings."""
-        self._deciding.check()
+        """Refuse columns that give a label away in every row (InputError); return warnings."""
+        for deciding in self._deciding:
+            deciding.check()
         return tuple(self._warnings())
 
     def _warnings(self) -> Iterator[str]:
-        scanned = self._sample.scan()
-        if scanned is not None:
-            yield from scan_warnings(*scanned)
-        yield from survey_warnings(self._sample.survey())
-        yield from order_warning(self._order.strongest())
+        for place, name in enumerate(self._private):
+            about = "" if len(self._private) == 1 else f"Private column {quoted(name)}: "
+            scanned = self._sample.scan(place)
+            if scanned is not None:
+                yield from (about + text for text in scan_warnings(*scanned))
+            if place == len(self._private) - 1:
+                yield from survey_warnings(self._sample.survey())
+            yield from (about + text for text in order_warning(self._orders[place].strongest()))
+        for pair, name in zip(self._pairs, self._private, strict=False):
+            yield from pair_warnings(name, pair.found())
 
 
 def without_unused(column: pa.Array) -> pa.Array:

@@ -1,6 +1,6 @@
 """What the owner of a table is told about columns before it leaves the house."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ldpaudit.columns import ColumnSurvey
@@ -56,8 +56,28 @@ def order_warning(found: Agreement | None) -> Iterator[str]:
     )
 
 
-def amount_warnings(mechanism: Mechanism, rows: int) -> Iterator[str]:
-    """Yield warnings of an ε that hides nothing, and of a table too small to hide in."""
+def pair_warnings(name: str, others: list[str]) -> Iterator[str]:
+    """Yield a warning where private columns follow from each other."""
+    if others:
+        listed = ", ".join(quoted(other) for other in others[:_MOST_LISTED])
+        yield (
+            f"The private column {quoted(name)} and {listed} follow from each other in every row: "
+            "they are noisy answers to one question, and together tell as much as the sum of their "
+            "ε. Release one of them."
+        )
+
+
+def vector_warnings(epsilon: float, alone: list[float]) -> Iterator[str]:
+    """Yield a warning where several columns hide little together, though none does by itself."""
+    if epsilon > _LARGE_EPSILON >= max(alone):
+        yield (
+            f"With ε = {epsilon:.6g} for all {len(alone)} private columns together the release "
+            "hides little of a person: give some a smaller epsilon, or release fewer of them."
+        )
+
+
+def amount_warnings(mechanism: Mechanism) -> Iterator[str]:
+    """Yield a warning of an ε that hides nothing."""
     epsilon = mechanism.epsilon
     if epsilon is not None and epsilon > _LARGE_EPSILON:
         channel = mechanism.channel
@@ -66,7 +86,12 @@ def amount_warnings(mechanism: Mechanism, rows: int) -> Iterator[str]:
             kept = float(channel.matrix.diagonal().mean())
             share = f": {_percent(kept)} labels are released as they are"
         yield f"With ε = {epsilon:.6g} the mechanism hides little{share}. Give a smaller --epsilon."
-    labels = 2 if mechanism.channel is None else len(mechanism.channel.classes)
+
+
+def size_warnings(mechanisms: Iterable[Mechanism], rows: int) -> Iterator[str]:
+    """Yield a warning of a table too small to hide in."""
+    channels = [one.channel for one in mechanisms]
+    labels = max(2 if channel is None else len(channel.classes) for channel in channels)
     if rows < _FEW_ROWS * labels:
         yield (
             f"Few people are in this table ({rows} rows, {labels} labels): an audit of so few is "

@@ -14,7 +14,7 @@ from ldpaudit.commands.privatize.features.synthetic_rows import (
     read_features,
 )
 from ldpaudit.commands.privatize.labels.survey import Survey
-from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.datasets.formats.batches import BatchSource
 from ldpaudit.release import IndexArray, IntArray, Label
 from ldpaudit.running.progress import Progress
@@ -80,7 +80,7 @@ class FittedGenerator:
 
 
 def fit_generator(
-    request: PrivatizeRequest,
+    request: ColumnRequest,
     source: BatchSource,
     survey: Survey,
     features: pa.Schema,
@@ -90,7 +90,7 @@ def fit_generator(
 
     Parameters
     ----------
-    request : PrivatizeRequest
+    request : ColumnRequest
     source : BatchSource
         The data: where ``generator_data`` names no other rows, its rows are used, all in memory.
     survey : Survey
@@ -127,7 +127,7 @@ def fit_generator(
 
 
 def _public_rows(
-    path: str, request: PrivatizeRequest, features: pa.Schema, classes: tuple[Label, ...]
+    path: str, request: ColumnRequest, features: pa.Schema, classes: tuple[Label, ...]
 ) -> tuple[pa.Table, IntArray]:
     plain = plain_schema(features)
     table = read_features(path, plain, "generator's", request.label, request.drop, request)
@@ -136,7 +136,7 @@ def _public_rows(
 
 
 def _private_rows(
-    source: BatchSource, request: PrivatizeRequest, features: pa.Schema, survey: Survey
+    source: BatchSource, request: ColumnRequest, features: pa.Schema, survey: Survey
 ) -> tuple[pa.Table, IntArray]:
     names, codes, batches = [*features.names, request.label], [], []
     for batch in source.batches(names):

@@ -14,7 +14,7 @@ from ldpaudit.commands.privatize.features.release import as_batch, unordered
 from ldpaudit.commands.privatize.features.synthetic_rows import plain_schema
 from ldpaudit.commands.privatize.labels.release import CodedRelease, coded_release
 from ldpaudit.commands.privatize.labels.survey import Survey
-from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.datasets.writing.tables import check_holds, is_text
 from ldpaudit.errors import InputError
 from ldpaudit.release import IntArray, Label
@@ -74,7 +74,7 @@ class SyntheticSample:
 
 
 def synthetic_sample(
-    request: PrivatizeRequest,
+    request: ColumnRequest,
     survey: Survey,
     released: pa.Schema,
     label: pa.Field,
@@ -98,7 +98,7 @@ def synthetic_sample(
     )
 
 
-def check_sample(request: PrivatizeRequest, survey: Survey, features: pa.Schema) -> None:
+def check_sample(request: ColumnRequest, survey: Survey, features: pa.Schema) -> None:
     """Check that the sample can be written, before a generator is fitted.
 
     Raises

@@ -7,7 +7,7 @@ import numpy as np
 
 from ldpaudit.commands.priors import prior_over
 from ldpaudit.commands.privatize.labels.survey import Survey
-from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.datasets.beside.priors import LabelPrior
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import traits_of
@@ -37,7 +37,7 @@ class Prior:
 
 
 def choose_prior(
-    request: PrivatizeRequest,
+    request: ColumnRequest,
     table: LabelPrior | None,
     survey: Survey,
     classes: tuple[Label, ...],
@@ -46,7 +46,7 @@ def choose_prior(
 
     Parameters
     ----------
-    request : PrivatizeRequest
+    request : ColumnRequest
     table : LabelPrior or None
         The file's.
     survey : Survey
@@ -80,7 +80,7 @@ def choose_prior(
     return Prior(np.full(len(classes), 1 / len(classes)), "uniform")
 
 
-def _first_epsilon(request: PrivatizeRequest, k: int, n: int) -> float:
+def _first_epsilon(request: ColumnRequest, k: int, n: int) -> float:
     """Return ε₁ of a private prior of k labels on n rows."""
     if request.private_prior != "auto":
         assert request.private_prior is not None

@@ -1,7 +1,8 @@
 """The first pass: check all true labels, and count each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -62,99 +63,121 @@ class Survey:
     from_data: bool = False
 
 
-def survey_classes(
-    source: BatchSource,
-    label: str,
-    classes: Sequence[Label] | None,
-    progress: Progress,
-    hint: str = "",
-) -> Survey:
-    """Read the labels of a mechanism on classes.
+class Count(Protocol):
+    """Reads one column, batch by batch."""
+
+    def add(self, column: pa.Array) -> None:
+        """Add further rows."""
+
+
+class LabelCount(Count, Protocol):
+    """Reads the true labels of one column."""
+
+    def survey(self, name: str) -> Survey:
+        """Return what was read of the table with this name.
+
+        Raises
+        ------
+        InputError
+            If there is no row, or a label is missing or none that the mechanism takes; rows are
+            counted.
+        """
+
+
+class ClassCount:
+    """Reads the labels of a mechanism on classes.
 
     Parameters
     ----------
-    source : BatchSource
-    label : str
-        The true label's column.
+    kind : pyarrow.DataType
+        The column's type.
     classes : sequence or None
-        The declared labels; None to take those that occur, sorted by value.
-    progress : Progress
+        The declared labels; None to take those that occur, sorted by value: at least two, and no
+        more than the rows allow.
     hint : str
         Ends the message about labels that are not declared.
 
     Raises
     ------
     InputError
-        If there is no row, a label is missing, infinite or not declared (rows are counted), there
-        are fewer than two labels, or more than the rows allow.
+        If it is no type of labels.
     """
-    kind = source.schema.field(label).type
-    check_label_type(kind, numeric=False)
-    tally = _Tally(bare_type(kind))
-    rows = 0
-    for column in _columns(source, label, progress):
-        tally.add(column)
-        rows += len(column)
-    tally.check(source.name, rows)
-    values = label_values(tally.found)
-    forms(values, "true labels")
-    if classes is None:
-        _check_amount(values, rows)
-    domain = ClassDomain(
-        in_order(values) if classes is None else tuple(classes), tally.found, values
-    )
-    counts, outside = _recounted(domain, tally.counts)
-    if outside:
-        raise InputError(_outside(outside, rows) + hint)
-    return Survey(rows, domain, counts, tally.found, values, from_data=classes is None)
+
+    def __init__(self, kind: pa.DataType, classes: Sequence[Label] | None, hint: str = "") -> None:
+        check_label_type(kind, numeric=False)
+        self._tally, self._classes, self._hint = Tally(bare_type(kind)), classes, hint
+        self._rows = 0
+
+    def add(self, column: pa.Array) -> None:
+        """Add the labels of further rows."""
+        self._tally.add(column)
+        self._rows += len(column)
+
+    def survey(self, name: str) -> Survey:
+        """Return what was read; InputError, too, where a label is infinite."""
+        tally, rows, classes = self._tally, self._rows, self._classes
+        tally.check(name, rows)
+        values = label_values(tally.found)
+        forms(values, "true labels")
+        if classes is None:
+            _check_amount(values, rows)
+        ordered = in_order(values) if classes is None else tuple(classes)
+        domain = ClassDomain(ordered, tally.found, values)
+        counts, outside = _recounted(domain, tally.counts)
+        if outside:
+            raise InputError(_outside(outside, rows) + self._hint)
+        return Survey(rows, domain, counts, tally.found, values, from_data=classes is None)
 
 
-def survey_numbers(
-    source: BatchSource,
-    label: str,
-    domain: GridDomain | RangeDomain | RoundedDomain,
-    progress: Progress,
-    hint: str = "",
-) -> Survey:
-    """Read the labels of a mechanism on a declared range of numbers.
+class NumberCount:
+    """Reads the labels of a mechanism on a declared range of numbers.
 
     ``hint`` ends the message about labels that are not in the domain.
-
-    Raises
-    ------
-    InputError
-        If there is no row, a label is missing, outside the range or off its grid; rows are counted.
     """
-    check_label_type(source.schema.field(label).type, numeric=True)
-    counts = np.zeros(max(len(domain.classes), 1), dtype=np.int64)
-    rows = missing = outside = 0
-    for column in _columns(source, label, progress):
-        codes = domain.codes(column)
-        rows, lost = rows + len(column), bare_labels(column).null_count
-        missing, outside = missing + lost, outside + int((codes < 0).sum()) - lost
-        counts += np.bincount(codes[codes >= 0], minlength=len(counts))
-    _check_complete(source.name, rows, missing)
-    if outside:
-        step = domain.labels.step if isinstance(domain, GridDomain) else None
-        grid = "" if step is None else f" and on its grid of steps of {step:g}"
-        raise InputError(
-            f"The labels must lie in the declared range{grid}; {outside} of {rows} rows do not."
-            f"{hint}"
-        )
-    return Survey(rows, domain, counts, pa.array([], pa.float64()))
+
+    def __init__(
+        self, kind: pa.DataType, domain: GridDomain | RangeDomain | RoundedDomain, hint: str = ""
+    ) -> None:
+        check_label_type(kind, numeric=True)
+        self._domain, self._hint = domain, hint
+        self._counts = np.zeros(max(len(domain.classes), 1), dtype=np.int64)
+        self._rows = self._missing = self._outside = 0
+
+    def add(self, column: pa.Array) -> None:
+        """Add the labels of further rows."""
+        codes, lost = self._domain.codes(column), bare_labels(column).null_count
+        self._rows, self._missing = self._rows + len(column), self._missing + lost
+        self._outside += int((codes < 0).sum()) - lost
+        self._counts += np.bincount(codes[codes >= 0], minlength=len(self._counts))
+
+    def survey(self, name: str) -> Survey:
+        """Return what was read; InputError, too, where a number is outside or off its grid."""
+        _check_complete(name, self._rows, self._missing)
+        if self._outside:
+            step = self._domain.labels.step if isinstance(self._domain, GridDomain) else None
+            grid = "" if step is None else f" and on its grid of steps of {step:g}"
+            raise InputError(
+                f"The labels must lie in the declared range{grid}; {self._outside} of {self._rows} "
+                f"rows do not.{self._hint}"
+            )
+        return Survey(self._rows, self._domain, self._counts, pa.array([], pa.float64()))
 
 
-def _columns(source: BatchSource, label: str, progress: Progress) -> Iterator[pa.Array]:
+def read_labels(
+    source: BatchSource, counts: Sequence[tuple[str, Count]], progress: Progress
+) -> None:
+    """Read columns, each with what reads its labels, in one pass over the rows."""
     progress.step("reading the labels")
-    done = 0
-    for batch in source.batches([label]):
-        yield batch.column(0)
+    done, names = 0, list(dict.fromkeys(name for name, _ in counts))
+    for batch in source.batches(names):
+        for name, count in counts:
+            count.add(batch.column(name))
         done += len(batch)
         if source.row_count:
             progress.advance(done, source.row_count)
 
 
-class _Tally:
+class Tally:
     """Distinct labels, and how often each occurs."""
 
     def __init__(self, kind: pa.DataType) -> None:
@@ -163,6 +186,7 @@ class _Tally:
         self.missing = self.infinite = 0
 
     def add(self, column: pa.Array) -> None:
+        """Count further rows."""
         plain = bare_labels(column)
         self.missing += plain.null_count
         if pa.types.is_floating(plain.type):
@@ -181,6 +205,7 @@ class _Tally:
             )
 
     def check(self, name: str, rows: int) -> None:
+        """Refuse a table without rows, and labels that are missing or infinite."""
         _check_complete(name, rows, self.missing)
         if self.infinite:
             raise InputError(f"Every label must be finite; {self.infinite} of {rows} are infinite.")

@@ -12,8 +12,9 @@ from ldpaudit.commands.privatize.labels.priors import Prior, choose_prior
 from ldpaudit.commands.privatize.labels.release import output_array
 from ldpaudit.commands.privatize.labels.survey import Survey
 from ldpaudit.commands.privatize.mechanism import build
+from ldpaudit.commands.privatize.private_columns import PrivateColumn, PrivateColumns
 from ldpaudit.commands.privatize.provenance import provenance, released_schema
-from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.commands.privatize.row_release import RowRelease, row_release
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points.tables import SweepTables
@@ -54,7 +55,7 @@ def mechanism_at(tables: SweepTables, point: Point) -> Mechanism:
     return _built(tables, tables.request.privatized(point, 0))[0]
 
 
-def _built(tables: SweepTables, request: PrivatizeRequest) -> tuple[Mechanism, Survey]:
+def _built(tables: SweepTables, request: ColumnRequest) -> tuple[Mechanism, Survey]:
     stated, survey = tables.survey(request)
 
     def prior(classes: tuple[Label, ...]) -> Prior:
@@ -73,14 +74,15 @@ def simulate(tables: SweepTables, point: Point, fitted: FittedGenerator | None) 
     mechanism, survey = _built(tables, request)
     label = tables.training.schema.field(request.label)
     generator = fitted if request.generator is not None else None
-    rows = row_release(request, mechanism, survey, label, tables.features, generator)
+    column = PrivateColumn(request, label, survey, mechanism)
+    rows = row_release(column, tables.features, generator)
     released = rows.schema(tables.features)
     fields = [
         pa.field(n, rows.label_type if n == label.name else released.field(n).type)
         for n in tables.training.schema.names
     ]
-    entries = provenance(request, mechanism, survey, None, generator)
-    schema = released_schema(fields, label.name, mechanism, entries)
+    columns = PrivateColumns((column,))
+    schema = released_schema(fields, columns, provenance(request, columns, generator))
     batches = list(_batches(tables, rows, survey, schema))
     return Simulation(mechanism, pa.Table.from_batches(batches, schema), seed)
 

@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from ldpaudit.commands.privatize.labels.survey import Survey
 from ldpaudit.commands.privatize.mechanism import DeclaredLabels, declared_labels
-from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.commands.privatize.work import check_columns, survey_labels
+from ldpaudit.commands.privatize.places import check_columns
+from ldpaudit.commands.privatize.reading import survey_labels
+from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.formats.batches import read_whole
@@ -52,7 +53,7 @@ class SweepTables:
         label = self.request.label
         return pa.schema([column for column in self.training.schema if column.name != label])
 
-    def survey(self, request: PrivatizeRequest) -> tuple[DeclaredLabels, Survey]:
+    def survey(self, request: ColumnRequest) -> tuple[DeclaredLabels, Survey]:
         """Return the labels as a mechanism needs them, read once for each mechanism.
 
         Raises
@@ -80,7 +81,7 @@ def read_tables(
     source = open_batches(request.data, request)
     if source.remark and progress is not None:
         progress.remark(f"Read the data as {source.remark}.")
-    check_columns(request, source)
+    check_columns(request, [request.label], source)
     whole = read_whole(source).drop_columns(list(request.drop))
     whole = whole.unify_dictionaries().combine_chunks()
     if seed is None:

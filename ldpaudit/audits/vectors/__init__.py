@@ -1,0 +1,1 @@
+"""All private columns together: the vector's ε, and whether the columns' draws are as declared."""

@@ -1,0 +1,219 @@
+"""The vector of private columns: its claimed ε, what it is at least, and how its draws go together.
+
+With true labels ε of the vector is bounded by counts that need no large cell of the product domain.
+Two kinds of evidence: patterns of columns, valid however the columns' draws depend on each other,
+and, where independent draws are declared and not refuted, the sum of the columns' own bounds.
+Without true labels the released vectors alone must do.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.vectors.draws import DrawTest, draws_as_claimed
+from ldpaudit.audits.vectors.insider import VectorEvidence, vector_evidence
+from ldpaudit.audits.vectors.outsider import released_bound
+from ldpaudit.audits.vectors.seen import SeenVector
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound
+from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
+from ldpaudit.mechanisms.joint import JointMechanism, from_declaration
+from ldpaudit.release import ReleasedVector
+from ldpaudit.result import Estimate, Finding, Note
+
+EPSILON: Final = "vector.epsilon"
+INSIDER: Final = "vector.epsilon_lower"
+OUTSIDER: Final = "vector.release_only_epsilon_lower"
+DRAWS: Final = "vector.independence"
+OWN_DRAWS: Final = "the columns of a row were drawn independently of each other"
+REFUTED_DRAWS: Final = 0.001
+"""The p-value of the test of independent draws from which the columns' bounds are not added up."""
+_METHODS: Final = {
+    "columns": "the bounds of the columns' own ε, added up: their evidence is independent, and "
+    "together they may miss as often as one (Fisher's method)",
+    "patterns": "how often released vectors are those that the true vector makes likeliest, "
+    "against how often those that it makes unlikeliest, over all true vectors together",
+    "pairs": "the same for two columns, with the pattern that a fifth of the rows showed, counted "
+    "on the others",
+}
+_TITLES: Final = {
+    "columns": "The columns' bounds added up",
+    "patterns": "Patterns of all columns",
+    "pairs": "Patterns of two columns",
+}
+
+
+class VectorAudit:
+    """Bounds ε of all private columns together, and tests their draws."""
+
+    id = "vector"
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why it does not apply, None where it does."""
+        if context.beside is None:
+            return "the release has one private column"
+        if any(column.bags is not None for column in context.beside.vector.columns):
+            return "labels were released in bags, not row by row"
+        return None
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it."""
+        assert context.beside is not None
+        vector = context.beside.vector
+        return vector_finding(vector, claimed(vector), context)
+
+
+def claimed(vector: ReleasedVector) -> JointMechanism | None:
+    """Return what is claimed of the whole vector, None where nothing was declared."""
+    if vector.declaration is None:
+        return None
+    return from_declaration(vector.declaration, [one.classes for one in vector.columns])
+
+
+def vector_finding(
+    vector: ReleasedVector, joint: JointMechanism | None, context: AuditContext
+) -> Finding:
+    """Return what is found about all private columns together.
+
+    Parameters
+    ----------
+    vector : ReleasedVector
+    joint : JointMechanism or None
+        What is claimed of it.
+    context : AuditContext
+        Of any of its columns: it lends its plan, its progress and what ends it early.
+    """
+    seen = SeenVector.of(vector, joint, context)
+    estimates = list(_exact(joint))
+    reason = seen.refusal()
+    if reason is not None:
+        text = f"The columns together were not bounded: {reason}."
+        return Finding(tuple(estimates), notes=(Note.warning("vector", text),))
+    test = draws_as_claimed(seen, context.rng("vector", "draws"))
+    notes: list[Note] = []
+    if isinstance(test, DrawTest):
+        estimates.append(_draws(seen, test))
+        notes += _refuted(test, 1 - context.plan.confidence)
+    else:
+        notes.append(Note.info("vector", f"How draws go together was not tested: {test}."))
+    if seen.knows_truth:
+        found, bounds = _insider(seen, test, context)
+    else:
+        found, bounds = _outsider(seen, context)
+    return Finding(estimates=(*estimates, *found), notes=tuple(notes), bounds=bounds)
+
+
+def _exact(joint: JointMechanism | None) -> Iterator[Estimate]:
+    if joint is None or joint.epsilon is None:
+        return
+    method = "the columns' ε added up" if joint.independent else "the exact channel of the vector"
+    yield Estimate.exact(
+        EPSILON,
+        "Claimed ε of all columns together",
+        joint.epsilon,
+        axis="epsilon",
+        unit="nats",
+        method=method,
+    )
+
+
+def _draws(seen: SeenVector, test: DrawTest) -> Estimate:
+    kind, assumptions = seen.standing(INDEPENDENT)
+    return Estimate.upper_bound(
+        DRAWS,
+        test.title,
+        max(test.p_value, SMALLEST_P_VALUE),
+        seen.contexts[0].plan.confidence,
+        kind=kind,
+        n=test.rows,
+        method=f"p-value: {test.method}",
+        assumptions=(*assumptions, *test.assumptions),
+        reference=test.reference,
+    )
+
+
+def _refuted(test: DrawTest, alpha: float) -> Iterator[Note]:
+    if test.p_value <= alpha:
+        yield Note.warning("vector", test.warning)
+
+
+def _insider(
+    seen: SeenVector, test: DrawTest | str, context: AuditContext
+) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
+    context.progress.step("bounding ε of all columns together")
+    evidence = vector_evidence(seen, context.rng("vector", "epsilon"))
+    if isinstance(test, DrawTest) and test.p_value <= REFUTED_DRAWS:
+        evidence = evidence.without_columns()
+    estimates = list(_bounds(seen, evidence, context))
+    if not estimates:
+        return [], {}
+    bounds = {INSIDER: lambda alpha: evidence.strongest(alpha).epsilon}
+    certified = estimates[0].kind == "certified"
+    return estimates, bounds if certified else {}
+
+
+def _bounds(
+    seen: SeenVector, evidence: VectorEvidence, context: AuditContext
+) -> Iterator[Estimate]:
+    alpha = 1 - context.plan.confidence
+    found = {name: evidence.bound(name, alpha) for name in evidence.shares}
+    own = {name: bound for name, bound in found.items() if bound is not None}
+    if not own:
+        return
+    best = evidence.strongest(alpha)
+    words = ", ".join(f"{name} {share:.0%}" for name, share in evidence.shares.items())
+    text = f"the strongest of {len(own)} methods; shares of the error probability: {words}"
+    names = INSIDER, "All columns together, strongest bound"
+    yield _bound(seen, names, best, text, bool(evidence.columns))
+    for name, bound in own.items():
+        names = f"{INSIDER}.{name}", _TITLES[name]
+        words = f"{_METHODS[name]}; at its own level, not corrected for the other methods"
+        yield _bound(seen, names, bound, words, name == "columns")
+
+
+def _bound(
+    seen: SeenVector,
+    names: tuple[str, str],
+    bound: EpsilonBound,
+    method: str,
+    independent_draws: bool,
+) -> Estimate:
+    kind, assumptions = seen.standing(FEATURE_BLIND, INDEPENDENT)
+    assumed = (OWN_DRAWS,) if independent_draws else ()
+    return Estimate.lower_bound(
+        *names,
+        bound.epsilon,
+        seen.contexts[0].plan.confidence,
+        kind=kind,
+        axis="epsilon",
+        unit="nats",
+        n=bound.n,
+        smallest_cell=bound.smallest_cell,
+        method=method,
+        assumptions=(*assumptions, *assumed),
+        reference="Hoeffding (1956), Theorem 5; Fisher (1932), section 21.1",
+    )
+
+
+def _outsider(
+    seen: SeenVector, context: AuditContext
+) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
+    bound = released_bound(seen)
+    if bound is None:
+        return [], {}
+    kind, assumptions = seen.standing(FEATURE_BLIND, INDEPENDENT, NOT_DERIVED)
+    estimate = Estimate.lower_bound(
+        OUTSIDER,
+        "All columns together, the release alone",
+        bound(1 - context.plan.confidence),
+        context.plan.confidence,
+        kind=kind,
+        axis="epsilon",
+        unit="nats",
+        n=len(seen.contexts[0].release),
+        method="the columns' bounds from the release alone added up, each at an equal share of the "
+        "error probability",
+        assumptions=(*assumptions, OWN_DRAWS),
+        reference="Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5",
+    )
+    return [estimate], {OUTSIDER: bound} if kind == "certified" else {}

@@ -1,0 +1,178 @@
+"""Lower bounds of the vector's ε from true against released vectors: what is counted, and how."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.audits.vectors.seen import SeenVector, draw
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound
+from ldpaudit.estimators.epsilon.power import worth_looking_for
+from ldpaudit.estimators.epsilon.strongest import (
+    BoundEvidence,
+    epsilon_evidence,
+    presumed_channel,
+)
+from ldpaudit.estimators.vectors.choosing import (
+    Choice,
+    choose_by_claim,
+    choose_by_pilot,
+    relations,
+    split_pilot,
+)
+from ldpaudit.estimators.vectors.patterns import PatternCounts, TrueVectors
+from ldpaudit.estimators.vectors.sums import sum_lower
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
+
+METHODS: Final = ("columns", "patterns", "pairs")
+SHARES: Final = {"columns": 0.6, "patterns": 0.3, "pairs": 0.1}
+"""Of the error probability, where the draws are claimed to be independent."""
+JOINT_SHARES: Final = {"patterns": 0.8, "pairs": 0.2}
+_SIMULATED: Final = 3
+
+
+@dataclass(frozen=True, eq=False)
+class VectorEvidence:
+    """What was counted of true and released vectors: a bound at any level.
+
+    Attributes
+    ----------
+    shares : mapping from method to float
+        The shares of the error probability.
+    columns : tuple of tuple of BoundEvidence
+        For each column those of its strata; empty where the draws are not independent.
+    patterns, pairs : PatternCounts or None
+        The pattern chosen by the claim, and that of two columns chosen by a pilot.
+    """
+
+    shares: Mapping[str, float]
+    columns: tuple[tuple[BoundEvidence, ...], ...]
+    patterns: PatternCounts | None
+    pairs: PatternCounts | None
+    _known: dict[tuple[str, float], EpsilonBound] = field(default_factory=dict)
+
+    def bound(self, method: str, alpha: float) -> EpsilonBound | None:
+        """Return one method's lower bound of ε at level 1 − alpha; None where it has none."""
+        if (method, alpha) not in self._known:
+            found = self._sum(alpha) if method == "columns" else self._counted(method, alpha)
+            if found is None:
+                return None
+            self._known[method, alpha] = found
+        return self._known[method, alpha]
+
+    def strongest(self, alpha: float) -> EpsilonBound:
+        """Return the largest bound, each method at its share of alpha: valid at 1 − alpha."""
+        found = [self.bound(method, alpha * share) for method, share in self.shares.items()]
+        bounds = [one for one in found if one is not None]
+        if not bounds:
+            return EpsilonBound(0.0, alpha, 0, "patterns", 0)
+        best = max(bounds, key=lambda one: one.epsilon)
+        cells = [b.smallest_cell for b in bounds if b.epsilon > 0 and b.smallest_cell > 0]
+        return replace(best, alpha=alpha, smallest_cell=min(cells, default=0))
+
+    def without_columns(self) -> "VectorEvidence":
+        """Return the same where the draws turned out not to be independent."""
+        return replace(self, columns=(), _known={})
+
+    def _counted(self, method: str, alpha: float) -> EpsilonBound | None:
+        counts = self.patterns if method == "patterns" else self.pairs
+        return None if counts is None else replace(counts.bound(alpha), method=method)
+
+    def _sum(self, alpha: float) -> EpsilonBound | None:
+        if not self.columns:
+            return None
+        epsilon = sum_lower([_of_column(strata) for strata in self.columns], alpha)
+        every = [one.strongest(alpha) for strata in self.columns for one in strata]
+        cells = [b.smallest_cell for b in every if b.smallest_cell > 0]
+        rows = min(sum(one.counts.sum() for one in strata) for strata in self.columns)
+        return EpsilonBound(epsilon, alpha, int(rows), "columns", min(cells, default=0))
+
+
+def _of_column(strata: tuple[BoundEvidence, ...]) -> Callable[[float], float]:
+    """Return the bound of one column's ε: the largest of its strata's, with equal shares."""
+
+    def bound(alpha: float) -> float:
+        return max(one.strongest(alpha / len(strata)).epsilon for one in strata)
+
+    return bound
+
+
+def vector_evidence(seen: SeenVector, rng: np.random.Generator) -> VectorEvidence:
+    """Choose what to count by the claims and a pilot, and count it; true vectors are known."""
+    truth, released = seen.truth, seen.released
+    pilot, others = split_pilot(len(truth), rng)
+    claimed = [seen.matrices(place) for place in range(len(seen.contexts))]
+    known = all(one is not None for one in claimed)
+    channels = [_overall(one, truth, a, seen, pilot) for a, one in enumerate(claimed)]
+    near = [relations(channel, 0.0)[0] for channel in channels]
+    scale = len(others) / max(len(pilot), 1)
+    by_pilot = choose_by_pilot(truth.take(pilot), released[pilot], near, scale)
+    rest = truth.take(others)
+    pairs = None if by_pilot is None else by_pilot.count(rest, released[others], rng)
+    if known:
+        drawn = [seen.simulated(rng) for _ in range(_SIMULATED)]
+        chosen = choose_by_claim(truth, channels, [z for z in drawn if z is not None])
+        patterns = _count(chosen, truth, released, rng)
+    else:
+        drawn = [_presumed(channels, rest, rng) for _ in range(_SIMULATED)]
+        chosen = choose_by_claim(rest, channels, [z for z in drawn if z is not None])
+        patterns = _count(chosen, rest, released[others], rng)
+    columns = tuple(_of_strata(seen, a, rng) for a in range(len(claimed)))
+    summed = seen.independent and all(columns)
+    return VectorEvidence(
+        SHARES if seen.independent else JOINT_SHARES, columns if summed else (), patterns, pairs
+    )
+
+
+def _count(
+    chosen: Choice | None, truth: TrueVectors, released: IntArray, rng: np.random.Generator
+) -> PatternCounts | None:
+    return None if chosen is None else chosen.count(truth, released, rng)
+
+
+def _overall(
+    claimed: FloatArray | None,
+    truth: TrueVectors,
+    place: int,
+    seen: SeenVector,
+    pilot: IndexArray,
+) -> FloatArray:
+    """Return one channel of a column for all strata: their average, or one seen in a pilot."""
+    if claimed is not None:
+        return np.asarray(claimed.mean(axis=0))
+    release = seen.contexts[place].release
+    sizes = len(release.classes), len(release.outputs)
+    labels = truth.labels[pilot, place]
+    return presumed_channel(label_table(labels, seen.released[pilot, place], *sizes))
+
+
+def _presumed(
+    channels: Sequence[FloatArray], truth: TrueVectors, rng: np.random.Generator
+) -> IntArray:
+    columns = [draw(channel[truth.labels[:, a]], rng) for a, channel in enumerate(channels)]
+    return np.stack(columns, axis=1)
+
+
+def _of_strata(seen: SeenVector, place: int, rng: np.random.Generator) -> tuple[BoundEvidence, ...]:
+    """Return the evidence of a column alone in each of its strata that has two labels."""
+    one, matrices = seen.contexts[place], seen.matrices(place)
+    labels, outputs = seen.truth.labels[:, place], seen.released[:, place]
+    k, m = len(one.release.classes), len(one.release.outputs)
+    strata = seen.strata_of(place)
+    found = []
+    for stratum in np.unique(strata):
+        rows = strata == stratum
+        channel = None if matrices is None else matrices[stratum]
+        if channel is not None and seen.joint is not None:
+            channel = worth_looking_for(_plain(channel)).matrix
+        evidence = epsilon_evidence(label_table(labels[rows], outputs[rows], k, m), channel, rng)
+        if evidence is not None:
+            found.append(evidence)
+    return tuple(found)
+
+
+def _plain(matrix: FloatArray) -> Channel:
+    k, m = matrix.shape
+    return Channel(matrix, tuple(range(k)), tuple(range(m)))

@@ -1,0 +1,183 @@
+"""A vector as its audit sees it: codes of all columns, their claimed channels, rows that count."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from ldpaudit.audits.assumptions.rows import counted
+from ldpaudit.audits.assumptions.standing import standing
+from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.mechanism.evidence import feature_dependence
+from ldpaudit.estimators.vectors.patterns import TrueVectors
+from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.by_stratum import ByStratum
+from ldpaudit.mechanisms.joint import JointMechanism, OnDomains
+from ldpaudit.release import FloatArray, IndexArray, IntArray, ReleasedVector
+from ldpaudit.result import Kind
+
+Whole = TypeVar("Whole", IntArray, IndexArray)
+
+
+@dataclass(frozen=True, eq=False)
+class SeenVector:
+    """Several private columns with what is claimed of each.
+
+    Attributes
+    ----------
+    contexts : tuple of AuditContext, length d
+        One for each column, without the other columns among its features.
+    joint : JointMechanism or None
+        What is claimed of all; None where nothing is.
+    rows : int64 array or None
+        The rows that bounds may count: of rows that share noise one; None for all.
+    """
+
+    contexts: tuple[AuditContext, ...]
+    joint: JointMechanism | None
+    rows: IndexArray | None
+
+    @classmethod
+    def of(
+        cls, vector: ReleasedVector, joint: JointMechanism | None, context: AuditContext
+    ) -> "SeenVector":
+        """See a vector; ``context`` lends its plan, progress and stop."""
+        contexts = []
+        for place in range(len(vector.columns)):
+            alone = vector.alone(place)
+            claim = from_declaration(alone.declaration, alone.classes)
+            own = replace(context, release=alone, claim=claim, whole=None, _shared={})
+            contexts.append(own)
+        return cls(tuple(contexts), joint, _counted(contexts))
+
+    @property
+    def independent(self) -> bool:
+        """Whether the columns' draws are claimed to be independent, or nothing else is claimed."""
+        return self.joint is None or self.joint.independent
+
+    @property
+    def knows_truth(self) -> bool:
+        """Whether the true labels of all columns are known."""
+        return all(one.release.truth is not None for one in self.contexts)
+
+    @property
+    def released(self) -> IntArray:
+        """Output codes of the rows that count, int32 of shape (r, d)."""
+        return self._taken(np.stack([one.release.released for one in self.contexts], axis=1))
+
+    @property
+    def truth(self) -> TrueVectors:
+        """The true vectors of the rows that count."""
+        labels = self._taken(np.stack([one.truth for one in self.contexts], axis=1))
+        return TrueVectors(labels.astype(np.int32), self.strata)
+
+    @property
+    def strata(self) -> IndexArray:
+        """Codes of rows whose columns all have the same channels, int64 of shape (r,)."""
+        codes = np.zeros(len(self.contexts[0].release), dtype=np.int64)
+        for one in self.contexts:
+            if one.release.strata is not None:
+                codes = codes * one.release.strata.count + one.release.strata.codes
+        return self._taken(np.unique(codes, return_inverse=True)[1].astype(np.int64))
+
+    def strata_of(self, place: int) -> IntArray:
+        """Return the stratum of each counted row for one column; all 0 where it has none."""
+        release = self.contexts[place].release
+        codes = np.zeros(len(release), np.int32) if release.strata is None else release.strata.codes
+        return self._taken(codes)
+
+    @property
+    def same_labels(self) -> list[bool]:
+        """Whether each column's codes of labels and outputs stand for the same values."""
+        return [
+            one.release.numeric is None and one.release.outputs == one.release.classes
+            for one in self.contexts
+        ]
+
+    def refusal(self) -> str | None:
+        """Return why no bound holds for the claims, None where bounds do."""
+        for place, one in enumerate(self.contexts, 1):
+            reason = feature_dependence(one)
+            if reason is not None and one.release.strata is None:
+                return f"column {place}: {reason}"
+        return None
+
+    def matrices(self, place: int) -> FloatArray | None:
+        """Return a column's claimed channel in each of its strata, float64 (s, k, m), or None."""
+        one = self.contexts[place]
+        if isinstance(one.claim, ByStratum) and one.release.strata is not None:
+            return _aligned(one.claim, one)
+        channel = aligned_channel(one)
+        return None if channel is None else channel.matrix[None]
+
+    def in_domains(self, joint: OnDomains) -> tuple[IntArray, IntArray]:
+        """Return true (if known) and released codes in a joint mechanism's order, int32 (r, d)."""
+        releases, found = [one.release for one in self.contexts], []
+        truth = self.truth.labels if self.knows_truth else self.released[:0]
+        for codes, names in ((truth, "classes"), (self.released, "outputs")):
+            columns = []
+            for a, (domain, release) in enumerate(zip(joint.domains, releases, strict=True)):
+                into = np.array([domain.index(label) for label in getattr(release, names)])
+                columns.append(into[codes[:, a]])
+            found.append(np.stack(columns, axis=1).astype(np.int32))
+        return found[0], found[1]
+
+    def simulated(self, rng: np.random.Generator) -> IntArray | None:
+        """Draw a release of the counted rows as claimed, int32 (r, d); None without a claim."""
+        if isinstance(self.joint, OnDomains):
+            return _drawn(self.joint, self, rng)
+        columns = []
+        for place in range(len(self.contexts)):
+            matrices = self.matrices(place)
+            if matrices is None:
+                return None
+            rows = matrices[self.strata_of(place), self.truth.labels[:, place]]
+            columns.append(draw(rows, rng))
+        return np.stack(columns, axis=1)
+
+    def standing(self, *assumptions: str) -> tuple[Kind, tuple[str, ...]]:
+        """Return the kind of a bound, and its assumptions, those refuted of a column marked."""
+        found = [standing(one, *assumptions) for one in self.contexts]
+        marked = next((f for f in found if f[0] != "certified"), found[0])
+        return marked
+
+    def _taken(self, values: Whole) -> Whole:
+        return values if self.rows is None else values[self.rows]
+
+
+def _counted(contexts: Sequence[AuditContext]) -> IndexArray | None:
+    rows: IndexArray | None = None
+    for one in contexts:
+        own = counted(one).rows
+        if own is not None:
+            rows = own if rows is None else np.intersect1d(rows, own)
+    return rows
+
+
+def _aligned(claim: ByStratum, context: AuditContext) -> FloatArray:
+    """Return the strata's channels in the order of the release's classes and outputs."""
+    release = context.release
+    matrices = np.zeros((len(claim.values), len(release.classes), len(release.outputs)))
+    rows = [claim.classes.index(label) for label in release.classes]
+    columns = [release.outputs.index(label) for label in claim.outputs]
+    matrices[:, :, columns] = claim.matrices[:, rows]
+    return matrices
+
+
+def draw(rows: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Draw an output of each row's distribution, float64 (n, m) → int32 (n,)."""
+    above = rng.random((len(rows), 1)) > np.cumsum(rows, axis=1)[:, :-1]
+    return np.asarray(above.sum(axis=1), dtype=np.int32)
+
+
+def _drawn(joint: OnDomains, seen: SeenVector, rng: np.random.Generator) -> IntArray:
+    """Draw from a joint mechanism, whose domains may be in another order than the labels here."""
+    drawn = joint.sample(seen.in_domains(joint)[0], rng)
+    releases = [one.release for one in seen.contexts]
+    back = [
+        np.array([r.outputs.index(label) for label in d])
+        for d, r in zip(joint.domains, releases, strict=True)
+    ]
+    return np.stack([m[drawn[:, a]] for a, m in enumerate(back)], axis=1).astype(np.int32)

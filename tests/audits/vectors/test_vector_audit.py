@@ -1,0 +1,151 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from estimators.vectors.worlds import by_inverse, response
+from pipeline.vectors import CLASSES, released_vector, true_vectors, vector_of
+
+from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.vectors.audit import VectorAudit, claimed, vector_finding
+from ldpaudit.audits.vectors.draws import DrawTest, draws_as_claimed
+from ldpaudit.audits.vectors.seen import SeenVector
+from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.joint import JointRR, RandomSampling
+from ldpaudit.release import (
+    Declaration,
+    ReleasedVector,
+    Strata,
+    VectorDeclaration,
+)
+
+
+def context_of(vector: ReleasedVector, seed: int = 0) -> AuditContext:
+    first = vector.columns[0]
+    claim = from_declaration(first.declaration, first.classes)
+    return AuditContext(first, claim, Plan(seed=seed))
+
+
+def found(vector: ReleasedVector):
+    return vector_finding(vector, claimed(vector), context_of(vector))
+
+
+def value(finding, name: str) -> float:
+    return next(e.value for e in finding.estimates if e.id == name)
+
+
+def with_seed_shared(n: int = 3_000, seed: int = 1) -> ReleasedVector:
+    """Return columns whose draws come from the same uniform numbers."""
+    rng = np.random.default_rng(seed)
+    labels, x = true_vectors(n, rng)
+    u = rng.random(n)
+    noisy = [by_inverse(response(len(k), 1.0), labels[:, j], u) for j, k in enumerate(CLASSES)]
+    return vector_of(labels, noisy, x, (1.0, 1.0, 1.0))
+
+
+def released_jointly(kind: type, n: int = 4_000, *, used: float = 1.0, truth: bool = True):
+    rng = np.random.default_rng(3)
+    labels, x = true_vectors(n, rng)
+    noisy = kind(CLASSES, used).sample(labels, rng).T
+    columns = kind(CLASSES, 1.0).columns
+    vector = vector_of(labels, list(noisy), x, [c.epsilon for c in columns], truth=truth)
+    assert vector.declaration is not None
+    stated = {"domains": [list(k) for k in CLASSES], "epsilon": 1.0}
+    labelled = tuple(replace(one, mechanism=None) for one in vector.declaration.labels)
+    return replace(vector, declaration=VectorDeclaration(labelled, Declaration(kind.name, stated)))
+
+
+def test_honest_columns_are_bounded_near_their_sum():
+    finding = found(released_vector(5_000))
+    assert value(finding, "vector.epsilon") == pytest.approx(3.0)
+    assert 0.85 * 3 < value(finding, "vector.epsilon_lower") <= 3.0
+    assert value(finding, "vector.independence") > 0.05
+    assert not finding.notes
+    bound = finding.bounds["vector.epsilon_lower"]
+    assert bound(0.001) < bound(0.05)
+
+
+def test_shared_draws_are_found_and_columns_are_not_added_up():
+    finding = found(with_seed_shared())
+    assert value(finding, "vector.independence") < 1e-6
+    assert value(finding, "vector.epsilon_lower") > 3.5
+    assert "vector.epsilon_lower.columns" not in {e.id for e in finding.estimates}
+    assert "goes along with another's" in finding.notes[0].text
+
+
+@pytest.mark.parametrize("kind", [JointRR, RandomSampling])
+def test_joint_mechanisms_are_held_against_their_own_epsilon(kind):
+    finding = found(released_jointly(kind))
+    exact = value(finding, "vector.epsilon")
+    assert exact == pytest.approx(kind(CLASSES, 1.0).epsilon)
+    assert 0.5 * exact < value(finding, "vector.epsilon_lower") <= exact
+    assert value(finding, "vector.independence") > 0.01
+
+
+@pytest.mark.parametrize("kind", [JointRR, RandomSampling])
+def test_a_joint_mechanism_with_less_noise_is_found(kind):
+    finding = found(released_jointly(kind, used=2.0))
+    assert value(finding, "vector.independence") < 0.001
+    assert value(finding, "vector.epsilon_lower") > value(finding, "vector.epsilon")
+
+
+def test_without_true_labels_the_release_alone_is_asked():
+    finding = found(released_vector(1_000, truth=False))
+    names = {e.id for e in finding.estimates}
+    assert "vector.epsilon_lower" not in names
+    assert "vector.independence" in names
+    assert value(finding, "vector.release_only_epsilon_lower") <= 3.0
+    assert found(released_jointly(JointRR, truth=False)).estimates
+
+
+def test_released_vectors_that_no_true_ones_explain_are_found():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, (3_000, 3)).astype(np.int32)
+    flips = (rng.random(3_000) < 0.27).astype(np.int32)
+    # The true labels of the first and third column are the same everywhere: so is the noise.
+    labels[:, 0] = labels[:, 2]
+    noisy = [labels[:, 0] ^ flips, labels[:, 1], labels[:, 2] ^ flips]
+    vector = vector_of(labels, noisy, rng.normal(size=3_000), (1.0,) * 3, truth=False)
+    test = draws_as_claimed(SeenVector.of(vector, claimed(vector), context_of(vector)), rng)
+    assert isinstance(test, DrawTest)
+    assert test.p_value < 1e-6
+
+
+def test_channels_by_stratum_are_compared_within_it():
+    rng = np.random.default_rng(4)
+    labels, x = true_vectors(4_000, rng)
+    strata = rng.integers(0, 2, 4_000).astype(np.int32)
+    noisy = []
+    for j, k in enumerate(CLASSES):
+        each = [by_inverse(response(len(k), e), labels[:, j], rng.random(4_000)) for e in (0.5, 1)]
+        noisy.append(np.where(strata == 1, each[1], each[0]).astype(np.int32))
+    vector = vector_of(labels, noisy, x, (1.0,) * 3)
+    stated = [
+        {"name": "randomized-response", "classes": list(k), "epsilon": e}
+        for k in CLASSES
+        for e in (0.5, 1.0)
+    ]
+    columns, declared = [], []
+    for j, one in enumerate(vector.columns):
+        mechanisms = [
+            {"value": v, "mechanism": stated[2 * j + i]} for i, v in enumerate(("north", "south"))
+        ]
+        claim = Declaration("by-stratum", {"strata": mechanisms})
+        columns.append(replace(one, declaration=claim, strata=Strata(strata, 2)))
+        declared.append(replace(vector.declaration.labels[j], mechanism=claim, by="region"))
+    vector = replace(vector, columns=tuple(columns), declaration=VectorDeclaration(tuple(declared)))
+    finding = found(vector)
+    assert value(finding, "vector.epsilon") == pytest.approx(3.0)
+    assert 2.0 < value(finding, "vector.epsilon_lower") <= 3.0
+    assert value(finding, "vector.independence") > 0.01
+
+
+def test_without_a_claim_columns_are_still_bounded():
+    vector = released_vector(4_000)
+    columns = tuple(replace(one, declaration=None) for one in vector.columns)
+    finding = found(replace(vector, columns=columns, declaration=None))
+    assert value(finding, "vector.epsilon_lower") > 2.0
+
+
+def test_the_audit_is_for_several_columns():
+    vector = released_vector(100)
+    assert VectorAudit().unavailable(context_of(vector)) == "the release has one private column"
