@@ -1,6 +1,6 @@
 """Fresh, remembered or used again: how the noise of several releases goes together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -201,7 +201,7 @@ def _counts(seen: SeenReleases, one: int, two: int) -> IndexArray:
     return np.asarray(np.bincount(codes, minlength=m * m).reshape(m, m).astype(np.int64))
 
 
-def _smallest(tests: list[float | None]) -> float | None:
+def _smallest(tests: Sequence[float | None]) -> float | None:
     """Return the smallest p-value by Bonferroni's correction, None where nothing was tested."""
     known = [p for p in tests if p is not None]
     return min(1.0, len(known) * min(known)) if known else None

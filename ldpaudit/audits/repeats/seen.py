@@ -105,9 +105,9 @@ class SeenReleases:
     def alike(self) -> bool:
         """Whether all releases have the same claimed channel."""
         matrices = self.matrices
-        return matrices is not None and all(
-            np.allclose(matrices[0], m, atol=1e-9) for m in matrices
-        )
+        if matrices is None:
+            return False
+        return all(np.allclose(matrices[0], other, atol=1e-9) for other in matrices)
 
     @cached_property
     def counted(self) -> IndexArray:
@@ -123,7 +123,8 @@ class SeenReleases:
     def unchanged(self) -> IndexArray:
         """The counted people whose true label is the same in all releases."""
         truth = self.releases.table(self.counted, truth=True)
-        return self.counted[(truth == truth[:, :1]).all(axis=1)]
+        same = (truth == truth[:, :1]).all(axis=1)
+        return np.asarray(self.counted[same])
 
     def refusal(self) -> str | None:
         """Return why no bound holds for the claims, None where bounds do."""

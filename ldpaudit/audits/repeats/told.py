@@ -7,7 +7,6 @@ from ldpaudit.audits.repeats.claimed import claimed_epsilon
 from ldpaudit.audits.repeats.noise import FoundNoise, Told
 from ldpaudit.audits.repeats.seen import SeenReleases
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
-from ldpaudit.reports.text.numbers import number, percent
 from ldpaudit.result import Estimate, Note
 
 DRAWS = "repeats.independence"
@@ -71,13 +70,13 @@ def _price(seen: SeenReleases, found: FoundNoise) -> str:
         epsilon = claimed_epsilon(seen, "fresh")
         needed = ""
         if found.least is not None:
-            share = percent(found.least[1])
+            share = f"{100 * found.least[1]:.0f} %"
             needed = f", unless at least {share} of true labels changed between two releases"
-        cost = "" if epsilon is None else f", and ε adds up to {number(epsilon, 'up')}"
+        cost = "" if epsilon is None else f", and ε adds up to {epsilon:.4g}"
         return f"{needed}{cost}"
     if found.told == "remembered":
         epsilon = claimed_epsilon(seen, "remembered")
-        cost = "" if epsilon is None else f", and ε stays {number(epsilon, 'up')}"
+        cost = "" if epsilon is None else f", and ε stays {epsilon:.4g}"
         return f"{cost}; who sees an answer change learns that the label did"
     return ""
 
