@@ -18,6 +18,7 @@ from ldpaudit.result import Note
 
 if TYPE_CHECKING:
     from ldpaudit.datasets.reading import ReadReport
+    from ldpaudit.datasets.repeated import HashedIds
     from ldpaudit.datasets.vector import VectorReport
     from ldpaudit.running.scratch import Scratch
 
@@ -26,9 +27,14 @@ _OF_ONE = ("original", "synthetic", "held_out", "public", "public_posterior", "c
 
 
 def read_with(
-    release: Any, options: ReleaseOptions, scratch: "Scratch | None" = None
+    release: Any,
+    options: ReleaseOptions,
+    scratch: "Scratch | None" = None,
+    keyed: "HashedIds | None" = None,
 ) -> "ReadReport":
     """Read a release of one private column with what the options say about it.
+
+    ``keyed``: hides ids, to join the rows of several releases.
 
     Raises
     ------
@@ -46,6 +52,7 @@ def read_with(
         **_shared(read_release, options, scratch),
         "label": columns[0].label if columns else None,
         "truth_column": next(iter(truths), None),
+        "keyed": keyed,
     }
     return read_release(release, declaration=claim, **stated)
 
@@ -84,6 +91,11 @@ def _opened(release: Any, options: ReleaseOptions) -> tuple[Any, tuple[str, ...]
     table = open_source(release, options.projection, _files(options))
     names = () if table.declaration is None else parse_declaration(table.declaration).names
     return table if isinstance(release, str | os.PathLike) else release, names
+
+
+def declared_columns(release: Any, options: ReleaseOptions) -> tuple[str, ...]:
+    """Return the private columns that a release declares."""
+    return _opened(release, options)[1]
 
 
 def _files(options: ReleaseOptions) -> FileOptions:

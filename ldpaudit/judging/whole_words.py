@@ -14,14 +14,18 @@ _STARTS: Final = {
     "inconclusive": "Inconclusive",
     "pass": "No violation found",
 }
-_SHARED = (
-    "Draw the noise of every column anew and on its own: no seed, no random number and no answer "
-    "may serve two columns. Or declare the joint mechanism that drew them."
-)
-_LESS = (
-    "Release with less ε in all: fewer columns, or more noise on each; the ε of columns with noise "
-    "of their own adds up."
-)
+_SHARED: Final = {
+    "column": "Draw the noise of every column anew and on its own: no seed, no random number and "
+    "no answer may serve two columns. Or declare the joint mechanism that drew them.",
+    "release": "Draw with random numbers that are used once: no seed may serve two releases or two "
+    "people. Where answers are remembered on purpose, say so (--answers remembered).",
+}
+_LESS: Final = {
+    "column": "Release with less ε in all: fewer columns, or more noise on each; the ε of columns "
+    "with noise of their own adds up.",
+    "release": "Release with less ε in all: more noise in each release, fewer releases, or one "
+    "answer that is remembered while a label stays the same; the ε of fresh answers adds up.",
+}
 
 
 @dataclass(frozen=True)
@@ -143,16 +147,16 @@ def steps_of(
 
     A step that all parts share is said once; one of some parts names them.
     """
-    found = [*_own_steps(checks), *_steps_of_parts(parts, words)]
+    found = [*_own_steps(checks, words.part), *_steps_of_parts(parts, words)]
     return tuple(dict.fromkeys(found))[:MOST]
 
 
-def _own_steps(checks: Sequence[Check]) -> Iterator[str]:
+def _own_steps(checks: Sequence[Check], part: str) -> Iterator[str]:
     failed = [c for c in checks if c.verdict == "fail" and not c.waived]
     if any(c.observed is None or c.id == "claimed-channel" for c in failed):
-        yield _SHARED
+        yield _SHARED[part]
     if any(c.confidence is None for c in failed):
-        yield _LESS
+        yield _LESS[part]
 
 
 def _steps_of_parts(parts: Sequence[AuditResult], words: Words) -> Iterator[str]:

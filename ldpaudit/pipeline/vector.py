@@ -113,7 +113,7 @@ def run_vector(
     about = About(policy, "vector", mechanism.epsilon, column_words(vector, plan), records)
     evidence = Evidence.collect([finding])
     judgement = judge_whole(about, evidence, parts, sha256=vector.sha256, today=today)
-    unused, parts = _unused_waivers(parts, judgement.notes)
+    unused, parts = unused_waivers(parts, judgement.notes)
     return AuditResult(
         ldpaudit_version=ldpaudit.__version__,
         verdict=judgement.verdict,
@@ -180,7 +180,7 @@ def _own(
     return records, together(finding for _, finding in outcomes)
 
 
-def _unused_waivers(
+def unused_waivers(
     parts: tuple[AuditResult, ...], own: Sequence[Note]
 ) -> tuple[tuple[Note, ...], tuple[AuditResult, ...]]:
     """Return the notes on the whole's judging, and the parts without theirs on unused waivers.

@@ -1,7 +1,7 @@
 """ε of all releases together, bounded from below with true labels."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -149,13 +149,16 @@ def _bound(
 def _excess(seen: SeenReleases, found: _Found) -> Callable[[float], float] | None:
     """Return the excess that would be found, by the error probability; None where unknown."""
     channels, limit = seen.channels, claimed_epsilon(seen, seen.asked.noise)
-    usable = found.adds_up or seen.asked.noise == "remembered"
-    if channels is None or limit is None or not 0 < limit < np.inf or not usable:
+    by_memory = seen.alike and "remembered" in found.evidence.joint
+    if channels is None or limit is None or not 0 < limit < np.inf:
         return None
+    if not found.adds_up and not by_memory:
+        return None
+    evidence = found.evidence if found.adds_up else replace(found.evidence, added=None)
 
     def excess(alpha: float) -> float:
         try:
-            return smallest_excess(found.evidence, channels, found.sizes, limit, alpha, _POWER)
+            return smallest_excess(evidence, channels, found.sizes, limit, alpha, _POWER)
         except InsufficientDataError:
             return float("inf")
 

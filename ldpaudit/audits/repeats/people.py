@@ -57,6 +57,9 @@ def _words(people: int) -> str:
 
 
 def _count(name: str, title: str, count: int, of: int, method: str) -> Estimate:
+    if 0 < count < SMALLEST_CELL or 0 < of - count < SMALLEST_CELL:
+        hidden = f"{method}; to the nearest ten, as fewer than {SMALLEST_CELL} people are hidden"
+        return Estimate.exact(name, title, round(count, -1), unit="rows", method=hidden)
     return Estimate.exact(name, title, count, unit="rows", n=of, count=count, method=method)
 
 

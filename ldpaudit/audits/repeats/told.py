@@ -1,6 +1,6 @@
 """How the noise of several releases goes together, as numbers of the result and in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ldpaudit.audits.assumptions.stated import INDEPENDENT
 from ldpaudit.audits.repeats.claimed import claimed_epsilon
@@ -10,6 +10,14 @@ from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.result import Estimate, Note
 
 DRAWS = "repeats.independence"
+_CLEAR = 0.01
+_ODD = {
+    "reused": "random numbers of one release were used again in another, so who compares them can "
+    "undo the noise of people whose label changed",
+    "fresh": "answers are declared to be drawn anew in each release, and they are not",
+    "remembered": "answers are declared to be remembered, and labels that did not change have "
+    "different ones",
+}
 AS_DECLARED = "released labels follow the declared mechanism in each release"
 _TRUTH = (
     "of people with the same true label, how many were changed by noise in two releases, given how "
@@ -52,7 +60,7 @@ def noise_estimates(seen: SeenReleases, found: FoundNoise) -> Iterator[Estimate]
     yield from _share(seen, found)
     if found.least is not None:
         for name, value in zip(("fresh", "remembered"), found.least, strict=True):
-            yield _least(seen, name, value)
+            yield _least(seen, name, value, found.cell)
 
 
 def noise_notes(seen: SeenReleases, found: FoundNoise) -> Iterator[Note]:
@@ -63,6 +71,15 @@ def noise_notes(seen: SeenReleases, found: FoundNoise) -> Iterator[Note]:
     other = found.told in ("fresh", "remembered") and claimed not in (None, found.told)
     note = Note.warning if odd or other else Note.info
     yield note("repeats", text)
+
+
+def odd_words(estimates: Iterable[Estimate], noise: str | None) -> str:
+    """Return in words how noise goes together where it does not as claimed."""
+    tests = {estimate.id: estimate.value for estimate in estimates}
+    for name, text in _ODD.items():
+        if name in ("reused", noise) and tests.get(f"repeats.{name}_noise", 1.0) <= _CLEAR:
+            return text
+    return ""
 
 
 def _price(seen: SeenReleases, found: FoundNoise) -> str:
@@ -108,7 +125,7 @@ def _share(seen: SeenReleases, found: FoundNoise) -> Iterator[Estimate]:
         "releases, Clopper–Pearson"
     )
     known = {"unit": "proportion", "n": found.people, "method": method, "kind": kind}
-    known["assumptions"] = (*assumptions, AS_DECLARED)
+    known |= {"assumptions": (*assumptions, AS_DECLARED), "smallest_cell": found.cell}
     confidence = seen.context.plan.confidence
     if seen.releases.known:
         yield Estimate.interval(name, title, value, (low, high), confidence, **known)  # type: ignore[arg-type]
@@ -116,7 +133,7 @@ def _share(seen: SeenReleases, found: FoundNoise) -> Iterator[Estimate]:
         yield Estimate.lower_bound(name, title, low, confidence, **known)  # type: ignore[arg-type]
 
 
-def _least(seen: SeenReleases, noise: str, value: float) -> Estimate:
+def _least(seen: SeenReleases, noise: str, value: float, cell: int) -> Estimate:
     kind, assumptions = seen.standing(INDEPENDENT)
     return Estimate.lower_bound(
         f"repeats.least_changed_if_{noise}",
@@ -124,6 +141,7 @@ def _least(seen: SeenReleases, noise: str, value: float) -> Estimate:
         value,
         seen.context.plan.confidence,
         unit="proportion",
+        smallest_cell=cell,
         kind=kind,
         method="the least share over all joint distributions of true labels that agree with the "
         "answers in the first two releases (linear program)",
