@@ -10,7 +10,7 @@ from ldpaudit.datasets.beside.truth import open_truth
 from ldpaudit.datasets.declaration import agreed_vectors, parse_declaration
 from ldpaudit.datasets.declaration.columns import Marginals, claims_of
 from ldpaudit.datasets.names import missing_column
-from ldpaudit.datasets.reading import ReadReport, check_same_index, read_release
+from ldpaudit.datasets.reading import ReadReport, changed, check_same_index, read_release
 from ldpaudit.datasets.sparse.table import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
@@ -82,6 +82,7 @@ def read_vector(
     table = open_source(source, projection, files)
     if isinstance(table, SparseTable):
         raise InputError("A sparse release (svmlight, SciPy) has one label; audit it alone.")
+    before = table.stamp()
     check_same_index(source, truth, others.get("id_column"))
     of_file = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed_vectors(of_file, declaration)
@@ -107,6 +108,8 @@ def read_vector(
         )
         for one, column in zip(columns, truths, strict=True)
     ]
+    if table.stamp() != before:
+        raise changed(table.name)
     return _together(reports, names, claim)
 
 

@@ -1,10 +1,11 @@
 """The commands as Python functions: the same work, with keywords for options."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from ldpaudit.commands.advise.request import AdviseRequest
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.mechanism.request import DescribeRequest
 from ldpaudit.commands.privatize.request import PrivatizeRequest
@@ -18,9 +19,14 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from ldpaudit.commands.advise.result import Advice
     from ldpaudit.commands.mechanism.describe.result import Analysis
     from ldpaudit.commands.sweep.result import Sweep
     from ldpaudit.result.comparison import Comparison
+
+
+_Stated = str | Mapping[str, Any] | None
+"""How a mechanism is stated: its name, or one for each private column; None: in a plan."""
 
 
 def compare(*inputs: Any, **options: Any) -> "Comparison":
@@ -60,16 +66,22 @@ def compare(*inputs: Any, **options: Any) -> "Comparison":
 
 @overload
 def privatize(
-    data: "pd.DataFrame", mechanism: str, output: None = None, **options: Any
+    data: "pd.DataFrame", mechanism: _Stated = None, output: None = None, **options: Any
 ) -> "pd.DataFrame": ...
 @overload
 def privatize(
-    data: "str | Path | pa.Table", mechanism: str, output: None = None, **options: Any
+    data: "str | Path | pa.Table", mechanism: _Stated = None, output: None = None, **options: Any
 ) -> "pa.Table": ...
 @overload
-def privatize(data: Any, mechanism: str, output: str | Path, **options: Any) -> Path: ...
-def privatize(data: Any, mechanism: str, output: str | Path | None = None, **options: Any) -> Any:
-    """Release a table: the label replaced by the mechanism's, the declaration inside.
+def privatize(
+    data: Any, mechanism: _Stated = None, *, output: str | Path, **options: Any
+) -> Path: ...
+@overload
+def privatize(data: Any, mechanism: _Stated, output: str | Path, **options: Any) -> Path: ...
+def privatize(
+    data: Any, mechanism: _Stated = None, output: str | Path | None = None, **options: Any
+) -> Any:
+    """Release a table: private columns replaced by the mechanisms', the declaration inside.
 
     Labels are drawn from the operating system's randomness unless ``experimental`` is set.
 
@@ -77,8 +89,10 @@ def privatize(data: Any, mechanism: str, output: str | Path | None = None, **opt
     ----------
     data : path, pandas.DataFrame or pyarrow.Table
         n rows, with the column ``label`` of true labels.
-    mechanism : str
-        Its name, for instance ``"rr"``.
+    mechanism : str or mapping, optional
+        Its name, for instance ``"rr"``; or what releases each of several private columns, by the
+        column's name: ``{"income": "rr:epsilon=1", "weeks": {"mechanism": "discrete-laplace",
+        "labels": "0:52", "epsilon": 0.5}}``. Left out where a ``plan`` or ``joint`` says it.
     output : path, optional
         Where to write the release; default: it is returned, and nothing is written.
 
@@ -107,12 +121,23 @@ def privatize(data: Any, mechanism: str, output: str | Path | None = None, **opt
     >>> released = ldpaudit.privatize(table, "rr", epsilon=1.0)
     >>> released.shape
     (1000, 9)
+
+    Several private columns, each drawn independently:
+
+    >>> both = {"label": "rr", "rate_marriage": "exponential:labels=1:5"}
+    >>> ldpaudit.privatize(table, both, epsilon=1.0).shape
+    (1000, 9)
     """
     import warnings
 
+    from ldpaudit.commands.privatize.stated import labels_of
     from ldpaudit.commands.privatize.work import privatize as work
 
     stated = {"data": data, "mechanism": mechanism, **options}
+    if isinstance(mechanism, Mapping):
+        if "label" in options:
+            raise InputError("The mechanisms name their columns; leave out 'label'.")
+        stated |= {"mechanism": None, "label": labels_of(mechanism)}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "release.parquet" if output is None else Path(output)
         summary = work(made(PrivatizeRequest, stated | {"output": place}, "privatize"))
@@ -212,8 +237,35 @@ def sweep(data: str | Path, mechanisms: str | Sequence[str], **options: Any) -> 
     return work(made(SweepRequest, stated, "sweep"))
 
 
+def advise(data: str | Path, label: str | Sequence[str] = (), **options: Any) -> "Advice":
+    """Say what to release so that a policy lets it pass, and the command to make it.
+
+    Parameters
+    ----------
+    data : path
+        The table with the true labels.
+    label : str or sequence of str
+        The private columns.
+
+    Returns
+    -------
+    Advice
+        With ``sentence``, ``recommendations``, ``outcome`` and ``to_frame()``.
+
+    Raises
+    ------
+    ldpaudit.errors.LdpAuditError
+        One clear line about what is wrong with the data, the policy or the options.
+    """
+    from ldpaudit.commands.advise.work import advise as work
+
+    columns = (label,) if isinstance(label, str) else tuple(label)
+    return work(made(AdviseRequest, {"data": str(data), "label": columns, **options}, "advise"))
+
+
 _GRIDS = {"epsilon", "lambda_"}
 documented(compare, CompareRequest, ("inputs",))
 documented(privatize, PrivatizeRequest, ("data", "mechanism", "output"))
 documented(describe, DescribeRequest, ("mechanism",))
 documented(sweep, SweepRequest, ("data", "mechanisms"))
+documented(advise, AdviseRequest, ("data", "label"))

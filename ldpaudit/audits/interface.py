@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -13,6 +13,7 @@ from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.datasets.beside.slices import Slices
 from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms import Mechanism
+from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Bags, IndexArray, IntArray, Release, ReleasedVector, RepeatedReleases
 from ldpaudit.result import Finding
@@ -101,15 +102,31 @@ class Beside:
     vector : ReleasedVector
     position : int
         Of the column that is audited.
+    claim : JointMechanism or None
+        What is claimed of all columns; None where nothing is.
+    rows : int64 array or None
+        The rows that the audit looks at; None: all.
     """
 
     vector: ReleasedVector
     position: int
+    claim: JointMechanism | None = None
+    rows: IndexArray | None = None
 
-    @property
-    def places(self) -> tuple[int, ...]:
-        """The places of the other released columns among the arrays of the column's features."""
-        return self.vector.others[self.position]
+    def together(self) -> Release:
+        """Return the column with the other released columns among its features."""
+        return self._taken(self.vector.columns[self.position])
+
+    def alone(self) -> Release:
+        """Return the column without them."""
+        return self._taken(self.vector.alone(self.position))
+
+    def take(self, rows: IndexArray) -> "Beside":
+        """Return the same for some of its rows."""
+        return replace(self, rows=rows if self.rows is None else self.rows[rows])
+
+    def _taken(self, release: Release) -> Release:
+        return release if self.rows is None else release.take(self.rows)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,9 @@ AUDITS: Final[Mapping[str, str]] = {
 }
 """The built-in audits in the order in which they run; imported when they do."""
 
-OF_COLUMNS: Final[Mapping[str, str]] = {}
+OF_COLUMNS: Final[Mapping[str, str]] = {
+    "others": "ldpaudit.audits.through_others.audit:ThroughOthersAudit",
+}
 """Those of one of several private columns, besides."""
 OF_VECTORS: Final[Mapping[str, str]] = {"vector": "ldpaudit.audits.vectors.audit:VectorAudit"}
 """Those of all private columns together."""

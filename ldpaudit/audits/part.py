@@ -89,7 +89,8 @@ def one_row_of_each_group(context: AuditContext) -> AuditContext:
 def _of_rows(context: AuditContext, rows: IndexArray) -> AuditContext:
     slices = tuple(replace(one, codes=one.codes[rows]) for one in context.plan.slices)
     plan = replace(context.plan, slices=slices)
-    return replace(context, release=context.release.take(rows), plan=plan)
+    beside = None if context.beside is None else context.beside.take(rows)
+    return replace(context, release=context.release.take(rows), plan=plan, beside=beside)
 
 
 def part_note(context: AuditContext) -> tuple[Note, ...]:

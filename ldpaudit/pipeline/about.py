@@ -11,7 +11,8 @@ import ldpaudit
 from ldpaudit.audits.interface import Plan
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.whole_words import Words
-from ldpaudit.mechanisms import Mechanism
+from ldpaudit.mechanisms import UNKNOWN, Mechanism
+from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.shown import shown_parameters
 from ldpaudit.release import Release, ReleasedVector, RepeatedReleases
 from ldpaudit.result import AuditResult, MechanismInfo, PlugIn, ReleaseInfo, RunInfo
@@ -94,16 +95,22 @@ def vector_info(vector: ReleasedVector) -> ReleaseInfo:
     )
 
 
-def vector_mechanism_info(parts: Sequence[AuditResult]) -> MechanismInfo:
+def vector_mechanism_info(
+    claim: JointMechanism | None, parts: Sequence[AuditResult], plan: Plan
+) -> MechanismInfo:
     """Return what was claimed of several private columns together; ``parts``: of each alone."""
-    epsilons = [part.mechanism.epsilon for part in parts]
-    known = [epsilon for epsilon in epsilons if epsilon is not None]
+    declared = parts[0].mechanism.declared
+    if claim is None:
+        text = "nothing is claimed about the columns together"
+        return MechanismInfo(
+            name=UNKNOWN, declared=declared, parameters={}, epsilon=None, description=text
+        )
     return MechanismInfo(
-        name="independent",
-        declared=parts[0].mechanism.declared,
-        parameters={},
-        epsilon=math.fsum(known) if len(known) == len(parts) else None,
-        description=f"{len(parts)} columns released independently of each other",
+        name=claim.name,
+        declared=declared,
+        parameters=shown_parameters(claim.declaration(), plan.show_class_names),
+        epsilon=claim.epsilon,
+        description=claim.description,
     )
 
 

@@ -10,12 +10,14 @@ import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Beside, Plan
 from ldpaudit.audits.listing import OF_COLUMNS, OF_VECTORS
 from ldpaudit.audits.running import prepared, run_one
+from ldpaudit.audits.vectors.audit import claimed
 from ldpaudit.errors import InputError
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.waivers import WAIVER
 from ldpaudit.judging.whole import About, judge_whole, shared
 from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.pipeline.about import column_words, run_info, vector_info, vector_mechanism_info
 from ldpaudit.pipeline.choosing import chosen_audits
 from ldpaudit.pipeline.claim import pinned
@@ -103,13 +105,15 @@ def run_vector(
         raise InputError("The columns need an audit, too: add one, such as --only mechanism.")
     today = running.today or datetime.datetime.now(datetime.UTC).date()
     running = replace(running, today=today)
+    claim = claimed(vector)
     plan = replace(pinned(plan, share), budget=plan.budget / len(vector.columns))
     asked = [[name for name in names if name not in OF_VECTORS] for names in (only, skip)]
     parts = tuple(
-        _column(vector, place, plan, share, asked, running) for place in range(len(vector.columns))
+        _column(vector, claim, place, plan, share, asked, running)
+        for place in range(len(vector.columns))
     )
-    records, finding = _own(vector, plan, chosen, running)
-    mechanism = vector_mechanism_info(parts)
+    records, finding = _own(vector, claim, plan, chosen, running)
+    mechanism = vector_mechanism_info(claim, parts, plan)
     about = About(policy, "vector", mechanism.epsilon, column_words(vector, plan), records)
     evidence = Evidence.collect([finding])
     judgement = judge_whole(about, evidence, parts, sha256=vector.sha256, today=today)
@@ -136,6 +140,7 @@ def run_vector(
 
 def _column(
     vector: ReleasedVector,
+    claim: JointMechanism | None,
     place: int,
     plan: Plan,
     share: Policy,
@@ -144,22 +149,28 @@ def _column(
 ) -> AuditResult:
     """Return the result of one column; ``asked``: its audits of ``only`` and of ``skip``."""
     number, columns = place + 1, len(vector.columns)
+    # Where draws go together a released column depends on the others, as its claim alone does not.
+    apart = claim is None or claim.independent
     running.progress.remark(f"Column {number} of {columns}:")
     within = running.finished.within(f"column-{number}")
     with running.stop.share(columns - place):
         return run_audit(
-            vector.columns[place],
+            vector.columns[place] if apart else vector.alone(place),
             plan,
             share,
             only=asked[0],
             skip=asked[1],
-            beside=Beside(vector, place),
+            beside=Beside(vector, place, claim),
             **replace(running, finished=within).keywords(),
         )
 
 
 def _own(
-    vector: ReleasedVector, plan: Plan, chosen: Mapping[str, str], running: Running
+    vector: ReleasedVector,
+    joint: JointMechanism | None,
+    plan: Plan,
+    chosen: Mapping[str, str],
+    running: Running,
 ) -> tuple[tuple[AuditRecord, ...], Finding]:
     """Return what was found about all columns together, and whether those audits ran."""
     first = vector.columns[0]
@@ -171,7 +182,7 @@ def _own(
         stop=stop,
         scratch=running.scratch or Scratch(),
         tasks=running.tasks or Threads(plan.threads),
-        beside=Beside(vector, 0),
+        beside=Beside(vector, 0, joint),
     )
     own = {name: place for name, place in chosen.items() if name in OF_VECTORS}
     outcomes = [run_one(job, context) for job in prepared(own, context)]

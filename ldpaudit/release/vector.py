@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from ldpaudit.columns import ColumnSurvey
 from ldpaudit.errors import InputError
 from ldpaudit.release.declaration import VectorDeclaration
 from ldpaudit.release.release import Release
@@ -45,5 +46,17 @@ class ReleasedVector:
 
     def alone(self, position: int) -> Release:
         """Return one column's release without the other released columns among its features."""
-        column = self.columns[position]
-        return replace(column, features=column.features.without(self.others[position]))
+        column, gone = self.columns[position], self.others[position]
+        features = replace(column.features.without(gone), extra=column.features.extra)
+        seen = tuple(_moved(one, gone) for one in column.columns if not _among(one, gone))
+        return replace(column, features=features, columns=seen)
+
+
+def _among(column: ColumnSurvey, places: tuple[int, ...]) -> bool:
+    return bool(column.arrays) and set(column.arrays) <= set(places)
+
+
+def _moved(column: ColumnSurvey, gone: tuple[int, ...]) -> ColumnSurvey:
+    """Return what was seen of a column with its places after others are gone."""
+    arrays = tuple(place - sum(other < place for other in gone) for place in column.arrays)
+    return replace(column, arrays=arrays)

@@ -47,6 +47,8 @@ ESTIMATES: Final = {
     "vector.epsilon_lower": "The strongest lower bound of it, from true against released labels.",
     "vector.epsilon_lower.<method>": "The same by one method alone, at its own level.",
     "vector.release_only_epsilon_lower": "A lower bound of it from the released file alone.",
+    "vector.min_detectable_excess": "About the smallest excess over the claim of all columns that "
+    "would be found.",
     "vector.independence": "Whether the columns of a row were drawn together as declared "
     "(p-value).",
     "release_only.epsilon_lower": "A lower bound of ε from the released file alone.",
@@ -173,6 +175,7 @@ _NAME: Final = r"[a-z0-9_-]+"
 def meaning(identifier: str) -> str | None:
     """Return what an id stands for; None where it is not of this package."""
     every = ESTIMATES | CURVES | HISTOGRAMS
+    identifier = re.sub(r"^stratum-\d+\.", "", identifier)
     if identifier in every:
         return every[identifier]
     fits = (p for p in every if "<" in p and re.fullmatch(_expression(p), identifier))

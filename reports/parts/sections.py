@@ -54,9 +54,9 @@ _INTROS: Final = {
     "who somebody is. Counted here are columns that tell the label by themselves, or by a row near "
     "by, and columns that may lead back to a person; and whether the order of the rows tells "
     "labels.",
-    "vector": "Several private columns of one person add up. The bound of ε for all of them comes "
-    "from joint counts and from rows matched on the features; the test of independence asks "
-    "whether the columns’ noise was drawn apart, as declared.",
+    "vector": "Several private columns of one person add up. ε of all of them is bounded by how "
+    "often released vectors look like the true ones, over all rows together, and by the columns’ "
+    "own bounds; the test of independence asks whether the columns’ noise was drawn as declared.",
     "others": "An attacker who guesses one private column also sees the noisy others. Columns are "
     "correlated, so these tell something of it, too: at most what their own ε allow.",
     "repeats": "The same people are in several releases. Noise that is drawn afresh each time "

@@ -24,6 +24,7 @@ Mark = Literal["exact", "lower", "upper", "interval", "estimated"]
 _EPSILON = (
     "repeats.epsilon_lower",
     "vector.epsilon_lower",
+    "vector.release_only_epsilon_lower",
     "mechanism.epsilon_lower",
     "release_only.epsilon_lower",
 )

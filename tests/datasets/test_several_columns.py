@@ -167,7 +167,7 @@ def test_strata_that_do_not_fit() -> None:
     for frame, message in (
         (
             declared(by_region).replace({"region": {2: 9876}}),
-            "must be one of the 2 declared strata",
+            "that of a declared stratum",
         ),
         (
             declared(by_region).astype({"region": float}).replace({"region": {2: None}}),

@@ -147,6 +147,8 @@ OTHER_MEANINGS = {
     ("ldpaudit/audits/claimed_channel.py", "channel"): "the key of a shared computation",
     ("ldpaudit/commands/mechanism/describe/result.py", "channel"): "a key of the JSON result",
     ("ldpaudit/commands/privatize/mechanism.py", "channel"): "the option --channel",
+    ("ldpaudit/commands/privatize/plan_file.py", "channel"): "the key of a plan",
+    ("ldpaudit/options/labels.py", "channel"): "the key of a column's options",
     ("ldpaudit/learners/iwp/classifier.py", "exponential"): "a loss",
     ("ldpaudit/commands/utility/iwp.py", "exponential"): "a loss",
     ("ldpaudit/commands/learn/request.py", "exponential"): "a loss",

@@ -1,10 +1,12 @@
 """Several private columns: each is audited, and all together."""
 
+import numpy as np
 import pytest
-from pipeline.vectors import released_vector
+from pipeline.vectors import CLASSES, released_vector, vector_of
 
 from ldpaudit.audits.interface import Plan
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.pipeline import run_vector
 from ldpaudit.result import AuditResult
 from ldpaudit.result.audit_result import consistent
@@ -42,3 +44,30 @@ def test_the_error_probability_is_shared():
 def test_an_audit_that_does_not_exist_is_named():
     with pytest.raises(InputError, match="no audit 'nothing'"):
         run_vector(released_vector(100), Plan(seed=0), only=("nothing",))
+
+
+def test_what_a_column_loses_through_the_others():
+    vector = released_vector(2_000, claimed=(1.0, 3.0, 3.0))
+    result = run_vector(vector, Plan(seed=0), only=("mechanism", "others"))
+    first = result.labels[0]
+    gain, loss = first["others.attack_gain"], first["others.instance_loss_gain"]
+    assert gain.low > 0.05
+    assert loss.low > 0
+    assert first["others.epsilon_bound"].value == pytest.approx(7.0)
+    assert first["others.epsilon_bound"].kind == "exact"
+    assert 1.0 < first["others.epsilon_by_law"].value < 7.0
+    assert first["others.told_by.column-2"].value < 3.0
+    assert first["others.epsilon_by_law"].kind == "estimated"
+
+
+def test_columns_that_have_nothing_to_do_with_each_other_tell_nothing():
+    rng = np.random.default_rng(1)
+    labels = np.stack([rng.integers(0, len(k), 2_000) for k in CLASSES], axis=1)
+    labels = labels.astype(np.int32)
+    claims = [RandomizedResponse.from_epsilon(k, 2.0) for k in CLASSES]
+    noisy = [claim.sample(labels[:, j], rng) for j, claim in enumerate(claims)]
+    vector = vector_of(labels, noisy, rng.normal(size=2_000), (2.0, 2.0, 2.0))
+    first = run_vector(vector, Plan(seed=0), only=("mechanism", "others")).labels[0]
+    assert first["others.attack_gain"].low <= 0
+    assert first["others.attack_gain"].value < 0.02
+    assert first["others.epsilon_by_law"].value < 2.4

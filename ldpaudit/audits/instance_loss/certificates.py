@@ -63,7 +63,7 @@ def certificates(context: AuditContext, labels: LossLabels) -> Certificates:
 def _certified(context: AuditContext, labels: LossLabels) -> Certificates:
     context.progress.step("bounding the mean privacy loss")
     rng = context.rng("instance-loss", "certificate")
-    bounds = certified_mean_loss(_held_out(context, labels), rng=rng)
+    bounds = certified_mean_loss(held_out_rows(context, labels), rng=rng)
     best, level = strongest(bounds), context.plan.confidence
     chosen = f"by {_WORDS[best]}; chosen between two forms on rows that the bound does not use"
     title = "Mean loss E[ν], the stronger bound"
@@ -89,7 +89,8 @@ def _centre(bound: MeanLossBound) -> Estimate:
     )
 
 
-def _held_out(context: AuditContext, labels: LossLabels) -> HeldOut:
+def held_out_rows(context: AuditContext, labels: LossLabels) -> HeldOut:
+    """Return the scored rows of one half with what a model of the other half says of them."""
     truth, k = labels.truth, len(labels.classes)
     assert truth is not None
     fitting, held_out = context.half(1), scored_rows(context)

@@ -11,8 +11,9 @@ from typing import Final
 
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED
 from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.observational.power import WANTED_POWER
 from ldpaudit.audits.vectors.draws import DrawTest, draws_as_claimed
-from ldpaudit.audits.vectors.insider import VectorEvidence, vector_evidence
+from ldpaudit.audits.vectors.insider import VectorEvidence, detectable_excess, vector_evidence
 from ldpaudit.audits.vectors.outsider import released_bound
 from ldpaudit.audits.vectors.seen import SeenVector
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
@@ -24,6 +25,7 @@ from ldpaudit.result import Estimate, Finding, Note
 EPSILON: Final = "vector.epsilon"
 INSIDER: Final = "vector.epsilon_lower"
 OUTSIDER: Final = "vector.release_only_epsilon_lower"
+POWER: Final = "vector.min_detectable_excess"
 DRAWS: Final = "vector.independence"
 OWN_DRAWS: Final = "the columns of a row were drawn independently of each other"
 REFUTED_DRAWS: Final = 0.001
@@ -141,15 +143,34 @@ def _insider(
     seen: SeenVector, test: DrawTest | str, context: AuditContext
 ) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
     context.progress.step("bounding ε of all columns together")
-    evidence = vector_evidence(seen, context.rng("vector", "epsilon"))
+    evidence = vector_evidence(seen, seen.released, context.rng("vector", "epsilon"))
     if isinstance(test, DrawTest) and test.p_value <= REFUTED_DRAWS:
         evidence = evidence.without_columns()
     estimates = list(_bounds(seen, evidence, context))
     if not estimates:
         return [], {}
+    if estimates[0].kind != "certified":
+        return estimates, {}
     bounds = {INSIDER: lambda alpha: evidence.strongest(alpha).epsilon}
-    certified = estimates[0].kind == "certified"
-    return estimates, bounds if certified else {}
+    limit = None if seen.joint is None else seen.joint.epsilon
+    rng = context.rng("vector", "power")
+    excess = None if limit is None else detectable_excess(seen, limit, rng)
+    if excess is not None:
+        estimates.append(_power(excess, context))
+        bounds[POWER] = excess
+    return estimates, bounds
+
+
+def _power(excess: Callable[[float], float], context: AuditContext) -> Estimate:
+    return Estimate.estimated(
+        POWER,
+        "Smallest excess over the claim of all columns that would be found",
+        excess(1 - context.plan.confidence),
+        unit="nats",
+        method="from a simulated release as claimed: an excess that the bound would exceed the "
+        f"claim by with probability {WANTED_POWER:.0%}",
+        assumptions=("the bound's standard error is that of the simulated release",),
+    )
 
 
 def _bounds(
@@ -211,9 +232,9 @@ def _outsider(
         axis="epsilon",
         unit="nats",
         n=len(seen.contexts[0].release),
-        method="the columns' bounds from the release alone added up, each at an equal share of the "
-        "error probability",
-        assumptions=(*assumptions, OWN_DRAWS),
+        method="how unanimous groups of rows are that features find: of each column, added up, "
+        "and of all columns as one label where it has few values; corrected for the choice",
+        assumptions=(*assumptions, *((OWN_DRAWS,) if seen.independent else ())),
         reference="Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5",
     )
     return [estimate], {OUTSIDER: bound} if kind == "certified" else {}

@@ -1,11 +1,14 @@
 """Lower bounds of the vector's ε from true against released vectors: what is counted, and how."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
+from scipy.special import ndtri
 
+from ldpaudit.audits.observational.power import WANTED_POWER
 from ldpaudit.audits.vectors.seen import SeenVector, draw
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.power import worth_looking_for
@@ -31,6 +34,11 @@ SHARES: Final = {"columns": 0.6, "patterns": 0.3, "pairs": 0.1}
 """Of the error probability, where the draws are claimed to be independent."""
 JOINT_SHARES: Final = {"patterns": 0.8, "pairs": 0.2}
 _SIMULATED: Final = 3
+_TOO_SHORT: Final = 0.7
+"""A bound that stays below a claim by more than this share of it says nothing of an excess."""
+_LOOSE: Final = 0.25
+_SAFETY: Final = 1.15
+"""Standard errors are larger at a larger ε."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,13 +107,51 @@ def _of_column(strata: tuple[BoundEvidence, ...]) -> Callable[[float], float]:
     return bound
 
 
-def vector_evidence(seen: SeenVector, rng: np.random.Generator) -> VectorEvidence:
-    """Choose what to count by the claims and a pilot, and count it; true vectors are known."""
-    truth, released = seen.truth, seen.released
+def detectable_excess(
+    seen: SeenVector, limit: float, rng: np.random.Generator
+) -> Callable[[float], float] | None:
+    """Return about the smallest excess over a claim that is found, by the error probability.
+
+    A release as claimed is simulated and bounded like the true one. Its bound stays below the claim
+    by about z_α standard errors; what lies z_α + z_β of them above is found with probability 1 − β.
+    None where nothing can be simulated.
+    """
+    drawn = seen.simulated(rng)
+    if drawn is None or not math.isfinite(limit):
+        return None
+    evidence = vector_evidence(seen, drawn, rng)
+
+    def excess(alpha: float) -> float:
+        quantile, bound = -ndtri(alpha), evidence.strongest(alpha).epsilon
+        if limit - bound > _TOO_SHORT * limit:
+            return math.inf
+        # The simulated bound may have come out near the claim by chance, or above it.
+        spread = evidence.strongest(_LOOSE).epsilon - bound
+        usual = spread * quantile / (quantile + ndtri(_LOOSE)) if alpha < _LOOSE else 0.0
+        short = max(limit - bound, usual)
+        return float(_SAFETY * short * (1 + ndtri(WANTED_POWER) / quantile))
+
+    return excess
+
+
+def vector_evidence(
+    seen: SeenVector, released: IntArray, rng: np.random.Generator
+) -> VectorEvidence:
+    """Choose what to count by the claims and a pilot, and count it.
+
+    Parameters
+    ----------
+    seen : SeenVector
+        Whose true vectors are known.
+    released : int32 array of shape (r, d)
+        What was released of them, or is simulated.
+    rng : numpy.random.Generator
+    """
+    truth = seen.truth
     pilot, others = split_pilot(len(truth), rng)
     claimed = [seen.matrices(place) for place in range(len(seen.contexts))]
     known = all(one is not None for one in claimed)
-    channels = [_overall(one, truth, a, seen, pilot) for a, one in enumerate(claimed)]
+    channels = [_overall(one, seen, released, a, pilot) for a, one in enumerate(claimed)]
     near = [relations(channel, 0.0)[0] for channel in channels]
     scale = len(others) / max(len(pilot), 1)
     by_pilot = choose_by_pilot(truth.take(pilot), released[pilot], near, scale)
@@ -119,7 +165,7 @@ def vector_evidence(seen: SeenVector, rng: np.random.Generator) -> VectorEvidenc
         drawn = [_presumed(channels, rest, rng) for _ in range(_SIMULATED)]
         chosen = choose_by_claim(rest, channels, [z for z in drawn if z is not None])
         patterns = _count(chosen, rest, released[others], rng)
-    columns = tuple(_of_strata(seen, a, rng) for a in range(len(claimed)))
+    columns = tuple(_of_strata(seen, released, a, rng) for a in range(len(claimed)))
     summed = seen.independent and all(columns)
     return VectorEvidence(
         SHARES if seen.independent else JOINT_SHARES, columns if summed else (), patterns, pairs
@@ -134,9 +180,9 @@ def _count(
 
 def _overall(
     claimed: FloatArray | None,
-    truth: TrueVectors,
-    place: int,
     seen: SeenVector,
+    released: IntArray,
+    place: int,
     pilot: IndexArray,
 ) -> FloatArray:
     """Return one channel of a column for all strata: their average, or one seen in a pilot."""
@@ -144,8 +190,8 @@ def _overall(
         return np.asarray(claimed.mean(axis=0))
     release = seen.contexts[place].release
     sizes = len(release.classes), len(release.outputs)
-    labels = truth.labels[pilot, place]
-    return presumed_channel(label_table(labels, seen.released[pilot, place], *sizes))
+    labels = seen.truth.labels[pilot, place]
+    return presumed_channel(label_table(labels, released[pilot, place], *sizes))
 
 
 def _presumed(
@@ -155,10 +201,12 @@ def _presumed(
     return np.stack(columns, axis=1)
 
 
-def _of_strata(seen: SeenVector, place: int, rng: np.random.Generator) -> tuple[BoundEvidence, ...]:
+def _of_strata(
+    seen: SeenVector, released: IntArray, place: int, rng: np.random.Generator
+) -> tuple[BoundEvidence, ...]:
     """Return the evidence of a column alone in each of its strata that has two labels."""
     one, matrices = seen.contexts[place], seen.matrices(place)
-    labels, outputs = seen.truth.labels[:, place], seen.released[:, place]
+    labels, outputs = seen.truth.labels[:, place], released[:, place]
     k, m = len(one.release.classes), len(one.release.outputs)
     strata = seen.strata_of(place)
     found = []

@@ -1,7 +1,8 @@
 """The first pass: the private columns' labels are read, and their mechanisms built."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +18,21 @@ from ldpaudit.commands.privatize.labels.survey import (
     Survey,
     read_labels,
 )
-from ldpaudit.commands.privatize.mechanism import DeclaredLabels, build, declared_labels
+from ldpaudit.commands.privatize.mechanism import (
+    DeclaredLabels,
+    build,
+    channels_of,
+    check_hides,
+    declared_labels,
+)
 from ldpaudit.commands.privatize.private_columns import PrivateColumn, PrivateColumns
 from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.commands.privatize.stated import StatedRelease, about
+from ldpaudit.datasets.beside.channel_tables import ColumnChannels
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.declaration.parsing import BY_STRATUM
 from ldpaudit.datasets.formats.batches import BatchSource
+from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import family
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import joint_family
@@ -49,11 +58,19 @@ class StatedColumn:
     labels : DeclaredLabels
     table : LabelPrior or None
         The prior's file.
+    channels : ColumnChannels or None
+        The table of the strata's channels, where there is one.
     """
 
     request: ColumnRequest
     labels: DeclaredLabels
     table: LabelPrior | None
+    channels: ColumnChannels | None
+
+    @property
+    def strata(self) -> Collection[str]:
+        """The values of the public column that have channels of their own, as text."""
+        return self.request.strata if self.channels is None else self.channels.tables
 
 
 def stated_columns(stated: StatedRelease) -> tuple[StatedColumn, ...]:
@@ -71,7 +88,9 @@ def _stated(request: ColumnRequest) -> StatedColumn:
     with about(request):
         table = None if request.prior is None else read_prior(request.prior, request)
         of_prior = None if table is None else table.labels
-        return StatedColumn(request, declared_labels(request, of_prior), table)
+        of_table = request.by is not None and not request.strata
+        channels = channels_of(request) if of_table else None
+        return StatedColumn(request, declared_labels(request, of_prior), table, channels)
 
 
 def read_columns(
@@ -112,7 +131,7 @@ def _counts(column: StatedColumn, source: BatchSource) -> tuple[LabelCount, Stra
         count = label_count(request, column.labels, kind)
         if by is None:
             return count, None
-        return count, StratumCount(by, source.schema.field(by).type, request.strata)
+        return count, StratumCount(by, source.schema.field(by).type, column.strata)
 
 
 def _built(
@@ -126,14 +145,16 @@ def _built(
         used.append(choose_prior(request, column.table, survey, classes))
         return used[-1]
 
-    def mechanism(one: ColumnRequest) -> Mechanism:
-        return build(one, column.labels, survey.domain.classes, prior)
+    def mechanism(one: ColumnRequest, labels: DeclaredLabels) -> Mechanism:
+        return build(one, labels, survey.domain.classes, prior)
 
     if strata is None:
-        built = mechanism(request)
+        built = mechanism(request, column.labels)
+    elif column.channels is not None:
+        built = _declared_strata(column.channels.mechanism())
     else:
-        each = {value: mechanism(one) for value, one in request.strata.items()}
-        built = _by_stratum(strata, list(each.values()))
+        own = [(one, _same_labels(one, column, survey)) for one in request.strata.values()]
+        built = _by_stratum(strata, [mechanism(*one) for one in own])
     used_prior = used[0] if used else None
     return PrivateColumn(request, field, survey, built, used_prior, strata, _empty(strata))
 
@@ -148,12 +169,29 @@ def _empty(strata: ClassDomain | None) -> tuple[str, ...]:
     return (f"{empty} of {len(strata.classes)} strata have no row; their channels are declared.",)
 
 
+def _same_labels(one: ColumnRequest, column: StatedColumn, survey: Survey) -> DeclaredLabels:
+    """Return the labels of a stratum's channel, which must be the column's (InputError)."""
+    labels = declared_labels(one, None if column.table is None else column.table.labels)
+    if labels.classes is not None and labels.classes != survey.domain.classes:
+        raise InputError(
+            "The channels of all strata must have the same labels in the same order; where only "
+            "some state them, give the column's classes."
+        )
+    return labels
+
+
 def _by_stratum(strata: ClassDomain, mechanisms: Sequence[Mechanism]) -> Mechanism:
     stated = [
         {"value": value, "mechanism": {"name": one.name, **one.declaration()}}
         for value, one in zip(strata.classes, mechanisms, strict=True)
     ]
-    return family(BY_STRATUM).from_parameters({"strata": stated}, ())
+    return _declared_strata({"strata": stated})
+
+
+def _declared_strata(stated: Mapping[str, Any]) -> Mechanism:
+    built = family(BY_STRATUM).from_parameters({"strata": stated["strata"]}, ())
+    check_hides(built)
+    return built
 
 
 def _jointly(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ldpaudit.commands.privatize.checks import check_column
 from ldpaudit.commands.privatize.plan_file import read_plan
@@ -14,7 +14,7 @@ from ldpaudit.datasets.beside.priors import split_labels
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms import full_name, traits_of
 from ldpaudit.mechanisms.joint import joint_family
-from ldpaudit.mechanisms.places import DEFAULT
+from ldpaudit.mechanisms.places import DEFAULT, EXPLICIT
 from ldpaudit.options import LabelOptions, check_distinct, option_name, parse_label
 from ldpaudit.options.labels import KEYS
 
@@ -22,6 +22,9 @@ _SHARED: Final = ("mechanism", "epsilon", "noise")
 """Options that hold for each of several columns that does not state its own."""
 _OF_ONE: Final = tuple(f for f, _ in KEYS.values() if f not in (*_SHARED, "by"))
 """Options that one column alone can mean."""
+_OF_STRATUM: Final = {*_SHARED, "channel", "loss"}
+"""What may differ between the strata of a column."""
+_WORDS: Final = {field: key for key, (field, _) in KEYS.items()}
 _UNSAID: Final = (
     "Say what releases the label: --mechanism NAME, --label COL:MECHANISM:epsilon=1, or a plan "
     "(--plan FILE)."
@@ -85,6 +88,33 @@ def stated_release(request: PrivatizeRequest) -> StatedRelease:
     return StatedRelease(columns)
 
 
+def labels_of(mechanisms: Mapping[str, Any]) -> tuple[LabelOptions, ...]:
+    """Return the private columns of a Python call.
+
+    Parameters
+    ----------
+    mechanisms : mapping
+        From a column to its mechanism: ``"MECHANISM:KEY=VALUE:…"``, or the keys of a plan.
+
+    Raises
+    ------
+    InputError
+        As :func:`parse_label` and :func:`read_plan`.
+    """
+    return tuple(_label_of(name, how) for name, how in mechanisms.items())
+
+
+def _label_of(name: str, how: Any) -> LabelOptions:
+    if isinstance(how, str):
+        return parse_label(f"{LabelOptions(label=name).text()}:{how}")
+    if not isinstance(how, Mapping):
+        raise InputError(
+            f"The mechanism of the column {quoted(str(name))} must be its name, such as "
+            "'rr:epsilon=1', or a mapping such as {'mechanism': 'rr', 'epsilon': 1.0}."
+        )
+    return read_plan({"labels": [{"label": name, **how}]}).labels[0]
+
+
 def _with_plan(request: PrivatizeRequest) -> PrivatizeRequest:
     """Return the request with what the plan states instead of options."""
     if request.plan is None:
@@ -118,19 +148,25 @@ def _labels(request: PrivatizeRequest) -> tuple[LabelOptions, ...]:
 
 def _column(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> ColumnRequest:
     """Return the request of one column: what it states, and the options that are for each."""
-    if one.by is not None and not one.strata:
+    if one.by is not None and not one.strata and one.channel is None:
         raise InputError(
-            f"The column {quoted(one.label)}: a channel for each value of a column is stated in a "
-            "plan (--plan FILE), by 'by' and 'strata'."
+            f"The column {quoted(one.label)}: a channel for each value of {quoted(one.by)} is "
+            "stated by a table of them (channel=FILE), or in a plan (--plan FILE) as 'strata'."
         )
     if not one.strata:
         return _stated(request, one, one_of)
     strata = {}
     for value, own in one.strata.items():
+        foreign = own.stated().keys() - _OF_STRATUM
+        if foreign:
+            raise InputError(
+                f"The column {quoted(one.label)}: a stratum may state its mechanism, epsilon, "
+                f"lambda, channel and loss; {_WORDS[min(foreign)]} is the same for all of them."
+            )
         both = own.stated().keys() & one.stated().keys() - {"mechanism"}
         if both:
             raise InputError(
-                f"The column {quoted(one.label)} states {sorted(both)[0]!r} for all rows and for a "
+                f"The column {quoted(one.label)} states {_WORDS[min(both)]} for all rows and for a "
                 "stratum; leave one out."
             )
         merged = replace(one, by=None, strata={}, **own.stated())
@@ -145,10 +181,12 @@ def _stated(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> Column
         own["classes"] = split_labels(own["classes"])
     common = {f.name: getattr(request, f.name) for f in fields(PrivatizeRequest)}
     if one_of == 1:
-        twice = [k for k in own if common[k] is not None and common[k] is not False]
+        twice = [k for k in own if common.get(k) not in (None, False)]
         if twice:
             raise InputError(f"{option_name(request, twice[0])} is stated twice; leave one out.")
-    mechanism = own.pop("mechanism", None) or common["mechanism"]
+    # A table of channels is a whole mechanism.
+    default = EXPLICIT if one.channel is not None else common["mechanism"]
+    mechanism = own.pop("mechanism", None) or default
     if mechanism is None:
         if one_of == 1 and not own:
             raise InputError(_UNSAID)
@@ -189,10 +227,9 @@ def _check_shared(request: PrivatizeRequest, stated: tuple[LabelOptions, ...]) -
     for name in _OF_ONE:
         if getattr(request, name) not in (None, False):
             option = option_name(request, name)
-            key = next(key for key, (field, _) in KEYS.items() if field == name)
             raise InputError(
                 f"{option} could mean any of {len(stated)} private columns; state it with the "
-                f"column's own: COL:MECHANISM:{key}=…, or in a plan."
+                f"column's own: COL:MECHANISM:{_WORDS[name]}=…, or in a plan."
             )
     amounts = {"epsilon", "noise"}
     needed: Mapping[str, bool] = {

@@ -42,7 +42,7 @@ def with_seed_shared(n: int = 3_000, seed: int = 1) -> ReleasedVector:
     return vector_of(labels, noisy, x, (1.0, 1.0, 1.0))
 
 
-def released_jointly(kind: type, n: int = 4_000, *, used: float = 1.0, truth: bool = True):
+def released_jointly(kind: type, n: int = 3_000, *, used: float = 1.0, truth: bool = True):
     rng = np.random.default_rng(3)
     labels, x = true_vectors(n, rng)
     noisy = kind(CLASSES, used).sample(labels, rng).T
@@ -55,7 +55,7 @@ def released_jointly(kind: type, n: int = 4_000, *, used: float = 1.0, truth: bo
 
 
 def test_honest_columns_are_bounded_near_their_sum():
-    finding = found(released_vector(5_000))
+    finding = found(released_vector(3_000))
     assert value(finding, "vector.epsilon") == pytest.approx(3.0)
     assert 0.85 * 3 < value(finding, "vector.epsilon_lower") <= 3.0
     assert value(finding, "vector.independence") > 0.05
@@ -89,12 +89,12 @@ def test_a_joint_mechanism_with_less_noise_is_found(kind):
 
 
 def test_without_true_labels_the_release_alone_is_asked():
-    finding = found(released_vector(1_000, truth=False))
+    finding = found(released_vector(600, truth=False))
     names = {e.id for e in finding.estimates}
     assert "vector.epsilon_lower" not in names
     assert "vector.independence" in names
     assert value(finding, "vector.release_only_epsilon_lower") <= 3.0
-    assert found(released_jointly(JointRR, truth=False)).estimates
+    assert found(released_jointly(JointRR, 450, truth=False)).estimates
 
 
 def test_released_vectors_that_no_true_ones_explain_are_found():

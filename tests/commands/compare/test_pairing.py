@@ -8,7 +8,6 @@ from commands.compare.test_paired import ALPHA, allowed, guesses
 
 from ldpaudit.audits.held_out_guesses import NOT_ASKED, HeldOutGuesses
 from ldpaudit.commands.compare.differences.numeric import _Pairs
-from ldpaudit.commands.compare.differences.paired import best_interval, paired_interval
 from ldpaudit.commands.compare.differences.pairing import (
     REFERENCE,
     accuracy_folds,
@@ -16,6 +15,7 @@ from ldpaudit.commands.compare.differences.pairing import (
     mirrored,
     number_folds,
 )
+from ldpaudit.estimators.intervals.paired import best_interval, paired_interval
 
 
 def recorded(n: int, **right: np.ndarray) -> HeldOutGuesses:

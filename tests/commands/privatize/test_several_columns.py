@@ -241,6 +241,7 @@ def test_what_is_refused(case: str, here: Path, command: Command) -> None:
 
 
 RR = {"mechanism": "rr", "epsilon": 1.0}
+NOISE = {t: {"mechanism": "discrete-laplace", "epsilon": 1} for t in ("oslo", "rome", "bonn")}
 PLANS: dict[str, tuple[dict[str, Any], str]] = {
     "empty": ({}, "must list the private columns"),
     "unknown": ({"label": []}, "did you mean 'labels'"),
@@ -259,6 +260,18 @@ PLANS: dict[str, tuple[dict[str, Any], str]] = {
     "stratum both": (
         {"labels": [{"label": "flag", "by": "town", **RR, "strata": {"oslo": {"epsilon": 1}}}]},
         "for all rows and for a stratum",
+    ),
+    "stratum's classes": (
+        {
+            "labels": [
+                {"label": "flag", "by": "town", "strata": {"oslo": {**RR, "classes": [0, 1]}}}
+            ]
+        },
+        "classes is the same for all",
+    ),
+    "stratum's numbers": (
+        {"labels": [{"label": "weeks", "by": "town", "labels": "0:10", "strata": NOISE}]},
+        "must have a finite channel",
     ),
     "stratum private": (
         {
@@ -281,6 +294,43 @@ def test_plans_that_are_refused(case: str, here: Path) -> None:
     plan, word = PLANS[case]
     with pytest.raises(InputError, match=word):
         applied(plan=plan)
+
+
+def test_channels_by_stratum_state_the_same_labels(here: Path) -> None:
+    Path("one.csv").write_text(",False,True\nFalse,0.7,0.3\nTrue,0.1,0.9\n")
+    Path("turned.csv").write_text(",True,False\nTrue,0.9,0.1\nFalse,0.3,0.7\n")
+    strata = {town: {"channel": "one.csv"} for town in ("oslo", "rome", "bonn")}
+    column = {"label": "flag", "by": "town", "mechanism": "channel", "strata": strata}
+    release, true = applied(plan={"labels": [column]}), frame()
+    kept = float((release["flag"] == true["flag"])[true["flag"]].mean())
+    assert abs(kept - 0.9) < 5 * math.sqrt(0.09 / int(true["flag"].sum()))
+    strata["rome"] = {"channel": "turned.csv"}
+    with pytest.raises(InputError, match="the same labels in the same order"):
+        applied(plan={"labels": [column]})
+
+
+def test_a_table_has_the_channels_of_columns_and_strata(here: Path, command: Command) -> None:
+    rows = "{0},{1},False,0.7,0.3\n{0},{1},True,0.1,0.9\n"
+    body = "".join(rows.format("flag", town) for town in ("oslo", "rome", "bonn"))
+    Path("t.csv").write_text(f"variable,town,label,False,True\n{body}")
+    word = "flag:channel=t.csv:by=town"
+    status, printed = command("data.parquet", "-o", "r.parquet", "--label", word)
+    assert status == 0, printed
+    stated = declared_json(Path("r.parquet"))
+    assert stated["labels"][0]["by"] == "town"
+    assert len(stated["labels"][0]["mechanism"]["strata"]) == 3
+    label = "label:rr:epsilon=1"
+    assert command("data.parquet", "-o", "r2.parquet", "--label", word, "--label", label)[0] == 0
+    for wrong, part in (
+        ("flag:channel=t.csv:by=weeks", "must have the column 'weeks'"),
+        ("weeks:channel=t.csv:by=town", "has none for the column 'weeks'"),
+    ):
+        assert part in refused(command, here, "data.parquet", "-o", "r3.parquet", "--label", wrong)
+    Path("t.csv").write_text("town,label,False,True\noslo,False,1,0\noslo,True,0,1\n")
+    options = ("data.parquet", "-o", "r3.parquet", "--label", word)
+    assert "strata in the column 'town'" in refused(command, here, *options)
+    frame().assign(town="oslo").to_parquet("data.parquet")
+    assert "epsilon is infinite" in refused(command, here, *options)
 
 
 def test_a_stratum_without_rows_is_said(here: Path) -> None:

@@ -12,10 +12,10 @@ from typing import Final
 
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.commands.compare.differences.outside import NUMBERS
-from ldpaudit.commands.compare.differences.paired import Folds, Interval, best_interval
 from ldpaudit.commands.compare.differences.pairing import mirrored, number_folds
 from ldpaudit.commands.compare.differences.pending import PendingDifference
 from ldpaudit.commands.compare.side import Side, number_scores
+from ldpaudit.estimators.intervals.paired import Folds, Interval, best_interval
 from ldpaudit.result import Unit
 
 _SQUARES: Final = ("mse", "mse_gain")

@@ -6,7 +6,7 @@ import numpy as np
 
 from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
 from ldpaudit.audits.held_out_guesses import NOT_ASKED, HeldOutGuesses, Outcomes
-from ldpaudit.commands.compare.differences.paired import Folds
+from ldpaudit.estimators.intervals.paired import Folds
 
 REFERENCE = "features-only"
 """The reference of advantages: a guess from each release's features alone."""

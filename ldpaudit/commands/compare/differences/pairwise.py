@@ -6,12 +6,6 @@ from functools import partial
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.commands.compare.differences.numeric import numeric_differences
 from ldpaudit.commands.compare.differences.outside import ADVANTAGE, BEST, same_classes
-from ldpaudit.commands.compare.differences.paired import (
-    Folds,
-    Interval,
-    best_interval,
-    paired_interval,
-)
 from ldpaudit.commands.compare.differences.pairing import REFERENCE, accuracy_folds, advantage_folds
 from ldpaudit.commands.compare.differences.pending import PendingDifference
 from ldpaudit.commands.compare.differences.unpaired import (
@@ -20,6 +14,12 @@ from ldpaudit.commands.compare.differences.unpaired import (
     count_interval,
 )
 from ldpaudit.commands.compare.side import Side, attack_scores, given_release
+from ldpaudit.estimators.intervals.paired import (
+    Folds,
+    Interval,
+    best_interval,
+    paired_interval,
+)
 from ldpaudit.result import AuditResult
 
 _PAIRED_ATTACK = (

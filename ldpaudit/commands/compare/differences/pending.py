@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ldpaudit.commands.compare.differences.paired import Interval
 from ldpaudit.commands.compare.side import Side
+from ldpaudit.estimators.intervals.paired import Interval
 from ldpaudit.result import Unit
 
 Bound = Callable[[float], Interval | None]

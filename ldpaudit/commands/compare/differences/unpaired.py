@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from scipy.special import betaincinv
 
-from ldpaudit.commands.compare.differences.paired import Interval
+from ldpaudit.estimators.intervals.paired import Interval
 from ldpaudit.result import Estimate
 
 

@@ -5,7 +5,6 @@ import pytest
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-from ldpaudit.commands.compare.differences.paired import Folds, best_interval, paired_interval
 from ldpaudit.commands.compare.differences.unpaired import (
     Count,
     best_count_interval,
@@ -13,6 +12,7 @@ from ldpaudit.commands.compare.differences.unpaired import (
     stored_interval,
 )
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.intervals.paired import Folds, best_interval, paired_interval
 from ldpaudit.result import Estimate
 
 ALPHA = 0.1
