@@ -93,11 +93,6 @@ def opened(release: Any, options: ReleaseOptions) -> tuple[Any, tuple[str, ...]]
     return table if isinstance(release, str | os.PathLike) else release, names
 
 
-def declared_columns(release: Any, options: ReleaseOptions) -> tuple[str, ...]:
-    """Return the private columns that a release declares."""
-    return _opened(release, options)[1]
-
-
 def _files(options: ReleaseOptions) -> FileOptions:
     return options.files if isinstance(options, FileOptions) else AS_FOUND
 
@@ -106,6 +101,9 @@ def _shared(function: Any, options: ReleaseOptions, scratch: "Scratch | None") -
     from ldpaudit.mechanisms.coding import DeclaredCoding
     from ldpaudit.mechanisms.joint import marginal_claims
 
+    truth = options.truth
+    if isinstance(truth, tuple) and all(isinstance(one, str) for one in truth):
+        raise InputError(f"--truth is given once for one release. Got {len(truth)} files.")
     stated = keywords_for(function, options)
     stated |= {"coding": DeclaredCoding, "marginals": marginal_claims, "scratch": scratch}
     return stated | {"files": options if isinstance(options, FileOptions) else AS_FOUND}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpaudit.api.planning import cluster_of, plan_of, policy_of, seed_of
 from ldpaudit.api.reading import notes_of, read_columns
-from ldpaudit.api.several import check_one_truth, read_repeated, several
+from ldpaudit.api.several import read_repeated, several
 from ldpaudit.options import AuditOptions
 from ldpaudit.result import AuditRecord, AuditResult
 from ldpaudit.running.finished import Finished
@@ -39,7 +39,6 @@ def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResul
             yield result
         return
     release = every[0] if every else release
-    check_one_truth(options)
     with Scratch() as scratch, cluster_of(options, scratch, options.progress) as tasks:
         reading = read_columns(release, options, scratch)
         for remark in reading.remarks:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ldpaudit.api.reading import declared_columns, notes_of, read_with
+from ldpaudit.api.reading import notes_of, opened, read_with
 from ldpaudit.errors import InputError
 from ldpaudit.options import AuditOptions, named_columns, option_name
 from ldpaudit.result import Note
@@ -38,15 +38,6 @@ def several(release: Any) -> tuple[Any, ...] | None:
         return None
     sparse = len(release) == 2 and hasattr(release[0], "tocsr")
     return None if sparse else release
-
-
-def check_one_truth(options: AuditOptions) -> None:
-    """Refuse true labels of several releases where there is one (InputError)."""
-    if isinstance(options.truth, tuple) and all(isinstance(t, str) for t in options.truth):
-        raise InputError(
-            f"--truth is given once for one release. Got {len(options.truth)} files; several "
-            "releases of the same people are named one after the other, in the same order."
-        )
 
 
 def read_repeated(
@@ -87,9 +78,7 @@ def _check(releases: Sequence[Any], options: AuditOptions) -> None:
             raise InputError(
                 f"{option_name(options, name)} is about a single release; audit that one alone."
             )
-    columns = len(named_columns(options)) or max(
-        len(declared_columns(one, options)) for one in releases
-    )
+    columns = len(named_columns(options)) or max(len(opened(one, options)[1]) for one in releases)
     if columns > 1:
         raise InputError(
             f"Over several releases one private column is audited at a time, and there are "
