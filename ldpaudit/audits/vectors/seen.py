@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -62,18 +63,18 @@ class SeenVector:
         """Whether the true labels of all columns are known."""
         return all(one.release.truth is not None for one in self.contexts)
 
-    @property
+    @cached_property
     def released(self) -> IntArray:
         """Output codes of the rows that count, int32 of shape (r, d)."""
         return self._taken(np.stack([one.release.released for one in self.contexts], axis=1))
 
-    @property
+    @cached_property
     def truth(self) -> TrueVectors:
         """The true vectors of the rows that count."""
         labels = self._taken(np.stack([one.truth for one in self.contexts], axis=1))
         return TrueVectors(labels.astype(np.int32), self.strata)
 
-    @property
+    @cached_property
     def strata(self) -> IndexArray:
         """Codes of rows whose columns all have the same channels, int64 of shape (r,)."""
         codes = np.zeros(len(self.contexts[0].release), dtype=np.int64)
