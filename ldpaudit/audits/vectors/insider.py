@@ -37,8 +37,6 @@ _SIMULATED: Final = 3
 _TOO_SHORT: Final = 0.7
 """A bound that stays below a claim by more than this share of it says nothing of an excess."""
 _LOOSE: Final = 0.25
-_SAFETY: Final = 1.15
-"""Standard errors are larger at a larger ε."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +127,7 @@ def detectable_excess(
         spread = evidence.strongest(_LOOSE).epsilon - bound
         usual = spread * quantile / (quantile + ndtri(_LOOSE)) if alpha < _LOOSE else 0.0
         short = max(limit - bound, usual)
-        return float(_SAFETY * short * (1 + ndtri(WANTED_POWER) / quantile))
+        return float(short * (1 + ndtri(WANTED_POWER) / quantile))
 
     return excess
 
