@@ -1,12 +1,12 @@
 """Column names in messages: shortened, harmless, and the nearest one to a misspelt name."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from ldpaudit.errors import InputError, nearest, quoted
 
-__all__ = ["check_unique", "missing_column", "quoted", "text_of"]
+__all__ = ["check_unique", "column_of", "missing_column", "quoted", "text_of"]
 
 
 def missing_column(
@@ -60,6 +60,17 @@ def check_unique(names: Sequence[str]) -> None:
         raise InputError(
             f"Column names must be distinct; {repeated} of {len(names)} occur(s) more than once."
         )
+
+
+@contextmanager
+def column_of(name: str, private: Collection[str]) -> Iterator[None]:
+    """Let a message say which private column it is about, where there are several (InputError)."""
+    try:
+        yield
+    except InputError as error:
+        if len(private) < 2:
+            raise
+        raise InputError(f"Private column {quoted(name)}: {error}") from None
 
 
 @contextmanager

@@ -5,41 +5,28 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ldpaudit.datasets.batchwise.opening import Space, open_source, reading_of
-from ldpaudit.datasets.beside.bags import bag_column, read_bags
+from ldpaudit.datasets.beside.bags import bag_column
 from ldpaudit.datasets.beside.companions import open_beside
 from ldpaudit.datasets.beside.groups import read_groups
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
-from ldpaudit.datasets.beside.leak_warnings import warnings_about
-from ldpaudit.datasets.beside.local_reports import read_reports
+from ldpaudit.datasets.beside.leak_warnings import twin_warnings, warnings_about
 from ldpaudit.datasets.beside.strata import read_strata
-from ldpaudit.datasets.beside.truth import Truth, read_truth, true_labels
-from ldpaudit.datasets.coding import Coding, LabelCoding, PlainCoding, Reports
+from ldpaudit.datasets.coding import Coding, PlainCoding
 from ldpaudit.datasets.column_survey import ranks, survey_keys
 from ldpaudit.datasets.declaration import agreed, parse_declaration
 from ldpaudit.datasets.declaration.columns import Marginals, claim_about
 from ldpaudit.datasets.declaration.provenance import remarks_on
-from ldpaudit.datasets.domains import (
-    EncodedLabels,
-    encode_labels,
-    encode_numeric_labels,
-    encode_reported,
-)
-from ldpaudit.datasets.formats.tabular import TableSource
-from ldpaudit.datasets.labels import LabelColumn, read_labels
-from ldpaudit.datasets.names import quoted
-from ldpaudit.datasets.numbers import read_numbers
-from ldpaudit.datasets.roles import Roles, assign_roles
+from ldpaudit.datasets.names import column_of, quoted
+from ldpaudit.datasets.released_labels import coded, labels_of, truth_of
+from ldpaudit.datasets.roles import assign_roles
 from ldpaudit.datasets.sparse.table import SparseTable
 from ldpaudit.errors import InputError
-from ldpaudit.numeric_labels import NumericView
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import (
-    Bags,
     Declaration,
     Release,
     ReleasedLabels,
@@ -186,7 +173,7 @@ def read_release(
     rest = tuple(name for name in table.names if name not in used)
     space = Space(memory, scratch or Scratch())
     reading = reading_of(
-        *(table, roles, rest, partial(_coded, mechanism, roles)),
+        *(table, roles, rest, partial(coded, mechanism, roles)),
         space=space,
         alone=all(one is None for one in sources.values()),
     )
@@ -196,8 +183,9 @@ def read_release(
         raise InputError(f"The release {quoted(table.name)} has no rows.")
     check_same_index(source, truth, id_column)
     view = mechanism.view(len(column))
-    known = _truth(table, special, roles, truth, truth_column, view is not None, files)
-    labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
+    with column_of(roles.label, private):
+        known = truth_of(table, special, roles, truth, truth_column, view is not None, files)
+        labels, reports, bags = labels_of(table, mechanism, view, claim, column, known)
     by = by or (None if of_file is None else of_file.by)
     others = () if declared is None else declared.names
     owned = {roles.label, roles.truth, roles.identifier, *private, *others}
@@ -231,9 +219,13 @@ def read_release(
         )
     )
     if table.stamp() != before:
-        raise InputError(f"The file {quoted(table.name)} changed while it was being read.")
+        raise changed(table.name)
     warnings = warnings_about(known, labels, encoded, table.names, roles)
-    warnings += [*of_strata, *(remarks_on(declared.provenance) if declared else ())]
+    warnings += [
+        *twin_warnings(table.names, roles),
+        *of_strata,
+        *(remarks_on(declared.provenance) if declared else ()),
+    ]
     remarks = [_read_as("release", table.remark)]
     remarks += [_read_as("true labels", known.remark)] if known else []
     remarks += [_read_as(f"{one.role} table", one.table.remark) for one in beside]
@@ -242,68 +234,13 @@ def read_release(
     return ReadReport(release, tuple(warnings), tables.test_rows(release), said, people)
 
 
+def changed(name: str) -> InputError:
+    """Return the error for a file that is no longer the one that was opened."""
+    return InputError(f"The file {quoted(name)} changed while it was being read.")
+
+
 def _read_as(what: str, remark: str) -> str:
     return f"Read the {what} as {remark}." if remark else ""
-
-
-def _coded(mechanism: LabelCoding, roles: Roles, rows: int) -> tuple[str, ...]:
-    """Return the columns that hold one of few labels in each of the rows."""
-    if mechanism.bags or mechanism.reports or mechanism.view(rows) is not None:
-        return ()
-    return tuple(name for name in (roles.label, roles.truth) if name is not None)
-
-
-def _labels(
-    table: TableSource,
-    mechanism: LabelCoding,
-    view: NumericView | None,
-    claim: Declaration | None,
-    column: pa.ChunkedArray,
-    truth: Truth | None,
-) -> tuple[EncodedLabels, Reports | None, Bags | None]:
-    """Return the labels as codes, and the recorded reports or the bags' sums, if any."""
-    known = None if truth is None else truth.labels
-    classes = known if isinstance(known, LabelColumn) else None
-    if mechanism.bags is not None:
-        bag = mechanism.bags.bag
-        members = next(table.columns((bag,), as_text=(bag,)))[1]
-        labels, bags = read_bags(mechanism.bags, column, members, classes)
-        return labels, None, bags
-    if mechanism.reports is not None:
-        reports = read_reports(column, mechanism.reports, from_text=table.text)
-        return encode_reported(mechanism.reports, reports, classes), reports, None
-    if view is not None:
-        numbers = known if isinstance(known, np.ndarray) else None
-        labels = encode_numeric_labels(view, read_numbers(column, "released"), numbers)
-        return labels, None, None
-    released = read_labels(column, "released", from_text=table.text)
-    return encode_labels(claim, released, classes, mechanism), None, None
-
-
-def _truth(
-    table: TableSource,
-    special: dict[str, pa.ChunkedArray],
-    roles: Roles,
-    source: Any,
-    truth_column: str | None,
-    numeric: bool,
-    files: FileOptions,
-) -> Truth | None:
-    if source is not None:
-        return read_truth(
-            source,
-            len(special[roles.label]),
-            label=roles.label,
-            truth_column=truth_column,
-            id_column=roles.identifier,
-            identifiers=None if roles.identifier is None else special[roles.identifier],
-            numeric=numeric,
-            files=files,
-        )
-    if roles.truth is None:
-        return None
-    column = special[roles.truth]
-    return Truth(true_labels(column, numeric=numeric, from_text=table.text), roles.truth)
 
 
 def check_same_index(source: Any, truth: Any, id_column: str | None) -> None:

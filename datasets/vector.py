@@ -10,7 +10,7 @@ from ldpaudit.datasets.beside.truth import open_truth
 from ldpaudit.datasets.declaration import agreed_vectors, parse_declaration
 from ldpaudit.datasets.declaration.columns import Marginals, claims_of
 from ldpaudit.datasets.names import missing_column
-from ldpaudit.datasets.reading import ReadReport, check_same_index, read_release
+from ldpaudit.datasets.reading import ReadReport, changed, check_same_index, read_release
 from ldpaudit.datasets.sparse.table import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
@@ -82,14 +82,16 @@ def read_vector(
     table = open_source(source, projection, files)
     if isinstance(table, SparseTable):
         raise InputError("A sparse release (svmlight, SciPy) has one label; audit it alone.")
+    before = table.stamp()
     check_same_index(source, truth, others.get("id_column"))
     of_file = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed_vectors(of_file, declaration)
-    names = _names(labels, claim)
-    claim = None if claim is None else claim.only(names)
+    asked = _names(labels, claim)
+    truths = dict(zip(asked, _truth_columns(asked, truth, truth_column, files), strict=True))
+    hidden = [] if truth is not None else [name for name in truths.values() if name is not None]
+    claim = None if claim is None else claim.only(asked)
+    names = asked if claim is None else claim.names  # A joint mechanism has an order of its own.
     columns = _columns(names, claim, marginals)
-    truths = _truth_columns(names, truth, truth_column, files)
-    hidden = [] if truth is not None else [name for name in truths if name is not None]
     reports = [
         read_release(
             table,
@@ -98,15 +100,17 @@ def read_vector(
             by=one.by,
             private=names,
             truth=truth,
-            truth_column=column,
-            drop=(*drop, *(name for name in hidden if name != column)),
+            truth_column=truths[one.label],
+            drop=(*drop, *(name for name in hidden if name != truths[one.label])),
             features=None if features is None else _with_others(features, one.label, names),
             marginals=marginals,
             files=files,
             **others,
         )
-        for one, column in zip(columns, truths, strict=True)
+        for one in columns
     ]
+    if table.stamp() != before:
+        raise changed(table.name)
     return _together(reports, names, claim)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ldpaudit import reports as reports
     from ldpaudit import synthesis as synthesis
     from ldpaudit.api import audit as audit
+    from ldpaudit.calls import advise as advise
     from ldpaudit.calls import compare as compare
     from ldpaudit.calls import describe as describe
     from ldpaudit.calls import privatize as privatize
@@ -34,6 +35,7 @@ __all__ = [
     "LdpAuditError",
     "RandomizedResponse",
     "__version__",
+    "advise",
     "attacks",
     "audit",
     "compare",
@@ -51,7 +53,7 @@ _lazily, _listed = exported(
     __name__,
     {
         "api": ("audit",),
-        "calls": ("compare", "describe", "privatize", "sweep"),
+        "calls": ("advise", "compare", "describe", "privatize", "sweep"),
         "errors": ("InputError", "LdpAuditError"),
         "mechanisms": ("RandomizedResponse",),
         "result": ("AuditResult",),

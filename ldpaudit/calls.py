@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from ldpaudit.commands.advise.request import AdviseRequest
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.mechanism.request import DescribeRequest
 from ldpaudit.commands.privatize.request import PrivatizeRequest
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from ldpaudit.commands.advise.result import Advice
     from ldpaudit.commands.mechanism.describe.result import Analysis
     from ldpaudit.commands.sweep.result import Sweep
     from ldpaudit.result.comparison import Comparison
@@ -177,6 +179,8 @@ def describe(mechanism: "str | Mechanism", **options: Any) -> "Analysis":
         What a mechanism that is made for a prior minimises.
     more : collection of str
         Further parameters, each as ``"KEY=VALUE"``.
+    domain : sequence of domains, optional
+        The labels of each column, for ``"joint-rr"`` and ``"rs-fd"``.
 
     Returns
     -------
@@ -235,8 +239,35 @@ def sweep(data: str | Path, mechanisms: str | Sequence[str], **options: Any) -> 
     return work(made(SweepRequest, stated, "sweep"))
 
 
+def advise(data: str | Path, label: str | Sequence[str] = (), **options: Any) -> "Advice":
+    """Say what to release so that a policy lets it pass, and the command to make it.
+
+    Parameters
+    ----------
+    data : path
+        The table with the true labels.
+    label : str or sequence of str
+        The private columns.
+
+    Returns
+    -------
+    Advice
+        With ``sentence``, ``recommendations``, ``outcome`` and ``to_frame()``.
+
+    Raises
+    ------
+    ldpaudit.errors.LdpAuditError
+        One clear line about what is wrong with the data, the policy or the options.
+    """
+    from ldpaudit.commands.advise.work import advise as work
+
+    columns = (label,) if isinstance(label, str) else tuple(label)
+    return work(made(AdviseRequest, {"data": str(data), "label": columns, **options}, "advise"))
+
+
 _GRIDS = {"epsilon", "lambda_"}
 documented(compare, CompareRequest, ("inputs",))
 documented(privatize, PrivatizeRequest, ("data", "mechanism", "output"))
 documented(describe, DescribeRequest, ("mechanism",))
 documented(sweep, SweepRequest, ("data", "mechanisms"))
+documented(advise, AdviseRequest, ("data", "label"))

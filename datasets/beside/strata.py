@@ -52,8 +52,8 @@ def read_strata(
     outside = int((codes < 0).sum())
     if outside:
         raise InputError(
-            f"Every row's value of {quoted(by)} must be one of the {len(declared)} declared "
-            f"strata; {outside} of {len(codes)} rows hold another value."
+            f"Every row's value of {quoted(by)} must be that of a declared stratum; {outside} of "
+            f"{len(codes)} rows hold another value."
         )
     empty = len(declared) - len(np.unique(codes))
     said = f"{empty} of {len(declared)} declared strata have no row: nothing is measured there."

@@ -2,7 +2,6 @@
 
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cached_property
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -37,14 +36,6 @@ class LoadedFile(Located, MemoryTable):
         self.name, self.remark = location.name, remark
         self.schema, self.row_count = self._table.schema, self._table.num_rows
         self.declaration = location.beside()
-
-    @cached_property
-    def _digest(self) -> str:
-        return self.location.sha256()
-
-    def sha256(self) -> str:
-        """Return the digest of the file."""
-        return self._digest
 
     def batches(
         self,

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -133,9 +134,13 @@ class Located:
 
     location: Location
 
+    @cached_property
+    def _digest(self) -> str:
+        return self.location.sha256()
+
     def sha256(self) -> str:
         """Return the digest of the file or files, compressed or not."""
-        return self.location.sha256()
+        return self._digest
 
     def stamp(self) -> tuple[Any, ...]:
         """Return size and time of each file."""

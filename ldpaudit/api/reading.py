@@ -55,7 +55,7 @@ def read_columns(
 ) -> "ReadReport | VectorReport":
     """Read a release with all private columns that the options name, or else that it declares."""
     columns = named_columns(options)
-    source, declared = _opened(release, options)
+    source, declared = opened(release, options)
     columns = columns or tuple(LabelOptions(label=name) for name in declared)
     if len(columns) < 2:
         return read_with(source, options, scratch)
@@ -76,7 +76,7 @@ def read_columns(
     )
 
 
-def _opened(release: Any, options: ReleaseOptions) -> tuple[Any, tuple[str, ...]]:
+def opened(release: Any, options: ReleaseOptions) -> tuple[Any, tuple[str, ...]]:
     """Return the release, opened if it is a file, and the private columns that it declares."""
     from ldpaudit.datasets.batchwise.opening import open_source
     from ldpaudit.datasets.declaration import parse_declaration

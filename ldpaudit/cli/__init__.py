@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from ldpaudit import __version__
-from ldpaudit.cli import compare, declare, learn, mechanism, policy, privatize, run, sweep
+from ldpaudit.cli import advise, compare, declare, learn, mechanism, policy, privatize, run, sweep
 from ldpaudit.cli.grouped import GroupedCommand
 from ldpaudit.cli.limits import CHILD, status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
@@ -52,6 +52,7 @@ _COMMANDS = {
         privatize.privatize,
         declare.declare,
         sweep.sweep,
+        advise.advise,
         compare.compare,
         learn.learn,
     ),

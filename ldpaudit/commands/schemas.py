@@ -10,6 +10,7 @@ STORED: Final = {
     "run": ("ldpaudit.result", "AuditResult", SCHEMA_VERSION),
     "compare": ("ldpaudit.result.comparison", "Comparison", SCHEMA_VERSION),
     "sweep": ("ldpaudit.commands.sweep.stored", "StoredSweep", "1.0"),
+    "advise": ("ldpaudit.commands.advise.stored", "StoredAdvice", "1.0"),
     "learn": ("ldpaudit.commands.learn.stored", "StoredScore", "1.0"),
     "describe": ("ldpaudit.commands.mechanism.describe.stored", "StoredAnalysis", "1.0"),
     "design": ("ldpaudit.commands.mechanism.design.stored", "StoredDesign", "1.0"),

@@ -6,15 +6,13 @@ from typing import Any, Final
 
 from ldpaudit.claim import declaration_of
 from ldpaudit.commands.declare.request import DeclareRequest
-from ldpaudit.datasets.beside.channel_tables import column_channels, only_channels
+from ldpaudit.datasets.beside.channel_tables import RELEASED, column_channels, only_channels
 from ldpaudit.datasets.beside.priors import split_labels
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.options import ClaimOptions, LabelOptions, check_distinct, parse_label
 from ldpaudit.options.labels import KEYS
 from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
 
-RELEASED: Final = "_pram"
-"""What sdcMicro adds to the name of a column when it releases it."""
 _CLAIM: Final = ("mechanism", "epsilon", "noise", "channel", "labels")
 _WORDS: Final = {field: key for key, (field, _) in KEYS.items()}
 
@@ -115,7 +113,7 @@ def _of_channel(request: DeclareRequest, one: LabelOptions) -> LabelDeclaration:
     if others and not (others == ["mechanism"] and one.mechanism == "channel"):
         raise InputError("--channel is a whole claim; give no other mechanism, ε or λ with it.")
     assert one.channel is not None
-    found = only_channels(column_channels(one.channel, one.by, request), one.label, RELEASED)
+    found = only_channels(column_channels(one.channel, one.by, request), one.label)
     parameters = found.mechanism()
     declaration = Declaration(parameters.pop("name"), parameters, "options")
     return LabelDeclaration(one.label, _with_classes(declaration, one), found.by)

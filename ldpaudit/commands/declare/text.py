@@ -26,7 +26,8 @@ def print_declared(declared: Declared, *, quiet: bool) -> None:
         say(f"{name} declares {len(columns)} private columns:")
     for place, (label, mechanism) in enumerate(columns, start=1):
         if declared.whole is not None:
-            say(f"  {f'column {place}':<12} {mechanism.description}")
+            seen = "" if claim.joint is None else "seen alone: "
+            say(f"  {f'column {place}':<12} {seen}{mechanism.description}")
         if declared.request.show_class_names:
             for what, value in _names(label, mechanism):
                 say(f"  {what:<12} {value}")

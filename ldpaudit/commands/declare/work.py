@@ -8,10 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from ldpaudit.commands.declare.request import DeclareRequest
-from ldpaudit.commands.declare.stated import RELEASED, claims_of_options, named_columns
+from ldpaudit.commands.declare.stated import claims_of_options, named_columns
 from ldpaudit.commands.outputs import check_apart, check_place
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.batchwise.opening import open_source
+from ldpaudit.datasets.beside.channel_tables import RELEASED
 from ldpaudit.datasets.declaration import declared_content, parse_declaration, same_claims
 from ldpaudit.datasets.labels import in_order, read_labels, read_texts
 from ldpaudit.datasets.names import missing_column, quoted
@@ -24,7 +25,7 @@ from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism, joint_family, marginal_claims
 from ldpaudit.mechanisms.joint import from_declaration as vector_mechanism
 from ldpaudit.options import LabelOptions
-from ldpaudit.release import Declaration, LabelDeclaration, Release, VectorDeclaration
+from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
 from ldpaudit.running.progress import Progress
 from ldpaudit.writing import terminable
 
@@ -147,28 +148,20 @@ def _checked(table: Any, request: DeclareRequest, claim: VectorDeclaration) -> D
 
 def _classes(table: Any, one: LabelDeclaration, private: tuple[str, ...]) -> tuple[Any, ...]:
     """Return a column's labels, after its released values were read by its claim."""
-    try:
-        return _read(table, one, private).classes
-    except InputError as error:
-        if len(private) == 1:
-            raise
-        raise InputError(f"The column {quoted(one.label)}: {error}") from None
-
-
-def _read(table: Any, one: LabelDeclaration, private: tuple[str, ...]) -> Release:
     if hasattr(table, "call_label"):
         table.call_label(one.label)
     wanted = (one.label,) if one.by is None else (one.label, one.by)
     columns = dict(table.columns(wanted, as_text=wanted))
     cells = {name: _as_values(column) if table.text else column for name, column in columns.items()}
-    return read_release(
+    release = read_release(
         pa.table(cells),
         label=one.label,
-        declaration=one.mechanism,
         by=one.by,
+        declaration=one.mechanism,
         private=private,
         coding=DeclaredCoding,
     ).release
+    return release.classes
 
 
 def _with_domains(table: Any, claim: VectorDeclaration) -> VectorDeclaration:

@@ -9,9 +9,8 @@ from ldpaudit.commands.privatize.checks import options_of
 from ldpaudit.commands.privatize.labels.domains import GridDomain, RangeDomain, RoundedDomain
 from ldpaudit.commands.privatize.labels.priors import Prior
 from ldpaudit.commands.privatize.request import ColumnRequest
-from ldpaudit.datasets import read_channel
-from ldpaudit.datasets.labels import read_texts
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.beside.channel_tables import ColumnChannels, column_channels
+from ldpaudit.errors import InputError, did_you_mean, quoted
 from ldpaudit.mechanisms import MechanismOptions, family
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.mechanisms.interface import Mechanism
@@ -141,16 +140,21 @@ def build(
         built = mechanism.from_options(options)
     except InputError as error:
         raise InputError(_with_options(str(error))) from None
-    if built.epsilon is None or not math.isfinite(built.epsilon):
-        raise InputError(
-            "With these parameters epsilon is infinite: some true label would be given away for "
-            "certain; give a larger lambda or floor, or a channel without zeros."
-        )
+    check_hides(built)
     if isinstance(built, NoisyFeatures) and not built.claim_holds():
         raise InputError(
             "--sigma is too small for --feature-epsilon and --delta; give a larger one."
         )
     return with_rounding(built, request.round)
+
+
+def check_hides(mechanism: Mechanism) -> None:
+    """Refuse a mechanism whose ε is infinite (InputError)."""
+    if mechanism.epsilon is None or not math.isfinite(mechanism.epsilon):
+        raise InputError(
+            "With these parameters epsilon is infinite: some true label would be given away for "
+            "certain; give a larger lambda or floor, or a channel without zeros."
+        )
 
 
 def _with_options(message: str) -> str:
@@ -179,10 +183,36 @@ def _settings(request: ColumnRequest) -> dict[str, Any]:
 
 
 def _matrix(request: ColumnRequest) -> dict[str, Any]:
-    """Return a channel as a declaration states it, its labels as values."""
+    """Return a channel as a declaration states it, its labels as values; of strata the first."""
+    stated = channels_of(request).mechanism()
+    return next(iter(stated["strata"]))["mechanism"] if "strata" in stated else stated
+
+
+def channels_of(request: ColumnRequest) -> ColumnChannels:
+    """Return the channel of a column, or those of its strata, as its table states them.
+
+    Raises
+    ------
+    InputError
+        If there is no table, or none of its channels is the column's.
+    """
     if request.channel is None:
         raise InputError(
             f"The mechanism {request.mechanism!r} must be given its matrix with --channel FILE."
         )
-    stated = read_channel(request.channel, request)
-    return stated | {key: list(read_texts(stated[key])) for key in ("classes", "outputs")}
+    # Strata of a plan have a table each.
+    by = None if request.strata else request.by
+    tables = column_channels(request.channel, by, request)
+    found = [one for one in tables if one.variable in (None, request.label)]
+    if not found:
+        names = [one.variable or "" for one in tables]
+        raise InputError(
+            f"The table of channels has none for the column {quoted(request.label)}"
+            f"{did_you_mean(request.label, names)}"
+        )
+    if found[0].by is not None and by is None:
+        raise InputError(
+            f"The table has a channel for each value of {quoted(found[0].by)}; say so: "
+            f"by={found[0].by}."
+        )
+    return found[0]

@@ -93,10 +93,11 @@ def _label(table: Any, folder: Path | None) -> LabelOptions:
             f"The column {quoted(name)}: strata must be a table of tables, such as "
             "strata = { north = { epsilon = 1.0 }, south = { epsilon = 0.5 } }."
         )
-    if bool(strata) != (options.by is not None):
+    channels = strata or options.channel is not None
+    if (strata and options.by is None) or (options.by is not None and not channels):
         raise InputError(
-            f"The column {quoted(name)} must state 'by', a public column, and 'strata', a channel "
-            "for each of its values, or neither."
+            f"The column {quoted(name)} must state 'by', a public column, with 'strata', a channel "
+            "for each of its values (or 'channel', a table of them), or neither."
         )
     return replace(options, strata={str(k): _options(name, s, folder) for k, s in strata.items()})
 

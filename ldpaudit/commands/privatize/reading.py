@@ -1,7 +1,8 @@
 """The first pass: the private columns' labels are read, and their mechanisms built."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +18,17 @@ from ldpaudit.commands.privatize.labels.survey import (
     Survey,
     read_labels,
 )
-from ldpaudit.commands.privatize.mechanism import DeclaredLabels, build, declared_labels
+from ldpaudit.commands.privatize.mechanism import (
+    DeclaredLabels,
+    build,
+    channels_of,
+    check_hides,
+    declared_labels,
+)
 from ldpaudit.commands.privatize.private_columns import PrivateColumn, PrivateColumns
 from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.commands.privatize.stated import StatedRelease, about
+from ldpaudit.datasets.beside.channel_tables import ColumnChannels
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.declaration.parsing import BY_STRATUM
 from ldpaudit.datasets.formats.batches import BatchSource
@@ -50,11 +58,19 @@ class StatedColumn:
     labels : DeclaredLabels
     table : LabelPrior or None
         The prior's file.
+    channels : ColumnChannels or None
+        The table of the strata's channels, where there is one.
     """
 
     request: ColumnRequest
     labels: DeclaredLabels
     table: LabelPrior | None
+    channels: ColumnChannels | None
+
+    @property
+    def strata(self) -> Collection[str]:
+        """The values of the public column that have channels of their own, as text."""
+        return self.request.strata if self.channels is None else self.channels.tables
 
 
 def stated_columns(stated: StatedRelease) -> tuple[StatedColumn, ...]:
@@ -72,7 +88,9 @@ def _stated(request: ColumnRequest) -> StatedColumn:
     with about(request):
         table = None if request.prior is None else read_prior(request.prior, request)
         of_prior = None if table is None else table.labels
-        return StatedColumn(request, declared_labels(request, of_prior), table)
+        of_table = request.by is not None and not request.strata
+        channels = channels_of(request) if of_table else None
+        return StatedColumn(request, declared_labels(request, of_prior), table, channels)
 
 
 def read_columns(
@@ -113,7 +131,7 @@ def _counts(column: StatedColumn, source: BatchSource) -> tuple[LabelCount, Stra
         count = label_count(request, column.labels, kind)
         if by is None:
             return count, None
-        return count, StratumCount(by, source.schema.field(by).type, request.strata)
+        return count, StratumCount(by, source.schema.field(by).type, column.strata)
 
 
 def _built(
@@ -132,6 +150,8 @@ def _built(
 
     if strata is None:
         built = mechanism(request, column.labels)
+    elif column.channels is not None:
+        built = _declared_strata(column.channels.mechanism())
     else:
         own = [(one, _same_labels(one, column, survey)) for one in request.strata.values()]
         built = _by_stratum(strata, [mechanism(*one) for one in own])
@@ -165,7 +185,13 @@ def _by_stratum(strata: ClassDomain, mechanisms: Sequence[Mechanism]) -> Mechani
         {"value": value, "mechanism": {"name": one.name, **one.declaration()}}
         for value, one in zip(strata.classes, mechanisms, strict=True)
     ]
-    return family(BY_STRATUM).from_parameters({"strata": stated}, ())
+    return _declared_strata({"strata": stated})
+
+
+def _declared_strata(stated: Mapping[str, Any]) -> Mechanism:
+    built = family(BY_STRATUM).from_parameters({"strata": stated["strata"]}, ())
+    check_hides(built)
+    return built
 
 
 def _jointly(

@@ -14,7 +14,7 @@ from ldpaudit.datasets.beside.priors import split_labels
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms import full_name, traits_of
 from ldpaudit.mechanisms.joint import joint_family
-from ldpaudit.mechanisms.places import DEFAULT
+from ldpaudit.mechanisms.places import DEFAULT, EXPLICIT
 from ldpaudit.options import LabelOptions, check_distinct, option_name, parse_label
 from ldpaudit.options.labels import KEYS
 
@@ -148,10 +148,10 @@ def _labels(request: PrivatizeRequest) -> tuple[LabelOptions, ...]:
 
 def _column(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> ColumnRequest:
     """Return the request of one column: what it states, and the options that are for each."""
-    if one.by is not None and not one.strata:
+    if one.by is not None and not one.strata and one.channel is None:
         raise InputError(
-            f"The column {quoted(one.label)}: a channel for each value of a column is stated in a "
-            "plan (--plan FILE), by 'by' and 'strata'."
+            f"The column {quoted(one.label)}: a channel for each value of {quoted(one.by)} is "
+            "stated by a table of them (channel=FILE), or in a plan (--plan FILE) as 'strata'."
         )
     if not one.strata:
         return _stated(request, one, one_of)
@@ -181,10 +181,12 @@ def _stated(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> Column
         own["classes"] = split_labels(own["classes"])
     common = {f.name: getattr(request, f.name) for f in fields(PrivatizeRequest)}
     if one_of == 1:
-        twice = [k for k in own if common[k] is not None and common[k] is not False]
+        twice = [k for k in own if common.get(k) not in (None, False)]
         if twice:
             raise InputError(f"{option_name(request, twice[0])} is stated twice; leave one out.")
-    mechanism = own.pop("mechanism", None) or common["mechanism"]
+    # A table of channels is a whole mechanism.
+    default = EXPLICIT if one.channel is not None else common["mechanism"]
+    mechanism = own.pop("mechanism", None) or default
     if mechanism is None:
         if one_of == 1 and not own:
             raise InputError(_UNSAID)

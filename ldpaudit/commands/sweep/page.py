@@ -180,8 +180,8 @@ def frontier_figure(sweep: Sweep) -> Figure | None:
     if not spots:
         return None
     upright, level = _references(sweep)
-    x = _axis(leakage_words(sweep), [e for s in spots for e in s.x_ends], upright)
-    y = _axis(utility_words(sweep), [e for s in spots for e in s.y_ends], level)
+    x = axis_around(leakage_words(sweep), [e for s in spots for e in s.x_ends], upright)
+    y = axis_around(utility_words(sweep), [e for s in spots for e in s.y_ends], level)
     title = "Leakage against utility"
     description = " ".join(
         f"{path.label}: from {number(path.spots[0].x)} and {number(path.spots[0].y)} at the least "
@@ -240,7 +240,8 @@ def _references(sweep: Sweep) -> tuple[charts.Rule | None, charts.Rule | None]:
     return upright, level
 
 
-def _axis(title: str, ends: Sequence[float], rule: charts.Rule | None) -> charts.Axis:
+def axis_around(title: str, ends: Sequence[float], rule: charts.Rule | None) -> charts.Axis:
+    """Return an axis that shows these ends and a rule, with some room around them."""
     shown = [end for end in [*ends, *([] if rule is None else [rule.at])] if math.isfinite(end)]
     low, high = min(shown), max(shown)
     share = low >= 0 and high <= 1

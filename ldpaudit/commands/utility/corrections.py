@@ -7,16 +7,19 @@ import numpy as np
 
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.commands.utility.beside import row_likelihood
 from ldpaudit.errors import InputError
 from ldpaudit.learners.noise_model import Noise
-from ldpaudit.mechanisms import Mechanism, from_declaration
+from ldpaudit.mechanisms import ExplicitChannel, Mechanism, from_declaration
 from ldpaudit.mechanisms.analysis import label_errors
-from ldpaudit.mechanisms.capabilities import SyntheticFeatures
+from ldpaudit.mechanisms.capabilities import LabelByStratum, SyntheticFeatures
 from ldpaudit.release import FloatArray, Release
 
 TRUE: Final = "the true labels"
 _RAW: Final = "released labels taken at their word: no correction is known for the mechanism"
 _FORWARD: Final = "log-loss through the declared channel"
+_STRATA: Final = "log-loss through the declared channels of the strata"
+AVERAGED: Final = "log-loss through the average of the strata's declared channels"
 _UNBIASED: Final = "unbiased log-loss of double randomized response, with its synthetic rows"
 _LABEL_ONLY: Final = (
     "log-loss through the label's channel; synthetic rows taken for real ones, since the synthetic "
@@ -31,11 +34,15 @@ LOG_LIKELIHOOD: Final = "Poisson loss, unbiased under the declared mechanism"
 
 @dataclass(frozen=True)
 class LossCorrection:
-    """How the loss takes the mechanism into account; ``words`` say it to people."""
+    """How the loss takes the mechanism into account; ``words`` say it to people.
+
+    ``likelihood``: P(released | y) of each row, where rows have channels of their own.
+    """
 
     noise: Noise | None
     name: Any
     words: str
+    likelihood: FloatArray | None = None
 
 
 def correction_for(release: Release) -> LossCorrection:
@@ -51,11 +58,21 @@ def correction_for(release: Release) -> LossCorrection:
         stated = {**claim.declaration(), "classes": list(release.classes)}
         ordered = type(claim).from_parameters(stated, ())
         return LossCorrection(ordered, "unbiased", _UNBIASED)
+    if isinstance(claim, LabelByStratum) and release.strata is not None:
+        return _by_stratum(release, claim)
     channel = aligned_channel(AuditContext(release, claim, Plan(seed=0)))
     if channel is None:
         return LossCorrection(None, None, _RAW)
     words = _LABEL_ONLY if isinstance(claim, SyntheticFeatures) else _FORWARD
     return LossCorrection(channel, "forward", words)
+
+
+def _by_stratum(release: Release, claim: LabelByStratum) -> LossCorrection:
+    assert release.strata is not None
+    shares = np.bincount(release.strata.codes, minlength=release.strata.count) / len(release)
+    averaged = ExplicitChannel(claim.averaged(shares))
+    channel = aligned_channel(AuditContext(release, averaged, Plan(seed=0)))
+    return LossCorrection(channel, "forward", _STRATA, row_likelihood(release, claim))
 
 
 def bias_correction(claim: Mechanism, released: FloatArray, columns: int) -> LossCorrection:

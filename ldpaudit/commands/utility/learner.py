@@ -8,7 +8,9 @@ import numpy as np
 
 from ldpaudit.attacks.corrected_classifiers import is_image_table, pixels
 from ldpaudit.commands.utility import LearnerKind
+from ldpaudit.commands.utility.beside import OtherColumns
 from ldpaudit.commands.utility.corrections import (
+    AVERAGED,
     IWP,
     LOG_LIKELIHOOD,
     TRUE,
@@ -48,12 +50,15 @@ class Learner:
     loss : str or None
         ``"poisson"`` for numbers, a loss of :data:`IWP_LOSSES` for classes by "iwp"; None: the
         usual one.
+    beside : OtherColumns or None
+        The other private columns of the release, which are then no features.
     """
 
     model: LearnerKind
     device: DeviceName = "auto"
     true: bool = False
     loss: str | None = None
+    beside: OtherColumns | None = None
 
     def classes(
         self, release: Release, rows: FeatureTable, rng: np.random.Generator
@@ -77,9 +82,11 @@ class Learner:
         correction = LossCorrection(None, None, TRUE) if self.true else correction_for(release)
         outputs = release.classes if correction.name else release.outputs
         if self.model == "iwp":
-            return self._iwp(release, rows, correction, rng)
+            codes, correction = self._iwp(release, rows, correction, rng)
+            return codes, self._said(correction)
+        correction = self._said(correction)
         if self.model == "logistic":
-            codes = _logistic(release, rows, correction)
+            codes = self._logistic(release, rows, correction)
         else:
             codes = self._learnt(release, rows, correction, rng)
         # An output means the class of the same name.
@@ -114,7 +121,7 @@ class Learner:
     ) -> IntArray:
         from ldpaudit.learners import ReleaseClassifier
 
-        matrix = self.matrix(release.features)
+        matrix, (table, asked) = self.matrix(release.features), self._tables(release, rows)
         learner = ReleaseClassifier(
             correction.noise,
             model=cast(Any, self.model),
@@ -127,8 +134,8 @@ class Learner:
         if correction.name == "unbiased" and release.synthetic is not None:
             more["synthetic"] = matrix(release.synthetic.features)
             more["synthetic_labels"] = release.synthetic.labels
-        learner.fit(matrix(release.features), release.released, **more)
-        return np.asarray(learner.predict(matrix(rows)), dtype=np.int32)
+        learner.fit(table, release.released, **more)
+        return np.asarray(learner.predict(asked), dtype=np.int32)
 
     def numbers(
         self, release: Release, rows: FeatureTable, rng: np.random.Generator
@@ -142,8 +149,8 @@ class Learner:
         from ldpaudit.learners import ReleaseRegressor
 
         assert release.numeric is not None
-        matrix, released = self.matrix(release.features), release.numeric.released
-        table = matrix(release.features)
+        released = release.numeric.released
+        table, asked = self._tables(release, rows)
         correction = LossCorrection(None, None, TRUE)
         if self.model == "iwp" or self.loss not in (None, "squared", "poisson"):
             what = "learner 'iwp'" if self.model == "iwp" else f"loss {self.loss!r}"
@@ -163,7 +170,36 @@ class Learner:
             random_state=rng,
         )
         learner.fit(table, released)
-        return learner.predict(matrix(rows)), correction
+        return learner.predict(asked), self._said(correction)
+
+    def _said(self, correction: LossCorrection) -> LossCorrection:
+        """Return the correction with what becomes of the other private columns."""
+        if correction.likelihood is not None and self.model != "logistic":
+            correction = replace(correction, words=AVERAGED)
+        if self.beside is None or self.true:
+            return correction
+        words = self.beside.words_for(self.model)
+        return replace(correction, words=f"{correction.words}; {words}")
+
+    def _tables(self, release: Release, rows: FeatureTable) -> tuple[Float32Array, Float32Array]:
+        """Return the matrices of the released and of the other rows."""
+        matrix = self.matrix(release.features)
+        table, asked = matrix(release.features), matrix(rows)
+        images = self.model == "network" and is_image_table(release.features)
+        if self.beside is None or images or release.synthetic is not None:
+            return table, asked
+        if self.beside.together is not None or not self.beside.likelihoods:
+            return table, asked
+        blocks = self.beside.released_block(release.features), self.beside.test_block(len(rows))
+        return _widened(table, blocks[0]), _widened(asked, blocks[1])
+
+    def _logistic(
+        self, release: Release, rows: FeatureTable, correction: LossCorrection
+    ) -> IntArray:
+        table, asked = self._tables(release, rows)
+        if self.beside is not None and self.beside.together is not None:
+            return _mixture(table, asked, self.beside)
+        return _logistic(release, (table, asked), correction)
 
     def network(self, features: FeatureTable) -> Any:
         """Return the network's options: a convolutional one where rows are square images."""
@@ -184,7 +220,24 @@ class Learner:
         return _filled((BoostingMatrix if self.model == "boosting" else DesignMatrix).fit(features))
 
 
-def _logistic(release: Release, rows: FeatureTable, correction: LossCorrection) -> IntArray:
+def _widened(table: Float32Array, block: FloatArray) -> Float32Array:
+    return np.hstack([table, block.astype(np.float32)])
+
+
+def _mixture(table: Float32Array, asked: Float32Array, beside: OtherColumns) -> IntArray:
+    """Return the answers of a logistic model of all columns that were released together."""
+    from ldpaudit.learners.noisy_columns import fit_mixture, prior
+
+    assert beside.together is not None
+    others = [prior(table, one, _PENALTY) for one in beside.likelihoods]
+    model = fit_mixture(table, others, beside.together, beside.combinations, _PENALTY)
+    answers = model.predict(_widened(asked, beside.test_block(len(asked))))
+    return np.asarray(answers.argmax(axis=1), dtype=np.int32)
+
+
+def _logistic(
+    release: Release, tables: tuple[Float32Array, Float32Array], correction: LossCorrection
+) -> IntArray:
     """Return the answers of a ridge-penalised logistic model, fitted in single precision.
 
     Its indicators are not standardised: rare levels then count for less, which helps on noisy
@@ -199,15 +252,18 @@ def _logistic(release: Release, rows: FeatureTable, correction: LossCorrection) 
         fit_logistic,
     )
 
-    matrix, noise = _filled(DesignMatrix.fit(release.features)), correction.noise
+    noise, (table, asked) = correction.noise, tables
     channel = Channel(np.eye(len(release.outputs)), release.outputs, release.outputs)
     if noise is not None:
         channel = (
             noise.label_channel if isinstance(noise, SyntheticFeatures) else cast(Channel, noise)
         )
-    table: Any = matrix(release.features)
-    known = Rows.labelled(table, release.released, np.ones(len(table)), channel, correction.name)
+    rows: Any = table
+    known = Rows.labelled(rows, release.released, np.ones(len(rows)), channel, correction.name)
+    if correction.likelihood is not None:
+        known = replace(known, answers=correction.likelihood)
     if isinstance(noise, SyntheticFeatures) and release.synthetic is not None:
+        matrix = _filled(DesignMatrix.fit(release.features))
         more: Any = matrix(release.synthetic.features)
         known = known.with_synthetic(more, release.synthetic.labels, noise)
     answers = known.answers.astype(np.float32)
@@ -215,7 +271,7 @@ def _logistic(release: Release, rows: FeatureTable, correction: LossCorrection) 
     # Further steps move the accuracy on test rows by less than its interval's rounding.
     stopping = Stopping(iterations=300, slope=1e-5, gain=1e-8)
     model = fit_logistic(known.matrix, loss, answers.shape[1], _PENALTY, None, stopping)
-    return np.asarray(model.predict(matrix(rows)).argmax(axis=1), dtype=np.int32)
+    return np.asarray(model.predict(asked).argmax(axis=1), dtype=np.int32)
 
 
 def _place(classes: tuple[Any, ...], output: Any) -> int:

@@ -17,6 +17,7 @@ from ldpaudit.result import Estimate
 
 ACCURACY: Final = "test_accuracy"
 SQUARED_ERROR: Final = "test_squared_error"
+EVERY: Final = slice(None)
 _ASSUMPTIONS = (
     "the test rows are independent draws, and none of them is in a release or was used to make one",
 )
@@ -49,6 +50,7 @@ def utility(
     learner: Learner,
     confidence: float,
     rng: np.random.Generator,
+    reported: slice = EVERY,
 ) -> Utility:
     """Train a model on a release and score it on the test rows.
 
@@ -61,6 +63,8 @@ def utility(
     confidence : float
         Of the interval.
     rng : numpy.random.Generator
+    reported : slice
+        The test rows that the estimate is of; all are scored.
 
     Raises
     ------
@@ -71,13 +75,13 @@ def utility(
         If the test rows have fewer than two different labels.
     """
     if release.numeric is not None:
-        return _of_numbers(release, test, learner, confidence, rng)
+        return _of_numbers(release, test, learner, confidence, rng, reported)
     assert test.labels is not None
     if len(np.unique(test.labels)) < 2:
         raise InsufficientDataError("The test rows must have at least two different labels.")
     predicted, correction = learner.classes(release, test.features, rng)
     right = predicted == test.labels
-    count, n = int(right.sum()), len(right)
+    count, n = int(right[reported].sum()), len(right[reported])
     low, high = clopper_pearson(count, n, 1 - confidence)
     estimate = Estimate.interval(
         ACCURACY,
@@ -101,6 +105,7 @@ def _of_numbers(
     learner: Learner,
     confidence: float,
     rng: np.random.Generator,
+    reported: slice,
 ) -> Utility:
     assert test.numbers is not None
     assert release.numeric is not None
@@ -113,8 +118,9 @@ def _of_numbers(
         )
     predicted, correction = learner.numbers(release, test.features, rng)
     errors = (np.clip(predicted, low, high) - test.numbers) ** 2
-    reach, tail, value = (high - low) ** 2, (1 - confidence) / 2, float(errors.mean())
-    ends = [end(errors, tail, 0.0, reach, rng=rng) for end in (mean_lower, mean_upper)]
+    shown = errors[reported]
+    reach, tail, value = (high - low) ** 2, (1 - confidence) / 2, float(shown.mean())
+    ends = [end(shown, tail, 0.0, reach, rng=rng) for end in (mean_lower, mean_upper)]
     estimate = Estimate.interval(
         SQUARED_ERROR,
         "Squared error on test rows",
@@ -123,7 +129,7 @@ def _of_numbers(
         confidence,
         section="utility",
         unit="squared label units",
-        n=len(errors),
+        n=len(shown),
         method=f"{'linear' if learner.model == 'logistic' else learner.model} model trained on the "
         f"release, {correction.words}; clipped to the declared range; test rows, betting bounds",
         assumptions=_ASSUMPTIONS,

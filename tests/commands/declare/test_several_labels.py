@@ -159,7 +159,7 @@ MISTAKES = {
     "--label a --joint rs-fd --epsilon 1": "at least two columns",
     "--label a --label b --joint rs-fd": "stated with --epsilon",
     "--label a --label b --joint rsfd --epsilon 1": "did you mean 'rs-fd'",
-    "--label a:classes=no,no2 --label b --joint rs-fd --epsilon 1": "The column 'a': Every",
+    "--label a:classes=no,no2 --label b --joint rs-fd --epsilon 1": "Private column 'a': Every",
     "--label a:rr:epsilon=1 --label b --joint rs-fd --epsilon 1": "its classes alone",
     "--label a --joint joint-rr --epsilon 1 --label b --by region": "by nothing else",
 }

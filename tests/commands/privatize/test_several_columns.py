@@ -309,6 +309,30 @@ def test_channels_by_stratum_state_the_same_labels(here: Path) -> None:
         applied(plan={"labels": [column]})
 
 
+def test_a_table_has_the_channels_of_columns_and_strata(here: Path, command: Command) -> None:
+    rows = "{0},{1},False,0.7,0.3\n{0},{1},True,0.1,0.9\n"
+    body = "".join(rows.format("flag", town) for town in ("oslo", "rome", "bonn"))
+    Path("t.csv").write_text(f"variable,town,label,False,True\n{body}")
+    word = "flag:channel=t.csv:by=town"
+    status, printed = command("data.parquet", "-o", "r.parquet", "--label", word)
+    assert status == 0, printed
+    stated = declared_json(Path("r.parquet"))
+    assert stated["labels"][0]["by"] == "town"
+    assert len(stated["labels"][0]["mechanism"]["strata"]) == 3
+    label = "label:rr:epsilon=1"
+    assert command("data.parquet", "-o", "r2.parquet", "--label", word, "--label", label)[0] == 0
+    for wrong, part in (
+        ("flag:channel=t.csv:by=weeks", "must have the column 'weeks'"),
+        ("weeks:channel=t.csv:by=town", "has none for the column 'weeks'"),
+    ):
+        assert part in refused(command, here, "data.parquet", "-o", "r3.parquet", "--label", wrong)
+    Path("t.csv").write_text("town,label,False,True\noslo,False,1,0\noslo,True,0,1\n")
+    options = ("data.parquet", "-o", "r3.parquet", "--label", word)
+    assert "strata in the column 'town'" in refused(command, here, *options)
+    frame().assign(town="oslo").to_parquet("data.parquet")
+    assert "epsilon is infinite" in refused(command, here, *options)
+
+
 def test_a_stratum_without_rows_is_said(here: Path) -> None:
     strata = dict.fromkeys(("oslo", "rome", "bonn", "pisa"), RR)
     plan = {"labels": [{"label": "flag", "by": "town", "strata": strata}]}

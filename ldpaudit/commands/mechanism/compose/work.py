@@ -121,7 +121,13 @@ def _declared(file: str, domain: Domain | None, files: FileOptions) -> Mechanism
     content = open_table(file, files).declaration
     if content is None:
         raise InputError(f"The file {Path(file).name!r} declares no mechanism.")
-    declaration = parse_declaration(content).mechanism
+    declared = parse_declaration(content)
+    if len(declared.labels) > 1:
+        raise InputError(
+            f"The file {Path(file).name!r} declares {len(declared.labels)} private columns; "
+            "releases of one column are composed here."
+        )
+    declaration = declared.mechanism
     if declaration.name == UNKNOWN:
         raise InputError("A release with an unknown mechanism cannot be composed.")
     classes = () if domain is None or domain.classes is None else domain.classes

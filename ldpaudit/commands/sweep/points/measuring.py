@@ -14,7 +14,7 @@ from ldpaudit.commands.sweep.points.simulation import (
 from ldpaudit.commands.sweep.points.tables import SweepTables
 from ldpaudit.commands.utility import ModelKind
 from ldpaudit.commands.utility.learner import Learner
-from ldpaudit.commands.utility.scores import Utility, utility
+from ldpaudit.commands.utility.scores import EVERY, Utility, utility
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.reading import ReadReport
 from ldpaudit.judging.policy import Policy, default_policy
@@ -48,7 +48,7 @@ def measure(
     request = tables.request
     drawn = simulate(tables, point, fitted)
     mechanism, pool = drawn.mechanism, synthetic_pool(tables, point, fitted)
-    reading = _reading(tables, drawn.table, mechanism, pool)
+    reading = reading_of(tables, drawn.table, mechanism, pool)
     plan = plan_of(request, seed_from(child_generator(drawn.seed, "audit")), threads=1)
     applied, beyond = _policy_for(policy, mechanism)
     result = run_audit(
@@ -60,7 +60,7 @@ def measure(
         command="ldpaudit sweep …",
         notes=tuple(Note(audit="reading", text=text) for text in reading.warnings),
     )
-    learnt = _score(tables, reading, policy, drawn.seed)
+    learnt = score(tables, reading, policy, drawn.seed)
     by_noise = "lambda" in mechanism.traits.stated_by
     return {
         "mechanism": point.mechanism,
@@ -83,11 +83,15 @@ def reference(tables: SweepTables, point: Point, policy: Policy | None) -> Estim
 
     Any ``point`` will do: it decides how labels are coded. The ``policy`` states the confidence.
     """
-    mechanism = mechanism_at(tables, point)
+    reading = truth_reading(tables, mechanism_at(tables, point))
+    return score(tables, reading, policy, tables.seed, true=True).estimate
+
+
+def truth_reading(tables: SweepTables, mechanism: Mechanism) -> ReadReport:
+    """Return the true labels as a release, coded as those of a mechanism."""
     claim = Declaration(mechanism.name, dict(mechanism.declaration()), "api")
     table = declare(true_table(tables), claim, tables.request.label)
-    reading = _reading(tables, table, mechanism, None, true=True)
-    return _score(tables, reading, policy, tables.seed, true=True).estimate
+    return reading_of(tables, table, mechanism, None, true=True)
 
 
 class _TrueCoding(DeclaredCoding):
@@ -99,7 +103,7 @@ class _TrueCoding(DeclaredCoding):
         return None if view is None else NumericView(view.classes, view.classes)
 
 
-def _reading(
+def reading_of(
     tables: SweepTables, released: Any, mechanism: Mechanism, synthetic: Any, *, true: bool = False
 ) -> ReadReport:
     """Return a simulated release as an insider reads it; a ``true`` one holds the true labels."""
@@ -130,18 +134,24 @@ def _policy_for(policy: Policy | None, mechanism: Mechanism) -> tuple[Policy | N
     return policy.model_copy(update={"claim": None}), True
 
 
-def _score(
+def score(
     tables: SweepTables,
     reading: ReadReport,
     policy: Policy | None,
     seed: int,
     *,
     true: bool = False,
+    level: float | None = None,
+    reported: slice = EVERY,
 ) -> Utility:
+    """Return how a model that is trained on a simulated release does on the test rows.
+
+    ``level``: the interval's, where it is not the policy's; ``reported``: the rows that it is of.
+    """
     assert reading.test is not None
     request = tables.request
     kind: ModelKind = "network" if request.learner == "network" else "logistic"
     learner = Learner(kind, request.device, true)
-    level = (policy or default_policy()).audit.confidence
+    level = (policy or default_policy()).audit.confidence if level is None else level
     rng = child_generator(seed, "sweep", "learner")
-    return utility(reading.release, reading.test, learner, level, rng)
+    return utility(reading.release, reading.test, learner, level, rng, reported)

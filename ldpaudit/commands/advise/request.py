@@ -1,0 +1,129 @@
+"""The options of ``ldpaudit advise``."""
+
+from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from ldpaudit.commands.privatize.request import ColumnRequest
+from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.errors import InputError
+from ldpaudit.options import Argument, FileOptions, Option
+
+if TYPE_CHECKING:
+    from ldpaudit.commands.sweep.grid import Point
+    from ldpaudit.judging.policy import Policy
+
+Use = Literal["classification", "regression", "counts"]
+"""What the release is wanted for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulated(SweepRequest):
+    """The simulations of one private column; a prior that nobody gave costs a part of ε."""
+
+    def privatized(self, point: "Point", seed: int) -> ColumnRequest:
+        """Return what ``ldpaudit privatize`` would be asked for at a point, as a simulation."""
+        asked = super().privatized(point, seed)
+        return replace(asked, private_prior="auto") if self.buys_prior(point.mechanism) else asked
+
+    def buys_prior(self, mechanism: str) -> bool:
+        """Return whether a mechanism's prior is counted from the data, with noise."""
+        from ldpaudit.mechanisms import traits_of
+
+        return self.prior is None and "prior" in traits_of(mechanism).needs
+
+
+@dataclass(frozen=True)
+class AdviseRequest(FileOptions):
+    """The options of ``ldpaudit advise``.
+
+    Attributes
+    ----------
+    data : str
+        The table with the true labels; with ``truth`` a release.
+    label : tuple of str
+        The private columns; empty: the one that the release declares, else ``"label"``.
+    policy : Policy, path or None
+        None: ``ldpaudit:default``.
+    wanted : {"classification", "regression", "counts"} or None
+        None: regression where ``labels`` states a range, else classification.
+    minutes : float
+        After which no further simulation is started.
+    """
+
+    data: Annotated[
+        str, Argument("The table with the true labels; or a release, with --truth.", file=True)
+    ]
+    _: KW_ONLY
+    label: Annotated[
+        tuple[str, ...], Option("The column of true labels (repeatable: several private columns).")
+    ] = ()
+    policy: Annotated[
+        "Policy | str | Path | None",
+        Option("What a release may leak: a TOML file, or ldpaudit:strict.", type=Path, file=True),
+    ] = None
+    wanted: Annotated[
+        Use | None,
+        Option("What the release is for (default: classification; numbers: regression).", "--for"),
+    ] = None
+    labels: Annotated[
+        str | None, Option("Labels are numbers of this range, LO:HI:STEP; declared, never read.")
+    ] = None
+    prior: Annotated[Path | None, Option("A public prior: CSV label,probability.", file=True)] = (
+        None
+    )
+    test: Annotated[
+        str | None, Option("Rows with true labels to measure on (default: a fifth).", file=True)
+    ] = None
+    drop: Annotated[tuple[str, ...], Option("A column that is not released (repeatable).")] = ()
+    keep: Annotated[
+        tuple[str, ...],
+        Option("A column that is released although it tells labels or names people (repeatable)."),
+    ] = ()
+    truth: Annotated[
+        str | None, Option("DATA is a release, and this file holds its true labels.", file=True)
+    ] = None
+    minutes: Annotated[float, Option("Minutes at most; simulations take what is left.")] = 5.0
+    seed: Annotated[int | None, Option("The seed (default: derived from the data).")] = None
+    threads: Annotated[int | None, Option("Processors to use (default: 1).")] = None
+
+    @property
+    def numeric(self) -> bool:
+        """Whether labels are taken as numbers."""
+        return self.labels is not None and self.use != "classification"
+
+    @property
+    def use(self) -> Use:
+        """What the release is for."""
+        return self.wanted or ("classification" if self.labels is None else "regression")
+
+    def check(self) -> None:
+        """Refuse what the options alone show to be wrong (InputError)."""
+        if not 0 < self.minutes < 24 * 60:
+            raise InputError(f"--minutes must lie above 0 and below a day. Got {self.minutes:g}.")
+        if self.use == "regression" and self.labels is None:
+            raise InputError(
+                "--for regression must come with --labels LO:HI:STEP, the range of the numbers: "
+                "it is declared, never read from the data."
+            )
+        if len(set(self.label)) < len(self.label):
+            raise InputError("A private column is named twice (--label).")
+
+    def simulated(self, label: str, mechanism: str, drop: tuple[str, ...]) -> Simulated:
+        """Return the simulations of one column; ``mechanism`` states how its labels are coded."""
+        from ldpaudit.commands.sweep.grid import Grid
+
+        shared: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("data", "keep", "prior", "test", "seed", "threads", "policy")
+        }
+        shared |= vars(self.files)
+        labels = self.labels if self.numeric else None
+        return Simulated(
+            label=label,
+            labels=labels,
+            mechanisms=(mechanism,),
+            grid=Grid("epsilon", (1.0,)),
+            drop=drop,
+            **shared,
+        )

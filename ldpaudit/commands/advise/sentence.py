@@ -1,0 +1,71 @@
+"""The advice in one sentence."""
+
+from collections.abc import Sequence
+
+from ldpaudit.commands.advise.leakage import Held
+from ldpaudit.commands.advise.result import Outcome, Recommendation
+from ldpaudit.reports.text.numbers import against, as_percent, number
+from ldpaudit.result import Estimate
+
+
+def sentence(
+    recommendations: Sequence[Recommendation], outcome: Outcome, floor: Sequence[Held]
+) -> str:
+    """Return what to release, or why there is nothing.
+
+    ``floor``: the policy's limits where nothing is released of the label.
+    """
+    if outcome == "found":
+        return _found(recommendations[0])
+    broken = [held for held in floor if not held.passes]
+    if broken:
+        return (
+            f"Nothing in reach passes: {_beyond(broken[0])} by the features alone, and no noise on "
+            "the label changes that. Leave columns out (--drop), or do not release."
+        )
+    if outcome == "undecided":
+        return "Nothing was found in the time (--minutes) that the policy lets pass."
+    return "Nothing in reach passes: every mechanism breaks a limit at every noise. Do not release."
+
+
+def _found(best: Recommendation) -> str:
+    parts = [
+        f"{choice.candidate.words}: {utility_words(choice.utility)}, {leak_words(choice.leakage)}"
+        for choice in best.choices
+    ]
+    return f"Release with {'; '.join(parts)}."
+
+
+def utility_words(utility: Estimate) -> str:
+    """Return what a release is good for, in a few words."""
+    value = _shown(utility)
+    words = {
+        "test_accuracy": f"a model that learns from it is right in {value} of cases",
+        "test_squared_error": f"a model that learns from it has a squared error of {value}",
+        "share_error": f"labels' shares are off by {value}, typically",
+    }
+    return words.get(utility.id, f"{utility.title} {value}")
+
+
+def leak_words(leakage: Sequence[Estimate]) -> str:
+    """Return what an attacker reaches, in a few words."""
+    gain = next((one for one in leakage if one.id == "advice.advantage"), None)
+    accuracy = next(one for one in leakage if one.id == "advice.accuracy")
+    words = f"an attacker guesses {_shown(accuracy)} of the labels"
+    return (
+        words if gain is None else f"{words}, {_points(gain)} points more than without the release"
+    )
+
+
+def _points(estimate: Estimate) -> str:
+    return as_percent(number(estimate.value)).removesuffix("\u00a0%")
+
+
+def _shown(estimate: Estimate) -> str:
+    text = number(estimate.value)
+    return as_percent(text) if estimate.unit == "proportion" else text
+
+
+def _beyond(held: Held) -> str:
+    observed, most = against(held.value, held.most)
+    return f"{held.limit.title}: {observed}, the policy allows {most},"

@@ -1,0 +1,198 @@
+"""Simulated releases of the few candidates that are left: privatize, audit, learn."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+from ldpaudit.audits.costs import cost_of
+from ldpaudit.audits.interface import Plan
+from ldpaudit.audits.listing import AUDITS
+from ldpaudit.audits.running import load
+from ldpaudit.commands.advise.candidates import Candidate
+from ldpaudit.commands.advise.limits import AUDITS as SAID_BY
+from ldpaudit.commands.advise.limits import Limits
+from ldpaudit.commands.advise.study import Study
+from ldpaudit.commands.sweep.grid import Point
+from ldpaudit.commands.sweep.points.measuring import reading_of, score
+from ldpaudit.commands.sweep.points.simulation import simulate
+from ldpaudit.datasets.reading import ReadReport
+from ldpaudit.errors import LdpAuditError
+from ldpaudit.judging.policy import Policy
+from ldpaudit.pipeline import run_audit
+from ldpaudit.randomness import child_generator, seed_from
+from ldpaudit.result import Check, Estimate
+
+_ATTACKS: Final = 0.1
+"""The share of all the time that the attacks on one simulated release may take."""
+_LEARNING: Final = 2.0
+_PER_ROW: Final = 6e-5
+_ALLOWANCE: Final = 1.2
+
+
+@dataclass
+class Clock:
+    """How much of the time is left.
+
+    Parameters
+    ----------
+    seconds : float
+        In all, from now.
+    """
+
+    seconds: float
+    _start: float = field(default_factory=time.monotonic)
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
+
+    def has(self, seconds: float) -> bool:
+        """Return whether so many seconds are left."""
+        return self.spent + seconds <= self.seconds
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What one simulated release showed.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        The policy's checks of what noise changes.
+    utility : Estimate or None
+        Of a learner, on rows that no choice has seen.
+    rows : int
+        Rows of the simulated release.
+    """
+
+    checks: tuple[Check, ...]
+    utility: Estimate | None
+    rows: int
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that were not passed: at level ``warn`` those that failed."""
+        return tuple(
+            check
+            for check in self.checks
+            if check.verdict == "fail" or (check.level == "error" and check.verdict != "pass")
+        )
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """Simulates releases of one column.
+
+    Attributes
+    ----------
+    study : Study
+    limits : Limits
+    policy : Policy
+    level : float
+        Of the intervals.
+    seconds : float
+        The time for everything.
+    """
+
+    study: Study
+    limits: Limits
+    policy: Policy
+    level: float
+    seconds: float
+
+    @property
+    def audits(self) -> tuple[str, ...]:
+        """The audits that say more of what the policy limits than a closed form does."""
+        numeric = self.study.release.numeric is not None
+        asked = {SAID_BY[limit.measure] for limit in self.limits.limits if limit.measure in SAID_BY}
+        return tuple(sorted(asked - ({"label-inference"} if numeric else set())))
+
+    @property
+    def learns(self) -> bool:
+        """Whether the wanted use is learning."""
+        return self.study.request.use != "counts"
+
+    @property
+    def needed(self) -> bool:
+        """Whether a simulation would say anything that is not known exactly."""
+        return self.learns or bool(self.audits)
+
+    def predicted(self) -> float:
+        """Return the seconds that one simulation will take, to about a factor of two."""
+        learning = _LEARNING + _PER_ROW * self.study.parts.released if self.learns else 0.0
+        context = self.study.context
+        audits = (cost_of(name, load(AUDITS[name]), context).seconds for name in self.audits)
+        return learning + sum(min(seconds, self._budget + 30) for seconds in audits)
+
+    @property
+    def _budget(self) -> float:
+        return min(60.0, _ATTACKS * self.seconds)
+
+    def draw(self, candidate: Candidate, number: int = 1) -> Simulation:
+        """Simulate a release, audit it and learn from it.
+
+        Raises
+        ------
+        LdpAuditError
+            One line about why that cannot be done.
+        """
+        study = self.study
+        drawn = simulate(
+            study.tables, Point(candidate.name, "epsilon", candidate.epsilon, number), None
+        )
+        reading = reading_of(study.tables, drawn.table, drawn.mechanism, None)
+        learnt = None
+        if self.learns:
+            reported = slice(study.parts.compared, None)
+            learnt = score(
+                *(study.tables, reading, self.policy, drawn.seed),
+                level=self.level,
+                reported=reported,
+            ).estimate
+        return Simulation(self._checks(reading, drawn.seed), learnt, study.parts.released)
+
+    def _checks(self, reading: ReadReport, seed: int) -> tuple[Check, ...]:
+        if not self.audits:
+            return ()
+        asked = {limit.check for limit in self.limits.limits if limit.measure in SAID_BY}
+        plan = Plan(
+            seed=seed_from(child_generator(seed, "audit")),
+            threads=self.study.request.threads or 1,
+            budget=self._budget,
+        )
+        result = run_audit(
+            reading.release,
+            plan,
+            _only(self.policy, asked),
+            only=self.audits,
+            command="ldpaudit advise …",
+        )
+        return tuple(check for check in result.checks if check.id in asked)
+
+
+def _only(policy: Policy, checks: set[str]) -> Policy:
+    """Return the policy with these checks alone: others do not depend on how much noise there is.
+
+    The claim, the rows and the power of the whole table are settled by closed forms.
+    """
+    kept = {
+        name: getattr(policy.checks, name)
+        for name in type(policy.checks).model_fields
+        if name.replace("_", "-") in checks
+    }
+    sections = type(policy.checks).model_construct(
+        **dict.fromkeys(type(policy.checks).model_fields) | kept
+    )
+    audit = policy.audit.model_copy(update={"min_rows": None, "seed": None})
+    return policy.model_copy(
+        update={"claim": None, "checks": sections, "audit": audit, "waivers": ()}
+    )
+
+
+def try_to_draw(simulator: Simulator, candidate: Candidate) -> Simulation | str:
+    """Return a simulation, or why there is none."""
+    try:
+        return simulator.draw(candidate)
+    except LdpAuditError as error:
+        return str(error)
