@@ -24,6 +24,7 @@ _BEYOND = (
 )
 _TRUTH = "Give the true labels (--truth), a column for each private one: they bound the whole."
 _RUN_IT = "Run the audit of the whole, too: take --skip away, or add it to --only."
+_MORE = "Audit more rows: so few do not show a small excess of the parts together."
 _LESS = (
     "Release with less ε in all: fewer columns, or more noise on each; the ε of columns with noise "
     "of their own adds up."
@@ -176,7 +177,10 @@ def _own_steps(checks: Sequence[Check], parts: Sequence[AuditResult]) -> Iterato
         yield _BEYOND
     if any(c.confidence is None for c in failed):
         yield _LESS
-    if any(c.verdict == "inconclusive" for c in checks):
+    open_ones = [c for c in checks if c.verdict == "inconclusive"]
+    if any(c.observed is not None for c in open_ones):
+        yield _MORE
+    elif open_ones:
         yield _RUN_IT if all(part.release.truth for part in parts) else _TRUTH
 
 
