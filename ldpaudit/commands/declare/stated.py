@@ -14,7 +14,7 @@ from ldpaudit.options.labels import KEYS
 from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
 
 _CLAIM: Final = ("mechanism", "epsilon", "noise", "channel", "labels")
-_WORDS: Final = {field: key for key, (field, _) in KEYS.items()}
+_WORDS: Final = {"mechanism": "mechanism"} | {field: key for key, (field, _) in KEYS.items()}
 
 
 def named_columns(request: DeclareRequest, names: Sequence[str]) -> tuple[LabelOptions, ...]:

@@ -43,7 +43,7 @@ def _names(label: LabelDeclaration, mechanism: Mechanism) -> Iterator[tuple[str,
     stated = mechanism.declaration()
     for one in stated.get("strata", ()):
         yield "stratum", quoted(str(one["value"]))
-    for one in getattr(mechanism, "classes", stated.get("classes", ())):
+    for one in stated.get("classes", ()):
         yield "class", quoted(str(one))
 
 

@@ -144,6 +144,7 @@ MISTAKES = {
     "--label a:rr:epsilon=1 --label gone:rr:epsilon=1": "no label column 'gone'",
     "--label a:rr:epsilon=1 --label b": "Say what made the labels of 'b'",
     "--label a:rr:epsilon=1 --label b:rr:epsilon=1 --epsilon 2": "about none of the columns",
+    "--label a:rr:epsilon=1 --mechanism rr": "--mechanism is about none of the columns",
     "--epsilon 1 --label a --mechanism rr --label b": "before the first --label",
     "--label a --epsilon 1 --epsilon 2 --label b:rr:epsilon=1": "twice",
     "--label a --label b --mechanism rr --epsilon 1 --classes no,yes": "must follow the --label",
