@@ -30,26 +30,17 @@ _LESS: Final = {
 _BEYOND = (
     "Compare the declaration with the release code: the parts together leak more than is declared."
 )
-<<<<<<< HEAD
-_TRUTH = "Give the true labels (--truth), a column for each private one: they bound the whole."
-_RUN_IT = "Run the audit of the whole, too: take --skip away, or add it to --only."
-_MORE = "Audit more rows: so few do not show a small excess of the parts together."
-_LESS = (
-    "Release with less ε in all: fewer columns, or more noise on each; the ε of columns with noise "
-    "of their own adds up."
-)
-=======
 _TRUTH: Final = {
     "column": "Give the true labels (--truth), a column for each private one: they bound the "
     "whole.",
     "release": "Give the true labels (--truth) of each release: they bound all together.",
 }
+_MORE: Final = "Audit more rows: so few do not show a small excess of all columns together."
 _RUN_IT: Final = {
     "column": "Run the audit of the whole, too: take --skip away, or add it to --only.",
     "release": "Audit fewer releases together, such as two: more people are then in all of them "
     "with a label that did not change. With --skip or --only, let the audit repeats run.",
 }
->>>>>>> step
 
 
 @dataclass(frozen=True)
@@ -197,19 +188,13 @@ def _own_steps(checks: Sequence[Check], parts: Sequence[AuditResult], kind: str)
     elif any(c.confidence for c in failed) and all(part.verdict != "fail" for part in parts):
         yield _BEYOND
     if any(c.confidence is None for c in failed):
-<<<<<<< HEAD
-        yield _LESS
-    open_ones = [c for c in checks if c.verdict == "inconclusive"]
-    if any(c.observed is not None for c in open_ones):
-        yield _MORE
-    elif open_ones:
-        yield _RUN_IT if all(part.release.truth for part in parts) else _TRUTH
-=======
         yield _LESS[kind]
-    if any(c.verdict == "inconclusive" for c in checks):
+    undecided = [c for c in checks if c.verdict == "inconclusive"]
+    if undecided and kind == "column" and undecided[0].observed is not None:
+        yield _MORE
+    elif undecided:
         known = all(part.release.truth for part in parts)
         yield (_RUN_IT if known else _TRUTH)[kind]
->>>>>>> step
 
 
 def _steps_of_parts(
