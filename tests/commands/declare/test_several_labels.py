@@ -148,7 +148,7 @@ MISTAKES = {
     "--epsilon 1 --label a --mechanism rr --label b": "before the first --label",
     "--label a --epsilon 1 --epsilon 2 --label b:rr:epsilon=1": "twice",
     "--label a --label b --mechanism rr --epsilon 1 --classes no,yes": "must follow the --label",
-    "--label a:rr:epsilon=1:prior=p.csv --label b:rr:epsilon=1": "no part of a declaration",
+    "--label a:rr:epsilon=1:prior=p.csv --label b:rr:epsilon=1": "prior is no part of a claim",
     "--label a:rr:epsilon=1:by=region --label b:rr:epsilon=1": "need a table",
     "--label b --channel strata.csv --by regin": "did you mean 'region'",
     "--label b --channel strata.csv --by label": "no strata column 'label' among the 7 columns",
