@@ -208,7 +208,7 @@ def _remedies(check: Check, parts: Sequence[AuditResult], kind: str) -> Iterator
         return
     if check.limit is None:
         yield _STATE
-    elif check.observed is not None:
+    elif check.observed is not None and kind == "column":
         yield _MORE_ROWS
     else:
         yield (_RUN_IT if all(part.release.truth for part in parts) else _TRUTH)[kind]
