@@ -7,7 +7,8 @@ by word, in order: numbers may differ, ``…`` stands for anything, lines may be
 
 Comments before a block speak to the tests alone: ``<!-- not run: REASON -->``;
 ``<!-- file: NAME -->``, where the reader saves the block; and ``<!-- first: COMMAND -->``, a
-command that is run but not shown (several: one comment each).
+command that is run but not shown (several: one comment each); and ``<!-- with: NAME=VALUE -->``,
+a variable of the environment.
 """
 
 import contextlib
@@ -29,7 +30,7 @@ from ldpaudit.options import AuditOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples"
-ROWS_OF = {("python", "make.py"): 1500, ("python", "make_agency.py"): 1500}
+ROWS_OF = {("python", "make.py"): 1500, ("python", "make_agency.py"): 2500}
 """How many people the scripts of the examples invent, in the tests."""
 QUICK = {
     "LDPAUDIT_SKIP": "seeds renyi observational assumptions",
@@ -66,6 +67,7 @@ class Block:
     first: tuple[str, ...] = ()
     not_run: str = ""
     file: str = ""
+    given: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,10 @@ def blocks(text: str) -> list[Block]:
         (reason, *_) = [*re.findall(r"<!-- not run: (.*?) -->", comments), ""]
         (file, *_) = [*re.findall(r"<!-- file: (.*?) -->", comments), ""]
         first = tuple(re.findall(r"<!-- first: (.*?) -->", comments))
+        given = tuple(re.findall(r"<!-- with: (\w+)=(.*?) -->", comments))
         body = re.sub(f"^{indent}", "", body, flags=re.MULTILINE)
         line = text.count("\n", 0, match.start(3)) + 1
-        found.append(Block(language, body, line, first, reason, file))
+        found.append(Block(language, body, line, first, reason, file, given))
     return found
 
 
@@ -143,6 +146,7 @@ def run_page(text: str, folder: Path, names: dict[str, Any] | None = None) -> No
         for block in blocks(text):
             if block.not_run:
                 continue
+            os.environ.update(QUICK | dict(block.given))
             for line in block.first:
                 _check(Command(tuple(shlex.split(line)), 0, ""))
             if block.file:
