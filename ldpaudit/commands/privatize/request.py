@@ -102,7 +102,7 @@ class PrivatizeRequest(FileOptions, DataOptions):
     remember : Path or None
         Where people's answers are remembered, for the next release.
     id_column : str or None
-        Who a row is about; only with ``remember``.
+        Who a row is about: for ``remember``, and kept beside the true labels in ``secret``.
     seed : int or None
         Only with ``experimental``.
     """
@@ -191,7 +191,8 @@ class PrivatizeRequest(FileOptions, DataOptions):
         Option("Repeat the answers that this file remembers, and remember new ones; with --id."),
     ] = None
     id_column: Annotated[
-        str | None, Option("The column that tells people apart, for --remember.", "--id")
+        str | None,
+        Option("The column that tells people apart: kept in --secret, for --remember.", "--id"),
     ] = None
     overwrite: Annotated[bool, Option("Replace files that exist.")] = False
     experimental: Annotated[

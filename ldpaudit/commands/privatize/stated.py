@@ -74,8 +74,10 @@ def stated_release(request: PrivatizeRequest) -> StatedRelease:
         If options contradict one another or a plan, a mechanism is missing or cannot be one of
         several, or an option does not belong to it or is out of range.
     """
-    if (request.remember is None) != (request.id_column is None):
-        raise InputError("--remember and --id go together: a file, and the column of people.")
+    if request.remember is not None and request.id_column is None:
+        raise InputError("--remember must come with --id, the column that tells people apart.")
+    if request.id_column is not None and request.remember is None and request.secret is None:
+        raise InputError("--id must come with --remember or --secret, which it is for.")
     request = _with_plan(request)
     stated = _labels(request)
     check_distinct(one.label for one in stated)

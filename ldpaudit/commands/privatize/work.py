@@ -78,9 +78,9 @@ class _Plan:
         return [name for name in self.names if name not in self.columns.names]
 
     @property
-    def private(self) -> list[str]:
-        """The private columns in the order of the data."""
-        return [name for name in self.names if name in self.columns.names]
+    def secret(self) -> list[str]:
+        """What is kept aside: the private columns, and who a row is about."""
+        return [n for n in self.read if n in self.columns.names or n == self.person]
 
 
 def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> PrivatizeSummary:
@@ -185,7 +185,7 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
     with WholeFiles(overwrite=request.overwrite) as files:
         secret = None
         if request.secret is not None:
-            true = pa.schema([pa.field(n, plan.source.schema.field(n).type) for n in plan.private])
+            true = pa.schema([pa.field(n, plan.source.schema.field(n).type) for n in plan.secret])
             secret = TableFile(files.add(request.secret, private=True), true, plan.dialect)
         release = TableFile(files.add(request.output), plan.schema, plan.dialect)
         write_declaration(files, request.output, plan.schema)
@@ -199,7 +199,7 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
                 released = plan.remembered.repeat(ids, features, labels, released)
             release.write(_together(plan, new, released, letters))
             if secret is not None:
-                secret.write(batch.select(plan.private))
+                secret.write(batch.select(plan.secret))
             done += len(batch)
             progress.advance(done, plan.columns.rows)
         warnings = columns.check()

@@ -13,6 +13,7 @@ from commands.privatize.test_bad_input import refused
 
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
+from ldpaudit.datasets import read_release
 from ldpaudit.errors import InputError
 
 MEMORY = Path("memory.parquet")
@@ -115,6 +116,18 @@ def test_the_id_may_stay_at_home(people: pd.DataFrame, command: Command) -> None
     assert b"P001" not in stored
 
 
+def test_the_secret_tells_people_apart(people: pd.DataFrame) -> None:
+    options: dict[str, Any] = {"id_column": "person", "secret": Path("s.csv"), "drop": ("x",)}
+    release = PrivatizeRequest("data.parquet", Path("r.csv"), label="flag:rr:epsilon=1", **options)
+    privatize(release)
+    kept = pd.read_csv("s.csv").sample(frac=1, random_state=0)
+    assert sorted(kept) == ["flag", "person"]
+    kept.to_csv("turned.csv", index=False)
+    read = read_release("r.csv", truth="turned.csv", id_column="person").release
+    assert read.truth is not None
+    assert [read.classes[code] for code in read.truth] == people["flag"].tolist()
+
+
 def test_what_is_refused_leaves_the_memory_as_it_was(
     people: pd.DataFrame, command: Command, tmp_path: Path
 ) -> None:
@@ -126,7 +139,8 @@ def test_what_is_refused_leaves_the_memory_as_it_was(
     cases = [
         (("twice.parquet", *rr, *known), "1 of 390 rows repeat an id"),
         (("none.parquet", *rr, *known), "1 of the data have none"),
-        (("data.parquet", *rr, *known[:2]), "--remember and --id go together"),
+        (("data.parquet", *rr, *known[:2]), "--remember must come with --id"),
+        (("data.parquet", *rr, *known[2:]), "--id must come with --remember or --secret"),
         (("data.parquet", *rr, *known[:3], "persn"), "did you mean 'person'"),
         (("data.parquet", *rr, *known[:3], "label"), "another column than the private"),
         (("data.parquet", *rr, "--remember", "other.parquet", *known[2:]), "is none of remembered"),
