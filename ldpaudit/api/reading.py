@@ -18,6 +18,7 @@ from ldpaudit.result import Note
 
 if TYPE_CHECKING:
     from ldpaudit.datasets.reading import ReadReport
+    from ldpaudit.datasets.repeated import HashedIds
     from ldpaudit.datasets.vector import VectorReport
     from ldpaudit.running.scratch import Scratch
 
@@ -26,9 +27,14 @@ _OF_ONE = ("original", "synthetic", "held_out", "public", "public_posterior", "c
 
 
 def read_with(
-    release: Any, options: ReleaseOptions, scratch: "Scratch | None" = None
+    release: Any,
+    options: ReleaseOptions,
+    scratch: "Scratch | None" = None,
+    keyed: "HashedIds | None" = None,
 ) -> "ReadReport":
     """Read a release of one private column with what the options say about it.
+
+    ``keyed``: hides ids, to join the rows of several releases.
 
     Raises
     ------
@@ -46,6 +52,7 @@ def read_with(
         **_shared(read_release, options, scratch),
         "label": columns[0].label if columns else None,
         "truth_column": next(iter(truths), None),
+        "keyed": keyed,
     }
     return read_release(release, declaration=claim, **stated)
 
@@ -94,6 +101,9 @@ def _shared(function: Any, options: ReleaseOptions, scratch: "Scratch | None") -
     from ldpaudit.mechanisms.coding import DeclaredCoding
     from ldpaudit.mechanisms.joint import marginal_claims
 
+    truth = options.truth
+    if isinstance(truth, tuple) and all(isinstance(one, str) for one in truth):
+        raise InputError(f"--truth is given once for one release. Got {len(truth)} files.")
     stated = keywords_for(function, options)
     stated |= {"coding": DeclaredCoding, "marginals": marginal_claims, "scratch": scratch}
     return stated | {"files": options if isinstance(options, FileOptions) else AS_FOUND}

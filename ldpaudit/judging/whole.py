@@ -48,6 +48,10 @@ class About:
         What the parts are called.
     records : tuple of AuditRecord
         The whole's own audits.
+    bounded : bool
+        Whether its ε can be bounded at all; else each part's own bounds count alone.
+    odd : str
+        How draws go together where they do not as declared, in words; empty: as usual.
     advisable : bool
         Whether ``ldpaudit advise`` can take the release with its true labels.
     """
@@ -57,6 +61,8 @@ class About:
     epsilon: float | None
     words: Words
     records: tuple[AuditRecord, ...] = ()
+    bounded: bool = True
+    odd: str = ""
     advisable: bool = False
 
 
@@ -81,7 +87,11 @@ def judge_whole(
         The release's digest and the date, for waivers.
     """
     share = shared(about.policy, len(parts))
-    whole = Whole(share, about.policy.claim, about.prefix, about.words.all, about.epsilon, evidence)
+    whole = Whole(
+        *(share, about.policy.claim, about.prefix, about.words.all, about.epsilon, evidence),
+        boundable=about.bounded,
+        odd=about.odd,
+    )
     checks, families = decided(drafts_of(whole, about.records), share)
     checks, notes = apply_waivers(checks, about.policy.waivers, sha256, today)
     verdict = overall(checks, parts)

@@ -15,19 +15,31 @@ _STARTS: Final = {
     "inconclusive": "Inconclusive",
     "pass": "No violation found",
 }
-_SHARED = (
-    "Draw the noise of every column anew and on its own: no seed, no random number and no answer "
-    "may serve two columns. Or declare the joint mechanism that drew them."
-)
+_SHARED: Final = {
+    "column": "Draw the noise of every column anew and on its own: no seed, no random number and "
+    "no answer may serve two columns. Or declare the joint mechanism that drew them.",
+    "release": "Draw with random numbers that are used once: no seed may serve two releases or two "
+    "people. Where answers are remembered on purpose, say so (--answers remembered).",
+}
+_LESS: Final = {
+    "column": "Release with less ε in all: fewer columns, or more noise on each; the ε of columns "
+    "with noise of their own adds up.",
+    "release": "Release with less ε in all: more noise in each release, fewer releases, or one "
+    "answer that is remembered while a label stays the same; the ε of fresh answers adds up.",
+}
 _BEYOND = (
     "Compare the declaration with the release code: the parts together leak more than is declared."
 )
-_TRUTH = "Give the true labels (--truth), a column for each private one: they bound the whole."
-_RUN_IT = "Run the audit of the whole, too: take --skip away, or add it to --only."
-_LESS = (
-    "Release with less ε in all: fewer columns, or more noise on each; the ε of columns with noise "
-    "of their own adds up."
-)
+_TRUTH: Final = {
+    "column": "Give the true labels (--truth), a column for each private one: they bound the "
+    "whole.",
+    "release": "Give the true labels (--truth) of each release: they bound all together.",
+}
+_RUN_IT: Final = {
+    "column": "Run the audit of the whole, too: take --skip away, or add it to --only.",
+    "release": "Audit fewer releases together, such as two: more people are then in all of them "
+    "with a label that did not change. With --skip or --only, let the audit repeats run.",
+}
 
 
 @dataclass(frozen=True)
@@ -164,20 +176,21 @@ def steps_of(
     A step that all parts share is said once; one of some parts names them. ``advice``: the last
     step, where there is one.
     """
-    found = [*_own_steps(checks, parts), *_steps_of_parts(checks, parts, words)]
+    found = [*_own_steps(checks, parts, words.part), *_steps_of_parts(checks, parts, words)]
     return with_advice(found, advice, MOST)
 
 
-def _own_steps(checks: Sequence[Check], parts: Sequence[AuditResult]) -> Iterator[str]:
+def _own_steps(checks: Sequence[Check], parts: Sequence[AuditResult], kind: str) -> Iterator[str]:
     failed = [c for c in checks if c.verdict == "fail" and not c.waived]
     if any(c.id == "claimed-channel" or (c.confidence and c.observed is None) for c in failed):
-        yield _SHARED
+        yield _SHARED[kind]
     elif any(c.confidence for c in failed) and all(part.verdict != "fail" for part in parts):
         yield _BEYOND
     if any(c.confidence is None for c in failed):
-        yield _LESS
+        yield _LESS[kind]
     if any(c.verdict == "inconclusive" for c in checks):
-        yield _RUN_IT if all(part.release.truth for part in parts) else _TRUTH
+        known = all(part.release.truth for part in parts)
+        yield (_RUN_IT if known else _TRUTH)[kind]
 
 
 def _steps_of_parts(

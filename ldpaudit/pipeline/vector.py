@@ -120,7 +120,7 @@ def run_vector(
     )
     evidence = Evidence.collect([finding])
     judgement = judge_whole(about, evidence, parts, sha256=vector.sha256, today=today)
-    unused, parts = _unused_waivers(parts, judgement.notes)
+    unused, parts = unused_waivers(parts, judgement.notes)
     return AuditResult(
         ldpaudit_version=ldpaudit.__version__,
         verdict=judgement.verdict,
@@ -194,7 +194,7 @@ def _own(
     return records, together(finding for _, finding in outcomes)
 
 
-def _unused_waivers(
+def unused_waivers(
     parts: tuple[AuditResult, ...], own: Sequence[Note]
 ) -> tuple[tuple[Note, ...], tuple[AuditResult, ...]]:
     """Return the notes on the whole's judging, and the parts without theirs on unused waivers.

@@ -48,6 +48,9 @@ def print_summary(
         _line(status, text)
     if assumed := assumptions_of_bounds(result):
         _line("certified", f"rests on: {assumed}")
+    for note in result.notes:
+        if note.audit == "repeats" and note.level == "info":
+            _line("found", note.text)
     for text, of in _warnings(every).items():
         _line("warning", text if not of[0].key else f"{named(of).capitalize()}: {text}")
 

@@ -51,7 +51,8 @@ def run_and_write(
 
         def work(request: RunRequest, progress: Progress) -> AuditResult:
             options = replace(request, progress=progress, stop=stop)
-            return parts.enter_context(unwritten_result(request.release, options))
+            released = request.release if len(request.release) > 1 else request.release[0]
+            return parts.enter_context(unwritten_result(released, options))
 
         def around(result: AuditResult) -> Surroundings:
             ended = None if status is None else status(result.verdict)
