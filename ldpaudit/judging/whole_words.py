@@ -35,6 +35,7 @@ _TRUTH: Final = {
     "whole.",
     "release": "Give the true labels (--truth) of each release: they bound all together.",
 }
+_MORE: Final = "Audit more rows: so few do not show a small excess of all columns together."
 _RUN_IT: Final = {
     "column": "Run the audit of the whole, too: take --skip away, or add it to --only.",
     "release": "Audit fewer releases together, such as two: more people are then in all of them "
@@ -188,7 +189,10 @@ def _own_steps(checks: Sequence[Check], parts: Sequence[AuditResult], kind: str)
         yield _BEYOND
     if any(c.confidence is None for c in failed):
         yield _LESS[kind]
-    if any(c.verdict == "inconclusive" for c in checks):
+    undecided = [c for c in checks if c.verdict == "inconclusive"]
+    if undecided and kind == "column" and undecided[0].observed is not None:
+        yield _MORE
+    elif undecided:
         known = all(part.release.truth for part in parts)
         yield (_RUN_IT if known else _TRUTH)[kind]
 

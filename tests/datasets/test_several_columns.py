@@ -154,6 +154,14 @@ def test_a_joint_mechanism_gives_each_column_its_exact_marginal() -> None:
         read_release(declared(JOINT), label="b")
 
 
+@pytest.mark.parametrize("label", [[1], {"a": 1}, None])
+def test_domains_hold_plain_labels(label: Any) -> None:
+    domains = [["no", label], [1, 2, 3]]
+    content = {**JOINT, "mechanism": {**JOINT["mechanism"], "domains": domains}}
+    with pytest.raises(InputError, match="texts"):
+        read_vector(declared(content), **KNOWN)
+
+
 @pytest.mark.parametrize("as_text", [False, True])
 def test_each_row_has_its_stratum(as_text: bool) -> None:
     frame = declared({"version": 2, "labels": [BY, B]})
