@@ -219,6 +219,14 @@ def test_a_copy_of_the_true_values_of_any_column_is_found() -> None:
     assert [column.features.width for column in report.vector.columns] == [3, 3]
 
 
+def test_the_truth_may_be_called_as_before_the_release() -> None:
+    frame, truth = tables()
+    frame = frame.rename(columns={"a": "a_pram", "b": "b_pram"})
+    vector = read_vector(frame, labels=["a_pram", "b_pram"], truth=truth, **KNOWN).vector
+    assert all(column.truth is not None for column in vector.columns)
+    assert read_release(frame, label="b_pram", truth=truth, **KNOWN).release.truth is not None
+
+
 def test_what_was_post_randomized_is_missed_beside_its_result() -> None:
     frame = tables()[0].rename(columns={"a": "roof_pram", "b": "roof"})
     (said,) = read_release(frame, label="roof_pram").warnings
