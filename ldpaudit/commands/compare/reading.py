@@ -14,6 +14,7 @@ from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms import UNKNOWN, traits_of
+from ldpaudit.options import named_columns
 from ldpaudit.release import Release
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.result.comparison import LETTERS
@@ -107,7 +108,8 @@ def _is_double(request: CompareRequest, name: str) -> bool:
     declared = open_table(name, request).declaration
     claim = declaration_of(request.mechanism, request)
     if declared is not None:
-        claim = parse_declaration(declared).mechanism
+        named = [one.label for one in named_columns(request)]
+        claim = parse_declaration(declared).column(*named[:1]).mechanism
     return traits_of(UNKNOWN if claim is None else claim.name).features == "partly synthetic"
 
 
