@@ -208,6 +208,8 @@ def missing_need(attack: Attack, release: Release, knowledge: Knowledge) -> str 
     }
     for need, lacks in lacking.items():
         if need in attack.needs and lacks:
+            if knowledge.claim is not None and knowledge.claim.by_stratum and need in _CHANNELS:
+                return "it uses one channel, and each stratum has its own"
             own_channels = isinstance(knowledge.claim, PublicModelLabel)
             return _NO_PUBLIC_MODEL if own_channels and need in _CHANNELS else NEEDS[need]
     return None

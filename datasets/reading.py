@@ -13,7 +13,7 @@ from ldpaudit.datasets.beside.bags import bag_column
 from ldpaudit.datasets.beside.companions import open_beside
 from ldpaudit.datasets.beside.groups import read_groups
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
-from ldpaudit.datasets.beside.leak_warnings import warnings_about
+from ldpaudit.datasets.beside.leak_warnings import twin_warnings, warnings_about
 from ldpaudit.datasets.beside.strata import read_strata
 from ldpaudit.datasets.coding import Coding, PlainCoding
 from ldpaudit.datasets.column_survey import ranks, survey_keys
@@ -221,7 +221,11 @@ def read_release(
     if table.stamp() != before:
         raise changed(table.name)
     warnings = warnings_about(known, labels, encoded, table.names, roles)
-    warnings += [*of_strata, *(remarks_on(declared.provenance) if declared else ())]
+    warnings += [
+        *twin_warnings(table.names, roles),
+        *of_strata,
+        *(remarks_on(declared.provenance) if declared else ()),
+    ]
     remarks = [_read_as("release", table.remark)]
     remarks += [_read_as("true labels", known.remark)] if known else []
     remarks += [_read_as(f"{one.role} table", one.table.remark) for one in beside]

@@ -6,7 +6,7 @@ from typing import Any
 
 from ldpaudit.datasets.batchwise.opening import open_source
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
-from ldpaudit.datasets.beside.truth import open_truth
+from ldpaudit.datasets.beside.truth import named_truth, open_truth
 from ldpaudit.datasets.declaration import agreed_vectors, parse_declaration
 from ldpaudit.datasets.declaration.columns import Marginals, claims_of
 from ldpaudit.datasets.names import missing_column
@@ -86,11 +86,12 @@ def read_vector(
     check_same_index(source, truth, others.get("id_column"))
     of_file = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed_vectors(of_file, declaration)
-    names = _names(labels, claim)
-    claim = None if claim is None else claim.only(names)
+    asked = _names(labels, claim)
+    truths = dict(zip(asked, _truth_columns(asked, truth, truth_column, files), strict=True))
+    hidden = [] if truth is not None else [name for name in truths.values() if name is not None]
+    claim = None if claim is None else claim.only(asked)
+    names = asked if claim is None else claim.names  # A joint mechanism has an order of its own.
     columns = _columns(names, claim, marginals)
-    truths = _truth_columns(names, truth, truth_column, files)
-    hidden = [] if truth is not None else [name for name in truths if name is not None]
     reports = [
         read_release(
             table,
@@ -99,14 +100,14 @@ def read_vector(
             by=one.by,
             private=names,
             truth=truth,
-            truth_column=column,
-            drop=(*drop, *(name for name in hidden if name != column)),
+            truth_column=truths[one.label],
+            drop=(*drop, *(name for name in hidden if name != truths[one.label])),
             features=None if features is None else _with_others(features, one.label, names),
             marginals=marginals,
             files=files,
             **others,
         )
-        for one, column in zip(columns, truths, strict=True)
+        for one in columns
     ]
     if table.stamp() != before:
         raise changed(table.name)
@@ -151,7 +152,7 @@ def _truth_columns(
     table, bare = open_truth(truth, files)
     if bare:
         raise InputError("The truth of several private columns must be a table that names them.")
-    wanted = given or tuple(names)
+    wanted = given or tuple(named_truth(table.names, name) or name for name in names)
     for name in wanted:
         if name not in table.names:
             raise missing_column(name, "true label", table.names, "the truth needs one for each.")

@@ -2,7 +2,7 @@
 
 ``register-2025.csv`` and ``register-2026.csv`` hold the true answers, of nearly the same people:
 some left, some came, some answers changed. ``contractor-2025.csv`` and ``contractor-2026.csv`` are
-what a contractor made of them for publication: randomized response at ε = 1 on ``income``,
+what a contractor made of them for publication: randomized response at ε = 0.5 on ``income``,
 ``illness`` and ``benefits``. In 2025 the program took one random number for a whole row, so that
 two columns share their noise. Needs nothing but Python: ``python make_agency.py [PEOPLE]``.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 HEADER = ("person", "age", "region", "household", "income", "illness", "benefits")
 PRIVATE = {"income": ("low", "middle", "high"), "illness": ("no", "yes"), "benefits": ("no", "yes")}
 REGIONS = ("north", "east", "south", "west")
-EPSILON = 1.0
+EPSILON = 0.5
 Person = dict[str, object]
 
 

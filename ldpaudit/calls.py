@@ -179,6 +179,8 @@ def describe(mechanism: "str | Mechanism", **options: Any) -> "Analysis":
         What a mechanism that is made for a prior minimises.
     more : collection of str
         Further parameters, each as ``"KEY=VALUE"``.
+    domain : sequence of domains, optional
+        The labels of each column, for ``"joint-rr"`` and ``"rs-fd"``.
 
     Returns
     -------

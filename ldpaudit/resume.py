@@ -54,7 +54,7 @@ def finished_parts(
     OutputError
         If the folder cannot be used.
     """
-    if columns[0].sha256 is None:
+    if any(column.sha256 is None for column in columns):
         raise InputError("--resume needs a released file; a table in memory cannot be told again.")
     said = _digests(columns, options, policy, other)
     name = _digest(said)[:32]
@@ -75,7 +75,7 @@ def _digests(
     claims = [column.declaration for column in columns]
     known = {
         **other,
-        "release": columns[0].sha256,
+        "release": sorted({str(column.sha256) for column in columns}),
         "claim": [None if claim is None else [claim.name, claim.parameters] for claim in claims],
         "policy": (policy or default_policy()).model_dump(mode="json"),
     }

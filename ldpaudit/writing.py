@@ -72,7 +72,9 @@ class WholeFiles:
     overwrite: bool = True
     _parts: list["PartFile"] = field(default_factory=list)
 
-    def add(self, path: Path, *, private: bool = False) -> "PartFile":
+    def add(
+        self, path: Path, *, private: bool = False, overwrite: bool | None = None
+    ) -> "PartFile":
         """Start a file.
 
         Parameters
@@ -81,13 +83,16 @@ class WholeFiles:
             In an existing folder. Of a symbolic link the file that it names is replaced.
         private : bool
             Whether nobody but its owner may read it (mode 0600), from the first byte on.
+        overwrite : bool, optional
+            Whether it may be replaced; default: as for all files.
 
         Raises
         ------
         OutputError
             If the file is there already and may not be replaced, or cannot be written.
         """
-        part = PartFile(path, private=private, overwrite=self.overwrite)
+        may = self.overwrite if overwrite is None else overwrite
+        part = PartFile(path, private=private, overwrite=may)
         self._parts.append(part)  # Before the file is there: an interruption comes any time.
         part.open()
         return part

@@ -39,7 +39,7 @@ NOT_SWEPT = {
     "--channel",
     # A mechanism that needs the first is not swept; the others are about one given release.
     *("--public-posterior", "--public", "--canaries", "--slice", "--show-class-names", "--timeout"),
-    "--projection",
+    *("--projection", "--answers"),
 }
 """The options of an audit that a sweep lacks, and why."""
 
@@ -64,7 +64,8 @@ def leaves(options: type) -> list[tuple[str, Option]]:
 def test_every_shared_option_is_an_option_of_every_command() -> None:
     shared = {name for name, _ in leaves(AuditOptions)}
     assert shared <= names(run)
-    assert shared - names(compare) == {"--resume"}  # Guesses that are paired are never written.
+    # Guesses that are paired are never written; releases are compared one with the other.
+    assert shared - names(compare) == {"--resume", "--answers"}
     assert shared - names(sweep) == NOT_SWEPT
     assert {name for name, _ in leaves(PlanOptions)} <= names(sweep)
 
@@ -182,8 +183,8 @@ def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
     claim = {"--epsilon", "--lambda", "--mechanism"}
     attacks = {"--budget", "--thorough", "--seeds-tried", "--made-on"}
     work = {"--device", "--memory", "--timeout", "--separator", "--decimal", "--encoding"}
-    assert shown[run] == audit | claim | attacks | work
-    assert shown[compare] == shown[run] | {"--model"}
+    assert shown[run] == audit | claim | attacks | work | {"--answers"}
+    assert shown[compare] == audit | claim | attacks | work | {"--model"}
 
 
 def test_the_files_that_options_name() -> None:

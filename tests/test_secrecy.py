@@ -95,6 +95,44 @@ def test_no_token_leaves_the_audit(
             assert data.found_in((tmp_path / f"a.{name}").read_text()) == []
 
 
+def of_several_columns(data: Sentinels) -> tuple[Path, Path]:
+    """Return a release of two private columns, one with a channel for each stratum; its truth."""
+    columns = pq.read_table(data.release).to_pydict()
+    by, other, regions = data.word(), data.word(), (data.word(), data.word())
+    drawn = np.random.default_rng(1).integers(0, 2, (3, ROWS))
+    columns[by] = [regions[code] for code in drawn[0]]
+    columns[other] = [data.classes[code] for code in drawn[1]]
+    truth = pq.read_table(data.truth).to_pydict()
+    truth[other] = [data.classes[code] for code in drawn[2]]
+    one = {"name": "randomized-response", "classes": data.classes, "epsilon": 1.0}
+    strata = {"name": "by-stratum", "strata": [{"value": v, "mechanism": one} for v in regions]}
+    labels = [
+        {"label": data.label, "mechanism": one},
+        {"label": other, "by": by, "mechanism": strata},
+    ]
+    declared = {"ldpaudit": json.dumps({"version": 2, "labels": labels})}
+    places = data.folder / "several.parquet", data.folder / "several-truth.parquet"
+    pq.write_table(pa.table(columns).replace_schema_metadata(declared), places[0])
+    pq.write_table(pa.table(truth), places[1])
+    return places
+
+
+def test_no_token_of_several_columns_leaves_the_audit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    data = Sentinels(tmp_path)
+    release, truth = of_several_columns(data)
+    formats = ("html", "json", "sarif", "junit", "markdown")
+    outputs = [word for name in formats for word in (f"--{name}", tmp_path / f"a.{name}")]
+    monkeypatch.setenv("LDPAUDIT_ONLY", "vector")
+    words = ("run", release, "--truth", truth, "--id", data.id)
+    status, printed = run(monkeypatch, capsys, *words, *outputs)
+    assert status in (0, 1, 3), printed
+    texts = [printed.replace(str(tmp_path), ""), *run(monkeypatch, capsys, "declare", release)[1:]]
+    for text in (*texts, *((tmp_path / f"a.{name}").read_text() for name in formats)):
+        assert data.found_in(text.replace("several.parquet", "")) == []
+
+
 def test_class_names_are_shown_only_on_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

@@ -18,6 +18,8 @@ from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.options import AS_FOUND, FileOptions
 
+RELEASED: Final = "_pram"
+"""What sdcMicro adds to the name of a column when it releases it."""
 _VARIABLE: Final = "variable"
 """The column that names the private column of each row."""
 _LONG: Final = (("from", "var1"), ("to", "var2"), ("probability", "freq", "prob"))
@@ -204,13 +206,10 @@ def _of_transitions(rows: Sequence[Sequence[str]]) -> ChannelTable:
     return channel_of(["label", *outputs], matrix)
 
 
-def only_channels(
-    channels: Sequence[ColumnChannels], label: str, released: str = "_pram"
-) -> ColumnChannels:
+def only_channels(channels: Sequence[ColumnChannels], label: str) -> ColumnChannels:
     """Return the channels of one private column.
 
-    A table of one column's channels need not name it. sdcMicro calls the released ``roof``
-    ``roof_pram``.
+    A table of one column's channels need not name it.
 
     Raises
     ------
@@ -220,7 +219,7 @@ def only_channels(
     if len(channels) == 1 and channels[0].variable is None:
         return channels[0]
     names = {one.variable: one for one in channels}
-    found = names.get(label, names.get(label.removesuffix(released)))
+    found = names.get(label, names.get(label.removesuffix(RELEASED)))
     if found is None:
         raise InputError(
             f"The table of channels has none of the column {quoted(label)}; it has those of "

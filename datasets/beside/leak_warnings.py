@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldpaudit.datasets.beside.channel_tables import RELEASED
 from ldpaudit.datasets.beside.truth import Truth
 from ldpaudit.datasets.domains import EncodedLabels
 from ldpaudit.datasets.features import EncodedFeatures
@@ -54,6 +55,18 @@ def warnings_about(
     if truth.unused:
         warnings.append("Some rows of the truth match no row of the release and were left out.")
     return warnings
+
+
+def twin_warnings(names: Sequence[str], roles: Roles) -> list[str]:
+    """Return a warning where the column that was post-randomized is a feature beside its result."""
+    before = roles.label.removesuffix(RELEASED)
+    if before == roles.label or before not in roles.features:
+        return []
+    return [
+        f"Column {names.index(before) + 1} of the release has the name that the private column had "
+        "before it was post-randomized, and is used as a feature: were the true values left in the "
+        "release?"
+    ]
 
 
 def _revealing_columns(features: EncodedFeatures, truth: IntArray) -> list[int]:

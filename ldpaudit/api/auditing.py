@@ -1,9 +1,9 @@
 """An audit from Python: the same as on the command line."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeAlias
 
 from ldpaudit.api.results import unwritten_result
 from ldpaudit.errors import InputError
@@ -14,6 +14,8 @@ from ldpaudit.result import AuditResult
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    Released: TypeAlias = str | Path | pd.DataFrame | pa.Table
 
     @dataclass(frozen=True)
     class _Keywords(AuditOptions):
@@ -35,7 +37,7 @@ class _Audit(Protocol[P]):
     """An audit that takes a release, and each option as a keyword."""
 
     def __call__(
-        self, release: "str | Path | pd.DataFrame | pa.Table", *args: P.args, **keywords: P.kwargs
+        self, release: "Released | Sequence[Released]", *args: P.args, **keywords: P.kwargs
     ) -> AuditResult: ...
 
 
@@ -51,7 +53,8 @@ def audit(release: Any, *args: Any, **keywords: Any) -> AuditResult:
     Parameters
     ----------
     release : path, pandas.DataFrame or pyarrow.Table
-        Features and one column of released labels, n rows; or several private columns.
+        Features and one column of released labels, n rows; or several private columns. A list of
+        releases of the same people, joined on ``id_column``, is audited as a whole.
     epsilon, noise, channel, labels : optional
         The claim in single words, for ``mechanism`` or its default, randomized response: ε in nats,
         or λ (also ``lambda_``); a CSV file with the channel; the range of a numeric label,
@@ -63,7 +66,8 @@ def audit(release: Any, *args: Any, **keywords: Any) -> AuditResult:
     AuditResult
         With ``verdict``, ``sentence``, ``estimates`` …; ``to_frame()`` gives the numbers,
         ``to_html(path)`` writes the report. Of several private columns ``labels`` holds the result
-        of each, and the numbers beside it are of all together.
+        of each, and the numbers beside it are of all together; of several releases ``releases``
+        does.
 
     Raises
     ------

@@ -18,6 +18,7 @@ from ldpaudit.result import Note
 
 if TYPE_CHECKING:
     from ldpaudit.datasets.reading import ReadReport
+    from ldpaudit.datasets.repeated import HashedIds
     from ldpaudit.datasets.vector import VectorReport
     from ldpaudit.running.scratch import Scratch
 
@@ -26,9 +27,14 @@ _OF_ONE = ("original", "synthetic", "held_out", "public", "public_posterior", "c
 
 
 def read_with(
-    release: Any, options: ReleaseOptions, scratch: "Scratch | None" = None
+    release: Any,
+    options: ReleaseOptions,
+    scratch: "Scratch | None" = None,
+    keyed: "HashedIds | None" = None,
 ) -> "ReadReport":
     """Read a release of one private column with what the options say about it.
+
+    ``keyed``: hides ids, to join the rows of several releases.
 
     Raises
     ------
@@ -41,13 +47,15 @@ def read_with(
     truths = texts_of(options.truth_column, "true label")
     if len(columns) > 1 or len(truths) > 1:
         raise InputError("One private column (--label) is read here; name one of them.")
-    claim = claim_of_column(columns[0] if columns else None, options.mechanism, _files(options))
+    column = columns[0] if columns else None
+    claim, by = claim_of_column(column, options.mechanism, _files(options))
     stated = {
         **_shared(read_release, options, scratch),
-        "label": columns[0].label if columns else None,
+        "label": None if column is None else column.label,
         "truth_column": next(iter(truths), None),
+        "keyed": keyed,
     }
-    return read_release(release, declaration=claim, **stated)
+    return read_release(release, declaration=claim, by=by, **stated)
 
 
 def read_columns(
@@ -94,6 +102,9 @@ def _shared(function: Any, options: ReleaseOptions, scratch: "Scratch | None") -
     from ldpaudit.mechanisms.coding import DeclaredCoding
     from ldpaudit.mechanisms.joint import marginal_claims
 
+    truth = options.truth
+    if isinstance(truth, tuple) and all(isinstance(one, str) for one in truth):
+        raise InputError(f"--truth is given once for one release. Got {len(truth)} files.")
     stated = keywords_for(function, options)
     stated |= {"coding": DeclaredCoding, "marginals": marginal_claims, "scratch": scratch}
     return stated | {"files": options if isinstance(options, FileOptions) else AS_FOUND}

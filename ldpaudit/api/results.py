@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpaudit.api.planning import cluster_of, plan_of, policy_of, seed_of
 from ldpaudit.api.reading import notes_of, read_columns
+from ldpaudit.api.several import read_repeated, several
 from ldpaudit.options import AuditOptions
 from ldpaudit.result import AuditRecord, AuditResult
 from ldpaudit.running.finished import Finished
@@ -32,6 +33,12 @@ def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResul
     options.check()
     stop = options.stop or Stop.after(options.timeout)
     policy, progress = policy_of(options), options.progress or NoProgress()
+    every = several(release)
+    if every is not None and len(every) > 1:
+        with _repeated_result(every, options, stop) as result:
+            yield result
+        return
+    release = every[0] if every else release
     with Scratch() as scratch, cluster_of(options, scratch, options.progress) as tasks:
         reading = read_columns(release, options, scratch)
         for remark in reading.remarks:
@@ -42,6 +49,34 @@ def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResul
         finished = _finished(columns, options, plan, policy)
         running = Running(progress, options.command, finished, stop, scratch, tasks)
         result = _audited(reading, options, plan, policy, running)
+    yield result
+    if not any(record.status == "stopped" for record in _records(result)):
+        finished.remove()
+
+
+@contextmanager
+def _repeated_result(
+    releases: tuple[Any, ...], options: AuditOptions, stop: Stop
+) -> Iterator[AuditResult]:
+    """Give the result of an audit of several releases of the same people."""
+    from ldpaudit.audits.interface import Repeats
+    from ldpaudit.pipeline import Running, run_repeats
+    from ldpaudit.running.scratch import Scratch
+
+    policy, progress = policy_of(options), options.progress or NoProgress()
+    with Scratch() as scratch, cluster_of(options, scratch, options.progress) as tasks:
+        joined, notes = read_repeated(releases, options, scratch, progress)
+        plan = plan_of(options, seed_of(options, joined.releases[0].sha256))
+        finished = _finished(joined.releases, options, plan, policy)
+        result = run_repeats(
+            Repeats(joined, options.answers),
+            plan,
+            policy,
+            only=options.only,
+            skip=options.skip,
+            notes=notes,
+            running=Running(progress, options.command, finished, stop, scratch, tasks),
+        )
     yield result
     if not any(record.status == "stopped" for record in _records(result)):
         finished.remove()

@@ -15,7 +15,7 @@ from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.randomness import child_generator
-from ldpaudit.release import Bags, IndexArray, IntArray, Release, ReleasedVector
+from ldpaudit.release import Bags, IndexArray, IntArray, Release, ReleasedVector, RepeatedReleases
 from ldpaudit.result import Finding
 from ldpaudit.running.finished import Finished
 from ldpaudit.running.progress import NoProgress, Progress
@@ -129,6 +129,21 @@ class Beside:
         return release if self.rows is None else release.take(self.rows)
 
 
+@dataclass(frozen=True)
+class Repeats:
+    """Several releases of the same people, and what is claimed of their noise.
+
+    Attributes
+    ----------
+    releases : RepeatedReleases
+    noise : {"fresh", "remembered"} or None
+        Whether each release draws anew, or repeats the answer for a label that did not change.
+    """
+
+    releases: RepeatedReleases
+    noise: Literal["fresh", "remembered"] | None = None
+
+
 _AT_ONCE = 1 << 22
 """Rows that are put into halves at once."""
 
@@ -142,6 +157,7 @@ class AuditContext:
     is a folder on the disk for arrays that do not fit in memory. ``tasks`` does independent pieces
     of work side by side. ``whole``: the whole release, where ``release`` holds a part of its rows
     (:mod:`ldpaudit.audits.part`). ``beside``: the other private columns, where there are several.
+    ``repeats``: the other releases of the same people, where there are several.
 
     A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
     has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
@@ -161,6 +177,7 @@ class AuditContext:
     whole: Release | None = None
     tasks: Tasks = field(default_factory=Threads)
     beside: Beside | None = None
+    repeats: Repeats | None = None
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property

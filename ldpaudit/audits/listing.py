@@ -24,3 +24,7 @@ OF_COLUMNS: Final[Mapping[str, str]] = {
 """Those of one of several private columns, besides."""
 OF_VECTORS: Final[Mapping[str, str]] = {"vector": "ldpaudit.audits.vectors.audit:VectorAudit"}
 """Those of all private columns together."""
+OF_RELEASES: Final[Mapping[str, str]] = {
+    "repeats": "ldpaudit.audits.repeats.audit:RepeatsAudit",
+}
+"""Those of several releases of the same people together."""

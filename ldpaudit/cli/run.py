@@ -31,7 +31,8 @@ def run(
     from ldpaudit.commands.run.work import run_and_write
 
     request = replace(request, command=recorded_command(sys.argv, run))
-    outputs = outputs.or_beside(request.release, "audit")
+    several = len(request.release) > 1
+    outputs = outputs.or_beside(request.release[-1], "releases" if several else "audit")
     result = run_and_write(request, outputs, quiet=quiet, status=gate.status, profile=profile)
     raise typer.Exit(gate.status(result.verdict))
 

@@ -40,6 +40,9 @@ class Circumstances:
         Whether the true labels are in the release itself.
     columns_left_out : int
         The release's columns that no audit looked at.
+    advisable : bool
+        Whether ``ldpaudit advise`` can take the release with its true labels, which are in a file
+        of their own.
     """
 
     truth: bool = True
@@ -49,6 +52,7 @@ class Circumstances:
     left_out: Mapping[str, LeavingOut] = field(default_factory=dict)
     holds_truth: bool = False
     columns_left_out: int = 0
+    advisable: bool = False
 
     def absence(self, audit: str) -> str | None:
         """Return why an audit has no numbers, or only a part of them; None if it ran."""

@@ -1,9 +1,10 @@
 """What to do after a verdict: at most three sentences, the most important first."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ldpaudit.judging.advising import advice_step, with_advice
 from ldpaudit.judging.causes import BY_CHECK, Signs, causes
 from ldpaudit.judging.checks.interface import Case
 from ldpaudit.judging.circumstances import Circumstances
@@ -74,7 +75,10 @@ def next_steps(
         first = _PUBLISH_THE_REST if known.columns_left_out else _PUBLISH
         return (first, _NOT_AGAIN) if known.truth else (first, _NOT_AGAIN, _LOOK_CLOSER)
     steps = _after_failure if decision == "do not publish" else _to_decide
-    return _first(steps(case, known, checks)) or (_READ_ON,)
+    found = list(steps(case, known, checks)) or [_READ_ON]
+    open_ones = [c for c in checks if c.level == "error" and c.verdict != "pass" and not c.waived]
+    advice = advice_step(case.policy) if known.advisable and open_ones else None
+    return with_advice(found, advice, MOST)
 
 
 def _by_waiver(checks: Sequence[Check]) -> tuple[str, ...]:
@@ -83,10 +87,6 @@ def _by_waiver(checks: Sequence[Check]) -> tuple[str, ...]:
     refuted = any(check.id in CLAIM_CHECKS and check.level == "error" for check in waived)
     first = _SAY_IT if refuted else _NAME_IT
     return first, _MEND_BEFORE.format(min(c.waiver.expires for c in waived if c.waiver)), _NOT_AGAIN
-
-
-def _first(steps: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(steps))[:MOST]
 
 
 def _after_failure(case: Case, known: Circumstances, checks: Sequence[Check]) -> Iterator[str]:

@@ -61,7 +61,7 @@ class Open:
             return None
         if not self.bounded:
             return "mechanism"
-        return None if POWER in self.check.evidence else "power"
+        return None if any(one.endswith(POWER) for one in self.check.evidence) else "power"
 
     @property
     def bounded(self) -> bool:
@@ -114,6 +114,11 @@ def _claimed_epsilon(question: Open) -> Iterator[str]:
         )
     elif not known.truth:
         yield from _truth(case, known)
+    elif case.claim.by_stratum:
+        yield (
+            "Release more rows in that stratum, or give it one channel with another: each stratum "
+            "is bounded by its own rows."
+        )
     elif doubts := _DOUBTS.keys() & case.evidence.estimates.keys():
         yield from (_DOUBTS[name] for name in sorted(doubts))
     elif question.missing is not None:

@@ -9,6 +9,7 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ldpaudit.judging.advising import advice_step
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.checks.of_whole import Whole, drafts_of
 from ldpaudit.judging.policy import Policy
@@ -47,6 +48,12 @@ class About:
         What the parts are called.
     records : tuple of AuditRecord
         The whole's own audits.
+    bounded : bool
+        Whether its ε can be bounded at all; else each part's own bounds count alone.
+    odd : str
+        How draws go together where they do not as declared, in words; empty: as usual.
+    advisable : bool
+        Whether ``ldpaudit advise`` can take the release with its true labels.
     """
 
     policy: Policy
@@ -54,6 +61,9 @@ class About:
     epsilon: float | None
     words: Words
     records: tuple[AuditRecord, ...] = ()
+    bounded: bool = True
+    odd: str = ""
+    advisable: bool = False
 
 
 def judge_whole(
@@ -77,14 +87,20 @@ def judge_whole(
         The release's digest and the date, for waivers.
     """
     share = shared(about.policy, len(parts))
-    whole = Whole(share, about.policy.claim, about.prefix, about.words.all, about.epsilon, evidence)
+    whole = Whole(
+        *(share, about.policy.claim, about.prefix, about.words.all, about.epsilon, evidence),
+        boundable=about.bounded,
+        odd=about.odd,
+    )
     checks, families = decided(drafts_of(whole, about.records), share)
     checks, notes = apply_waivers(checks, about.policy.waivers, sha256, today)
     verdict = overall(checks, parts)
+    wanted = about.advisable and verdict != "pass"
+    advice = advice_step(about.policy) if wanted else None
     return Judgement(
         verdict,
         sentence_of(verdict, checks, parts, whole, about.words),
-        steps_of(checks, parts, about.words),
+        steps_of(checks, parts, about.words, advice),
         tuple(checks),
         tuple(notes),
         tuple(families),

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ldpaudit.judging.advising import ADVISE, with_advice
 from ldpaudit.judging.checks.of_whole import Whole
 from ldpaudit.judging.next_steps import MOST
-from ldpaudit.reports.text.numbers import against, number, percent
+from ldpaudit.reports.text.numbers import against, folds, number, percent
 from ldpaudit.result import AuditResult, Check, Verdict
 
 _STARTS: Final = {
@@ -14,14 +15,32 @@ _STARTS: Final = {
     "inconclusive": "Inconclusive",
     "pass": "No violation found",
 }
-_SHARED = (
-    "Draw the noise of every column anew and on its own: no seed, no random number and no answer "
-    "may serve two columns. Or declare the joint mechanism that drew them."
+_SHARED: Final = {
+    "column": "Draw the noise of every column anew and on its own: no seed, no random number and "
+    "no answer may serve two columns. Or declare the joint mechanism that drew them.",
+    "release": "Draw with random numbers that are used once: no seed may serve two releases or two "
+    "people. Where answers are remembered on purpose, say so (--answers remembered).",
+}
+_LESS: Final = {
+    "column": "Release with less ε in all: fewer columns, or more noise on each; the ε of columns "
+    "with noise of their own adds up.",
+    "release": "Release with less ε in all: more noise in each release, fewer releases, or one "
+    "answer that is remembered while a label stays the same; the ε of fresh answers adds up.",
+}
+_BEYOND = (
+    "Compare the declaration with the release code: the parts together leak more than is declared."
 )
-_LESS = (
-    "Release with less ε in all: fewer columns, or more noise on each; the ε of columns with noise "
-    "of their own adds up."
-)
+_TRUTH: Final = {
+    "column": "Give the true labels (--truth), a column for each private one: they bound the "
+    "whole.",
+    "release": "Give the true labels (--truth) of each release: they bound all together.",
+}
+_MORE: Final = "Audit more rows: so few do not show a small excess of all columns together."
+_RUN_IT: Final = {
+    "column": "Run the audit of the whole, too: take --skip away, or add it to --only.",
+    "release": "Audit fewer releases together, such as two: more people are then in all of them "
+    "with a label that did not change. With --skip or --only, let the audit repeats run.",
+}
 
 
 @dataclass(frozen=True)
@@ -63,7 +82,8 @@ def sentence_of(
     words: Words,
 ) -> str:
     """Return the verdict in one sentence."""
-    text = _own(verdict, checks, whole) or _of_parts(verdict, parts, words)
+    own = _own(verdict, checks, whole)
+    text = _of_parts(verdict, parts, words) if own is None else own + _too(verdict, parts, words)
     if verdict == "pass":
         text = _reassurance(checks, parts, whole, words)
     return f"{_STARTS[verdict]}{text}." + _warned(verdict, checks, parts, words)
@@ -81,7 +101,20 @@ def _own(verdict: Verdict, checks: Sequence[Check], whole: Whole) -> str | None:
     if check.observed is None or check.limit is None:
         return f": {check.reason} {sure}"
     observed, limit = against(check.observed, check.limit, "down")
-    return f": {whole.name} claim ε = {limit}, but at least ε = {observed} is certified {sure}"
+    shifted, promised = folds(check.observed, check.limit)
+    return (
+        f": {whole.name} claim ε = {limit}, but at least ε = {observed} is certified {sure}: what "
+        f"is released can shift the odds between two people's true values at least {shifted}, "
+        f"where at most {promised} was promised"
+    )
+
+
+def _too(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> str:
+    """Return which parts fail by themselves where the whole does, too."""
+    places = [place for place, part in enumerate(parts) if part.verdict == verdict == "fail"]
+    if not places:
+        return ""
+    return f"; {words.some(places)} {'fails' if len(places) == 1 else 'fail'} alone, too"
 
 
 def _of_parts(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> str:
@@ -137,34 +170,51 @@ def _warns(check: Check) -> bool:
 
 
 def steps_of(
-    checks: Sequence[Check], parts: Sequence[AuditResult], words: Words
+    checks: Sequence[Check], parts: Sequence[AuditResult], words: Words, advice: str | None
 ) -> tuple[str, ...]:
     """Return what to do now, at most three steps: the whole's own first, then the worst part's.
 
-    A step that all parts share is said once; one of some parts names them.
+    A step that all parts share is said once; one of some parts names them. ``advice``: the last
+    step, where there is one.
     """
-    found = [*_own_steps(checks), *_steps_of_parts(parts, words)]
-    return tuple(dict.fromkeys(found))[:MOST]
+    found = [*_own_steps(checks, parts, words.part), *_steps_of_parts(checks, parts, words)]
+    return with_advice(found, advice, MOST)
 
 
-def _own_steps(checks: Sequence[Check]) -> Iterator[str]:
+def _own_steps(checks: Sequence[Check], parts: Sequence[AuditResult], kind: str) -> Iterator[str]:
     failed = [c for c in checks if c.verdict == "fail" and not c.waived]
-    if any(c.observed is None or c.id == "claimed-channel" for c in failed):
-        yield _SHARED
+    if any(c.id == "claimed-channel" or (c.confidence and c.observed is None) for c in failed):
+        yield _SHARED[kind]
+    elif any(c.confidence for c in failed) and all(part.verdict != "fail" for part in parts):
+        yield _BEYOND
     if any(c.confidence is None for c in failed):
-        yield _LESS
+        yield _LESS[kind]
+    undecided = [c for c in checks if c.verdict == "inconclusive"]
+    if undecided and kind == "column" and undecided[0].observed is not None:
+        yield _MORE
+    elif undecided:
+        known = all(part.release.truth for part in parts)
+        yield (_RUN_IT if known else _TRUTH)[kind]
 
 
-def _steps_of_parts(parts: Sequence[AuditResult], words: Words) -> Iterator[str]:
-    """Yield the steps of the parts whose decision is the worst, first steps first."""
+def _steps_of_parts(
+    checks: Sequence[Check], parts: Sequence[AuditResult], words: Words
+) -> Iterator[str]:
+    """Yield the steps of the parts whose decision is the worst, first steps first.
+
+    Nothing where they could be published and the whole could not.
+    """
     order = ("publish", "not yet", "do not publish")
     worst = max((part.decision for part in parts), key=order.index)
+    if worst == "publish" and any(check.verdict != "pass" for check in checks):
+        return
     places = [place for place, part in enumerate(parts) if part.decision == worst]
     for rank in range(MOST):
         told: dict[str, list[int]] = {}
         for place in places:
             for step in parts[place].next_steps[rank : rank + 1]:
-                told.setdefault(step, []).append(place)
+                if not step.startswith(ADVISE):
+                    told.setdefault(step, []).append(place)
         for step, of in told.items():
             everywhere = len(of) == len(parts)
             yield step if everywhere else f"{_capital(words.some(of))}: {step}"

@@ -92,6 +92,11 @@ class ByStratum(LabelByStratum):
         """None: each stratum has its own, see :meth:`of_stratum`."""
         return None
 
+    @property
+    def by_stratum(self) -> tuple[FiniteMechanism, ...]:
+        """The strata's mechanisms."""
+        return self.mechanisms
+
     def delta(self, epsilon: float) -> float:
         """Return the largest δ(ε) of a stratum, ε ≥ 0 in nats."""
         return max(one.delta(epsilon) for one in self.mechanisms)

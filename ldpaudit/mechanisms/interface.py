@@ -145,6 +145,11 @@ class Mechanism(ABC):
         return self.channel
 
     @property
+    def by_stratum(self) -> "tuple[Mechanism, ...]":
+        """What releases the labels of each stratum, in the declared order; empty without strata."""
+        return ()
+
+    @property
     def after_rounding(self) -> "Mechanism":
         """What releases the labels once they are rounded: itself, unless they are rounded first."""
         return self

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from ldpaudit.errors import InputError
 from ldpaudit.options.declaring import Option
@@ -59,6 +59,9 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
     attacks : collection of str or classes
         Attacks of your own, scored like the others: classes, or where they are, ``FILE.py:CLASS``
         or ``MODULE:CLASS``.
+    answers : {"fresh", "remembered"}, optional
+        What is claimed of several releases of the same people: each draws its answers anew, or
+        repeats the answer for a label that did not change. Default: found out from the data.
     timeout : float, optional
         Seconds after which the audit ends with what it has: audits that were not finished are
         recorded as stopped, and the verdict is then never a pass. An interruption in Python
@@ -99,6 +102,14 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
         Any,
         Option(
             "The probabilities with which the auditor drew some true labels.", type=str, file=True
+        ),
+    ] = None
+    answers: Annotated[
+        Literal["fresh", "remembered"] | None,
+        Option(
+            "Of several releases: answers drawn anew each time, or given again while a label "
+            "stays the same (default: found out).",
+            shown=True,
         ),
     ] = None
     timeout: Annotated[

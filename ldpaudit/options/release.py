@@ -37,6 +37,12 @@ class ClaimOptions:
     ] = None
 
 
+def truths_of(files: tuple[str, ...]) -> str | tuple[str, ...]:
+    """Read ``--truth``: one file, or one for each of several releases."""
+    whole = " ".join(files)  # A variable of the environment is split at blanks.
+    return whole if len(files) == 1 or Path(whole).is_file() else files
+
+
 @dataclass(frozen=True)
 class ReleaseOptions:
     """What is known about a release: its true labels, its claim, its columns, its companions."""
@@ -44,7 +50,11 @@ class ReleaseOptions:
     truth: Annotated[
         Any,
         Option(
-            "True labels: a file in the same row order, or joined on --id.", type=str, file=True
+            "True labels: a file in the same row order, or joined on --id; of several releases "
+            "one for all, or one for each (repeatable).",
+            type=tuple[str, ...],
+            read=truths_of,
+            file=True,
         ),
     ] = None
     mechanism: Annotated[
@@ -59,12 +69,16 @@ class ReleaseOptions:
         Collection[str],
         Option(
             "A released private column, also with its claim, NAME:rr:epsilon=1 (repeatable; "
-            "default: as declared, or 'label')."
+            "default: as declared, or 'label').",
+            lines=True,
         ),
     ] = ()
     truth_column: Annotated[
         Collection[str],
-        Option("The column of true labels, one for each --label in their order (repeatable)."),
+        Option(
+            "The column of true labels, one for each --label in their order (repeatable).",
+            lines=True,
+        ),
     ] = ()
     original: Annotated[
         Any,
@@ -83,7 +97,8 @@ class ReleaseOptions:
         ),
     ] = None
     id_column: Annotated[
-        str | None, Option("The column on which --truth and --original are joined.", "--id")
+        str | None,
+        Option("The column on which releases, --truth and --original are joined.", "--id"),
     ] = None
     group: Annotated[
         str | None, Option("The column of rows that belong together, such as a household.")

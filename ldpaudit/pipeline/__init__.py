@@ -7,6 +7,7 @@ from ldpaudit.audits.listing import AUDITS
 from ldpaudit.pipeline.about import run_info
 from ldpaudit.pipeline.choosing import available_audits, chosen_audits
 from ldpaudit.pipeline.one_release import run_audit
+from ldpaudit.pipeline.repeats import run_repeats
 from ldpaudit.pipeline.vector import Running, run_vector
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "chosen_audits",
     "run_audit",
     "run_info",
+    "run_repeats",
     "run_vector",
 ]

@@ -14,7 +14,7 @@ from ldpaudit.judging.whole_words import Words
 from ldpaudit.mechanisms import UNKNOWN, Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.shown import shown_parameters
-from ldpaudit.release import Release, ReleasedVector
+from ldpaudit.release import Release, ReleasedVector, RepeatedReleases
 from ldpaudit.result import AuditResult, MechanismInfo, PlugIn, ReleaseInfo, RunInfo
 
 _VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
@@ -118,3 +118,42 @@ def column_words(vector: ReleasedVector, plan: Plan) -> Words:
     """Return what the columns are called: numbered, and named where the plan shows names."""
     names = tuple(column.label for column in vector.columns) if plan.show_class_names else ()
     return Words("column", f"the {len(vector.columns)} columns together", names)
+
+
+def repeats_info(releases: RepeatedReleases, parts: Sequence[AuditResult]) -> ReleaseInfo:
+    """Return what was audited, of several releases of the same people; ``rows``: people."""
+    first = releases.releases[0]
+    return ReleaseInfo(
+        name=" + ".join(one.name for one in releases.releases),
+        sha256=None,
+        rows=len(releases.rows),
+        features=max(part.release.features for part in parts),
+        classes=len(first.classes),
+        class_names=parts[0].release.class_names,
+        label=parts[0].release.label,
+        truth=releases.known,
+    )
+
+
+def repeats_mechanism_info(
+    parts: Sequence[AuditResult], answers: str | None, epsilon: float | None
+) -> MechanismInfo:
+    """Return what was claimed of several releases together; ``parts``: of each alone."""
+    drawn = {
+        "fresh": "each with answers drawn anew",
+        "remembered": "which repeat the answer for a label that did not change",
+        None: "of which nothing says whether answers are drawn anew or remembered",
+    }
+    return MechanismInfo(
+        name="repeated",
+        declared=parts[0].mechanism.declared,
+        parameters={} if answers is None else {"answers": answers},
+        epsilon=epsilon,
+        description=f"{len(parts)} releases of the same people, {drawn[answers]}",
+    )
+
+
+def release_words(releases: RepeatedReleases) -> Words:
+    """Return what the releases are called: by number and file."""
+    names = tuple(one.name for one in releases.releases)
+    return Words("release", f"the {len(names)} releases together", names)

@@ -185,7 +185,17 @@ def _circumstances(
         left_out=dict.fromkeys(available_audits().keys() - {r.id for r in records}, option),
         holds_truth=release.holds_truth,
         columns_left_out=release.left_out,
+        advisable=advisable(release),
     )
+
+
+def advisable(release: Release) -> bool:
+    """Return whether ``ldpaudit advise`` can take a release.
+
+    Its true labels are in a file of their own, in the same row order: not joined by an id.
+    """
+    known = release.truth is not None and not release.holds_truth
+    return known and not release.keys and release.bags is None
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.pipeline.about import column_words, run_info, vector_info, vector_mechanism_info
 from ldpaudit.pipeline.choosing import chosen_audits
 from ldpaudit.pipeline.claim import pinned
-from ldpaudit.pipeline.one_release import run_audit
+from ldpaudit.pipeline.one_release import advisable, run_audit
 from ldpaudit.release import ReleasedVector
 from ldpaudit.result import AuditRecord, AuditResult, Finding, Note, together
 from ldpaudit.running.finished import Finished
@@ -114,10 +114,13 @@ def run_vector(
     )
     records, finding = _own(vector, claim, plan, chosen, running)
     mechanism = vector_mechanism_info(claim, parts, plan)
-    about = About(policy, "vector", mechanism.epsilon, column_words(vector, plan), records)
+    about = About(
+        *(policy, "vector", mechanism.epsilon, column_words(vector, plan), records),
+        advisable=all(map(advisable, vector.columns)),
+    )
     evidence = Evidence.collect([finding])
     judgement = judge_whole(about, evidence, parts, sha256=vector.sha256, today=today)
-    unused, parts = _unused_waivers(parts, judgement.notes)
+    unused, parts = unused_waivers(parts, judgement.notes)
     return AuditResult(
         ldpaudit_version=ldpaudit.__version__,
         verdict=judgement.verdict,
@@ -191,7 +194,7 @@ def _own(
     return records, together(finding for _, finding in outcomes)
 
 
-def _unused_waivers(
+def unused_waivers(
     parts: tuple[AuditResult, ...], own: Sequence[Note]
 ) -> tuple[tuple[Note, ...], tuple[AuditResult, ...]]:
     """Return the notes on the whole's judging, and the parts without theirs on unused waivers.

@@ -38,7 +38,7 @@ from ldpaudit.result.estimate import (
     Unit,
     readable,
 )
-from ldpaudit.result.finding import Finding, Note, together
+from ldpaudit.result.finding import Finding, Note, in_stratum, together
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -71,6 +71,7 @@ __all__ = [
     "Verdict",
     "Waived",
     "decision_of",
+    "in_stratum",
     "overall",
     "readable",
     "together",

@@ -138,6 +138,27 @@ ESTIMATES: Final = {
     "power.smallest_clear_group": "The smallest group of rows in the clear that would be found.",
     "power.with_truth.min_detectable_excess": "The excess that true labels would let find.",
     "power.with_truth.rows_needed": "Further rows that would be needed with true labels.",
+    "repeats.people": "People in any of several releases.",
+    "repeats.people_in_all": "People in all of them.",
+    "repeats.unchanged": "Those of them whose true label stayed the same.",
+    "repeats.changed_features": "Rows with other features than in the release before.",
+    "repeats.epsilon": "ε of all releases together, as claimed, of a label that stays the same.",
+    "repeats.epsilon_if_fresh": "The same if each release draws its answers anew.",
+    "repeats.epsilon_if_remembered": "The same if the answer for a label that did not change is "
+    "given again.",
+    "repeats.epsilon_lower": "The strongest lower bound of it from true labels.",
+    "repeats.epsilon_lower.joint": "That from all answers as one, at its own level.",
+    "repeats.epsilon_lower.added": "That of releases with noise of their own, at its own level.",
+    "repeats.min_detectable_excess": "The excess of all releases together that would be found.",
+    "repeats.independence": "Whether the noise of the releases goes together as claimed (p-value).",
+    "repeats.fresh_noise": "Whether each release draws noise of its own (p-value).",
+    "repeats.remembered_noise": "Whether a label that did not change has the same answer "
+    "(p-value).",
+    "repeats.reused_noise": "Whether random numbers were used once (p-value).",
+    "repeats.remembered_share": "The share of answers that were given twice.",
+    "repeats.least_changed_if_fresh": "The least share of true labels that changed, if noise is "
+    "fresh.",
+    "repeats.least_changed_if_remembered": "The same, if noise is remembered.",
     "test_accuracy": "The accuracy of a model that learnt from the release, on test rows.",
     "test_squared_error": "The squared error of a model that learnt from the release.",
 }
@@ -160,6 +181,8 @@ CURVES: Final = {
     "renyi.synthetic": "A certified bound of D_α between true and synthetic features.",
     "renyi.synthetic.estimate": "The same, estimated by a model.",
     "renyi.double_rr_epsilon": "ε of double randomized response over the order α.",
+    "repeats.best_guess": "How often the best guess is right, over the number of releases.",
+    "repeats.accuracy_by_releases": "How often a vote is right, over the number of releases.",
     "renyi.double_rr_floor": "The least that it can be: dummy features.",
 }
 """Numbers as functions of one variable."""
@@ -175,6 +198,7 @@ _NAME: Final = r"[a-z0-9_-]+"
 def meaning(identifier: str) -> str | None:
     """Return what an id stands for; None where it is not of this package."""
     every = ESTIMATES | CURVES | HISTOGRAMS
+    identifier = re.sub(r"^stratum-\d+\.", "", identifier)
     if identifier in every:
         return every[identifier]
     fits = (p for p in every if "<" in p and re.fullmatch(_expression(p), identifier))

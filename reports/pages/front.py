@@ -85,9 +85,10 @@ def audited(result: AuditResult) -> str:
 def policy(result: AuditResult) -> str:
     """Return which policy judged, and how many of its checks decide."""
     which = wording.policy_words(result.run)
-    deciding = sum(check.level == "error" for check in result.checks)
-    warning = len(result.checks) - deciding
-    return f"{which}; {deciding} checks decide, {warning} only warn"
+    every = wording.every_check(result)
+    deciding = sum(check.level == "error" for check in every)
+    decide = "1 check decides" if deciding == 1 else f"{deciding} checks decide"
+    return f"{which}; {decide}, {len(every) - deciding} only warn"
 
 
 def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:

@@ -7,11 +7,9 @@ from ldpaudit.reports.pages.common import Pair
 from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.numbers import number, rows
-from ldpaudit.reports.text.quantities import Printer, Quantity
-from ldpaudit.result import AuditResult
+from ldpaudit.reports.text.quantities import Printer, Quantity, is_epsilon
+from ldpaudit.result import AuditResult, Estimate
 
-_DERIVED: Final = ("mechanism", "vector", "repeats")
-"""Sections whose exact numbers follow from declarations alone."""
 MOST_ITEMS: Final = 60
 """Values of a list that the report shows."""
 
@@ -38,7 +36,9 @@ def held(result: AuditResult) -> Pair:
 
 def digest(result: AuditResult) -> str:
     """Return the digest of the released file."""
-    return result.release.sha256 or "none (a table in memory)"
+    if result.releases:
+        return ", ".join(map(digest, result.releases))
+    return name(result.release.sha256 or "none (a table in memory)")
 
 
 def declared(result: AuditResult) -> Iterator[Pair]:
@@ -58,8 +58,13 @@ def parameters(result: AuditResult) -> tuple[Pair, ...]:
 
 def derived(result: AuditResult, printer: Printer) -> tuple[Quantity, ...]:
     """Return what follows from the declaration alone."""
-    exact = (e for e in result.estimates if e.kind == "exact" and e.section in _DERIVED)
-    return printer.quantities(exact)
+    exact = (e for e in result.estimates if e.kind == "exact")
+    return printer.quantities(e for e in exact if e.section == "mechanism" or _adds_up(e))
+
+
+def _adds_up(estimate: Estimate) -> bool:
+    """Return whether a number is ε of several columns or releases, of their declarations alone."""
+    return estimate.section in ("vector", "repeats") and is_epsilon(estimate)
 
 
 def claim_in_words(result: AuditResult, printer: Printer) -> str:
@@ -67,7 +72,8 @@ def claim_in_words(result: AuditResult, printer: Printer) -> str:
     mechanism = result.mechanism
     if mechanism.declared is None:
         return "nothing"
-    title = name(mechanism.name)
+    described = result.parts and mechanism.description
+    title = shown(mechanism.description) if described else name(mechanism.name)
     epsilon = f", ε = {printer.claim}" if printer.claim else ""
     return f"{title}{epsilon}; declared {wording.SOURCES[mechanism.declared]}"
 

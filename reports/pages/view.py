@@ -29,6 +29,7 @@ from ldpaudit.reports.summary.attackers import Attacks, attackers_told
 from ldpaudit.reports.summary.claim import claim_told
 from ldpaudit.reports.summary.losses import losses_told
 from ldpaudit.reports.summary.power import power_told
+from ldpaudit.reports.summary.together import together_told
 from ldpaudit.reports.summary.told import Told
 from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.harmless import name, shown
@@ -120,7 +121,9 @@ def _told(result: AuditResult, printer: Printer) -> tuple[Told, ...]:
 
     attacked = ("label-inference", "aggregates", "numeric-inference")
     attacks = Attacks(*map(section, attacked))
+    whole = "repeats" if result.releases else "vector"
     told = (
+        *((together_told(section(whole)),) if result.parts else ()),
         claim_told(section("mechanism")),
         attackers_told(attacks),
         losses_told(section("instance-loss")),

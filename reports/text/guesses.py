@@ -16,6 +16,14 @@ _BLIND: Final = {
 """What attackers reach without the release: with classes, with numbers."""
 
 
+_VOTES: Final = ("attack.vote-with-features.accuracy", "attack.vote.accuracy")
+"""Of several releases of the same people: the one that knows most."""
+_ALONE: Final = {
+    "attack.released-label.accuracy": "last release alone",
+    "attack.prior.accuracy": "majority",
+}
+
+
 @dataclass(frozen=True)
 class Guess:
     """The best attack on a result's labels.
@@ -40,13 +48,16 @@ class Guess:
 def best_guess(result: AuditResult, printer: Printer) -> Guess | None:
     """Return the best attack beside what it would reach without the release; None: not scored."""
     error = result.estimate("numeric.best.mse")
-    attack = error or result.estimate("attack.best.accuracy")
+    vote = next(filter(None, map(result.estimate, _VOTES)), None) if result.releases else None
+    attack = error or result.estimate("attack.best.accuracy") or vote
     if attack is None:
         return None
     quantity, numeric = printer.quantity(attack), error is not None
-    found = ((words, result.estimate(i)) for i, words in _BLIND[numeric].items())
+    blind = _ALONE if attack == vote else _BLIND[numeric]
+    found = ((words, result.estimate(i)) for i, words in blind.items())
     known = ((words, printer.quantity(estimate)) for words, estimate in found if estimate)
-    blind = tuple(f"{words} {q.text if numeric else q.percent}" for words, q in known)
+    told = tuple(f"{words} {q.text if numeric else q.percent}" for words, q in known)
     if numeric:
-        return Guess("Best guess’s squared error", quantity, quantity.text, blind)
-    return Guess("Best attack is right for", quantity, quantity.percent, blind)
+        return Guess("Best guess’s squared error", quantity, quantity.text, told)
+    title = "A vote is right for" if attack == vote else "Best attack is right for"
+    return Guess(title, quantity, quantity.percent, told)

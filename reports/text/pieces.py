@@ -12,8 +12,8 @@ from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.result import AuditResult, Check
 
 _RANKS: Final = {"publish": 0, "not yet": 1, "do not publish": 2}
-_TOLD_BY_OTHERS: Final = ("others.advantage", "others.accuracy", "others.epsilon")
-"""What a column loses through the other released columns: the first that was measured."""
+_GAIN, _BOUND = "others.attack_gain", "others.epsilon_bound"
+"""What the other released columns add to an attack, and ε of a column through all of them."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,20 @@ class Piece:
     def found(self) -> dict[str, str]:
         """What was measured of it, by its name; nothing of what was not."""
         guess = best_guess(self.result, self.printer)
-        others = next(filter(None, map(self.result.estimate, _TOLD_BY_OTHERS)), None)
         cells = {
             "Certified ε": _in_line(self.printer.measured),
             "" if guess is None else guess.title: _guessed(guess),
-            "Through the other columns": _in_line(
-                self.printer.quantity(others) if others else None
-            ),
+            "Through the other columns": "; ".join(self._through_others()),
         }
         return {name: text for name, text in cells.items() if text}
+
+    def _through_others(self) -> Iterator[str]:
+        gain, bound = self.result.estimate(_GAIN), self.result.estimate(_BOUND)
+        if gain is not None:
+            points = self.printer.quantity(gain).percent.removesuffix("\u00a0%")
+            yield f"guessed right {'' if gain.value < 0 else '+'}{points} points"
+        if bound is not None:
+            yield f"ε up to {self.printer.quantity(bound).text}"
 
     @property
     def verdict(self) -> str:

@@ -163,6 +163,19 @@ TERMS: Final = (
         "Independent draws add up at most.",
     ),
     (
+        "vector",
+        "All private columns of one person together; its ε limits what all of them tell.",
+    ),
+    (
+        "stratum",
+        "The rows that share a value of a public column, such as a region, and so a mechanism.",
+    ),
+    (
+        "RS+FD",
+        "Random sampling plus fake data: one private column of each person is released with noise, "
+        "the others hold invented answers, and nobody sees which is which.",
+    ),
+    (
         "memoization",
         "Noise that is drawn once for a person and used again in later releases: what an attacker "
         "sees twice tells nothing new.",

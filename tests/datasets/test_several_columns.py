@@ -128,6 +128,21 @@ def test_one_of_several_can_be_read_alone() -> None:
         read_release(declared(TWO), label="x", **KNOWN)
 
 
+def test_columns_are_in_the_order_of_their_claim() -> None:
+    truth = tables()[1].rename(columns={"a": "ta", "b": "tb"})
+    for content, order in ((TWO, ("b", "a")), (JOINT, ("a", "b"))):
+        vector = read_vector(
+            declared(content), labels=["b", "a"], truth=truth, truth_column=["tb", "ta"], **KNOWN
+        ).vector
+        assert vector.declaration is not None
+        assert vector.declaration.names == order
+        assert tuple(column.label for column in vector.columns) == order
+        for column in vector.columns:
+            assert column.truth is not None
+            known = np.array(column.classes, object)[column.truth]
+            np.testing.assert_array_equal(known, truth[f"t{column.label}"])
+
+
 def test_a_joint_mechanism_gives_each_column_its_exact_marginal() -> None:
     vector = read_vector(declared(JOINT), **KNOWN).vector
     assert vector.declaration is not None
@@ -137,6 +152,14 @@ def test_a_joint_mechanism_gives_each_column_its_exact_marginal() -> None:
     assert read_release(declared(JOINT), label="b", **KNOWN).release.declaration == claims[1]
     with pytest.raises(InputError, match="together"):
         read_release(declared(JOINT), label="b")
+
+
+@pytest.mark.parametrize("label", [[1], {"a": 1}, None])
+def test_domains_hold_plain_labels(label: Any) -> None:
+    domains = [["no", label], [1, 2, 3]]
+    content = {**JOINT, "mechanism": {**JOINT["mechanism"], "domains": domains}}
+    with pytest.raises(InputError, match="texts"):
+        read_vector(declared(content), **KNOWN)
 
 
 @pytest.mark.parametrize("as_text", [False, True])
@@ -194,6 +217,21 @@ def test_a_copy_of_the_true_values_of_any_column_is_found() -> None:
     report = read_vector(frame, truth_column=["ta", "tb"], **KNOWN)
     assert report.warnings == ()
     assert [column.features.width for column in report.vector.columns] == [3, 3]
+
+
+def test_the_truth_may_be_called_as_before_the_release() -> None:
+    frame, truth = tables()
+    frame = frame.rename(columns={"a": "a_pram", "b": "b_pram"})
+    vector = read_vector(frame, labels=["a_pram", "b_pram"], truth=truth, **KNOWN).vector
+    assert all(column.truth is not None for column in vector.columns)
+    assert read_release(frame, label="b_pram", truth=truth, **KNOWN).release.truth is not None
+
+
+def test_what_was_post_randomized_is_missed_beside_its_result() -> None:
+    frame = tables()[0].rename(columns={"a": "roof_pram", "b": "roof"})
+    (said,) = read_release(frame, label="roof_pram").warnings
+    assert said.startswith("Column 4 of the release has the name that")
+    assert read_release(frame, label="roof_pram", drop=["roof"]).warnings == ()
 
 
 def test_what_cannot_be_read_together() -> None:

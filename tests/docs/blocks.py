@@ -29,7 +29,8 @@ from ldpaudit.options import AuditOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples"
-ROWS = 1500
+ROWS_OF = {("python", "make.py"): 1500, ("python", "make_agency.py"): 1500}
+"""How many people the scripts of the examples invent, in the tests."""
 QUICK = {
     "LDPAUDIT_SKIP": "seeds renyi observational assumptions",
     "LDPAUDIT_BUDGET": "0.2",
@@ -174,8 +175,8 @@ def _run(words: tuple[str, ...]) -> tuple[int, str]:
         return 0, ""
     if words[0] == "ldpaudit":
         return _in_process(words, _ldpaudit)
-    if words == ("python", "make.py"):
-        words = (*words, str(ROWS))
+    if words in ROWS_OF:
+        words = (*words, str(ROWS_OF[words]))
     if words[0] == "python" and words[1].endswith(".py"):
         return _in_process(words[1:], lambda: runpy.run_path(words[1], run_name="__main__"))
     if words[0] in ("cat", "ls", "echo"):

@@ -149,6 +149,7 @@ OTHER_MEANINGS = {
     ("ldpaudit/commands/privatize/mechanism.py", "channel"): "the option --channel",
     ("ldpaudit/commands/privatize/plan_file.py", "channel"): "the key of a plan",
     ("ldpaudit/options/labels.py", "channel"): "the key of a column's options",
+    ("ldpaudit/commands/privatize/stated.py", "channel"): "an option of a stratum",
     ("ldpaudit/learners/iwp/classifier.py", "exponential"): "a loss",
     ("ldpaudit/commands/utility/iwp.py", "exponential"): "a loss",
     ("ldpaudit/commands/learn/request.py", "exponential"): "a loss",

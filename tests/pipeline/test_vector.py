@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from pipeline.vectors import CLASSES, released_vector, vector_of
+from pipeline.vectors import CLASSES, released_vector, shared_draws, vector_of
 
 from ldpaudit.audits.interface import Plan
 from ldpaudit.errors import InputError
+from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.pipeline import run_vector
 from ldpaudit.result import AuditResult
@@ -71,3 +72,28 @@ def test_columns_that_have_nothing_to_do_with_each_other_tell_nothing():
     assert first["others.attack_gain"].low <= 0
     assert first["others.attack_gain"].value < 0.02
     assert first["others.epsilon_by_law"].value < 2.4
+
+
+def test_a_shared_draw_is_found_though_each_column_is_as_declared():
+    result = run_vector(shared_draws(), Plan(seed=0), only=(*FAST, "vector"))
+    assert result.verdict == "fail"
+    assert "together claim ε = 3" in result.sentence
+    assert "two columns" in result.next_steps[0]
+    assert result.check("claimed-channel").verdict == "fail"
+
+
+def test_the_policys_claim_is_about_the_whole():
+    policy = Policy.model_validate(
+        {"claim": {"epsilon": 2.0}, "checks": {"claimed-epsilon": {"level": "error"}}}
+    )
+    result = run_vector(released_vector(500), Plan(seed=0), policy, only=(*FAST, "vector"))
+    assert result.verdict == "fail"
+    assert "declared with ε = 3" in result.sentence
+    assert "fewer columns" in result.next_steps[0]
+
+
+def test_the_advice_names_no_file_and_comes_last():
+    result = run_vector(released_vector(used=(1.0, 4.0, 1.0)), Plan(seed=0), only=FAST)
+    assert result.next_steps[-1].endswith("ldpaudit advise RELEASE --truth TRUTH")
+    alone = run_vector(released_vector(truth=False), Plan(seed=0), only=FAST)
+    assert not any("advise" in step for step in alone.next_steps)

@@ -76,3 +76,14 @@ def vector_of(labels, noisy, x, claimed, *, truth=True) -> ReleasedVector:
         )
     others = ((1, 2),) * len(claimed)
     return ReleasedVector(tuple(columns), others, VectorDeclaration(stated))
+
+
+def shared_draws(n: int = 2_000, seed: int = 0, epsilon: float = 1.0) -> ReleasedVector:
+    """Return three columns of which the first and the third were drawn from the same numbers."""
+    rng = np.random.default_rng(seed)
+    labels, x = true_vectors(n, rng)
+    noisy = []
+    for j, k in enumerate(CLASSES):
+        own = np.random.default_rng((seed, j % 2))
+        noisy.append(RandomizedResponse.from_epsilon(k, epsilon).sample(labels[:, j], own))
+    return vector_of(labels, noisy, x, (epsilon,) * 3)

@@ -54,6 +54,13 @@ def source() -> str:
 
 
 FROM_PARTS = {"renyi.release.dp_at_delta", "renyi.release.attack_bound"}
+FROM_PARTS |= {f"repeats.epsilon_{end}" for end in ("lower.joint", "lower.added")}
+FROM_PARTS |= {f"repeats.{kind}_noise" for kind in ("fresh", "remembered", "reused")}
+FROM_PARTS |= {
+    f"repeats.{what}_if_{kind}"
+    for what in ("epsilon", "least_changed")
+    for kind in ("fresh", "remembered")
+}
 """Not recorded, and put together from a name and an ending."""
 
 

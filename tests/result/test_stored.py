@@ -17,7 +17,7 @@ VERSIONS = (*EARLIER, SCHEMA_VERSION)
 
 
 def test_there_is_one_of_every_version() -> None:
-    assert {path.stem for path in STORED.iterdir()} == set(VERSIONS)
+    assert {path.stem.partition("-")[0] for path in STORED.iterdir()} == set(VERSIONS)
     for version in VERSIONS:
         stored = json.loads((STORED / f"{version}.json").read_text(encoding="utf-8"))
         assert stored["schema_version"] == version
@@ -38,6 +38,18 @@ def test_it_is_read_and_says_the_same(result: AuditResult) -> None:
     (failed,) = (one for one in run["results"] if one["level"] == "error")
     assert failed["ruleId"] == "instance-loss-exceedance"
     assert fromstring(texts["junit"]).attrib["failures"] == "1"
+
+
+def test_one_of_several_columns_says_the_same_in_every_format() -> None:
+    text = (STORED / f"{SCHEMA_VERSION}-columns.json").read_text(encoding="utf-8")
+    whole = AuditResult.from_json(text)
+    texts = {name: render(whole, name) for name in FORMATS}
+    assert AuditResult.from_json(texts["json"]) == whole
+    assert [part.verdict for part in whole.labels] == ["inconclusive", "fail"]
+    for name in ("html", "markdown"):
+        assert "2 columns together claim ε = 1.2" in texts[name]
+    assert "column-2/claimed-epsilon" in texts["sarif"]
+    assert int(fromstring(texts["junit"]).attrib["failures"]) == 2
 
 
 def test_written_again_it_is_valid(result: AuditResult) -> None:

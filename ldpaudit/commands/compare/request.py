@@ -33,8 +33,9 @@ class CompareRequest(AuditOptions):
         all releases.
     force : bool
         Whether releases are compared although their data differ.
-    resume : None
-        No option here: the guesses of rows that are paired are never written.
+    resume, answers : None
+        No options here: the guesses of rows that are paired are never written, and releases are
+        compared one with the other.
     """
 
     inputs: Annotated[
@@ -63,6 +64,7 @@ class CompareRequest(AuditOptions):
         False
     )
     resume: None = None
+    answers: None = None
     command: str = "ldpaudit compare …"
 
     def check(self) -> None:

@@ -26,7 +26,8 @@ def print_declared(declared: Declared, *, quiet: bool) -> None:
         say(f"{name} declares {len(columns)} private columns:")
     for place, (label, mechanism) in enumerate(columns, start=1):
         if declared.whole is not None:
-            say(f"  {f'column {place}':<12} {mechanism.description}")
+            seen = "" if claim.joint is None else "seen alone: "
+            say(f"  {f'column {place}':<12} {seen}{mechanism.description}")
         if declared.request.show_class_names:
             for what, value in _names(label, mechanism):
                 say(f"  {what:<12} {value}")
@@ -42,7 +43,7 @@ def _names(label: LabelDeclaration, mechanism: Mechanism) -> Iterator[tuple[str,
     stated = mechanism.declaration()
     for one in stated.get("strata", ()):
         yield "stratum", quoted(str(one["value"]))
-    for one in getattr(mechanism, "classes", stated.get("classes", ())):
+    for one in stated.get("classes", ()):
         yield "class", quoted(str(one))
 
 

@@ -8,17 +8,19 @@ from typing import Any
 import pyarrow as pa
 
 from ldpaudit.commands.declare.request import DeclareRequest
-from ldpaudit.commands.declare.stated import RELEASED, claims_of_options, named_columns
+from ldpaudit.commands.declare.stated import claims_of_options, named_columns
 from ldpaudit.commands.outputs import check_apart, check_place
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.batchwise.opening import open_source
+from ldpaudit.datasets.beside.channel_tables import RELEASED
 from ldpaudit.datasets.declaration import declared_content, parse_declaration, same_claims
+from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.datasets.labels import in_order, read_labels, read_texts
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.roles import DEFAULT_LABEL
 from ldpaudit.datasets.writing.declaring import places_of, write_into
 from ldpaudit.errors import InputError, OutputError
-from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms import UNKNOWN, from_declaration
 from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism, joint_family, marginal_claims
@@ -120,10 +122,17 @@ def _unsaid() -> InputError:
 
 def _shown(table: Any, request: DeclareRequest, present: VectorDeclaration) -> Declared:
     """Return what is declared; the labels are read only where they are not declared."""
-    stated = [one.mechanism for one in present.labels]
-    if all(one is None or {"classes", "strata"} & one.parameters.keys() for one in stated):
-        return _built(table, request, present, tuple(() for _ in stated))
+    if all(map(_says_labels, present.labels)):
+        return _built(table, request, present, ((),) * len(present.labels))
     return _checked(table, request, present)
+
+
+def _says_labels(one: LabelDeclaration) -> bool:
+    """Return whether the labels of a column are declared; a joint mechanism states its domains."""
+    if one.mechanism is None:
+        return True
+    known = declared_labels(one.mechanism, "classes") is not None
+    return known and one.mechanism.name != UNKNOWN
 
 
 def _checked(table: Any, request: DeclareRequest, claim: VectorDeclaration) -> Declared:

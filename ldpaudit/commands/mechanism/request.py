@@ -45,6 +45,10 @@ class DescribeRequest(LabelOptions):
         tuple[str, ...],
         Option("A further parameter as KEY=VALUE, such as clipped=true (repeatable).", "--set"),
     ] = ()
+    domain: Annotated[
+        tuple[str, ...],
+        Option("The labels of one column, A,B,… (repeatable), of joint-rr and rs-fd."),
+    ] = ()
 
     @property
     def wanted(self) -> "Specification":

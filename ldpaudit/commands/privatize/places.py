@@ -19,10 +19,15 @@ def check_places(request: PrivatizeRequest, stated: StatedRelease) -> None:
     others = [path for path in (request.secret, request.synthetic_out) if path is not None]
     targets = [*written_places(request.output), *others]
     data = locate(request.data) if isinstance(request.data, str | os.PathLike) else None
+    remembered = [] if request.remember is None else [request.remember]
     tables = (request.public, request.synthetic, request.generator_data)
     plan = request.plan if isinstance(request.plan, str | os.PathLike) else None
-    check_apart(targets, (*(data.paths if data else ()), plan, *stated.files, *tables))
+    check_apart(
+        [*targets, *remembered], (*(data.paths if data else ()), plan, *stated.files, *tables)
+    )
     folder = None if data is None or data.folder is None else Path(data.folder)
+    for place in remembered:
+        check_place(place)
     for target in targets:
         if folder is not None and folder.resolve() in target.resolve().parents:
             raise OutputError(
@@ -60,6 +65,11 @@ def check_roles(stated: StatedRelease, source: BatchSource) -> None:
         if name in request.drop or name in request.keep:
             option = "--drop" if name in request.drop else "--keep"
             raise InputError(f"{option} must name other columns than the private ones.")
+    person = request.id_column
+    if person is not None and person not in source.schema.names:
+        raise missing_column(person, "'id'", source.schema.names)
+    if person in private:
+        raise InputError("--id must name another column than the private ones.")
     for one in stated.columns:
         if one.by is None:
             continue

@@ -26,6 +26,8 @@ def provenance(
         "randomness": "experimental generator" if request.experimental else "operating system",
         "classes": _stated({one.name: _classes(one) for one in columns}, len(columns)),
     }
+    if request.remember is not None:
+        entries["answers"] = "remembered"
     priors = {one.name: one.prior.source for one in columns if one.prior is not None}
     if priors:
         labels, spent = columns.labels_epsilon, columns.spent

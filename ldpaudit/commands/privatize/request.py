@@ -99,6 +99,10 @@ class PrivatizeRequest(FileOptions, DataOptions):
         Where a sample of the generator is written, to be handed out with the release.
     secret : Path or None
         Where the true labels are kept.
+    remember : Path or None
+        Where people's answers are remembered, for the next release.
+    id_column : str or None
+        Who a row is about: for ``remember``, and kept beside the true labels in ``secret``.
     seed : int or None
         Only with ``experimental``.
     """
@@ -116,6 +120,7 @@ class PrivatizeRequest(FileOptions, DataOptions):
         Option(
             "A private column: COL or COL:MECHANISM:epsilon=1:… (repeatable; default: label).",
             type=tuple[str, ...],
+            lines=True,
         ),
     ] = field(default="label", kw_only=True)
     plan: Annotated[
@@ -181,6 +186,14 @@ class PrivatizeRequest(FileOptions, DataOptions):
     project: Annotated[bool, Option("Shorten longer feature vectors to R.")] = False
     secret: Annotated[
         Path | None, Option("Keep the true labels aside in this file, mode 0600.")
+    ] = None
+    remember: Annotated[
+        Path | None,
+        Option("Repeat the answers that this file remembers, and remember new ones; with --id."),
+    ] = None
+    id_column: Annotated[
+        str | None,
+        Option("The column that tells people apart: kept in --secret, for --remember.", "--id"),
     ] = None
     overwrite: Annotated[bool, Option("Replace files that exist.")] = False
     experimental: Annotated[

@@ -12,6 +12,11 @@ def print_summary(summary: PrivatizeSummary, *, quiet: bool) -> None:
         return
     request = summary.request
     _say_mechanisms(summary)
+    if request.remember is not None:
+        say(
+            "Over all releases that share the remembered answers that is all they tell of a person "
+            "whose labels stay the same; a changed answer shows that a label changed."
+        )
     if request.experimental:
         say("An experiment: its draws can be repeated, so it protects nobody.")
     for warning in summary.warnings:
@@ -21,6 +26,8 @@ def print_summary(summary: PrivatizeSummary, *, quiet: bool) -> None:
     if request.synthetic_out is not None:
         rows = f"{summary.sample_rows} synthetic rows, none of them in the release"
         say(f"  {'synthetic':<12} {request.synthetic_out} ({rows})")
+    if request.remember is not None:
+        say(f"  {'remembered':<12} {request.remember} (people's answers, readable by you only)")
     if request.secret is not None:
         say(f"  {'secret':<12} {request.secret} (true labels, readable by you only)")
 

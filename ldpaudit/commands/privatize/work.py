@@ -20,6 +20,7 @@ from ldpaudit.commands.privatize.features.synthetic_sample import (
     check_sample,
     synthetic_sample,
 )
+from ldpaudit.commands.privatize.labels.remembered import RememberedAnswers, check_remembered
 from ldpaudit.commands.privatize.places import check_places, check_roles
 from ldpaudit.commands.privatize.private_columns import CHANGED, PrivateColumns
 from ldpaudit.commands.privatize.provenance import provenance, released_schema
@@ -59,6 +60,13 @@ class _Plan:
     warnings: tuple[str, ...]
     sample: SyntheticSample | None
     letters: bool
+    remembered: RememberedAnswers | None = None
+    person: str | None = None
+
+    @property
+    def read(self) -> list[str]:
+        """The columns that are read: those that are released, and who a row is about."""
+        return list(dict.fromkeys([*self.names, *filter(None, [self.person])]))
 
     @property
     def dialect(self) -> Dialect:
@@ -70,9 +78,9 @@ class _Plan:
         return [name for name in self.names if name not in self.columns.names]
 
     @property
-    def private(self) -> list[str]:
-        """The private columns in the order of the data."""
-        return [name for name in self.names if name in self.columns.names]
+    def secret(self) -> list[str]:
+        """What is kept aside: the private columns, and who a row is about."""
+        return [n for n in self.read if n in self.columns.names or n == self.person]
 
 
 def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> PrivatizeSummary:
@@ -133,7 +141,24 @@ def _plan(
     sample = synthetic_sample(first.request, first.survey, schema, first.field, fitted)
     # Text that is not changed keeps its letters: 1.50 stays 1.50.
     letters = is_csv(request.output) and traits.features == "unchanged"
-    return _Plan(source, columns, names, rows, schema, watched, warnings, sample, letters)
+    remembered = None
+    if request.remember is not None:
+        for one in columns:
+            check_remembered(one)
+        remembered = RememberedAnswers(request.remember, columns)
+    return _Plan(
+        source,
+        columns,
+        names,
+        rows,
+        schema,
+        watched,
+        warnings,
+        sample,
+        letters,
+        remembered,
+        request.id_column,
+    )
 
 
 def _warnings(columns: PrivateColumns, fitted: FittedGenerator | None) -> Iterator[str]:
@@ -160,7 +185,7 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
     with WholeFiles(overwrite=request.overwrite) as files:
         secret = None
         if request.secret is not None:
-            true = pa.schema([pa.field(n, plan.source.schema.field(n).type) for n in plan.private])
+            true = pa.schema([pa.field(n, plan.source.schema.field(n).type) for n in plan.secret])
             secret = TableFile(files.add(request.secret, private=True), true, plan.dialect)
         release = TableFile(files.add(request.output), plan.schema, plan.dialect)
         write_declaration(files, request.output, plan.schema)
@@ -169,14 +194,20 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
             codes = [one.codes(own) for one, own in zip(plan.columns, labels, strict=True)]
             columns.watch(features, labels, codes)
             new, released = plan.rows.release(features, labels, codes)
+            if plan.remembered is not None:
+                ids = batch.column(plan.person)
+                released = plan.remembered.repeat(ids, features, labels, released)
             release.write(_together(plan, new, released, letters))
             if secret is not None:
-                secret.write(batch.select(plan.private))
+                secret.write(batch.select(plan.secret))
             done += len(batch)
             progress.advance(done, plan.columns.rows)
         warnings = columns.check()
         if done != plan.columns.rows:
             raise InputError(CHANGED)
+        if plan.remembered is not None and request.remember is not None:
+            warnings += tuple(plan.remembered.check())
+            plan.remembered.write(files.add(request.remember, private=True, overwrite=True))
         _write_sample(files, plan.sample, request.synthetic_out)
     return warnings
 
@@ -192,9 +223,10 @@ def _write_sample(files: WholeFiles, sample: SyntheticSample | None, target: Pat
 def _batches(plan: _Plan) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
     """Yield the rows, with the letters that they are written in where those are released."""
     if plan.letters and isinstance(plan.source, CsvBatches):
-        yield from plan.source.batches_as_written(plan.names)
+        for batch, letters in plan.source.batches_as_written(plan.read):
+            yield batch, letters.select(list(plan.names))
     else:
-        yield from ((batch, None) for batch in plan.source.batches(plan.names))
+        yield from ((batch, None) for batch in plan.source.batches(plan.read))
 
 
 def _together(

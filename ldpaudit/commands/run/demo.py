@@ -73,6 +73,6 @@ def auditor(_setup: None) -> Callable[[tuple[Path, Path, int]], AuditResult]:
 def _audit(job: tuple[Path, Path, int]) -> AuditResult:
     release, truth, threads = job
     request = RunRequest(
-        release=str(release), truth=str(truth), threads=threads, command="ldpaudit demo"
+        release=(str(release),), truth=str(truth), threads=threads, command="ldpaudit demo"
     )
     return run_and_write(request, ReportOutputs().or_beside(str(release), "audit"), quiet=True)

@@ -1,7 +1,8 @@
 """What ``ldpaudit run`` prints."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from ldpaudit.judging.advising import COMMAND
 from ldpaudit.reports.text.harmless import one_line
 from ldpaudit.reports.text.pieces import Piece, every_answer, named, pieces, worst_first
 from ldpaudit.reports.text.wording import (
@@ -18,17 +19,23 @@ SPECIAL = frozenset({"numeric-inference", "aggregates", "synthetic"})
 """Audits of special releases: only the result says that they do not apply to others."""
 
 
-def print_summary(result: AuditResult, *, quiet: bool) -> None:
-    """Print the decision, the verdict, what to do next and the checks; quiet: in one line."""
+def print_summary(
+    result: AuditResult, *, quiet: bool, typed: Mapping[str, str] | None = None
+) -> None:
+    """Print the decision, the verdict, what to do next and the checks; quiet: in one line.
+
+    ``typed``: what stands for a result's placeholders in commands, as it was typed.
+    """
+    steps = [_filled(step, typed or {}) for step in result.next_steps]
     publish = publish_line(result)
     if quiet:
-        step = f" Next: {result.next_steps[0]}" if result.next_steps else ""
+        step = f" Next: {steps[0]}" if steps else ""
         say(one_line(f"{publish} {result.sentence}{step}"))
         return
     judged = f"Audited on {result.date}, judged by {policy_words(result.run)}."
     say(f"{publish} {judged}" if result.date else publish)
     say(one_line(result.sentence))
-    for position, step in enumerate(result.next_steps, 1):
+    for position, step in enumerate(steps, 1):
         _line("next" if position == 1 else "", f"{position}. {step}")
     for piece in worst_first(result):
         _line(piece.result.verdict, _in_a_line(piece))
@@ -41,6 +48,9 @@ def print_summary(result: AuditResult, *, quiet: bool) -> None:
         _line(status, text)
     if assumed := assumptions_of_bounds(result):
         _line("certified", f"rests on: {assumed}")
+    for note in result.notes:
+        if note.audit == "repeats" and note.level == "info":
+            _line("found", note.text)
     for text, of in _warnings(every).items():
         _line("warning", text if not of[0].key else f"{named(of).capitalize()}: {text}")
 
@@ -79,6 +89,13 @@ def _warnings(every: Sequence[Piece]) -> dict[str, list[Piece]]:
             if note.level == "warning":
                 told.setdefault(note.text, []).append(piece)
     return told
+
+
+def _filled(step: str, typed: Mapping[str, str]) -> str:
+    """Return a step with the names that its command was given in place of the placeholders."""
+    before, command, rest = step.partition(COMMAND)
+    words = f"{command}{rest}".split(" ")
+    return before + " ".join(typed.get(word, word) for word in words) if command else step
 
 
 def _line(word: str, text: str) -> None:

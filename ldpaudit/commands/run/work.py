@@ -1,5 +1,6 @@
 """The work of ``run`` and ``report``."""
 
+import shlex
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -15,6 +16,7 @@ from ldpaudit.commands.run.text import print_summary
 from ldpaudit.commands.shell import carry_out
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.judging.policy import load_policy
+from ldpaudit.options import named_columns
 from ldpaudit.reports import render
 from ldpaudit.reports.interface import Surroundings
 from ldpaudit.reports.text.harmless import one_line
@@ -49,14 +51,15 @@ def run_and_write(
 
         def work(request: RunRequest, progress: Progress) -> AuditResult:
             options = replace(request, progress=progress, stop=stop)
-            return parts.enter_context(unwritten_result(request.release, options))
+            released = request.release if len(request.release) > 1 else request.release[0]
+            return parts.enter_context(unwritten_result(released, options))
 
         def around(result: AuditResult) -> Surroundings:
             ended = None if status is None else status(result.verdict)
             return surroundings_of(result, request.policy, ended)
 
         def tell(result: AuditResult, /, *, quiet: bool) -> None:
-            print_summary(result, quiet=quiet)
+            print_summary(result, quiet=quiet, typed=_typed(request))
             tell_github(result, around(result))
 
         return carry_out(
@@ -66,6 +69,15 @@ def run_and_write(
             more={name: partial(_rendered, name, around) for name in PIPELINE},
             quiet=quiet,
         )
+
+
+def _typed(request: RunRequest) -> dict[str, str]:
+    """Return what was typed for the placeholders in the commands of a result."""
+    columns = [f"--label {shlex.quote(one.label)}" for one in named_columns(request)]
+    release = " ".join([shlex.quote(str(request.release)), *columns])
+    named = {"TRUTH": request.truth, "POLICY": request.policy}
+    given = {word: shlex.quote(str(value)) for word, value in named.items() if value is not None}
+    return {"RELEASE": release, **given}
 
 
 def _check_profile(profile: Profile, outputs: Outputs) -> None:

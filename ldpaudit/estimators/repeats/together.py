@@ -8,15 +8,12 @@ them at random: how many were changed twice is a sum of independent hypergeometr
 from typing import Final
 
 import numpy as np
-from scipy.signal import fftconvolve
-from scipy.stats import hypergeom
 
 from ldpaudit.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
+from ldpaudit.estimators.vectors.shared_draws import paired_p_value
 
-_REACH: Final = 12.0
-_DIRECT: Final = 4_000
 _FEWEST: Final = 30
 """Fewer people than this are not tested."""
 
@@ -40,17 +37,7 @@ def association_p_value(first: BoolArray, second: BoolArray, strata: IndexArray)
     """
     if len(first) < _FEWEST:
         return None
-    sizes = np.bincount(strata)
-    one, two = np.bincount(strata, first).astype(int), np.bincount(strata, second).astype(int)
-    used = (one > 0) & (two > 0) & (one < sizes) & (two < sizes)
-    if not used.any():
-        return None
-    both = int(np.bincount(strata, first & second)[used].sum())
-    start, mass = _sum_of_hypergeometrics(sizes[used], one[used], two[used])
-    place = both - start
-    above = float(mass[max(place, 0) :].sum()) if place < len(mass) else 0.0
-    below = float(mass[: place + 1].sum()) if place >= 0 else 0.0
-    return float(np.clip(2 * min(above, below), SMALLEST_P_VALUE, 1.0))
+    return max(paired_p_value(first, second, strata), SMALLEST_P_VALUE)
 
 
 def agreement_share(
@@ -83,20 +70,3 @@ def agreement_share(
 def fresh_agreement(one: FloatArray, two: FloatArray, sizes: IndexArray) -> float:
     """Return the mean chance that fresh answers agree, for people of each true label (k,)."""
     return float(sizes @ (one * two).sum(axis=1) / sizes.sum())
-
-
-def _sum_of_hypergeometrics(
-    sizes: IndexArray, one: IndexArray, two: IndexArray
-) -> tuple[int, FloatArray]:
-    """Return the smallest value and the masses of a sum of independent hypergeometric counts."""
-    start, mass = 0, np.ones(1)
-    for n, a, b in zip(sizes, one, two, strict=True):
-        mean, law = a * b / n, hypergeom(n, a, b)
-        reach = _REACH * float(law.std()) + 10
-        low = max(int(mean - reach), 0, a + b - n)
-        high = min(int(mean + reach) + 1, a, b)
-        part = law.pmf(np.arange(low, high + 1))
-        small = min(len(mass), len(part)) < _DIRECT
-        mass = np.convolve(mass, part) if small else np.maximum(fftconvolve(mass, part), 0.0)
-        start += low
-    return start, mass

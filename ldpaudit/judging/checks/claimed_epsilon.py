@@ -17,6 +17,7 @@ from ldpaudit.audits.epsilon_proofs import (
 )
 from ldpaudit.judging.checks.claimed_channel import CONSISTENCY
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence
+from ldpaudit.judging.checks.strata import draft_of_strata
 from ldpaudit.reports.text.numbers import against, number
 
 DECLARED = "mechanism.epsilon"
@@ -54,12 +55,20 @@ _POWER_UNKNOWN = (
 
 def draft(case: Case) -> Draft | None:
     """Return the check, None where the policy does not ask for it."""
-    section, evidence = case.policy.checks.claimed_epsilon, case.evidence
+    section = case.policy.checks.claimed_epsilon
     if section is None:
         return None
     beyond = _declares_too_much(case, section.level)
     if beyond is not None:
         return beyond
+    if case.claim.by_stratum:
+        return draft_of_strata(case, _draft)
+    return _draft(case)
+
+
+def _draft(case: Case) -> Draft | None:
+    section, evidence = case.policy.checks.claimed_epsilon, case.evidence
+    assert section is not None
     limit, allowed = case.claim.epsilon, case.policy.audit.max_undetected_excess
     proofs = shares(_found(evidence))
 

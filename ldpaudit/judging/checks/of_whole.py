@@ -34,6 +34,10 @@ class Whole:
     epsilon : float or None
         What is claimed of it, in nats.
     evidence : Evidence
+    boundable : bool
+        Whether its ε can be bounded at all; else each part's own bounds count alone.
+    odd : str
+        How draws go together where they do not as declared, in words; empty: as usual.
     """
 
     policy: Policy
@@ -42,6 +46,8 @@ class Whole:
     name: str
     epsilon: float | None
     evidence: Evidence
+    boundable: bool = True
+    odd: str = ""
 
     @property
     def bound(self) -> str | None:
@@ -119,7 +125,7 @@ def _failure(whole: Whole, limit: float | None, alpha: float) -> Answer | None:
         reason = f"{whole.name} leak more than claimed by a certified lower bound"
         return Answer("fail", value, reason, "lower")
     if whole.oddly_drawn(alpha * (1 - BOUND_SHARE)):
-        return Answer("fail", None, f"the claim is refuted: {_ODD[whole.prefix]}")
+        return Answer("fail", None, f"the claim is refuted: {(whole.odd or _ODD[whole.prefix])}")
     return None
 
 
@@ -128,7 +134,7 @@ _ODD = {
         "the noise of one column goes along with another's, so the columns were not drawn as "
         "declared"
     ),
-    "repeats": "the noise of the releases does not go together as declared",
+    "repeats": "answers of the releases are neither all fresh nor all remembered, as declared",
 }
 
 
@@ -141,6 +147,8 @@ def _otherwise(
     if math.isinf(limit):
         return Answer("inconclusive", None, "the claim promises nothing: its ε is infinite")
     value = whole.bounded(alpha)
+    if value is None and not whole.boundable:
+        return Answer("pass", None, f"nothing speaks against the claim of {whole.name}")
     if value is None:
         return Answer("inconclusive", None, _unbounded(whole, records))
     allowed, missed = whole.policy.audit.max_undetected_excess.at(limit), whole.missed(alpha)
@@ -166,7 +174,7 @@ def _channel(whole: Whole) -> Draft | None:
 
     def answer(alpha: float) -> Answer:
         if test.value <= alpha:
-            return Answer("fail", test.value, _ODD[whole.prefix])
+            return Answer("fail", test.value, (whole.odd or _ODD[whole.prefix]))
         return Answer("pass", test.value, "the joint draws agree with what is declared")
 
     question = "Is the noise drawn together as declared (p-value)?"

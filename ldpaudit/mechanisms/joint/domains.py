@@ -82,6 +82,15 @@ class OnDomains(JointMechanism):
 
     @property
     @abstractmethod
+    def epsilon(self) -> float:
+        """ε of the whole vector in nats, over all pairs of true vectors: exact."""
+
+    @abstractmethod
+    def epsilon_of(self, position: int) -> float:
+        """Return the ε of one column, as :meth:`JointMechanism.epsilon_of`."""
+
+    @property
+    @abstractmethod
     def kept_alone(self) -> tuple[float, ...]:
         """For each column: 1 − λ of the randomized response that it is by itself."""
 

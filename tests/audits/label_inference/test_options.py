@@ -32,7 +32,7 @@ def test_slices_and_the_public_model_reach_the_report(tmp_path):
     pd.DataFrame({"label": truth}).to_parquet(secret)
     pd.DataFrame(public, columns=["no", "yes"]).to_parquet(model)
     request = RunRequest(
-        release=str(release),
+        release=(str(release),),
         truth=str(secret),
         mechanism=ldpaudit.release.Declaration(
             "model-based-rr", {"classes": ["no", "yes"], "lambda": 0.5, "floor": 0.0}, "options"

@@ -2,10 +2,10 @@
 
 import math
 
-from ldpaudit.commands.mechanism.describe.result import Analysis, Points
+from ldpaudit.commands.mechanism.describe.result import COLUMN_HEADERS, Analysis, Points
 from ldpaudit.mechanisms.analysis import LabelErrors
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.reports.charts.intervals import Figure
+from ldpaudit.reports.charts.intervals import Figure, Table
 from ldpaudit.reports.charts.mechanism import channel_figure, line_figure
 from ldpaudit.reports.pages.page import Sheet, Tile, render_sheet
 from ldpaudit.reports.parts.part import Part, drawn
@@ -20,7 +20,12 @@ def mechanism_page(analysis: Analysis) -> str:
     most = fold(analysis.epsilon, "up")
     shift = most if math.isinf(analysis.epsilon) else f"at most {most}"
     odds = f"What it releases shifts the odds between two true labels {shift}."
-    parts = (_privacy(analysis), _channel(analysis.channel), _errors(analysis.errors))
+    parts = (
+        _columns(analysis),
+        _privacy(analysis),
+        _channel(analysis.channel),
+        _errors(analysis.errors),
+    )
     sheet = Sheet(
         what="Mechanism",
         title=analysis.mechanism,
@@ -60,6 +65,18 @@ def _privacy(analysis: Analysis) -> Part:
 
 def _finite(points: Points) -> list[tuple[float, float]]:
     return [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)] or [(1.0, 0.0)]
+
+
+def _columns(analysis: Analysis) -> Part | None:
+    if not analysis.columns:
+        return None
+    rows = [[exactly(value) for value in row] for row in analysis.column_rows()]
+    intro = (
+        "What each column gives away if the attacker knows the true labels of all others, and if "
+        "only this released column is seen; the error is that of a rare label's estimated share."
+    )
+    table = Table(COLUMN_HEADERS, tuple(map(tuple, rows)))
+    return Part("columns", "Columns", intro, tables=(("The columns", table),))
 
 
 def _channel(channel: Channel | None) -> Part | None:

@@ -1,7 +1,7 @@
 """What is exactly known of one mechanism."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ldpaudit.mechanisms.analysis import LabelErrors
@@ -29,6 +29,41 @@ _LOSSES: Final = {
     "absolute": "absolute loss |ŷ − y|",
     "poisson": "Poisson log loss ŷ − y log ŷ",
 }
+
+
+@dataclass(frozen=True)
+class ColumnAnalysis:
+    """One of several columns that a mechanism releases together.
+
+    Attributes
+    ----------
+    labels : int
+    epsilon_within : float
+        ε of its label within the vector in nats: the others' labels known to the attacker.
+    epsilon_alone : float
+        ε in nats for somebody who sees this released column only.
+    keep_probability : float
+        P(released = true).
+    frequency_error : float
+        √n times the standard error of the unbiased estimate of a rare label's share from n rows.
+    """
+
+    labels: int
+    epsilon_within: float
+    epsilon_alone: float
+    keep_probability: float
+    frequency_error: float
+
+
+COLUMN_HEADERS: Final = (
+    "column",
+    "labels",
+    "ε, the others known",
+    "ε, seen alone",
+    "P(released = true)",
+    "√n · error of a share",
+)
+"""Of a table of :attr:`Analysis.columns`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +96,8 @@ class Analysis:
     floor : tuple of pairs
         (α, lower bound of the Rényi divergence with features drawn from their label, in nats);
         empty where none is known.
+    columns : tuple of ColumnAnalysis
+        Of a mechanism that releases several columns together; else empty.
     """
 
     mechanism: str
@@ -78,6 +115,11 @@ class Analysis:
     accuracy: float | None = None
     floor: Points = ()
     notes: tuple[str, ...] = ()
+    columns: tuple[ColumnAnalysis, ...] = ()
+
+    def column_rows(self) -> list[tuple[int, int, float, float, float, float]]:
+        """Return the columns as rows of a table, numbered from 1."""
+        return [(number, *astuple(one)) for number, one in enumerate(self.columns, 1)]
 
     def __repr__(self) -> str:
         return f"Analysis({self.mechanism}: {self.description} ({self.kind}))"
@@ -106,7 +148,8 @@ class Analysis:
     def stored(self) -> dict[str, Any]:
         """Return what the JSON file holds."""
         errors, channel = self.errors, self.channel
-        return {
+        columns = {"columns": [asdict(one) for one in self.columns]} if self.columns else {}
+        return columns | {
             "schema_version": "1.0",
             "mechanism": self.mechanism,
             "description": self.description,

@@ -19,6 +19,21 @@ class StoredChannel(Frozen):
     """The probability of each output (column) given each label (row)."""
 
 
+class StoredColumn(Frozen):
+    """One of several columns that a mechanism releases together."""
+
+    labels: int
+    """How many labels it has."""
+    epsilon_within: Number
+    """ε of its label in nats, the others' labels known to the attacker."""
+    epsilon_alone: Number
+    """ε in nats for somebody who sees this released column only."""
+    keep_probability: Number
+    """The probability that the released label is the true one."""
+    frequency_error: Number
+    """√n times the standard error of a rare label's estimated share from n rows."""
+
+
 class StoredAnalysis(Frozen):
     """Everything exactly known of one mechanism, a channel, or several releases together."""
 
@@ -62,3 +77,5 @@ class StoredAnalysis(Frozen):
     """None where there is none, or it is too large to repeat."""
     notes: list[str]
     """Sentences for people."""
+    columns: list[StoredColumn] = Field(default_factory=list)
+    """Of a mechanism that releases several columns together, one for each; else absent."""

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from ldpaudit.commands.mechanism.describe.result import Analysis, Points
+from ldpaudit.commands.mechanism.describe.result import COLUMN_HEADERS, Analysis, Points
 from ldpaudit.mechanisms.analysis import LabelErrors
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.reports.text.numbers import exactly
@@ -26,6 +26,9 @@ def print_analysis(analysis: Analysis, *, quiet: bool) -> None:
         for name, value, remark in analysis.numbers()
     ]
     show("Privacy", ("parameter", "value"), rows)
+    if analysis.columns:
+        shown = [tuple(map(_label, row)) for row in analysis.column_rows()]
+        show("Columns", COLUMN_HEADERS, shown)
     _print_curve("δ(ε)", ("ε (nats)", "δ"), analysis.delta)
     _print_curve("Rényi divergence", ("order α", "nats"), analysis.rdp)
     _print_curve("Floor with features drawn from their label", ("order α", "nats"), analysis.floor)

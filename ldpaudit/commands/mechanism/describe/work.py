@@ -7,6 +7,7 @@ from typing import get_args
 import numpy as np
 
 from ldpaudit.commands.mechanism.describe.result import LARGEST_SHOWN, Analysis
+from ldpaudit.commands.mechanism.describe.several import describe_several
 from ldpaudit.commands.mechanism.domain import read_domain
 from ldpaudit.commands.mechanism.request import ChannelRequest, DescribeRequest
 from ldpaudit.commands.mechanism.specification import build
@@ -26,6 +27,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism
+from ldpaudit.mechanisms.joint import JOINT
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.release import FloatArray, Label
 from ldpaudit.running.progress import Progress
@@ -39,6 +41,8 @@ def describe(request: DescribeRequest, _progress: Progress) -> Analysis:
     InputError
         If the labels, the prior or a parameter are not valid.
     """
+    if request.name in JOINT or request.domain:
+        return describe_several(request)
     domain = read_domain(request.classes, request.labels, request.prior, request)
     return analyse(build(request.wanted, domain), domain.prior)
 

@@ -1,0 +1,101 @@
+"""Channels by stratum: each stratum is audited as a release of its own, with its own claim.
+
+Rows of different strata are never compared, so all that bounds and tests assume of one channel
+holds within a stratum.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.listing import AUDITS
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.result import Estimate, Finding, Note, in_stratum, together
+
+_AUDITS: Final = ("assumptions", "mechanism", "power")
+"""What the check of the claim looks at."""
+_DETAILS: Final = (
+    "mechanism.epsilon_lower.",
+    "mechanism.channel_consistency.",
+    "mechanism.total_variation",
+    "mechanism.lambda",
+    "mechanism.keep_probability",
+    "mechanism.binary_flip",
+    "mechanism.inconsistent_entries",
+)
+"""What would be said of every stratum, and decides nothing."""
+CONSISTENCY: Final = "mechanism.channel_consistency"
+
+
+def stratum_contexts(context: AuditContext) -> Iterator[tuple[int, AuditContext]]:
+    """Yield the number of each stratum that has rows, from 1, and its context."""
+    strata = context.release.strata
+    assert strata is not None
+    for place, claim in enumerate(context.claim.by_stratum):
+        rows = np.flatnonzero(strata.codes == place)
+        if len(rows):
+            release = replace(context.release.take(rows), strata=None)
+            own = replace(
+                context, release=release, claim=claim, whole=None, beside=None, _shared={}
+            )
+            yield place + 1, own
+
+
+def strata_finding(context: AuditContext) -> Finding:
+    """Return what is found in each stratum, the ids with its number: ``stratum-1.…``."""
+    found = [part for number, own in stratum_contexts(context) for part in _of(number, own)]
+    every = together(found)
+    return replace(every, estimates=(*every.estimates, *_agreement(every)))
+
+
+def _of(number: int, context: AuditContext) -> Iterator[Finding]:
+    from ldpaudit.audits.running import load
+
+    for name in _AUDITS:
+        audit = load(AUDITS[name])
+        reason = audit.unavailable(context)
+        if reason is not None:
+            continue
+        try:
+            finding = audit.run(context).in_section(name)
+        except InsufficientDataError as error:
+            text = f"Stratum {number}: {error}"
+            yield Finding(notes=(Note.info("mechanism", text),))
+            continue
+        yield _numbered(finding, number)
+
+
+def _numbered(finding: Finding, number: int) -> Finding:
+    """Return the main numbers of a stratum under ids and titles of their own."""
+    estimates = tuple(
+        one.model_copy(
+            update={"id": in_stratum(number, one.id), "title": f"Stratum {number}: {one.title}"}
+        )
+        for one in finding.estimates
+        if not one.id.startswith(_DETAILS)
+    )
+    notes = tuple(
+        note.model_copy(update={"text": f"Stratum {number}: {note.text}"}) for note in finding.notes
+    )
+    bounds = {in_stratum(number, key): bound for key, bound in finding.bounds.items()}
+    return Finding(estimates, notes=notes, bounds=bounds)
+
+
+def _agreement(finding: Finding) -> Iterator[Estimate]:
+    """Yield whether the counts of all strata agree with their channels: one p-value, Bonferroni."""
+    tests = [e for e in finding.estimates if e.id.endswith(f".{CONSISTENCY}")]
+    if not tests:
+        return
+    smallest = min(tests, key=lambda one: one.value)
+    yield smallest.model_copy(
+        update={
+            "id": CONSISTENCY,
+            "title": "Counts of all strata against their declared channels (p-value)",
+            "value": min(len(tests) * smallest.value, 1.0),
+            "high": None if smallest.high is None else min(len(tests) * smallest.high, 1.0),
+            "method": f"p-value: the smallest of {len(tests)} strata, Bonferroni",
+        }
+    )

@@ -1,0 +1,87 @@
+"""Who is in which release, and what changed."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ldpaudit.audits.repeats.seen import SeenReleases
+from ldpaudit.datasets.same_features import same_features
+from ldpaudit.result import Estimate, Note
+from ldpaudit.result.estimate import SMALLEST_CELL
+
+
+def people_estimates(seen: SeenReleases) -> Iterator[Estimate]:
+    """Return how many people are in the releases, and how many changed."""
+    releases, people = seen.releases, len(seen.releases.rows)
+    how = "rows joined on their ids" if releases.by_id else "rows in the same order"
+    yield _count("repeats.people", "People in any of the releases", people, people, how)
+    everywhere = len(releases.in_all)
+    yield _count("repeats.people_in_all", "People in all releases", everywhere, people, how)
+    if releases.known:
+        truth = releases.table(releases.in_all, truth=True)
+        same = int((truth == truth[:, :1]).all(axis=1).sum())
+        title = "People in all releases whose true label stayed the same"
+        yield _count("repeats.unchanged", title, same, everywhere, "true labels")
+    changed = _changed_features(seen)
+    if changed is not None:
+        yield changed
+
+
+def people_notes(seen: SeenReleases) -> Iterator[Note]:
+    """Return what the join found, in words."""
+    releases = seen.releases
+    if not releases.by_id:
+        text = (
+            "No id column was named (--id): row 1 of each release is taken to be the same person, "
+            "row 2 the next, and so on."
+        )
+        yield Note.warning("repeats", text)
+    if releases.repeated:
+        text = (
+            f"{_words(releases.repeated)} have an id that repeats within a release. They are left "
+            "out where releases are compared; each release's own audit counts them."
+        )
+        yield Note.info("repeats", text)
+    inside = len(releases.in_all)
+    missing = len(releases.rows) - inside
+    if missing:
+        text = (
+            f"{_words(missing)} are not in every release; bounds of all releases together are of "
+            "the others."
+        )
+        yield Note.info("repeats", text)
+
+
+def _words(people: int) -> str:
+    return f"Fewer than {SMALLEST_CELL} people" if people < SMALLEST_CELL else f"{people:,} people"
+
+
+def _count(name: str, title: str, count: int, of: int, method: str) -> Estimate:
+    if 0 < count < SMALLEST_CELL or 0 < of - count < SMALLEST_CELL:
+        hidden = f"{method}; to the nearest ten, as fewer than {SMALLEST_CELL} people are hidden"
+        return Estimate.exact(name, title, round(count, -1), unit="rows", method=hidden)
+    return Estimate.exact(name, title, count, unit="rows", n=of, count=count, method=method)
+
+
+def _changed_features(seen: SeenReleases) -> Estimate | None:
+    """Return the share of people whose features changed from one release to the next."""
+    changed = total = 0
+    for one, two in seen.neighbours:
+        people = seen.releases.in_both(one, two)
+        rows = seen.releases.rows[people]
+        pair = seen.contexts[one].release, seen.contexts[two].release
+        same = same_features(*pair, rows[:, one], rows[:, two])
+        if same is not None:
+            changed, total = changed + int(np.sum(~same)), total + len(people)
+    if not total:
+        return None
+    return Estimate.estimated(
+        "repeats.changed_features",
+        "Rows with other features than in the release before",
+        changed / total,
+        unit="proportion",
+        n=total,
+        count=changed,
+        method="columns of the same name compared, from each release to the next",
+        assumptions=("a category that most people keep is the same one in both releases",),
+    )

@@ -1,0 +1,183 @@
+"""Several releases of the same people: audited as a whole, from Python and the command line."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from repeated_files import Years, years
+
+import ldpaudit
+from ldpaudit.errors import InputError
+from ldpaudit.result import AuditResult
+
+ONLY = ("mechanism", "repeats", "power")
+
+
+@cache
+def _made(noise: str = "fresh", **options: float) -> Years:
+    return years(noise, **options)  # type: ignore[arg-type]
+
+
+def _audited(made: Years, *, truth: bool = True, **options: object) -> AuditResult:
+    given = list(made.truths) if truth else None
+    known = {"id_column": "person", "only": ONLY, "truth": given, "drop": ["age", "region"]}
+    return ldpaudit.audit(list(made.tables), **known | options)
+
+
+@cache
+def _result(noise: str, answers: str | None, truth: bool) -> AuditResult:
+    return _audited(_made(noise), truth=truth, answers=answers)
+
+
+def _verdict(result: AuditResult, check: str) -> str:
+    found = result.check(check)
+    assert found is not None
+    return found.verdict
+
+
+def _found(result: AuditResult) -> str:
+    return next(n.text for n in result.notes if n.audit == "repeats" and "oise" in n.text[:12])
+
+
+def test_fresh_noise_adds_up() -> None:
+    result = _result("fresh", "fresh", True)
+    assert len(result.releases) == 2
+    assert result["repeats.epsilon"].value == pytest.approx(2)
+    assert 1.4 < result["repeats.epsilon_lower"].value < 2.2
+    assert result["repeats.min_detectable_excess"].value < 1
+    assert _verdict(result, "claimed-epsilon") == "pass"
+    assert _verdict(result, "claimed-channel") == "pass"
+    assert "looks fresh" in _found(result)
+    assert "2 releases together" in result.sentence
+
+
+def test_remembered_noise_stays() -> None:
+    result = _result("remembered", "remembered", True)
+    assert result["repeats.epsilon"].value == pytest.approx(1)
+    assert 0.6 < result["repeats.epsilon_lower"].value < 1.2
+    assert _verdict(result, "claimed-epsilon") == "pass"
+    assert "looks remembered" in _found(result)
+
+
+@pytest.mark.parametrize("truth", [True, False])
+@pytest.mark.parametrize("noise", ["fresh", "remembered"])
+def test_without_a_claim_the_noise_is_found_out(noise: str, truth: bool) -> None:
+    result = _result(noise, None, truth)
+    assert f"looks {noise}" in _found(result)
+    assert result["repeats.epsilon_if_fresh"].value == pytest.approx(2)
+    assert result["repeats.epsilon_if_remembered"].value == pytest.approx(1)
+    assert _verdict(result, "claimed-epsilon") == "pass"
+
+
+@pytest.mark.parametrize(
+    ("noise", "answers", "truth"),
+    [
+        ("remembered", "fresh", True),
+        ("remembered", "fresh", False),
+        ("fresh", "remembered", True),
+        ("reused", "fresh", True),
+        ("reused", None, True),
+    ],
+)
+def test_noise_that_is_not_as_claimed_is_found(
+    noise: str, answers: str | None, truth: bool
+) -> None:
+    result = _result(noise, answers, truth)
+    assert _verdict(result, "claimed-channel") == "fail"
+    assert result.verdict == "fail"
+
+
+def test_fresh_noise_that_is_called_remembered_exceeds_its_claim() -> None:
+    result = _result("fresh", "remembered", True)
+    assert result["repeats.epsilon_lower"].value > result["repeats.epsilon"].value
+
+
+def test_more_noise_than_claimed_is_found_in_all_together() -> None:
+    result = _audited(
+        _made(n=2_500, epsilon=2.0, claim=1.0), answers="fresh", only=("repeats", "mechanism")
+    )
+    assert _verdict(result, "claimed-epsilon") == "fail"
+    assert result["repeats.epsilon_lower"].value > 2
+
+
+def test_a_policys_claim_is_about_all_releases(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text('schema = 1\nextends = "ldpaudit:default"\n[claim]\nepsilon = 1.5\n')
+    result = _audited(_made(), truth=False, answers="fresh", policy=policy)
+    assert result.verdict == "fail"
+    assert "declared with ε = 2" in result.sentence
+
+
+def test_votes_are_scored_beside_their_references() -> None:
+    made = _made(releases=4, changing=0.0)
+    only = {"only": ("repeats", "mechanism"), "drop": ["region"]}
+    result = _audited(made, answers="fresh", **only)
+    assert result["attack.vote-with-features.accuracy"].value > 0.6
+    scores = {name: result[f"attack.{name}.accuracy"].value for name in ("vote", "released-label")}
+    assert scores["vote"] > scores["released-label"] + 0.05
+    curve = result.curve("repeats.accuracy_by_releases")
+    assert curve is not None
+    assert curve.value[-1] > curve.value[0]
+    exact = result.curve("repeats.best_guess")
+    assert exact is not None
+    assert len(exact.x) == 4
+
+
+def test_people_are_counted_and_few_are_hidden() -> None:
+    result = _audited(_made(leaving=4), truth=False)
+    assert result["repeats.people_in_all"].value == 1_200
+    assert result["repeats.people_in_all"].count is None
+    assert any("Fewer than 10 people are not in every release" in n.text for n in result.notes)
+
+
+def test_a_result_is_stored_whole_and_holds_no_id(tmp_path: Path) -> None:
+    result = _result("fresh", None, True)
+    path = tmp_path / "result.json"
+    text = result.to_json(path)
+    assert AuditResult.from_json(text) == result
+    known = {one for table in _made().tables for one in table["person"].to_pylist()}
+    assert not any(f'"{one}"' in text for one in known)
+    assert "person" not in json.loads(text)
+
+
+def test_the_command_names_files_in_their_order(
+    tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    releases, truths = _made().written(tmp_path)
+    named = [part for truth in truths for part in ("--truth", truth)]
+    only = [part for name in ONLY for part in ("--only", name)]
+    words = (*named, *only, "--drop", "age", "--drop", "region", "--answers", "fresh")
+    status, out, _ = command("run", *releases, "--id", "person", *words)
+    assert status == 0
+    assert (tmp_path / "y2.releases.html").is_file()
+    assert "looks fresh" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"truth": [1, 2, 3]}, "once for each release"),
+        ({"slices": ["region"]}, "--slice is about a single release"),
+        ({"answers": "remembered", "other": True}, "only be remembered"),
+        ({"label": ["label", "region"]}, "one private column is audited at a time"),
+        ({"id_column": "nobody"}, "Release 1:"),
+        ({"only": ["repeats"]}, "need an audit, too"),
+    ],
+)
+def test_bad_input_is_said_in_one_line(options: dict[str, object], message: str) -> None:
+    made = _made()
+    tables = list(made.tables)
+    if options.pop("other", False):
+        tables[1] = _made(epsilon=2.0).tables[1]
+    with pytest.raises(InputError, match=message):
+        ldpaudit.audit(tables, **{"id_column": "person", **options})
+
+
+def test_one_release_takes_one_truth(tmp_path: Path) -> None:
+    releases, truths = _made().written(tmp_path)
+    with pytest.raises(InputError, match="given once for one release"):
+        ldpaudit.audit(releases[0], truth=tuple(truths), id_column="person")
+    with pytest.raises(InputError, match="named once"):
+        ldpaudit.audit([releases[0], releases[0]], id_column="person")
