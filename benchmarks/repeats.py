@@ -76,7 +76,7 @@ def audited(releases: RepeatedReleases, noise: Noise | None, seed: int) -> Findi
 
 def looks(finding: Finding) -> str:
     """Return what the noise is said to look like."""
-    text = next(n.text for n in finding.notes if "noise" in n.text.lower()[:9] or "again" in n.text)
+    text = " ".join(note.text for note in finding.notes)
     known = {"looks fresh": "fresh", "looks remembered": "remembered", "used again": "reused"}
     return next((name for words, name in known.items() if words in text), "unclear")
 
