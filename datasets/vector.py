@@ -6,7 +6,7 @@ from typing import Any
 
 from ldpaudit.datasets.batchwise.opening import open_source
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
-from ldpaudit.datasets.beside.truth import open_truth
+from ldpaudit.datasets.beside.truth import named_truth, open_truth
 from ldpaudit.datasets.declaration import agreed_vectors, parse_declaration
 from ldpaudit.datasets.declaration.columns import Marginals, claims_of
 from ldpaudit.datasets.names import missing_column
@@ -152,7 +152,7 @@ def _truth_columns(
     table, bare = open_truth(truth, files)
     if bare:
         raise InputError("The truth of several private columns must be a table that names them.")
-    wanted = given or tuple(names)
+    wanted = given or tuple(named_truth(table.names, name) or name for name in names)
     for name in wanted:
         if name not in table.names:
             raise missing_column(name, "true label", table.names, "the truth needs one for each.")

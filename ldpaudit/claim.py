@@ -1,10 +1,10 @@
 """From a claim in any of its forms to a declaration: of one private column, or of several."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, Final
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.options import MechanismOptions
@@ -12,6 +12,9 @@ from ldpaudit.mechanisms.places import DEFAULT, EXPLICIT, UNKNOWN
 from ldpaudit.mechanisms.registry import families, full_name, traits_of
 from ldpaudit.options import AS_FOUND, ClaimOptions, FileOptions, LabelOptions
 from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
+
+_CLAIM: Final = tuple(field.name for field in fields(ClaimOptions))
+_NO_CHANNEL: Final = {"epsilon", "noise", "labels"}
 
 Claim = Mechanism | Declaration | Mapping[str, Any] | ClaimOptions | str | None
 
@@ -22,7 +25,7 @@ def _from_options(claim: ClaimOptions, files: FileOptions) -> Declaration | None
     if claim.channel is not None:
         others = (claim.epsilon, claim.noise, labels)
         if mechanism not in (None, EXPLICIT) or any(value is not None for value in others):
-            raise InputError("--channel is a whole claim; give no other mechanism, ε or λ with it.")
+            raise _whole_claim()
         from ldpaudit.datasets import read_channel
 
         return Declaration(EXPLICIT, read_channel(claim.channel, files), "options")
@@ -37,6 +40,10 @@ def _from_options(claim: ClaimOptions, files: FileOptions) -> Declaration | None
         raise InputError(f"--mechanism {UNKNOWN} claims nothing; give no ε or λ with it.")
     stated = options.stated() | options.stated_range() | options.stated_classes()
     return Declaration(name, stated, "options")
+
+
+def _whole_claim() -> InputError:
+    return InputError("--channel is a whole claim; give no other mechanism, ε or λ with it.")
 
 
 def _stated_labels(mechanism: str | None, labels: str | None) -> dict[str, Any]:
@@ -86,10 +93,79 @@ def declaration_of(
     return Declaration(mechanism.name, dict(mechanism.declaration()), "api")
 
 
+def stated_claim(column: LabelOptions, files: FileOptions = AS_FOUND) -> LabelDeclaration:
+    """Return the claim that the options state of one private column.
+
+    Parameters
+    ----------
+    column : LabelOptions
+        With ``channel``, a table of channels, it may state ``by``, the public column that tells
+        which of them a row has; ``classes`` where the claim does not name them.
+    files : FileOptions
+        How a file with channels is written.
+
+    Raises
+    ------
+    InputError
+        If it states no claim, something that is none, or contradicts itself.
+    """
+    about = f"The column {quoted(column.label)}:"
+    other = sorted(column.stated().keys() - {*_CLAIM, "classes", "by"})
+    if other:
+        raise InputError(
+            f"{about} {other[0].replace('_', '-')} is no part of a claim; leave it out."
+        )
+    if column.channel is not None:
+        declaration, by = _of_channel(column, files)
+    elif column.by is not None:
+        raise InputError(f"{about} strata (by) need a table with the channel of each (channel).")
+    else:
+        stated = {field: getattr(column, field) for field in _CLAIM}
+        found, by = _from_options(ClaimOptions(**stated), files), None
+        if found is None:
+            raise InputError(
+                f"Say what made the labels of {quoted(column.label)}: mechanism with epsilon or "
+                "lambda, or a channel."
+            )
+        declaration = found
+    return LabelDeclaration(column.label, _with_classes(declaration, column), by)
+
+
+def _of_channel(column: LabelOptions, files: FileOptions) -> tuple[Declaration, str | None]:
+    """Return the claim that a table of channels makes about a column, and what tells the strata."""
+    from ldpaudit.datasets.beside.channel_tables import column_channels, only_channels
+
+    if column.mechanism not in (None, EXPLICIT) or column.stated().keys() & _NO_CHANNEL:
+        raise _whole_claim()
+    assert column.channel is not None
+    found = only_channels(column_channels(column.channel, column.by, files), column.label)
+    parameters = found.mechanism()
+    return Declaration(parameters.pop("name"), parameters, "options"), found.by
+
+
+def _with_classes(declaration: Declaration, column: LabelOptions) -> Declaration:
+    classes = classes_of(column)
+    if classes is None:
+        return declaration
+    if {"classes", "strata"} & declaration.parameters.keys():
+        raise InputError("The claim names its classes already; leave out --classes.")
+    return replace(declaration, parameters={**declaration.parameters, "classes": classes})
+
+
+def classes_of(column: LabelOptions) -> list[Any] | None:
+    """Return the labels that the options state of a column, None where they state none."""
+    from ldpaudit.datasets.beside.priors import split_labels
+
+    if column.classes is None:
+        return None
+    text = column.classes
+    return list(split_labels(text) if isinstance(text, str) else text)
+
+
 def claim_of_column(
     column: LabelOptions | None, mechanism: Claim, files: FileOptions = AS_FOUND
-) -> Declaration | None:
-    """Return the claim about one private column, None where nothing is claimed.
+) -> tuple[Declaration | None, str | None]:
+    """Return the claim about one private column, and the public column that tells its strata.
 
     Parameters
     ----------
@@ -100,26 +176,26 @@ def claim_of_column(
     files : FileOptions
         How a file with a channel is written.
 
+    Returns
+    -------
+    claim : Declaration or None
+        None where nothing is claimed.
+    by : str or None
+        None where there are no strata.
+
     Raises
     ------
     InputError
         If both state a claim, or the column's cannot be one.
     """
-    stated = {} if column is None else column.stated()
-    if not stated:
-        return declaration_of(mechanism, files)
+    if column is None or not column.stated():
+        return declaration_of(mechanism, files), None
     if mechanism not in (None, ClaimOptions()):
         raise InputError(
             "State the claim once: with the column (--label NAME:rr:epsilon=1), or for all columns."
         )
-    known = {field.name for field in fields(ClaimOptions)}
-    unknown = sorted(stated.keys() - known)
-    if unknown:
-        raise InputError(
-            f"A claim about a column cannot state {', '.join(unknown).replace('_', '-')} here; "
-            "write it into the file's declaration (ldpaudit declare)."
-        )
-    return _from_options(ClaimOptions(**stated), files)
+    own = stated_claim(column, files)
+    return own.mechanism, own.by
 
 
 def claims_of_columns(
@@ -133,15 +209,13 @@ def claims_of_columns(
         As :func:`claim_of_column`, or if only some columns have a claim.
     """
     own = [bool(one.stated()) for one in columns]
-    shared = mechanism if not any(own) else None
     if any(own) and not all(own):
         raise InputError(
             "State the claim of each private column (--label NAME:rr:epsilon=1), or of none."
         )
-    if any(own) and mechanism not in (None, ClaimOptions()):
-        claim_of_column(columns[0], mechanism, files)
-    claims = [claim_of_column(one, shared, files) for one in columns]
-    if not claims or None in claims:
+    claims = [
+        LabelDeclaration(one.label, *claim_of_column(one, mechanism, files)) for one in columns
+    ]
+    if not claims or any(one.mechanism is None for one in claims):
         return None
-    stated = zip(columns, claims, strict=True)
-    return VectorDeclaration(tuple(LabelDeclaration(one.label, claim) for one, claim in stated))
+    return VectorDeclaration(tuple(claims))

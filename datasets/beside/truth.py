@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.datasets.batchwise.labels import coded_columns
+from ldpaudit.datasets.beside.channel_tables import RELEASED
 from ldpaudit.datasets.formats.columns import decoded, is_any
 from ldpaudit.datasets.formats.opening import FileBatches, open_table
 from ldpaudit.datasets.formats.tabular import MemoryTable, TableSource
@@ -149,9 +150,9 @@ def _column(
         if truth_column not in names:
             raise missing_column(truth_column, "true label", names)
         return truth_column
-    for name in (label, DEFAULT_LABEL):
-        if name in names:
-            return name
+    found = named_truth(names, label)
+    if found is not None or DEFAULT_LABEL in names:
+        return found or DEFAULT_LABEL
     others = [name for name in names if name != id_column]
     if len(others) == 1:
         return others[0]
@@ -159,6 +160,12 @@ def _column(
         f"The truth has {len(others)} columns and none is called {quoted(label)}; name the column "
         f"of the true labels."
     )
+
+
+def named_truth(names: Sequence[str], label: str) -> str | None:
+    """Return the column called as the released label, or as sdcMicro called it before; or None."""
+    called = (label, label.removesuffix(RELEASED))
+    return next((name for name in called if name in names), None)
 
 
 def matching_rows(

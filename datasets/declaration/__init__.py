@@ -6,14 +6,13 @@ In: JSON under the key ``ldpaudit`` of the Parquet schema metadata, or beside a 
 
 from ldpaudit.datasets.declaration.agreement import agreed, agreed_vectors, same_claim, same_claims
 from ldpaudit.datasets.declaration.parsing import parse_declaration
-from ldpaudit.datasets.declaration.writing import declare, declared_content, declared_metadata
+from ldpaudit.datasets.declaration.writing import declare, declared_content
 
 __all__ = [
     "agreed",
     "agreed_vectors",
     "declare",
     "declared_content",
-    "declared_metadata",
     "parse_declaration",
     "same_claim",
     "same_claims",

@@ -33,31 +33,9 @@ def declare(table: pa.Table, declaration: Declaration, label: str) -> pa.Table:
     """
     if label not in table.schema.names:
         raise missing_column(label, "label", table.schema.names)
-    metadata = declared_metadata(declaration, label)
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
-
-
-def declared_metadata(
-    declaration: Declaration, label: str, provenance: Mapping[str, Any] | None = None
-) -> dict[bytes, bytes]:
-    """Return the schema metadata that declares one private column.
-
-    Parameters
-    ----------
-    declaration : Declaration
-        The mechanism; nothing in it may depend on a single row.
-    label : str
-        The released label's column.
-    provenance : mapping, optional
-        How the release was made; it too may not depend on a single row.
-
-    Raises
-    ------
-    InputError
-        If a parameter cannot be written as JSON.
-    """
-    labels = (LabelDeclaration(label, declaration),)
-    return {DECLARATION_KEY: declared_content(VectorDeclaration(labels, None, provenance or {}))}
+    content = declared_content(VectorDeclaration((LabelDeclaration(label, declaration),)))
+    metadata = {**(table.schema.metadata or {}), DECLARATION_KEY: content}
+    return table.replace_schema_metadata(metadata)
 
 
 def declared_content(declaration: VectorDeclaration) -> bytes:

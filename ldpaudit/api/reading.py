@@ -47,14 +47,15 @@ def read_with(
     truths = texts_of(options.truth_column, "true label")
     if len(columns) > 1 or len(truths) > 1:
         raise InputError("One private column (--label) is read here; name one of them.")
-    claim = claim_of_column(columns[0] if columns else None, options.mechanism, _files(options))
+    column = columns[0] if columns else None
+    claim, by = claim_of_column(column, options.mechanism, _files(options))
     stated = {
         **_shared(read_release, options, scratch),
-        "label": columns[0].label if columns else None,
+        "label": None if column is None else column.label,
         "truth_column": next(iter(truths), None),
         "keyed": keyed,
     }
-    return read_release(release, declaration=claim, **stated)
+    return read_release(release, declaration=claim, by=by, **stated)
 
 
 def read_columns(

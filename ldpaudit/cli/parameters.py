@@ -1,6 +1,7 @@
 """From declared options to typer's: the fields of a command's dataclasses become parameters."""
 
 import inspect
+import os
 import types
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -79,7 +80,7 @@ class Parameter:
         return typer.Option(
             *(long, option.short) if option.short else (long,),
             help=option.help,
-            envvar=PREFIX + long.removeprefix("--").replace("-", "_").upper(),
+            envvar=self._variable,
             show_envvar=False,
             autocompletion=completer(long),
         )
@@ -94,8 +95,19 @@ class Parameter:
             return self.default
         read = getattr(self.declared, "read", None)
         value = parsed.value if isinstance(parsed, StrEnum) else parsed
-        value = tuple(value) if self.repeatable else value
+        value = self._listed(value) if self.repeatable else value
         return read(value) if read else value
+
+    def _listed(self, values: Sequence[str]) -> tuple[str, ...]:
+        """Return the values of a repeatable option; typer has split those of the environment."""
+        stated = os.environ.get(self._variable, "")
+        whole = getattr(self.declared, "lines", False) and [*values] == stated.split()
+        return tuple(stated.splitlines() if whole else values)
+
+    @property
+    def _variable(self) -> str:
+        """The variable of the environment that sets the option."""
+        return PREFIX + self.long.removeprefix("--").replace("-", "_").upper()
 
 
 def spread(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
 """A scikit-learn classifier of the true label, learnt from released labels."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -62,7 +62,8 @@ class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc
     noisy : mapping of int to Channel or mechanism, optional
         Columns of ``X`` that were released with noise of their own, by position. They hold
         positions: in ``fit`` of the released values among the channel's outputs, later of the true
-        values among its classes. Their noise must be independent of the labels'.
+        values among its classes. Their noise must be independent of the labels'. Other models than
+        the logistic one see each row with each combination of true values, 64 at most, weighted.
 
     Attributes
     ----------
@@ -138,7 +139,7 @@ class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc
         stated = None if self._trivial(y) or self.noise is None else stated_noise(self.noise, y)
         noise = None if stated is None else label_noise(stated)
         check_correction(self.correction, noise, self.model, synthetic is not None)
-        corrected = self._rows(self._learnt_from(rows), y, weights, noise)
+        corrected = self._with_noisy(self._rows(rows, y, weights, noise))
         if synthetic is not None and noise is not None and noise.double is not None:
             if self.noisy:
                 raise InputError("'synthetic' rows have no noisy columns: pass no 'noisy'.")
@@ -175,6 +176,17 @@ class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc
         names = channel.classes if given_values else tuple(range(len(channel.classes)))
         self.classes_ = np.asarray(names)
         return Rows.labelled(X, codes, weights, channel, self.correction)
+
+    def _with_noisy(self, known: Rows) -> Rows:
+        """Return the rows with noisy columns as what they tell of the true values."""
+        noisy = self._noisy()
+        if noisy is None:
+            return known
+        if self.model == "logistic":
+            return replace(known, matrix=noisy.posterior(known.matrix))
+        own = known.transition.T[known.codes]
+        matrix, weights = noisy.expanded(known.matrix, own)
+        return known.repeated(matrix, weights)
 
     def predict_proba(self, X: npt.ArrayLike) -> FloatArray:
         """Return P(true label | x), float64 of shape (n, k), columns as in ``classes_``."""

@@ -30,11 +30,6 @@ class ReleaseEstimator(BaseEstimator):  # type: ignore[misc]
             return None
         return NoisyInputs({at: label_noise(one).channel for at, one in self.noisy.items()})
 
-    def _learnt_from(self, X: FloatArray) -> FloatArray:
-        """Return the features to learn from: noisy columns as what they tell of the true values."""
-        noisy = self._noisy()
-        return X if noisy is None else noisy.released(X)
-
     def _asked(self, X: Any) -> FloatArray:
         """Return checked features of rows to predict, whose noisy columns hold true values."""
         rows, noisy = checked_rows(self, X, nan=self._nan()), self._noisy()

@@ -84,6 +84,17 @@ class Rows:
         codes = np.zeros(len(matrix), dtype=np.int32)
         return cls(matrix, np.ones((len(matrix), 1)), weights, True, codes, np.ones((1, 1)))
 
+    def repeated(self, matrix: FloatArray, weights: FloatArray) -> "Rows":
+        """Return each row c times, with features (n·c, d) and shares (n, c) of its weight."""
+        times = weights.shape[1]
+        return replace(
+            self,
+            matrix=matrix,
+            answers=np.repeat(self.answers, times, axis=0),
+            weights=(self.weights[:, None] * weights).ravel(),
+            codes=np.repeat(self.codes, times),
+        )
+
     def with_synthetic(
         self, synthetic: FloatArray, synthetic_codes: IntArray, mechanism: SyntheticFeatures
     ) -> "Rows":

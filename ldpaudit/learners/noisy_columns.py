@@ -1,16 +1,19 @@
 """Released columns as features of a model that will meet their true values.
 
 A model that takes a noisy column at its word learns too weak an effect of it: the noise hides
-it (errors in variables). Two ways around that know the channel:
+it (errors in variables). Three ways around that know the channel:
 
 *The posterior.* Noise is replaced by what it tells: the indicators of a column's values in the
 released rows become P(value | features, released columns), and are plain indicators of the true
-value in rows where it is known (regression calibration). It serves every model, and needs draws
-that are independent between columns.
+value in rows where it is known (regression calibration). It serves linear models; trees and
+networks would meet indicators that no released row had.
 
 *The mixture.* A logistic model of the label is fitted to the likelihood of all released columns
-of a row, summed over the other columns' true values. It needs the channel of the whole vector, and
-also holds where one mechanism released the columns together.
+of a row, summed over the other columns' true values. It also holds where one mechanism released
+the columns together.
+
+*Expansion.* Each released row stands once with every combination of true values, weighted by its
+probability given all released columns, by that mixture. It serves any model that takes weights.
 
 References
 ----------
@@ -37,6 +40,8 @@ from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.modelling.encoding import Scaling
 from ldpaudit.release import FloatArray, IntArray
 
+COMBINATIONS: Final = 64
+"""Combinations of the other columns' values that a row is expanded by at most."""
 STOPPING: Final = Stopping(iterations=300, slope=1e-5, gain=1e-8)
 _LEAST: Final = np.float32(1e-30)
 
@@ -133,16 +138,67 @@ def fit_mixture(
     LogisticModel
         Of features and indicators, p + q columns.
     """
-    n, c, k = likelihood.shape
-    joint = np.ones((n, 1))
-    for one in others:
-        joint = np.einsum("ia,ib->iab", joint, one).reshape(n, -1)
-    weights = joint[:, :, None] * likelihood
+    _, c, k = likelihood.shape
+    weights = _combined(others)[:, :, None] * likelihood
     weights /= np.maximum(weights.sum(axis=(1, 2), keepdims=True), 1e-300)
-    rows = np.hstack([np.repeat(matrix, c, axis=0), np.tile(codes, (n, 1))]).astype(np.float32)
+    rows = expanded(matrix, codes).astype(np.float32)
     loss: Any = MixtureLoss(weights.astype(np.float32))
     # The ridge is divided by the n·c rows of the matrix, and should be by n.
     return fit_logistic(rows, loss, k, penalty * c, None, STOPPING)
+
+
+def combination_weights(
+    matrix: Real,
+    likelihoods: Sequence[FloatArray],
+    likelihood: FloatArray,
+    codes: Real,
+    penalty: float = 1.0,
+) -> FloatArray:
+    """Return P(combination of the others' true values | features, released columns, label too).
+
+    The parameters are those of :func:`fit_mixture`, with P(released value | true value) of each
+    other column in place of ``others``.
+
+    Returns
+    -------
+    float64 array of shape (n, c)
+    """
+    others = [prior(matrix, one, penalty) for one in likelihoods]
+    model = fit_mixture(matrix, others, likelihood, codes, penalty)
+    labels = model.predict(expanded(matrix, codes)).reshape(likelihood.shape)
+    return _normalised(_combined(others) * (likelihood * labels).sum(axis=2))
+
+
+def expanded(matrix: Real, codes: Real) -> Real:
+    """Return each of n rows with each of c combinations, of shape (n·c, p + q)."""
+    n, c = len(matrix), len(codes)
+    return np.hstack([np.repeat(matrix, c, axis=0), np.tile(codes, (n, 1))])
+
+
+def independent_law(likelihoods: Sequence[FloatArray], own: FloatArray) -> FloatArray:
+    """Return P(all released columns | the others' values, label) of independent draws, (n, c, k).
+
+    ``own``: P(released label | label), of shape (n, k).
+    """
+    return np.asarray(_combined(likelihoods)[:, :, None] * own[:, None, :])
+
+
+def combinations(values: Sequence[FloatArray]) -> FloatArray:
+    """Return what stands for each combination of true values, row-major, float64 (c, Σw).
+
+    ``values``: for each column what stands for each of its values, of shape (k_j, w_j).
+    """
+    sizes = [len(one) for one in values]
+    codes = np.unravel_index(np.arange(int(np.prod(sizes))), sizes)
+    return np.hstack([v[code] for v, code in zip(values, codes, strict=True)])
+
+
+def _combined(parts: Sequence[FloatArray]) -> FloatArray:
+    """Return the products of one entry of each part, row-major, of shape (n, c)."""
+    joint = np.ones((len(parts[0]), 1))
+    for one in parts:
+        joint = np.einsum("ia,ib->iab", joint, one).reshape(len(joint), -1)
+    return joint
 
 
 def _normalised(values: FloatArray) -> FloatArray:
@@ -163,15 +219,37 @@ class NoisyInputs:
 
     channels: Mapping[int, Channel]
 
-    def released(self, X: FloatArray) -> FloatArray:
+    def posterior(self, X: FloatArray) -> FloatArray:
         """Return (n, d') features of released rows: the other columns, then the posteriors."""
         rest = self._rest(X)
-        rows = Scaling.fit(np.nan_to_num(rest), np.ones(len(rest))).transform(rest)
-        found = [
+        return np.hstack([rest, *posteriors(_scaled(rest), self._likelihoods(X))])
+
+    def at_their_word(self, X: FloatArray) -> FloatArray:
+        """Return (n, d') features of released rows: the other columns, then the likeliest."""
+        found = [np.eye(one.shape[1])[one.argmax(axis=1)] for one in self._likelihoods(X)]
+        return np.hstack([self._rest(X), *found])
+
+    def expanded(self, X: FloatArray, own: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return (n·c, d') features of expanded rows, and their weights of shape (n, c).
+
+        ``own``: P(released label | label) of each row, of shape (n, k).
+        """
+        sizes = [np.eye(len(channel.classes)) for channel in self.channels.values()]
+        codes, found, rest = combinations(sizes), self._likelihoods(X), self._rest(X)
+        if len(codes) > COMBINATIONS:
+            raise InputError(
+                f"The noisy columns have {len(codes)} combinations of values, and at most "
+                f"{COMBINATIONS} can be tried for each row: use a linear model."
+            )
+        law = independent_law(found, own)
+        rows = np.asarray(expanded(rest, codes), dtype=np.float64)
+        return rows, combination_weights(_scaled(rest), found, law, codes)
+
+    def _likelihoods(self, X: FloatArray) -> list[FloatArray]:
+        return [
             channel.matrix.T[self._codes(X, at, len(channel.outputs))]
             for at, channel in self.channels.items()
         ]
-        return np.hstack([rest, *posteriors(rows, found)])
 
     def true(self, X: FloatArray) -> FloatArray:
         """Return (n, d') features of rows with true values: the other columns, then indicators."""
@@ -196,3 +274,7 @@ class NoisyInputs:
         if not (np.isfinite(codes).all() and (codes == np.floor(codes)).all()):
             raise InputError("A noisy column must hold positions of values: whole numbers from 0.")
         return check_codes(codes.astype(np.int64), values)
+
+
+def _scaled(rows: FloatArray) -> Real:
+    return Scaling.fit(np.nan_to_num(rows), np.ones(len(rows))).transform(rows)

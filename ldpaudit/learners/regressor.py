@@ -44,7 +44,8 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
     penalty : float
         The ridge penalty of the linear model, for standardised features.
     rounds, network, random_state, noisy
-        As in :class:`~ldpaudit.learners.ReleaseClassifier`.
+        As in :class:`~ldpaudit.learners.ReleaseClassifier`; models other than the linear one take
+        noisy columns at their word.
 
     References
     ----------
@@ -100,8 +101,15 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
         if self.noise is not None and self.correction is not None:
             target = debiased_labels(released, stated_noise(self.noise, released))
         self.shift_, self.scale_ = self._units(target, weights)
-        self._fit(self._learnt_from(rows), (target - self.shift_) / self.scale_, weights)
+        self._fit(self._encoded(rows), (target - self.shift_) / self.scale_, weights)
         return self
+
+    def _encoded(self, rows: FloatArray) -> FloatArray:
+        """Return the features; a model that is not linear takes noisy columns at their word."""
+        noisy = self._noisy()
+        if noisy is None:
+            return rows
+        return noisy.posterior(rows) if self.model == "linear" else noisy.at_their_word(rows)
 
     def _units(self, target: FloatArray, weights: FloatArray) -> tuple[float, float]:
         """Return what is subtracted from the labels, and what they are divided by."""

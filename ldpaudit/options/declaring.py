@@ -27,6 +27,9 @@ class Option:
         Whether it names a file that is read, so that no output may overwrite it.
     short : str
         A one-letter name, ``-o``.
+    lines : bool
+        Whether a repeatable option's values may hold spaces: in the environment each then stands on
+        a line of its own; those of other options are separated by spaces.
     """
 
     help: str
@@ -36,6 +39,7 @@ class Option:
     shown: bool = False
     file: bool = False
     short: str = ""
+    lines: bool = False
 
     def long(self, field: str) -> str:
         """Return the option's name for a field."""

@@ -89,6 +89,11 @@ def parse_label(text: str) -> LabelOptions:
                 f"After {quoted(name + ':')} the mechanism must follow: NAME:MECHANISM:epsilon=1. "
                 "A name that holds a colon itself is written in double quotes: '\"a:b\"'."
             )
+        if re.search("[,=]", first):
+            raise InputError(
+                f"After a mechanism's name its settings follow, each after a colon: "
+                f"MECHANISM:epsilon=1. Got {quoted(first)}."
+            )
         return label_options(name, _settings(others), mechanism=first)
     return label_options(name, _settings([first, *others]))
 

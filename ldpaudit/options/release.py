@@ -69,12 +69,16 @@ class ReleaseOptions:
         Collection[str],
         Option(
             "A released private column, also with its claim, NAME:rr:epsilon=1 (repeatable; "
-            "default: as declared, or 'label')."
+            "default: as declared, or 'label').",
+            lines=True,
         ),
     ] = ()
     truth_column: Annotated[
         Collection[str],
-        Option("The column of true labels, one for each --label in their order (repeatable)."),
+        Option(
+            "The column of true labels, one for each --label in their order (repeatable).",
+            lines=True,
+        ),
     ] = ()
     original: Annotated[
         Any,

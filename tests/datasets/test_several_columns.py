@@ -154,6 +154,14 @@ def test_a_joint_mechanism_gives_each_column_its_exact_marginal() -> None:
         read_release(declared(JOINT), label="b")
 
 
+@pytest.mark.parametrize("label", [[1], {"a": 1}, None])
+def test_domains_hold_plain_labels(label: Any) -> None:
+    domains = [["no", label], [1, 2, 3]]
+    content = {**JOINT, "mechanism": {**JOINT["mechanism"], "domains": domains}}
+    with pytest.raises(InputError, match="texts"):
+        read_vector(declared(content), **KNOWN)
+
+
 @pytest.mark.parametrize("as_text", [False, True])
 def test_each_row_has_its_stratum(as_text: bool) -> None:
     frame = declared({"version": 2, "labels": [BY, B]})
@@ -209,6 +217,14 @@ def test_a_copy_of_the_true_values_of_any_column_is_found() -> None:
     report = read_vector(frame, truth_column=["ta", "tb"], **KNOWN)
     assert report.warnings == ()
     assert [column.features.width for column in report.vector.columns] == [3, 3]
+
+
+def test_the_truth_may_be_called_as_before_the_release() -> None:
+    frame, truth = tables()
+    frame = frame.rename(columns={"a": "a_pram", "b": "b_pram"})
+    vector = read_vector(frame, labels=["a_pram", "b_pram"], truth=truth, **KNOWN).vector
+    assert all(column.truth is not None for column in vector.columns)
+    assert read_release(frame, label="b_pram", truth=truth, **KNOWN).release.truth is not None
 
 
 def test_what_was_post_randomized_is_missed_beside_its_result() -> None:

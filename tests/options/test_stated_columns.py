@@ -56,6 +56,7 @@ def test_any_name_can_be_written(name: str) -> None:
         ("a:rr:epsilonn=1", "did you mean 'epsilon'?"),
         ("a:rr:colour=1", "known are epsilon, lambda"),
         ("a:rr:epsilon=", "must have a value: epsilon=VALUE"),
+        ("a:rr,epsilon=1", "each after a colon"),
         ("a:rr:1", "KEY=VALUE must follow"),
         ("a:rr:epsilon=one", "epsilon must be a number. Got 'one'."),
         ("a:rr:epsilon=1:epsilon=2", "stated twice"),

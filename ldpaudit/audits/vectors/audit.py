@@ -28,7 +28,7 @@ OUTSIDER: Final = "vector.release_only_epsilon_lower"
 POWER: Final = "vector.min_detectable_excess"
 DRAWS: Final = "vector.independence"
 OWN_DRAWS: Final = "the columns of a row were drawn independently of each other"
-REFUTED_DRAWS: Final = 0.001
+REFUTED_DRAWS: Final = 0.05
 """The p-value of the test of independent draws from which the columns' bounds are not added up."""
 _METHODS: Final = {
     "columns": "the bounds of the columns' own ε, added up: their evidence is independent, and "

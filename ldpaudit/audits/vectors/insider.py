@@ -36,9 +36,8 @@ JOINT_SHARES: Final = {"patterns": 0.8, "pairs": 0.2}
 _SIMULATED: Final = 3
 _TOO_SHORT: Final = 0.7
 """A bound that stays below a claim by more than this share of it says nothing of an excess."""
+_LARGE_TABLE: Final = 400
 _LOOSE: Final = 0.25
-_SAFETY: Final = 1.15
-"""Standard errors are larger at a larger ε."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +91,7 @@ class VectorEvidence:
         if not self.columns:
             return None
         epsilon = sum_lower([_of_column(strata) for strata in self.columns], alpha)
-        every = [one.strongest(alpha) for strata in self.columns for one in strata]
+        every = [_one_column(one, alpha) for strata in self.columns for one in strata]
         cells = [b.smallest_cell for b in every if b.smallest_cell > 0]
         rows = min(sum(one.counts.sum() for one in strata) for strata in self.columns)
         return EpsilonBound(epsilon, alpha, int(rows), "columns", min(cells, default=0))
@@ -102,7 +101,7 @@ def _of_column(strata: tuple[BoundEvidence, ...]) -> Callable[[float], float]:
     """Return the bound of one column's ε: the largest of its strata's, with equal shares."""
 
     def bound(alpha: float) -> float:
-        return max(one.strongest(alpha / len(strata)).epsilon for one in strata)
+        return max(_one_column(one, alpha / len(strata)).epsilon for one in strata)
 
     return bound
 
@@ -129,9 +128,18 @@ def detectable_excess(
         spread = evidence.strongest(_LOOSE).epsilon - bound
         usual = spread * quantile / (quantile + ndtri(_LOOSE)) if alpha < _LOOSE else 0.0
         short = max(limit - bound, usual)
-        return float(_SAFETY * short * (1 + ndtri(WANTED_POWER) / quantile))
+        return float(short * (1 + ndtri(WANTED_POWER) / quantile))
 
     return excess
+
+
+def _one_column(evidence: BoundEvidence, alpha: float) -> EpsilonBound:
+    """Return the strongest bound of one column; of a large table not that of every entry."""
+    if evidence.counts.size <= _LARGE_TABLE:
+        return evidence.strongest(alpha)
+    shares = {m: part for m, part in evidence.design.weights.items() if m != "counts"}
+    bounds = [evidence.bound(method, alpha * share) for method, share in shares.items()]
+    return max(bounds, key=lambda one: one.epsilon)
 
 
 def vector_evidence(

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import cached_property
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ldpaudit.audits.assumptions.standing import standing
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import feature_dependence
+from ldpaudit.audits.part import rows_looked_at
 from ldpaudit.estimators.vectors.patterns import TrueVectors
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.by_stratum import ByStratum
@@ -18,6 +20,8 @@ from ldpaudit.mechanisms.joint import JointMechanism, OnDomains
 from ldpaudit.release import FloatArray, IndexArray, IntArray, ReleasedVector
 from ldpaudit.result import Kind
 
+MOST_ROWS: Final = 1 << 21
+"""Of a larger release so many rows are looked at, drawn blind to all labels."""
 Whole = TypeVar("Whole", IntArray, IndexArray)
 
 
@@ -44,9 +48,9 @@ class SeenVector:
         cls, vector: ReleasedVector, joint: JointMechanism | None, context: AuditContext
     ) -> "SeenVector":
         """See a vector; ``context`` lends its plan, progress and stop."""
-        contexts = []
+        contexts, some = [], rows_looked_at(len(vector), context.plan.seed, MOST_ROWS)
         for place in range(len(vector.columns)):
-            alone = vector.alone(place)
+            alone = vector.alone(place) if some is None else vector.alone(place).take(some)
             claim = from_declaration(alone.declaration, alone.classes)
             own = replace(context, release=alone, claim=claim, whole=None, _shared={})
             contexts.append(own)
@@ -62,18 +66,19 @@ class SeenVector:
         """Whether the true labels of all columns are known."""
         return all(one.release.truth is not None for one in self.contexts)
 
-    @property
+    @cached_property
     def released(self) -> IntArray:
         """Output codes of the rows that count, int32 of shape (r, d)."""
-        return self._taken(np.stack([one.release.released for one in self.contexts], axis=1))
+        columns = [self._taken(one.release.released) for one in self.contexts]
+        return np.stack(columns, axis=1)
 
-    @property
+    @cached_property
     def truth(self) -> TrueVectors:
         """The true vectors of the rows that count."""
-        labels = self._taken(np.stack([one.truth for one in self.contexts], axis=1))
+        labels = np.stack([self._taken(one.truth) for one in self.contexts], axis=1)
         return TrueVectors(labels.astype(np.int32), self.strata)
 
-    @property
+    @cached_property
     def strata(self) -> IndexArray:
         """Codes of rows whose columns all have the same channels, int64 of shape (r,)."""
         codes = np.zeros(len(self.contexts[0].release), dtype=np.int64)

@@ -47,7 +47,8 @@ class DeclareRequest(FileOptions):
         tuple[str, ...],
         Option(
             "A released private column, alone or with its claim, NAME:rr:epsilon=1 (repeatable; "
-            "default: as declared, or 'label')."
+            "default: as declared, or 'label').",
+            lines=True,
         ),
     ] = ()
     claim: Annotated[ClaimOptions, ClaimOptions] = ClaimOptions()  # noqa: RUF009 - frozen

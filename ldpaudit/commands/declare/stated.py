@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from ldpaudit.claim import declaration_of
+from ldpaudit.claim import classes_of, stated_claim
 from ldpaudit.commands.declare.request import DeclareRequest
-from ldpaudit.datasets.beside.channel_tables import RELEASED, column_channels, only_channels
-from ldpaudit.datasets.beside.priors import split_labels
-from ldpaudit.errors import InputError, quoted
-from ldpaudit.options import ClaimOptions, LabelOptions, check_distinct, parse_label
+from ldpaudit.datasets.beside.channel_tables import RELEASED, column_channels
+from ldpaudit.errors import InputError
+from ldpaudit.options import LabelOptions, check_distinct, parse_label
 from ldpaudit.options.labels import KEYS
 from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
 
@@ -77,62 +76,11 @@ def claims_of_options(
         return _jointly(request, columns)
     if not any(_claimed(one) for one in columns):
         return None
-    return VectorDeclaration(tuple(_claim(request, one) for one in columns))
+    return VectorDeclaration(tuple(stated_claim(one, request) for one in columns))
 
 
 def _claimed(column: LabelOptions) -> bool:
     return any(getattr(column, field) is not None for field in (*_CLAIM, "by"))
-
-
-def _claim(request: DeclareRequest, one: LabelOptions) -> LabelDeclaration:
-    unknown = [key for key in one.stated() if key not in (*_CLAIM, "classes", "by")]
-    if unknown:
-        raise InputError(
-            f"The column {quoted(one.label)}: {_WORDS[unknown[0]]} says how labels are made, and "
-            "is no part of a declaration."
-        )
-    if one.channel is not None:
-        return _of_channel(request, one)
-    if one.by is not None:
-        raise InputError(
-            f"The column {quoted(one.label)}: strata (by) need a table with the channel of each "
-            "(channel)."
-        )
-    claim = ClaimOptions(**{field: getattr(one, field) for field in _CLAIM})
-    declaration = declaration_of(claim, request)
-    if declaration is None:
-        raise InputError(
-            f"Say what made the labels of {quoted(one.label)}: mechanism with epsilon or lambda, "
-            "or a channel."
-        )
-    return LabelDeclaration(one.label, _with_classes(declaration, one))
-
-
-def _of_channel(request: DeclareRequest, one: LabelOptions) -> LabelDeclaration:
-    others = [key for key in ("mechanism", "epsilon", "noise", "labels") if getattr(one, key)]
-    if others and not (others == ["mechanism"] and one.mechanism == "channel"):
-        raise InputError("--channel is a whole claim; give no other mechanism, ε or λ with it.")
-    assert one.channel is not None
-    found = only_channels(column_channels(one.channel, one.by, request), one.label)
-    parameters = found.mechanism()
-    declaration = Declaration(parameters.pop("name"), parameters, "options")
-    return LabelDeclaration(one.label, _with_classes(declaration, one), found.by)
-
-
-def _with_classes(declaration: Declaration, one: LabelOptions) -> Declaration:
-    if one.classes is None:
-        return declaration
-    if {"classes", "strata"} & declaration.parameters.keys():
-        raise InputError("The claim names its classes already; leave out --classes.")
-    return replace(declaration, parameters={**declaration.parameters, "classes": classes_of(one)})
-
-
-def classes_of(one: LabelOptions) -> "list[Any] | None":
-    """Return the labels that the options state of a column, None where they state none."""
-    if one.classes is None:
-        return None
-    stated = split_labels(one.classes) if isinstance(one.classes, str) else one.classes
-    return list(stated)
 
 
 def _jointly(request: DeclareRequest, columns: Sequence[LabelOptions]) -> VectorDeclaration:

@@ -58,7 +58,7 @@ def read_plan(source: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
         return _plan(source, None)
     path = Path(source)
     try:
-        stated = tomllib.loads(path.read_text(encoding="utf-8"))
+        stated = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
         raise InputError(f"The plan {quoted(path.name)} cannot be read: {reason}.") from None

@@ -120,6 +120,7 @@ class PrivatizeRequest(FileOptions, DataOptions):
         Option(
             "A private column: COL or COL:MECHANISM:epsilon=1:… (repeatable; default: label).",
             type=tuple[str, ...],
+            lines=True,
         ),
     ] = field(default="label", kw_only=True)
     plan: Annotated[

@@ -83,8 +83,7 @@ def stated_release(request: PrivatizeRequest) -> StatedRelease:
     check_distinct(one.label for one in stated)
     if request.joint is not None:
         return _together(request, stated)
-    alone = len(stated) == 1
-    if not alone:
+    if len(stated) > 1:
         _check_shared(request, stated)
     columns = tuple(_column(request, one, len(stated)) for one in stated)
     for column in columns:
@@ -140,14 +139,8 @@ def _labels(request: PrivatizeRequest) -> tuple[LabelOptions, ...]:
         raise InputError("Name the private column: --label COL.")
     # With the mechanism in an option of its own a single name may hold colons.
     plain = len(listed) == 1 and request.mechanism is not None
-    return tuple(
-        one
-        if isinstance(one, LabelOptions)
-        else LabelOptions(label=one)
-        if plain
-        else parse_label(one)
-        for one in listed
-    )
+    read = (lambda name: LabelOptions(label=name)) if plain else parse_label
+    return tuple(one if isinstance(one, LabelOptions) else read(one) for one in listed)
 
 
 def _column(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> ColumnRequest:
@@ -161,22 +154,27 @@ def _column(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> Column
         return _stated(request, one, one_of)
     strata = {}
     for value, own in one.strata.items():
-        foreign = own.stated().keys() - _OF_STRATUM
-        if foreign:
-            raise InputError(
-                f"The column {quoted(one.label)}: a stratum may state its mechanism, epsilon, "
-                f"lambda, channel and loss; {_WORDS[min(foreign)]} is the same for all of them."
-            )
-        both = own.stated().keys() & one.stated().keys() - {"mechanism"}
-        if both:
-            raise InputError(
-                f"The column {quoted(one.label)} states {_WORDS[min(both)]} for all rows and for a "
-                "stratum; leave one out."
-            )
+        _check_stratum(one, own)
         merged = replace(one, by=None, strata={}, **own.stated())
         strata[value] = _stated(request, merged, one_of)
     first = next(iter(strata.values()))
     return replace(first, by=one.by, strata=strata)
+
+
+def _check_stratum(column: LabelOptions, own: LabelOptions) -> None:
+    """Refuse what a stratum may not state, or its column states already (InputError)."""
+    foreign = own.stated().keys() - _OF_STRATUM
+    if foreign:
+        raise InputError(
+            f"The column {quoted(column.label)}: a stratum may state its mechanism, epsilon, "
+            f"lambda, channel and loss; {_WORDS[min(foreign)]} is the same for all of them."
+        )
+    both = own.stated().keys() & column.stated().keys() - {"mechanism"}
+    if both:
+        raise InputError(
+            f"The column {quoted(column.label)} states {_WORDS[min(both)]} for all rows and for a "
+            "stratum; leave one out."
+        )
 
 
 def _stated(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> ColumnRequest:

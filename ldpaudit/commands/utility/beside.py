@@ -4,9 +4,10 @@ The released rows hold noisy values of the other columns, the test rows true one
 value tells of the true one is known from its channel.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Literal
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.modelling.encoding import DesignMatrix
 from ldpaudit.release import (
     FeatureTable,
+    Float32Array,
     FloatArray,
     IntArray,
     Label,
@@ -32,14 +34,18 @@ from ldpaudit.release import (
 
 _GRID: Final = 33
 """Points of a number's range at most."""
-_COMBINATIONS: Final = 64
 _CELLS: Final = 1 << 26
-"""Values and entries up to which the channel of all columns together is used."""
-_POSTERIOR: Final = "the other private columns as what they tell of their true values"
-_TOGETHER: Final = "through the channel of all private columns together"
-_WITHOUT: Final = "without the other private columns, whose noise depends on the label's"
-_LEFT_OUT: Final = "without the other private columns"
-_UNCLAIMED: Final = "without the private columns of which no channel is declared"
+"""Entries up to which the law of all columns together is used."""
+_UNCLAIMED: Final = "private columns of which no channel is declared are left out"
+_TOO_MANY: Final = "one mechanism released them together, on too many vectors"
+Way = Literal["posterior", "together", "expanded", "at their word", "left out"]
+_WORDS: Final[Mapping[Way, str]] = {
+    "posterior": "the other private columns as what they tell of their true values",
+    "together": "through the channel of all private columns together",
+    "expanded": "each row with all values that the other private columns may have, weighted",
+    "at their word": "the other private columns at their word",
+    "left out": "without the other private columns",
+}
 
 
 @dataclass(frozen=True)
@@ -54,43 +60,77 @@ class OtherColumns:
         What stands for each true value among the features: indicators, or a number.
     true : tuple of float64 arrays of shape (t, w)
         The same for the true values of the test rows.
+    own : float64 array of shape (n, k) or None
+        P(released label | label) of the column to learn, where it is a class and known.
     together : float64 array of shape (n, c, k) or None
         P(all released columns | label, the others' values), where the draws are not independent.
-    words : str
-        How they are used where the model can.
+    remark : str
+        What is left out.
     """
 
     likelihoods: tuple[FloatArray, ...]
     values: tuple[FloatArray, ...]
     true: tuple[FloatArray, ...]
-    together: FloatArray | None
-    words: str
+    own: FloatArray | None = None
+    together: FloatArray | None = None
+    remark: str = ""
 
-    def released_block(self, features: FeatureTable) -> FloatArray:
+    def posterior(self, features: FeatureTable) -> FloatArray:
         """Return what the released values tell of the true ones, float64 of shape (n, Σw)."""
         from ldpaudit.learners.noisy_columns import posteriors
 
-        design = DesignMatrix.fit(features).transform(features)
-        found = posteriors(design, self.likelihoods)
-        parts = [q @ v for q, v in zip(found, self.values, strict=True)]
-        return np.hstack([np.empty((len(features), 0)), *parts])
+        found = posteriors(_design(features), self.likelihoods)
+        return np.hstack([q @ v for q, v in zip(found, self.values, strict=True)])
+
+    def at_their_word(self) -> FloatArray:
+        """Return the values that released ones stand for, float64 of shape (n, Σw)."""
+        pairs = zip(self.likelihoods, self.values, strict=True)
+        return np.hstack([values[found.argmax(axis=1)] for found, values in pairs])
+
+    @cached_property
+    def law(self) -> FloatArray | None:
+        """P(all released columns | the others' values, label), (n, c, k); None if too large."""
+        from ldpaudit.learners.noisy_columns import COMBINATIONS, independent_law
+
+        if self.together is not None or self.own is None:
+            return self.together
+        c = int(np.prod([len(one) for one in self.values]))
+        if c > COMBINATIONS or c * self.own.size > _CELLS:
+            return None
+        return independent_law(self.likelihoods, self.own)
+
+    def expanded(self, features: FeatureTable) -> FloatArray:
+        """Return the weight of each combination of true values, float64 of shape (n, c)."""
+        from ldpaudit.learners.noisy_columns import combination_weights
+
+        assert self.law is not None
+        return combination_weights(_design(features), self.likelihoods, self.law, self.combinations)
 
     def test_block(self, rows: int) -> FloatArray:
         """Return the true values of the test rows, float64 of shape (t, Σw)."""
         return np.hstack([np.empty((rows, 0)), *self.true])
 
-    def words_for(self, model: str) -> str:
-        """Return how a model uses them: only a logistic one learns from all columns together."""
-        if model == "iwp":
-            return _LEFT_OUT
-        return _WITHOUT if self.together is not None and model != "logistic" else self.words
+    def way(self, model: str, classes: bool) -> Way:
+        """Return how a model of classes or numbers uses them."""
+        if not self.likelihoods or model == "iwp":
+            return "left out"
+        if model == "logistic":
+            return "posterior" if self.together is None else "together"
+        if classes and self.law is not None:
+            return "expanded"
+        return "at their word" if self.together is None else "left out"
+
+    def words(self, way: Way) -> str:
+        """Return how they are used, for people."""
+        said = _WORDS[way]
+        return f"{said}; {self.remark}" if self.remark else said
 
     @property
     def combinations(self) -> FloatArray:
         """What stands for each combination of true values, row-major, float64 of shape (c, Σw)."""
-        sizes = [len(one) for one in self.values]
-        codes = np.unravel_index(np.arange(int(np.prod(sizes))), sizes)
-        return np.hstack([v[code] for v, code in zip(self.values, codes, strict=True)])
+        from ldpaudit.learners.noisy_columns import combinations
+
+        return combinations(self.values)
 
 
 def other_columns(
@@ -126,17 +166,23 @@ def other_columns(
         claims = {j: _claim(vector.columns[j]) for j in others}
         parts = [_told(vector.columns[j], tests[j], claim) for j, claim in claims.items()]
     known = [part for part in parts if part is not None]
-    words = _POSTERIOR if len(known) == len(parts) else f"{_POSTERIOR}; {_UNCLAIMED}"
-    return _collected(known, None, words if known else _UNCLAIMED)
+    found = _collected(known, "" if len(known) == len(parts) else _UNCLAIMED)
+    return found if true else replace(found, own=_own(vector.columns[position]))
+
+
+def _own(column: Release) -> FloatArray | None:
+    return None if column.numeric is not None else row_likelihood(column, _claim(column))
 
 
 def _collected(
-    parts: Sequence[tuple[FloatArray, FloatArray, FloatArray]],
-    together: FloatArray | None,
-    words: str,
+    parts: Sequence[tuple[FloatArray, FloatArray, FloatArray]], remark: str = ""
 ) -> OtherColumns:
     likelihoods, values, true = zip(*parts, strict=True) if parts else ((), (), ())
-    return OtherColumns(likelihoods, values, true, together, words)
+    return OtherColumns(likelihoods, values, true, remark=remark)
+
+
+def _design(features: FeatureTable) -> Float32Array:
+    return DesignMatrix.fit(features).transform(features)
 
 
 def _claim(column: Release) -> Mechanism:
@@ -210,12 +256,14 @@ def _together(
     joint: JointMechanism,
 ) -> OtherColumns:
     """Return the columns that one mechanism released together."""
+    from ldpaudit.learners.noisy_columns import COMBINATIONS
+
     columns, channel = vector.columns, joint.channel()
     sizes = [len(column.classes) for column in columns]
     cells = len(vector) * int(np.prod(sizes))
-    few = np.prod(sizes) / sizes[position] <= _COMBINATIONS and cells <= _CELLS
+    few = np.prod(sizes) / sizes[position] <= COMBINATIONS and cells <= _CELLS
     if channel is None or not few:
-        return OtherColumns((), (), (), None, _WITHOUT)
+        return OtherColumns((), (), (), remark=_TOO_MANY)
     laws = [one.channel for one in joint.columns]
     places = [
         _places(column.classes, () if law is None else law.classes)
@@ -232,7 +280,7 @@ def _together(
             assert test.labels is not None
             values = np.eye(sizes[j])
             parts.append((law.matrix.T[codes[j]], values, values[places[j][test.labels]]))
-    return _collected(parts, seen.reshape(len(vector), -1, sizes[position]), _TOGETHER)
+    return replace(_collected(parts), together=seen.reshape(len(vector), -1, sizes[position]))
 
 
 def _places(names: tuple[Label, ...], among: tuple[Label, ...]) -> IntArray:

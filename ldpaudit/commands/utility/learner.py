@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpaudit.attacks.corrected_classifiers import is_image_table, pixels
 from ldpaudit.commands.utility import LearnerKind
-from ldpaudit.commands.utility.beside import OtherColumns
+from ldpaudit.commands.utility.beside import OtherColumns, Way
 from ldpaudit.commands.utility.corrections import (
     AVERAGED,
     IWP,
@@ -25,7 +25,14 @@ from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.modelling.encoding import BoostingMatrix, DesignMatrix
-from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray, Release
+from ldpaudit.release import (
+    FeatureTable,
+    Float32Array,
+    FloatArray,
+    IntArray,
+    Release,
+    ReleasedLabels,
+)
 
 Matrix = Callable[[FeatureTable], Float32Array]
 """Makes a matrix of rows."""
@@ -83,8 +90,8 @@ class Learner:
         outputs = release.classes if correction.name else release.outputs
         if self.model == "iwp":
             codes, correction = self._iwp(release, rows, correction, rng)
-            return codes, self._said(correction)
-        correction = self._said(correction)
+            return codes, self._said(correction, release)
+        correction = self._said(correction, release)
         if self.model == "logistic":
             codes = self._logistic(release, rows, correction)
         else:
@@ -122,6 +129,12 @@ class Learner:
         from ldpaudit.learners import ReleaseClassifier
 
         matrix, (table, asked) = self.matrix(release.features), self._tables(release, rows)
+        released, more = release.released, dict[str, Any]()
+        if self._way(release) == "expanded":
+            assert self.beside is not None
+            weights = self.beside.expanded(release.features)
+            released = ReleasedLabels(np.repeat(released, weights.shape[1]))
+            more["sample_weight"] = weights.ravel()
         learner = ReleaseClassifier(
             correction.noise,
             model=cast(Any, self.model),
@@ -130,11 +143,10 @@ class Learner:
             network=self.network(release.features),
             random_state=rng,
         )
-        more: dict[str, Any] = {}
         if correction.name == "unbiased" and release.synthetic is not None:
             more["synthetic"] = matrix(release.synthetic.features)
             more["synthetic_labels"] = release.synthetic.labels
-        learner.fit(table, release.released, **more)
+        learner.fit(table, released, **more)
         return np.asarray(learner.predict(asked), dtype=np.int32)
 
     def numbers(
@@ -170,34 +182,48 @@ class Learner:
             random_state=rng,
         )
         learner.fit(table, released)
-        return learner.predict(asked), self._said(correction)
+        return learner.predict(asked), self._said(correction, release)
 
-    def _said(self, correction: LossCorrection) -> LossCorrection:
+    def _way(self, release: Release) -> Way | None:
+        """Return how the other private columns are used; None where there are none."""
+        if self.beside is None:
+            return None
+        images = self.model == "network" and is_image_table(release.features)
+        if images or release.synthetic is not None:
+            return "left out"
+        if self.true and self.model in ("boosting", "network"):
+            return "at their word"
+        return self.beside.way(self.model, release.numeric is None)
+
+    def _said(self, correction: LossCorrection, release: Release) -> LossCorrection:
         """Return the correction with what becomes of the other private columns."""
         if correction.likelihood is not None and self.model != "logistic":
             correction = replace(correction, words=AVERAGED)
-        if self.beside is None or self.true:
+        way = self._way(release)
+        if way is None or self.beside is None or self.true:
             return correction
-        words = self.beside.words_for(self.model)
-        return replace(correction, words=f"{correction.words}; {words}")
+        return replace(correction, words=f"{correction.words}; {self.beside.words(way)}")
 
     def _tables(self, release: Release, rows: FeatureTable) -> tuple[Float32Array, Float32Array]:
         """Return the matrices of the released and of the other rows."""
-        matrix = self.matrix(release.features)
+        matrix, way = self.matrix(release.features), self._way(release)
         table, asked = matrix(release.features), matrix(rows)
-        images = self.model == "network" and is_image_table(release.features)
-        if self.beside is None or images or release.synthetic is not None:
+        if self.beside is None or way in ("left out", "together"):
             return table, asked
-        if self.beside.together is not None or not self.beside.likelihoods:
-            return table, asked
-        blocks = self.beside.released_block(release.features), self.beside.test_block(len(rows))
-        return _widened(table, blocks[0]), _widened(asked, blocks[1])
+        wide = _widened(asked, self.beside.test_block(len(rows)))
+        if way == "expanded":
+            from ldpaudit.learners.noisy_columns import expanded
+
+            return expanded(table, self.beside.combinations.astype(np.float32)), wide
+        if way == "posterior":
+            return _widened(table, self.beside.posterior(release.features)), wide
+        return _widened(table, self.beside.at_their_word()), wide
 
     def _logistic(
         self, release: Release, rows: FeatureTable, correction: LossCorrection
     ) -> IntArray:
         table, asked = self._tables(release, rows)
-        if self.beside is not None and self.beside.together is not None:
+        if self.beside is not None and self._way(release) == "together":
             return _mixture(table, asked, self.beside)
         return _logistic(release, (table, asked), correction)
 

@@ -15,7 +15,7 @@ from scipy.stats import chi2
 
 from ldpaudit.release import FloatArray
 
-STEPS: Final = 96
+STEPS: Final = 48
 """Steps of −log α that are told apart; they are rounded to the side that makes the sum smaller."""
 LARGEST_LEVEL: Final = 0.25
 """Bounds are asked for up to this error probability: it holds at any larger one, too."""

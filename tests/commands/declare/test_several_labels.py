@@ -139,6 +139,17 @@ def test_a_column_may_have_a_colon_in_its_name(command: Command) -> None:
     assert content("t.csv")["label"] == "other:x"
 
 
+def test_names_with_spaces_may_come_from_the_environment(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pd.read_csv("t.csv").rename(columns={"a": "my label"}).to_csv("t.csv", index=False)
+    for stated, names in (("my label", ["my label"]), ("my label\nb", ["my label", "b"])):
+        monkeypatch.setenv("LDPAUDIT_LABEL", stated)
+        assert command("t.csv", "--mechanism", "rr", "--epsilon", "1", "--overwrite")[0] == 0
+        found = content("t.csv")
+        assert [one["label"] for one in found.get("labels", [found])] == names
+
+
 MISTAKES = {
     "--label a --label a --mechanism rr --epsilon 1": "named twice",
     "--label a:rr:epsilon=1 --label gone:rr:epsilon=1": "no label column 'gone'",
@@ -148,7 +159,7 @@ MISTAKES = {
     "--epsilon 1 --label a --mechanism rr --label b": "before the first --label",
     "--label a --epsilon 1 --epsilon 2 --label b:rr:epsilon=1": "twice",
     "--label a --label b --mechanism rr --epsilon 1 --classes no,yes": "must follow the --label",
-    "--label a:rr:epsilon=1:prior=p.csv --label b:rr:epsilon=1": "no part of a declaration",
+    "--label a:rr:epsilon=1:prior=p.csv --label b:rr:epsilon=1": "prior is no part of a claim",
     "--label a:rr:epsilon=1:by=region --label b:rr:epsilon=1": "need a table",
     "--label b --channel strata.csv --by regin": "did you mean 'region'",
     "--label b --channel strata.csv --by label": "no strata column 'label' among the 7 columns",

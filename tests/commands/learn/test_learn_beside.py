@@ -99,8 +99,8 @@ def test_columns_that_were_released_together(joint, ldpaudit, tmp_path):
     assert status == 0, said
     assert "through the channel of all private columns together" in said
     _, boosted = ldpaudit(*words, "--label", "kind", "--learner", "boosting")
-    assert "without the other private columns, whose noise depends on the label's" in boosted
-    assert accuracy(said) > accuracy(boosted)
+    assert "with all values that the other private columns may have" in boosted
+    assert abs(accuracy(said) - accuracy(boosted)) < 5
 
 
 def test_numbers_beside_classes(ldpaudit, tmp_path):
@@ -111,6 +111,8 @@ def test_numbers_beside_classes(ldpaudit, tmp_path):
         assert status == 0, said
         assert f"{score} on test rows" in said
         assert "what they tell of their true values" in said
+    _, said = ldpaudit(*words, "--label", "weeks", "--learner", "boosting")
+    assert "the other private columns at their word" in said
 
 
 def test_claims_on_the_command_line_name_what_is_learnt_first(ldpaudit, tmp_path):

@@ -15,7 +15,8 @@ from pathlib import Path
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
 output = Path(sys.argv[1]).with_suffix(".released.parquet")
-privatize(PrivatizeRequest(sys.argv[1], output, "randomized-response", epsilon=1.0))
+both = ("label", "other")
+privatize(PrivatizeRequest(sys.argv[1], output, "randomized-response", label=both, epsilon=1.0))
 status = Path("/proc/self/status").read_text()
 print(int(re.search(r"VmHWM:\\s+(\\d+)", status)[1]) // 1024)
 """
@@ -26,9 +27,8 @@ def peak(folder: Path, rows: int, columns: int) -> int:
     if not Path("/proc/self/status").exists():
         pytest.skip("only Linux tells a process its own peak memory")
     rng = np.random.default_rng(0)
-    table = pa.table(
-        {f"x{i}": rng.random(rows) for i in range(columns)} | {"label": rng.integers(0, 2, rows)}
-    )
+    private = {name: rng.integers(0, 2, rows) for name in ("label", "other")}
+    table = pa.table({f"x{i}": rng.random(rows) for i in range(columns - 1)} | private)
     path = folder / f"{rows}.parquet"
     pq.write_table(table, path, row_group_size=rows)
     words = [sys.executable, "-c", PEAK, str(path)]

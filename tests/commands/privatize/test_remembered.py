@@ -95,6 +95,12 @@ def test_strata_and_mechanisms_that_change_are_answered_anew(people: pd.DataFram
     assert any("No answer of 'flag' is repeated" in text for text in privatize(request).warnings)
 
 
+def test_a_release_never_repeats_what_an_experiment_drew(people: pd.DataFrame) -> None:
+    drawn = applied(label="weeks:rr:epsilon=0.01:labels=0:10", experimental=True, seed=1)
+    released = applied(label="weeks:rr:epsilon=0.01:labels=0:10")
+    assert (drawn["weeks"] == released["weeks"]).mean() < 0.5  # A chance of 1/11 for each.
+
+
 def test_the_id_may_stay_at_home(people: pd.DataFrame, command: Command) -> None:
     options = (
         "data.parquet",

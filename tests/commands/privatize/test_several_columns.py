@@ -333,6 +333,19 @@ def test_a_table_has_the_channels_of_columns_and_strata(here: Path, command: Com
     assert "epsilon is infinite" in refused(command, here, *options)
 
 
+def test_a_product_of_domains_may_be_large_but_not_without_end(here: Path) -> None:
+    rng = np.random.default_rng(0)
+    columns = {f"c{j}": rng.integers(0, 100, 300) for j in range(8)}
+    pd.DataFrame(columns).to_parquet("data.parquet")
+    labels = [{"label": name, "labels": "0:99"} for name in columns]
+    joint_rr = {"mechanism": "joint-rr", "epsilon": 1.0}
+    release = applied(plan={"labels": labels[:6], "joint": joint_rr})  # A channel of 10²⁴ entries.
+    assert len(release) == 300
+    with pytest.raises(InputError, match="next to nothing would be kept"):
+        applied(plan={"labels": labels, "joint": joint_rr})
+    applied(plan={"labels": labels, "joint": {"mechanism": "rs-fd", "epsilon": 1.0}})
+
+
 def test_a_stratum_without_rows_is_said(here: Path) -> None:
     strata = dict.fromkeys(("oslo", "rome", "bonn", "pisa"), RR)
     plan = {"labels": [{"label": "flag", "by": "town", "strata": strata}]}

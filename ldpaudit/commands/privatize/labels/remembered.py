@@ -143,11 +143,15 @@ class RememberedAnswers:
 
 
 def _stated(columns: PrivateColumns) -> Iterator[bytes]:
-    """Yield, for each column, its name with all that makes its mechanism."""
+    """Yield, for each column, its name with all that makes its mechanism.
+
+    What an experiment drew can be drawn again by whoever has its seed: no release repeats it.
+    """
     declared = columns.declaration()
+    drawn = b"experiment" if columns.first.request.experimental else b"release"
     for one, label in zip(columns, declared.labels, strict=True):
         own = declared if columns.joint is not None else VectorDeclaration((label,))
-        yield one.name.encode() + b"\0" + declared_content(own)
+        yield b"\0".join([drawn, one.name.encode(), declared_content(own)])
 
 
 def check_remembered(column: PrivateColumn) -> None:
