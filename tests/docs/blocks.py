@@ -7,7 +7,8 @@ by word, in order: numbers may differ, ``…`` stands for anything, lines may be
 
 Comments before a block speak to the tests alone: ``<!-- not run: REASON -->``;
 ``<!-- file: NAME -->``, where the reader saves the block; and ``<!-- first: COMMAND -->``, a
-command that is run but not shown (several: one comment each).
+command that is run but not shown (several: one comment each); and ``<!-- with: NAME=VALUE -->``,
+a variable of the environment.
 """
 
 import contextlib
@@ -29,8 +30,7 @@ from ldpaudit.options import AuditOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples"
-ROWS_OF = {("python", "make.py"): 1500, ("python", "make_agency.py"): 1500}
-"""How many people the scripts of the examples invent, in the tests."""
+ROWS = 1500
 QUICK = {
     "LDPAUDIT_SKIP": "seeds renyi observational assumptions",
     "LDPAUDIT_BUDGET": "0.2",
@@ -66,6 +66,7 @@ class Block:
     first: tuple[str, ...] = ()
     not_run: str = ""
     file: str = ""
+    given: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,10 @@ def blocks(text: str) -> list[Block]:
         (reason, *_) = [*re.findall(r"<!-- not run: (.*?) -->", comments), ""]
         (file, *_) = [*re.findall(r"<!-- file: (.*?) -->", comments), ""]
         first = tuple(re.findall(r"<!-- first: (.*?) -->", comments))
+        given = tuple(re.findall(r"<!-- with: (\w+)=(.*?) -->", comments))
         body = re.sub(f"^{indent}", "", body, flags=re.MULTILINE)
         line = text.count("\n", 0, match.start(3)) + 1
-        found.append(Block(language, body, line, first, reason, file))
+        found.append(Block(language, body, line, first, reason, file, given))
     return found
 
 
@@ -143,6 +145,7 @@ def run_page(text: str, folder: Path, names: dict[str, Any] | None = None) -> No
         for block in blocks(text):
             if block.not_run:
                 continue
+            os.environ.update(QUICK | dict(block.given))
             for line in block.first:
                 _check(Command(tuple(shlex.split(line)), 0, ""))
             if block.file:
@@ -175,8 +178,8 @@ def _run(words: tuple[str, ...]) -> tuple[int, str]:
         return 0, ""
     if words[0] == "ldpaudit":
         return _in_process(words, _ldpaudit)
-    if words in ROWS_OF:
-        words = (*words, str(ROWS_OF[words]))
+    if words == ("python", "make.py"):
+        words = (*words, str(ROWS))
     if words[0] == "python" and words[1].endswith(".py"):
         return _in_process(words[1:], lambda: runpy.run_path(words[1], run_name="__main__"))
     if words[0] in ("cat", "ls", "echo"):

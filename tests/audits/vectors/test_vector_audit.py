@@ -146,6 +146,25 @@ def test_without_a_claim_columns_are_still_bounded():
     assert value(finding, "vector.epsilon_lower") > 2.0
 
 
+def test_a_column_with_one_true_label_is_no_fault():
+    rng = np.random.default_rng(0)
+    labels, x = true_vectors(500, rng)
+    labels[:, 1] = 0
+    noisy = [
+        by_inverse(response(len(k), 1), labels[:, j], rng.random(500))
+        for j, k in enumerate(CLASSES)
+    ]
+    finding = found(vector_of(labels, noisy, x, (1.0,) * 3))
+    assert value(finding, "vector.epsilon_lower") <= 3.0
+
+
+def test_true_labels_of_some_columns_are_not_enough():
+    vector = released_vector(300)
+    columns = (replace(vector.columns[0], truth=None), *vector.columns[1:])
+    names = {e.id for e in found(replace(vector, columns=columns)).estimates}
+    assert "vector.epsilon_lower" not in names
+
+
 def test_the_audit_is_for_several_columns():
     vector = released_vector(100)
     assert VectorAudit().unavailable(context_of(vector)) == "the release has one private column"

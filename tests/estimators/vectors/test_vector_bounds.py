@@ -6,6 +6,7 @@ from estimators.vectors.worlds import HONEST, JOINT, SHARED, World, independent,
 from scipy.stats import binom
 
 from ldpaudit.estimators.epsilon.strongest import epsilon_evidence
+from ldpaudit.estimators.vectors import choosing
 from ldpaudit.estimators.vectors.choosing import (
     choose_by_claim,
     choose_by_pilot,
@@ -151,3 +152,23 @@ def test_an_output_that_tells_nothing_has_neither_cases_nor_controls():
     assert not near[:, 0].any()
     assert not far[:, 0].any()
     assert near[:, 1].tolist() == [True, False]
+
+
+def test_fewer_columns_are_looked_at_where_their_product_is_too_large(monkeypatch):
+    world = independent((1.0, 0.2, 1.0), (6, 6, 6), "uniform")
+    rng = np.random.default_rng(0)
+    truth, released = draw(world, 1_000, rng)
+    monkeypatch.setattr(choosing, "_LARGEST", 2_000)
+    choice = choosing.choose_by_claim(truth, world.channels, [released])
+    assert choice is not None
+    assert choice.pattern.columns == (0, 2)
+
+
+def test_nothing_is_bounded_where_all_true_vectors_are_the_same():
+    world = HONEST[0]
+    rng = np.random.default_rng(0)
+    truth = TrueVectors(np.zeros((500, 2), np.int32), np.zeros(500, np.int64))
+    released = world.release(truth.labels, rng)
+    assert choose_by_claim(truth, world.channels, [released]) is None
+    near = [relations(channel, 0.0)[0] for channel in world.channels]
+    assert choose_by_pilot(truth, released, near, 4.0) is None
