@@ -109,8 +109,5 @@ def test_an_honest_release_fails_at_most_one_time_in_twenty():
     ]
     # P(Binomial(200, 0.05) > 26) < 1e-5.
     assert verdicts.count("fail") <= 26
-    found = [
-        run_vector(shared_draws(seed=seed), Plan(seed=seed), only=(*FAST, "vector")).verdict
-        for seed in range(20)
-    ]
-    assert found == ["fail"] * 20
+    shared = (shared_draws(seed=seed) for seed in range(20))
+    assert all(run_vector(one, Plan(seed=0), only=asked).verdict == "fail" for one in shared)

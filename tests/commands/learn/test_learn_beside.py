@@ -154,3 +154,18 @@ def test_channels_by_stratum(ldpaudit, tmp_path):
     assert accuracy(said) > 71  # The true labels reach 73.
     _, boosted = ldpaudit(*words, "--learner", "boosting")
     assert "average of the strata" in boosted
+
+
+def test_compare_scores_a_learner_that_knows_the_other_columns(ldpaudit, tmp_path):
+    """The same people twice: their other released columns differ, and are no sign of other data."""
+    for name, epsilon in (("one", 1), ("two", 3)):
+        (tmp_path / name).mkdir()
+        labels = ("--label", f"kind:rr:epsilon={epsilon}", *INDEPENDENT[2:])
+        files(ldpaudit, tmp_path / name, *labels, keep=("ill", "kind"))
+    releases = [tmp_path / name / "r.parquet" for name in ("one", "two")]
+    words = ("--test", tmp_path / "one" / "test.parquet", "--only", "mechanism")
+    status, said = ldpaudit("compare", *releases, *words, "--label", "kind", "--json", "-")
+    assert status == 0, said
+    assert said.count("the other private columns as what they tell of their true values") >= 2
+    status, said = ldpaudit("compare", *releases, *words)
+    assert (status, "2 private columns; say which one is meant" in said) == (2, True)
