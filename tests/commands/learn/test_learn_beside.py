@@ -47,10 +47,12 @@ def table(rows: int, seed: int) -> pd.DataFrame:
     )
 
 
-def files(ldpaudit: Any, folder: Path, *words: Any, keep: tuple[str, ...]) -> list[Any]:
-    """Release 6,000 rows; return the words of ``learn`` for them."""
+def files(
+    ldpaudit: Any, folder: Path, *words: Any, keep: tuple[str, ...], rows: int = 4000
+) -> list[Any]:
+    """Release some rows; return the words of ``learn`` for them."""
     columns = ["x", "region", *keep]
-    table(6000, 0)[columns].to_parquet(folder / "data.parquet")
+    table(rows, 0)[columns].to_parquet(folder / "data.parquet")
     table(3000, 1)[columns].to_parquet(folder / "test.parquet")
     places = ("-o", folder / "r.parquet", "--secret", folder / "truth.parquet")
     status, said = ldpaudit(
@@ -161,9 +163,9 @@ def test_compare_scores_a_learner_that_knows_the_other_columns(ldpaudit, tmp_pat
     for name, epsilon in (("one", 1), ("two", 3)):
         (tmp_path / name).mkdir()
         labels = ("--label", f"kind:rr:epsilon={epsilon}", *INDEPENDENT[2:])
-        files(ldpaudit, tmp_path / name, *labels, keep=("ill", "kind"))
+        files(ldpaudit, tmp_path / name, *labels, keep=("ill", "kind"), rows=400)
     releases = [tmp_path / name / "r.parquet" for name in ("one", "two")]
-    words = ("--test", tmp_path / "one" / "test.parquet", "--only", "mechanism")
+    words = ("--test", tmp_path / "one" / "test.parquet", "--only", "power")
     status, said = ldpaudit("compare", *releases, *words, "--label", "kind", "--json", "-")
     assert status == 0, said
     assert said.count("the other private columns as what they tell of their true values") >= 2
