@@ -9,6 +9,7 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ldpaudit.errors import PolicyError
 from ldpaudit.judging.advising import advice_step
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.checks.of_whole import Whole, drafts_of
@@ -24,8 +25,18 @@ def shared(policy: Policy, parts: int) -> Policy:
 
     With the correction "none" each check keeps the confidence of its own, as the policy asks.
     A claim of the policy is about the whole, and no part's.
+
+    Raises
+    ------
+    PolicyError
+        If the policy claims a mechanism or λ, which a whole has not.
     """
-    audit = policy.audit
+    claim, audit = policy.claim, policy.audit
+    if claim is not None and (claim.mechanism is not None or claim.lambda_ is not None):
+        raise PolicyError(
+            "The policy's [claim] is about all columns or releases together: state its epsilon "
+            "alone. A mechanism or lambda is that of one column."
+        )
     if audit.correction != "none":
         confidence = 1 - (1 - audit.confidence) / (parts + 1)
         audit = audit.model_copy(update={"confidence": confidence})

@@ -30,12 +30,17 @@ _LESS: Final = {
 _BEYOND = (
     "Compare the declaration with the release code: the parts together leak more than is declared."
 )
+_STATE = "State what was promised of each: --label NAME:rr:epsilon=1, or declare it in the file."
+_MORE_ROWS = (
+    "Release more rows: these bound all together too weakly. Or accept, before looking at another "
+    "result, that more goes unnoticed (max_undetected_excess in the policy)."
+)
+_GIVE = "Give the true labels (--truth)"
 _TRUTH: Final = {
     "column": "Give the true labels (--truth), a column for each private one: they bound the "
     "whole.",
     "release": "Give the true labels (--truth) of each release: they bound all together.",
 }
-_MORE: Final = "Audit more rows: so few do not show a small excess of all columns together."
 _RUN_IT: Final = {
     "column": "Run the audit of the whole, too: take --skip away, or add it to --only.",
     "release": "Audit fewer releases together, such as two: more people are then in all of them "
@@ -178,6 +183,9 @@ def steps_of(
     step, where there is one.
     """
     found = [*_own_steps(checks, parts, words.part), *_steps_of_parts(checks, parts, words)]
+    if any(_GIVE in step for step in found):
+        others = [step for step in found if _GIVE not in step]
+        found = [_TRUTH[words.part], *others]
     return with_advice(found, advice, MOST)
 
 
@@ -189,12 +197,21 @@ def _own_steps(checks: Sequence[Check], parts: Sequence[AuditResult], kind: str)
         yield _BEYOND
     if any(c.confidence is None for c in failed):
         yield _LESS[kind]
-    undecided = [c for c in checks if c.verdict == "inconclusive"]
-    if undecided and kind == "column" and undecided[0].observed is not None:
-        yield _MORE
-    elif undecided:
-        known = all(part.release.truth for part in parts)
-        yield (_RUN_IT if known else _TRUTH)[kind]
+    for check in checks:
+        if check.verdict == "inconclusive":
+            yield from _remedies(check, parts, kind)
+
+
+def _remedies(check: Check, parts: Sequence[AuditResult], kind: str) -> Iterator[str]:
+    """Yield what would answer a check of the whole."""
+    if any(record.status == "stopped" for part in parts for record in part.audits):
+        return
+    if check.limit is None:
+        yield _STATE
+    elif check.observed is not None and kind == "column":
+        yield _MORE_ROWS
+    else:
+        yield (_RUN_IT if all(part.release.truth for part in parts) else _TRUTH)[kind]
 
 
 def _steps_of_parts(

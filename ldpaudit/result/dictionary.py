@@ -43,6 +43,13 @@ ESTIMATES: Final = {
     "mechanism.marginal_consistency": "Whether the shares of released labels can come from the "
     "declared mechanism at all (p-value).",
     "mechanism.inconsistent_entries": "Entries of the channel that the counts contradict.",
+    "others.epsilon_bound": "The most that ε of a column can be through all released columns.",
+    "others.epsilon_by_law": "The same by how the true values go together, as counted.",
+    "others.told_by.<column>": "What another released column tells of this one, as counted.",
+    "others.attack_gain": "What an attack on a column gains by the other released columns.",
+    "others.accuracy_with": "Its accuracy with the other released columns.",
+    "others.accuracy_without": "Its accuracy without them.",
+    "others.instance_loss_gain": "What people lose on average by the other released columns.",
     "vector.epsilon": "ε of all private columns together, as declared.",
     "vector.epsilon_lower": "The strongest lower bound of it, from true against released labels.",
     "vector.epsilon_lower.<method>": "The same by one method alone, at its own level.",

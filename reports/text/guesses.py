@@ -16,8 +16,11 @@ _BLIND: Final = {
 """What attackers reach without the release: with classes, with numbers."""
 
 
-_VOTES: Final = ("attack.vote-with-features.accuracy", "attack.vote.accuracy")
-"""Of several releases of the same people: the one that knows most."""
+_VOTES: Final = {
+    "attack.vote-with-features.accuracy": "Vote and features are right for",
+    "attack.vote.accuracy": "A vote is right for",
+}
+"""Of several releases of the same people, the one that knows most first: what it is called."""
 _ALONE: Final = {
     "attack.released-label.accuracy": "last release alone",
     "attack.prior.accuracy": "majority",
@@ -59,5 +62,5 @@ def best_guess(result: AuditResult, printer: Printer) -> Guess | None:
     told = tuple(f"{words} {q.text if numeric else q.percent}" for words, q in known)
     if numeric:
         return Guess("Best guess’s squared error", quantity, quantity.text, told)
-    title = "A vote is right for" if attack == vote else "Best attack is right for"
+    title = _VOTES.get(attack.id, "Best attack is right for")
     return Guess(title, quantity, quantity.percent, told)

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from repeated_files import Years, years
 
@@ -173,6 +175,34 @@ def test_bad_input_is_said_in_one_line(options: dict[str, object], message: str)
         tables[1] = _made(epsilon=2.0).tables[1]
     with pytest.raises(InputError, match=message):
         ldpaudit.audit(tables, **{"id_column": "person", **options})
+
+
+@pytest.mark.filterwarnings("ignore:Few people")
+@pytest.mark.parametrize("answers", ["fresh", "remembered"])
+def test_noise_on_numbers_claims_what_is_declared(answers: str) -> None:
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame({"person": np.arange(300), "label": rng.integers(0, 40, 300)})
+    drawn = [
+        ldpaudit.privatize(table[["label"]], "laplace", epsilon=1.0, labels="0:40")
+        for _ in range(2)
+    ]
+    years = [one.assign(person=table["person"]) for one in drawn]
+    for year, one in zip(years, drawn, strict=True):
+        year.attrs = one.attrs
+    known = {"id_column": "person", "only": ["mechanism", "repeats"], "answers": answers}
+    result = ldpaudit.audit(years, truth=table, **known)
+    assert result["repeats.epsilon"].value == pytest.approx(2 if answers == "fresh" else 1)
+
+
+def test_finished_parts_are_kept_and_removed(tmp_path: Path) -> None:
+    releases, truths = _made(n=300).written(tmp_path)
+    options = {"id_column": "person", "only": ["mechanism", "repeats"], "resume": tmp_path / "r"}
+    first = ldpaudit.audit(releases, truth=truths, timeout=0.05, **options)
+    assert first.verdict != "pass"
+    assert any((tmp_path / "r").rglob("*.part"))
+    second = ldpaudit.audit(releases, truth=truths, **options)
+    assert second["repeats.epsilon_lower"].value > 0
+    assert not any((tmp_path / "r").rglob("*.part"))
 
 
 def test_one_release_takes_one_truth(tmp_path: Path) -> None:

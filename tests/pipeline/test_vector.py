@@ -97,3 +97,16 @@ def test_the_advice_names_no_file_and_comes_last():
     assert result.next_steps[-1].endswith("ldpaudit advise RELEASE --truth TRUTH")
     alone = run_vector(released_vector(truth=False), Plan(seed=0), only=FAST)
     assert not any("advise" in step for step in alone.next_steps)
+
+
+@pytest.mark.validate
+def test_an_honest_release_fails_at_most_one_time_in_twenty():
+    asked = (*FAST, "vector")
+    made = (released_vector(1_000, seed=seed) for seed in range(200))
+    verdicts = [run_vector(one, Plan(seed=i), only=asked).verdict for i, one in enumerate(made)]
+    # P(Binomial(200, 0.05) > 26) < 1e-5.
+    assert verdicts.count("fail") <= 26
+    shared = (shared_draws(seed=seed) for seed in range(20))
+    assert all(
+        run_vector(one, Plan(seed=0), only=(*FAST, "vector")).verdict == "fail" for one in shared
+    )

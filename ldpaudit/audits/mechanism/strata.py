@@ -31,17 +31,21 @@ CONSISTENCY: Final = "mechanism.channel_consistency"
 
 
 def stratum_contexts(context: AuditContext) -> Iterator[tuple[int, AuditContext]]:
-    """Yield the number of each stratum that has rows, from 1, and its context."""
+    """Yield the number of each stratum that has rows, from 1, and its context.
+
+    The error probability is shared among them in equal parts.
+    """
     strata = context.release.strata
     assert strata is not None
-    for place, claim in enumerate(context.claim.by_stratum):
-        rows = np.flatnonzero(strata.codes == place)
-        if len(rows):
-            release = replace(context.release.take(rows), strata=None)
-            own = replace(
-                context, release=release, claim=claim, whole=None, beside=None, _shared={}
-            )
-            yield place + 1, own
+    present = np.unique(strata.codes)
+    confidence = 1 - (1 - context.plan.confidence) / len(present)
+    shared = replace(context, plan=replace(context.plan, confidence=confidence), whole=None)
+    for place in present:
+        rows, claim = np.flatnonzero(strata.codes == place), context.claim.by_stratum[place]
+        release = replace(context.release.take(rows), strata=None)
+        slices = tuple(replace(one, codes=one.codes[rows]) for one in context.plan.slices)
+        own = replace(shared, release=release, claim=claim, beside=None, _shared={})
+        yield int(place) + 1, replace(own, plan=replace(own.plan, slices=slices))
 
 
 def strata_finding(context: AuditContext) -> Finding:

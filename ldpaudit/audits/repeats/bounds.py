@@ -149,10 +149,7 @@ def _bound(
 def _excess(seen: SeenReleases, found: _Found) -> Callable[[float], float] | None:
     """Return the excess that would be found, by the error probability; None where unknown."""
     channels, limit = seen.channels, claimed_epsilon(seen, seen.asked.noise)
-    by_memory = seen.alike and "remembered" in found.evidence.joint
     if channels is None or limit is None or not 0 < limit < np.inf:
-        return None
-    if not found.adds_up and not by_memory:
         return None
     evidence = found.evidence if found.adds_up else replace(found.evidence, added=None)
 

@@ -27,8 +27,8 @@ def claimed_epsilon(seen: SeenReleases, noise: Noise | None) -> float | None:
     """
     if noise == "remembered":
         return seen.contexts[0].claim.epsilon if seen.alike else None
-    matrices = seen.matrices
-    if matrices is not None:
+    matrices, numbers = seen.matrices, any(c.release.numeric is not None for c in seen.contexts)
+    if matrices is not None and not numbers:
         return float(np.sum([_log_ratios(matrix) for matrix in matrices], axis=0).max())
     stated = [one.claim.epsilon for one in seen.contexts]
     known = [epsilon for epsilon in stated if epsilon is not None]

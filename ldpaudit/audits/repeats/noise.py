@@ -28,6 +28,8 @@ from ldpaudit.estimators.repeats.without_truth import (
 Told = Literal["fresh", "remembered", "partly", "reused", "dependent", "unclear"]
 """What the noise of the releases looks like."""
 
+_CLEAR: Final = 0.005
+"""Noise is called by what refutes the other kinds at this level; verdicts have their own."""
 _FEWEST: Final = 30
 _ALL: Final = 0.95
 _NONE: Final = 0.25
@@ -91,7 +93,7 @@ def _with_truth(seen: SeenReleases) -> FoundNoise:
         again.append(_tested(changed, strata, ~alike))
         again += _by_place(seen, pair, flips)
     fresh, reused = _smallest(unchanged), _smallest(again)
-    (share, cell), alpha = _share(seen), seen.alpha
+    (share, cell), alpha = _share(seen), min(seen.alpha, _CLEAR)
     told: Told = "unclear"
     if reused is not None and reused <= alpha:
         told = "reused"
@@ -188,7 +190,7 @@ def _without_truth(seen: SeenReleases) -> FoundNoise:
     if not least:
         return FoundNoise("unclear", _smallest(fresh), None, None, None, None, people)
     low = float(np.mean(lows))
-    smallest, alpha, told = _smallest(fresh), seen.alpha, _told_by(least)
+    smallest, alpha, told = _smallest(fresh), min(seen.alpha, _CLEAR), _told_by(least)
     if smallest is not None and smallest <= alpha:
         told = "remembered" if low > 0 else "dependent"
     share = (low, low, 1.0) if low > 0 else None

@@ -103,10 +103,11 @@ class SeenReleases:
 
     @cached_property
     def alike(self) -> bool:
-        """Whether all releases have the same claimed channel."""
+        """Whether all releases have the same claimed channel, or the same declaration."""
         matrices = self.matrices
         if matrices is None:
-            return False
+            first, *others = [(c.claim.name, dict(c.claim.declaration())) for c in self.contexts]
+            return all(first == other for other in others)
         return all(np.allclose(matrices[0], other, atol=1e-9) for other in matrices)
 
     @cached_property

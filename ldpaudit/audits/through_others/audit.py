@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ldpaudit.audits.interface import AuditContext, Beside
 from ldpaudit.audits.through_others.bounds import bound_estimates
 from ldpaudit.audits.through_others.gains import gain_estimates
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.release import Release
+from ldpaudit.release import FeatureTable, Release
 from ldpaudit.result import Estimate, Finding, Note
 
 AUDIT_ID = "others"
@@ -32,16 +34,34 @@ class Both:
     @classmethod
     def of(cls, context: AuditContext, beside: Beside) -> "Both":
         """See the column of a context in both ways."""
-        together, alone = beside.together(), beside.alone()
+        together, alone = beside.together().features, beside.alone().features
+        if draws_go_together(beside):
+            together = _with_own(together, context.release)
         return cls(beside, _seen(context, together), _seen(context, alone))
 
 
-def _seen(context: AuditContext, release: Release) -> AuditContext:
+def draws_go_together(beside: Beside) -> bool:
+    """Return whether one joint mechanism is claimed to have drawn the columns of a row."""
+    return beside.claim is not None and not beside.claim.independent
+
+
+def _with_own(features: FeatureTable, release: Release) -> FeatureTable:
+    """Return features with the released label among them: its noise goes along with the others'."""
+    own = release.released[:, None].astype(np.int32)
+    return replace(
+        features,
+        categorical=np.hstack([features.categorical, own]),
+        cardinalities=(*features.cardinalities, len(release.outputs)),
+        columns=features.columns + 1,
+    )
+
+
+def _seen(context: AuditContext, features: FeatureTable) -> AuditContext:
     """Return the context of the same rows with other features, and the same halves."""
-    if release.features.width == context.release.features.width:
+    if features.width == context.release.features.width:
         return context
+    same = replace(context.release, features=features, columns=())
     shared = {"halves": context.halves()}
-    same = replace(context.release, features=release.features, columns=release.columns)
     return replace(context, release=same, whole=None, _shared=shared)
 
 
@@ -64,7 +84,9 @@ class ThroughOthersAudit:
         if context.release.truth is not None:
             both = Both.of(context, context.beside)
             try:
-                estimates += gain_estimates(both.together, both.alone)
+                estimates += gain_estimates(
+                    both.together, both.alone, own=not draws_go_together(context.beside)
+                )
             except InsufficientDataError as error:
                 notes.append(Note.info(AUDIT_ID, str(error)))
         return Finding(tuple(estimates), notes=tuple(notes))

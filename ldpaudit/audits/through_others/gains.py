@@ -6,6 +6,7 @@ the same people of the other half.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -32,13 +33,18 @@ _ATTACK = (
 )
 
 
-def gain_estimates(together: AuditContext, alone: AuditContext) -> Iterator[Estimate]:
+def gain_estimates(
+    together: AuditContext, alone: AuditContext, *, own: bool = True
+) -> Iterator[Estimate]:
     """Yield how much more an attack and the mean loss reach with the other columns than without.
 
     Parameters
     ----------
     together, alone : AuditContext
         The same rows and halves, with the other released columns among the features and without.
+    own : bool
+        Whether the released label is combined with what the features of ``together`` tell; False
+        where it is among them.
 
     Raises
     ------
@@ -49,13 +55,13 @@ def gain_estimates(together: AuditContext, alone: AuditContext) -> Iterator[Esti
         raise InsufficientDataError(
             f"What a column loses through the others needs at least {FEWEST_ROWS} rows."
         )
-    yield from _attack(together, alone)
-    yield from _loss(together, alone)
+    yield from _attack(together, alone, own)
+    yield from _loss(together, alone, own)
 
 
-def _attack(together: AuditContext, alone: AuditContext) -> Iterator[Estimate]:
+def _attack(together: AuditContext, alone: AuditContext, own: bool) -> Iterator[Estimate]:
     level, truth = together.plan.confidence, together.truth
-    with_others, without = _right(together), _right(alone)
+    with_others, without = _right(together, own), _right(alone, True)
     chosen = [_scored(together, half) for half in (0, 1)]
     parts = tuple(with_others[rows].astype(float) - without[rows] for rows in chosen)
     rows = np.concatenate(chosen)
@@ -93,7 +99,7 @@ def _attack(together: AuditContext, alone: AuditContext) -> Iterator[Estimate]:
         )
 
 
-def _right(context: AuditContext) -> BoolArray:
+def _right(context: AuditContext, own: bool) -> BoolArray:
     """Return which rows the attacker who learns from the other half guesses right."""
     release, truth = context.release, context.truth
     posterior = cross_fitted_posterior(context, "truth")
@@ -101,8 +107,10 @@ def _right(context: AuditContext) -> BoolArray:
     k, m = len(release.classes), len(release.outputs)
     for half in (0, 1):
         fitting, held_out = context.half(half), context.half(1 - half)
-        channel = measured_channel(truth[fitting], release.released[fitting], k, m)
-        seen = conditioned(posterior[held_out], channel.T[release.released[held_out]])
+        seen = posterior[held_out]
+        if own:
+            channel = measured_channel(truth[fitting], release.released[fitting], k, m)
+            seen = conditioned(seen, channel.T[release.released[held_out]])
         right[held_out] = seen.argmax(axis=1) == truth[held_out]
     return right
 
@@ -114,8 +122,8 @@ def _scored(context: AuditContext, half: int) -> np.ndarray:
     return rows if scored is None else rows[scored]
 
 
-def _loss(together: AuditContext, alone: AuditContext) -> Iterator[Estimate]:
-    with_others, without = _mean_loss(together), _mean_loss(alone)
+def _loss(together: AuditContext, alone: AuditContext, own: bool) -> Iterator[Estimate]:
+    with_others, without = _mean_loss(together, own), _mean_loss(alone, True)
     differences = with_others.values - without.values
     value = float(differences.mean()) + with_others.payoff.constant - without.payoff.constant
     level = together.plan.confidence
@@ -135,7 +143,10 @@ def _loss(together: AuditContext, alone: AuditContext) -> Iterator[Estimate]:
     )
 
 
-def _mean_loss(context: AuditContext) -> MeanLossBound:
+def _mean_loss(context: AuditContext, own: bool) -> MeanLossBound:
     labels = loss_labels(context, 1 - context.plan.confidence)
     rng = context.rng("instance-loss", "certificate")
-    return certified_mean_loss(held_out_rows(context, labels), rng=rng)["donsker-varadhan"]
+    rows = held_out_rows(context, labels)
+    if not own:
+        rows = replace(rows, channel=np.full_like(rows.channel, 1 / rows.channel.shape[1]))
+    return certified_mean_loss(rows, rng=rng)["donsker-varadhan"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ldpaudit.commands.advise.request import AdviseRequest, Simulated
 from ldpaudit.commands.privatize.checks import options_of
+from ldpaudit.options import LabelOptions
 
 _SUFFIXES = (".gz", ".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".feather", ".xlsx")
 
@@ -35,7 +36,7 @@ def _words(
     request: AdviseRequest, asked: Simulated, choice: tuple[str, float], dropped: Sequence[str]
 ) -> Iterator[str]:
     name, epsilon = choice
-    yield from (request.data if request.truth is None else request.truth, "-o")
+    yield from (request.table, "-o")
     yield released_name(request.data)
     yield from ("--label", asked.label, "--mechanism", name, "--epsilon", f"{epsilon:g}")
     takes = options_of(name)
@@ -46,6 +47,25 @@ def _words(
     if asked.buys_prior(name):
         yield from ("--private-prior", "auto")
     yield from shared_words(request, dropped)
+
+
+def vector_command(
+    request: AdviseRequest, columns: Sequence[tuple[Simulated, str, float]], dropped: Sequence[str]
+) -> str:
+    """Return the command for several private columns: each with its mechanism and ε."""
+    words = ["ldpaudit", "privatize", request.table, "-o", released_name(request.data)]
+    for asked, name, epsilon in columns:
+        takes = options_of(name)
+        stated = LabelOptions(
+            label=asked.label,
+            mechanism=name,
+            epsilon=epsilon,
+            labels=asked.labels if "labels" in takes else None,
+            prior=asked.prior if "prior" in takes else None,
+            private_prior="auto" if asked.buys_prior(name) else None,
+        )
+        words += ["--label", stated.text()]
+    return shlex.join([*words, *shared_words(request, dropped)])
 
 
 def shared_words(request: AdviseRequest, dropped: Sequence[str]) -> Iterator[str]:

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from ldpaudit.commands.advise.candidates import Candidate
-from ldpaudit.commands.advise.leakage import Held
+from ldpaudit.commands.advise.closed_forms.candidates import Candidate
+from ldpaudit.commands.advise.closed_forms.leakage import Held
 from ldpaudit.commands.advise.result import NOT_RELEASED, Advice, Choice, Dropped
-from ldpaudit.commands.advise.text import HEADERS, rows, shown
+from ldpaudit.commands.advise.text import recommended, shown
 from ldpaudit.commands.sweep.page import axis_around
 from ldpaudit.reports.charts import specifications as charts
 from ldpaudit.reports.charts.frontier import (
@@ -21,8 +21,7 @@ from ldpaudit.reports.charts.frontier import (
 from ldpaudit.reports.charts.intervals import Figure, Table
 from ldpaudit.reports.pages.page import Sheet, Tile, render_sheet
 from ldpaudit.reports.parts.part import Part
-from ldpaudit.reports.text.numbers import number, percent
-from ldpaudit.reports.text.numbers import rows as rows_text
+from ldpaudit.reports.text.numbers import number, percent, rows
 
 _LEAKAGE: Final = "labels guessed right"
 _CANDIDATES: Final = ("Mechanism", "ε (nats)", "Labels guessed right", "Expected use", "Passes")
@@ -36,7 +35,7 @@ def advice_page(advice: Advice) -> str:
         parts.append(_left_out(advice.dropped))
     sheet = Sheet(
         what="Advice before releasing",
-        title=f"For {advice.request.use}, {rows_text(advice.rows)} rows",
+        title=f"For {advice.request.use}, {rows(advice.rows)} rows",
         lead=advice.sentence,
         tiles=_tiles(advice),
         parts=tuple(parts),
@@ -48,8 +47,8 @@ def advice_page(advice: Advice) -> str:
 
 def _tiles(advice: Advice) -> tuple[Tile, ...]:
     tiles = [
-        Tile("rows of the table", rows_text(advice.rows)),
-        Tile("rows reported on", rows_text(advice.reported), "no choice has seen them"),
+        Tile("rows of the table", rows(advice.rows)),
+        Tile("rows reported on", rows(advice.reported), "no choice has seen them"),
         Tile("simulated releases", str(advice.simulated)),
     ]
     if advice.recommendations:
@@ -70,9 +69,7 @@ def _notes(advice: Advice) -> tuple[str, ...]:
 
 
 def _recommended(advice: Advice) -> Part:
-    body = tuple(
-        row for place, one in enumerate(advice.recommendations, 1) for row in rows(place, one)
-    )
+    head, body = recommended(advice)
     commands = tuple(
         (str(place), one.command) for place, one in enumerate(advice.recommendations, 1)
     )
@@ -84,7 +81,7 @@ def _recommended(advice: Advice) -> Part:
     if not body:
         return Part("recommended", "What to release", intro, missing=advice.sentence)
     tables = (
-        ("Recommended", Table(HEADERS, body)),
+        ("Recommended", Table(head, tuple(body))),
         ("The command to make each", Table(("", "Command"), commands)),
     )
     return Part("recommended", "What to release", intro, tables=tables)

@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.commands.sweep.request import SweepRequest
-from ldpaudit.errors import InputError
-from ldpaudit.options import Argument, FileOptions, Option
+from ldpaudit.errors import InputError, quoted
+from ldpaudit.options import (
+    Argument,
+    FileOptions,
+    LabelOptions,
+    Option,
+    check_distinct,
+    parse_label,
+)
 
 if TYPE_CHECKING:
     from ldpaudit.commands.sweep.grid import Point
@@ -56,7 +63,8 @@ class AdviseRequest(FileOptions):
     ]
     _: KW_ONLY
     label: Annotated[
-        tuple[str, ...], Option("The column of true labels (repeatable: several private columns).")
+        tuple[str, ...],
+        Option("A private column, COL or COL:labels=LO:HI:STEP (repeatable; default: label)."),
     ] = ()
     policy: Annotated[
         "Policy | str | Path | None",
@@ -88,6 +96,40 @@ class AdviseRequest(FileOptions):
     threads: Annotated[int | None, Option("Processors to use (default: 1).")] = None
 
     @property
+    def table(self) -> str:
+        """The table with the true labels."""
+        return self.data if self.truth is None else self.truth
+
+    def columns(self) -> "tuple[AdviseRequest, ...]":
+        """Return a request for each private column, with what is stated of it.
+
+        Raises
+        ------
+        InputError
+            If a column is named twice, or more is stated of it than its labels.
+        """
+        stated = [parse_label(text) for text in self.label]
+        check_distinct(one.label for one in stated)
+        if self.labels is not None and len(stated) > 1:
+            raise InputError(
+                "Of several private columns each states its range: --label NAME:labels=LO:HI:STEP."
+            )
+        return tuple(self._column(one) for one in stated)
+
+    def _column(self, stated: LabelOptions) -> "AdviseRequest":
+        beyond = stated.stated().keys() - {"labels", "prior"}
+        if beyond:
+            raise InputError(
+                f"The column {quoted(stated.label)}: advise chooses the mechanism and its noise; "
+                "state no more than labels=LO:HI:STEP and prior=FILE."
+            )
+        labels, prior = stated.labels or self.labels, stated.prior or self.prior
+        use = self.wanted
+        if use == "regression" and labels is None and len(self.label) > 1:
+            use = "classification"
+        return replace(self, label=(stated.label,), labels=labels, prior=prior, wanted=use)
+
+    @property
     def numeric(self) -> bool:
         """Whether labels are taken as numbers."""
         return self.labels is not None and self.use != "classification"
@@ -101,13 +143,15 @@ class AdviseRequest(FileOptions):
         """Refuse what the options alone show to be wrong (InputError)."""
         if not 0 < self.minutes < 24 * 60:
             raise InputError(f"--minutes must lie above 0 and below a day. Got {self.minutes:g}.")
-        if self.use == "regression" and self.labels is None:
+        if (
+            self.wanted == "regression"
+            and self.labels is None
+            and all("labels=" not in text for text in self.label)
+        ):
             raise InputError(
                 "--for regression must come with --labels LO:HI:STEP, the range of the numbers: "
                 "it is declared, never read from the data."
             )
-        if len(set(self.label)) < len(self.label):
-            raise InputError("A private column is named twice (--label).")
 
     def simulated(self, label: str, mechanism: str, drop: tuple[str, ...]) -> Simulated:
         """Return the simulations of one column; ``mechanism`` states how its labels are coded."""
@@ -115,8 +159,9 @@ class AdviseRequest(FileOptions):
 
         shared: dict[str, Any] = {
             name: getattr(self, name)
-            for name in ("data", "keep", "prior", "test", "seed", "threads", "policy")
+            for name in ("keep", "prior", "test", "seed", "threads", "policy")
         }
+        shared["data"] = self.table
         shared |= vars(self.files)
         labels = self.labels if self.numeric else None
         return Simulated(

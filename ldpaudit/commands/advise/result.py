@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ldpaudit import __version__
-from ldpaudit.commands.advise.candidates import Candidate
-from ldpaudit.commands.advise.leakage import Held
+from ldpaudit.commands.advise.closed_forms.candidates import Candidate
+from ldpaudit.commands.advise.closed_forms.leakage import Held
 from ldpaudit.commands.advise.request import AdviseRequest
 from ldpaudit.commands.advise.simulation import Simulation
 from ldpaudit.result import Estimate, Kind

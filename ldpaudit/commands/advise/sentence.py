@@ -2,38 +2,61 @@
 
 from collections.abc import Sequence
 
-from ldpaudit.commands.advise.leakage import Held
-from ldpaudit.commands.advise.result import Outcome, Recommendation
+from ldpaudit.commands.advise.closed_forms.leakage import Held
+from ldpaudit.commands.advise.result import Dropped, Outcome, Recommendation
 from ldpaudit.reports.text.numbers import against, as_percent, number
 from ldpaudit.result import Estimate
 
 
 def sentence(
-    recommendations: Sequence[Recommendation], outcome: Outcome, floor: Sequence[Held]
+    recommendations: Sequence[Recommendation],
+    outcome: Outcome,
+    broken: Sequence[Held],
+    dropped: Sequence[Dropped],
 ) -> str:
     """Return what to release, or why there is nothing.
 
-    ``floor``: the policy's limits where nothing is released of the label.
+    Parameters
+    ----------
+    recommendations : sequence of Recommendation
+    outcome : Outcome
+    broken : sequence of Held
+        The limits that the features alone break.
+    dropped : sequence of Dropped
+        The columns that are left out.
     """
     if outcome == "found":
-        return _found(recommendations[0])
-    broken = [held for held in floor if not held.passes]
+        return _found(recommendations[0]) + _left_out(dropped)
+    if outcome == "undecided":
+        return "Nothing was found in the time that the policy lets pass: give more --minutes."
     if broken:
         return (
             f"Nothing in reach passes: {_beyond(broken[0])} by the features alone, and no noise on "
-            "the label changes that. Leave columns out (--drop), or do not release."
+            "the label changes that. Do not release these features with this label."
         )
-    if outcome == "undecided":
-        return "Nothing was found in the time (--minutes) that the policy lets pass."
+    if dropped:
+        return (
+            "Nothing in reach passes: the features alone give the label away, and leaving columns "
+            "out leaves nothing to learn from. Do not release these features with this label."
+        )
     return "Nothing in reach passes: every mechanism breaks a limit at every noise. Do not release."
 
 
 def _found(best: Recommendation) -> str:
-    parts = [
-        f"{choice.candidate.words}: {utility_words(choice.utility)}, {leak_words(choice.leakage)}"
-        for choice in best.choices
-    ]
-    return f"Release with {'; '.join(parts)}."
+    if len(best.choices) > 1:
+        parts = ", ".join(choice.candidate.words for choice in best.choices)
+        return f"Release the {len(best.choices)} private columns with {parts}, in this order."
+    choice = best.choices[0]
+    words = f"{utility_words(choice.utility)}, {leak_words(choice.leakage)}"
+    return f"Release with {choice.candidate.words}: {words}."
+
+
+def _left_out(dropped: Sequence[Dropped]) -> str:
+    count = sum(len(one.columns) for one in dropped)
+    if not count:
+        return ""
+    these = "1 column" if count == 1 else f"{count} columns"
+    return f" Leave out {these} that no noise makes up for (--drop)."
 
 
 def utility_words(utility: Estimate) -> str:

@@ -1,17 +1,16 @@
 """Simulated releases of the few candidates that are left: privatize, audit, learn."""
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from ldpaudit.audits.costs import cost_of
 from ldpaudit.audits.interface import Plan
 from ldpaudit.audits.listing import AUDITS
 from ldpaudit.audits.running import load
-from ldpaudit.commands.advise.candidates import Candidate
-from ldpaudit.commands.advise.limits import AUDITS as SAID_BY
-from ldpaudit.commands.advise.limits import Limits
-from ldpaudit.commands.advise.study import Study
+from ldpaudit.commands.advise.closed_forms.candidates import Candidate
+from ldpaudit.commands.advise.closed_forms.limits import AUDITS as SAID_BY
+from ldpaudit.commands.advise.closed_forms.limits import Limits
+from ldpaudit.commands.advise.closed_forms.study import Study
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points.measuring import reading_of, score
 from ldpaudit.commands.sweep.points.simulation import simulate
@@ -27,29 +26,6 @@ _ATTACKS: Final = 0.1
 _LEARNING: Final = 2.0
 _PER_ROW: Final = 6e-5
 _ALLOWANCE: Final = 1.2
-
-
-@dataclass
-class Clock:
-    """How much of the time is left.
-
-    Parameters
-    ----------
-    seconds : float
-        In all, from now.
-    """
-
-    seconds: float
-    _start: float = field(default_factory=time.monotonic)
-
-    @property
-    def spent(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self._start
-
-    def has(self, seconds: float) -> bool:
-        """Return whether so many seconds are left."""
-        return self.spent + seconds <= self.seconds
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from ldpaudit.datasets.batchwise.opening import open_source
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.names import missing_column
 from ldpaudit.errors import InputError
+from ldpaudit.options import LabelOptions, parse_label
 
 _DEFAULT = "label"
 
@@ -31,7 +32,7 @@ def checked(request: AdviseRequest) -> AdviseRequest:
                 "itself: ldpaudit advise TABLE --label COLUMN."
             )
     label = request.label or _declared(table)
-    for name in label:
+    for name in (parse_label(text).label for text in label):
         if name not in table.names:
             raise missing_column(name, "label", table.names)
     return replace(request, label=label)
@@ -40,4 +41,5 @@ def checked(request: AdviseRequest) -> AdviseRequest:
 def _declared(table: Any) -> tuple[str, ...]:
     if table.declaration is None:
         return (_DEFAULT,)
-    return parse_declaration(table.declaration).names
+    names = parse_declaration(table.declaration).names
+    return tuple(LabelOptions(label=name).text() for name in names)

@@ -1,14 +1,22 @@
 """Advice on the terminal: the answer, the recommendations, each with its command."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Final
 
-from ldpaudit.commands.advise.result import NOT_RELEASED, Advice, Choice, Recommendation
+from ldpaudit.commands.advise.result import NOT_RELEASED, Advice, Choice
 from ldpaudit.reports.text.numbers import number, percent
 from ldpaudit.result import Estimate
 from ldpaudit.terminal import say, show
 
-HEADERS: Final = ("", "Mechanism", "ε (nats)", "Utility", "Leakage", "Sure")
+_SHORT: Final = {
+    "test_accuracy": "Learner's accuracy",
+    "test_squared_error": "Learner's squared error",
+    "share_error": "Error of a share",
+    "advice.accuracy": "Guessed right",
+    "advice.advantage": "Beyond the features",
+    "advice.exceedance": "Lose too much",
+}
+"""Headers for numbers, by their ids."""
 
 
 def print_advice(advice: Advice, *, quiet: bool) -> None:
@@ -21,15 +29,7 @@ def print_advice(advice: Advice, *, quiet: bool) -> None:
     for dropped in advice.dropped:
         say(f"  {'left out':<12} {', '.join(dropped.columns)}: {dropped.reason}")
     if advice.recommendations:
-        show(
-            "What the policy lets pass",
-            HEADERS,
-            [
-                row
-                for place, one in enumerate(advice.recommendations, 1)
-                for row in rows(place, one)
-            ],
-        )
+        show("What the policy lets pass", *recommended(advice))
         for place, one in enumerate(advice.recommendations, 1):
             say(f"  {place}. {one.command}")
     for text in advice.notes:
@@ -37,23 +37,33 @@ def print_advice(advice: Advice, *, quiet: bool) -> None:
     say(f"All intervals hold together at {percent(advice.level)}. {NOT_RELEASED}")
 
 
-def rows(place: int, recommendation: Recommendation) -> Iterator[tuple[str, ...]]:
-    """Yield a recommendation as rows, one for each private column."""
-    for choice in recommendation.choices:
-        yield (
-            str(place),
-            choice.candidate.name,
-            number(choice.candidate.epsilon),
-            f"{choice.utility.title.lower()}: {shown(choice.utility)}",
-            "; ".join(f"{one.title.lower()}: {shown(one)}" for one in choice.leakage),
-            sureness(choice),
-        )
+def recommended(advice: Advice) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return headers, and a row for each private column of each recommendation."""
+    choices = [
+        (str(place) if len(one.choices) == 1 else f"{place}, column {column}", choice)
+        for place, one in enumerate(advice.recommendations, 1)
+        for column, choice in enumerate(one.choices, 1)
+    ]
+    ids = dict.fromkeys(one.id for _, choice in choices for one in numbers_of(choice))
+    head = ("", "Mechanism", "ε (nats)", *(_SHORT.get(name, name) for name in ids), "Sure")
+    return head, [_row(place, choice, list(ids)) for place, choice in choices]
+
+
+def _row(place: str, choice: Choice, ids: Sequence[str]) -> tuple[str, ...]:
+    found = {one.id: shown(one) for one in numbers_of(choice)}
+    numbers = (found.get(name, "–") for name in ids)
+    candidate = choice.candidate
+    return place, candidate.name, number(candidate.epsilon), *numbers, sureness(choice)
+
+
+def numbers_of(choice: Choice) -> tuple[Estimate, ...]:
+    """Return what a release is worth, then what it gives away."""
+    return choice.utility, *choice.leakage
 
 
 def sureness(choice: Choice) -> str:
     """Return how sure the numbers are, and whether a release was simulated."""
-    drawn = "simulated" if choice.simulation is not None else "not simulated"
-    return f"{choice.kind}, {drawn}"
+    return choice.kind if choice.simulation is not None else f"{choice.kind}, not simulated"
 
 
 def shown(estimate: Estimate) -> str:

@@ -7,6 +7,7 @@ from ldpaudit.api import notes_of, read_with
 from ldpaudit.claim import declaration_of
 from ldpaudit.commands.compare.request import CompareRequest, is_result
 from ldpaudit.commands.outputs import read_result
+from ldpaudit.commands.utility.reading import ColumnToLearn, column_to_learn
 from ldpaudit.datasets.beside.canaries import with_canaries
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.public_posterior import with_public_posterior
@@ -14,7 +15,8 @@ from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms import UNKNOWN, traits_of
-from ldpaudit.release import Release
+from ldpaudit.options import named_columns
+from ldpaudit.release import LabelDeclaration, Release
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.result.comparison import LETTERS
 from ldpaudit.running.progress import Progress
@@ -22,13 +24,19 @@ from ldpaudit.running.progress import Progress
 
 @dataclass(frozen=True)
 class ReleaseInput:
-    """A release to audit, with the test rows coded like it and the notes of its reader."""
+    """A release to audit, with the test rows coded like it and the notes of its reader.
+
+    ``private``: the names of all private columns, where it declares several. ``several``: the same
+    column without the others, which are beside it to learn from.
+    """
 
     letter: str
     path: str
     release: Release
     test: LabelledRows | None
     notes: tuple[Note, ...]
+    private: frozenset[str] = frozenset()
+    several: ColumnToLearn | None = None
 
 
 @dataclass(frozen=True)
@@ -104,11 +112,17 @@ def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
 
 
 def _is_double(request: CompareRequest, name: str) -> bool:
-    declared = open_table(name, request).declaration
+    labels = _declared(request, name)
     claim = declaration_of(request.mechanism, request)
-    if declared is not None:
-        claim = parse_declaration(declared).mechanism
+    if labels:
+        named = [one.label for one in named_columns(request)]
+        claim = next((one.mechanism for one in labels if one.label in named or not named), None)
     return traits_of(UNKNOWN if claim is None else claim.name).features == "partly synthetic"
+
+
+def _declared(request: CompareRequest, name: str) -> tuple[LabelDeclaration, ...]:
+    declared = open_table(name, request).declaration
+    return () if declared is None else parse_declaration(declared).labels
 
 
 def _release(
@@ -123,7 +137,12 @@ def _release(
     )
     reading = read_with(name, options)
     release = _with_probabilities(request, reading.release)
-    return ReleaseInput(letter, name, release, reading.test, notes_of(reading))
+    labels, notes = _declared(request, name), notes_of(reading)
+    if len(labels) < 2:
+        return ReleaseInput(letter, name, release, reading.test, notes)
+    private = frozenset(one.label for one in labels)
+    several = None if reading.test is None else column_to_learn(name, options)
+    return ReleaseInput(letter, name, release, reading.test, notes, private, several)
 
 
 def _with_probabilities(request: CompareRequest, release: Release) -> Release:

@@ -120,6 +120,7 @@ def _shared_rows(request: CompareRequest, a: ReleaseInput, b: ReleaseInput) -> f
 def _features(request: CompareRequest, item: ReleaseInput) -> set[str]:
     names = set(open_table(item.path, request).names)
     special = {item.release.label, *request.truth_column, request.id_column, *request.drop}
+    special |= item.private
     return (names if request.features is None else names & set(request.features)) - special
 
 

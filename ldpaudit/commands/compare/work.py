@@ -135,9 +135,13 @@ def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, 
     if isinstance(item, ReleaseInput) and item.test is not None:
         progress.step(f"{print_.name}: training a model")
         try:
-            learner = Learner(request.model, request.device)
+            several = item.several
+            beside = None if several is None else several.beside
+            learner = Learner(request.model, request.device, beside=beside)
             rng = child_generator(plan.seed, "compare", "utility")
-            score = utility(item.release, item.test, learner, shared.confidence, rng)
+            column = item if several is None else several
+            test = item.test if several is None else several.test
+            score = utility(column.release, test, learner, shared.confidence, rng)
         except (InputError, InsufficientDataError) as error:
             text = f"No model was trained on {print_.name}: {error}"
             notes.append(Note.warning(_AUDIT, text))

@@ -46,11 +46,12 @@ def _say_mechanisms(summary: PrivatizeSummary) -> None:
         return
     how = "" if columns.joint is None else f" together, by {columns.joint.description}"
     say(f"Released {rows} with {len(columns)} private columns{how}.")
+    width = max(12, *(len(quoted(name)) for name in columns.names))
     for column in columns:
         alone = "" if columns.joint is None else "seen alone: "
-        say(f"  {quoted(column.name):<12} {alone}{column.mechanism.description}")
+        say(f"  {quoted(column.name):<{width}} {alone}{column.mechanism.description}")
     which = "both" if len(columns) == 2 else f"all {len(columns)}"
-    prior = f", with the private priors' {spent}" if summary.prior_epsilon > 0 else ""
+    prior = f"; {spent} of it went into private priors" if summary.prior_epsilon > 0 else ""
     say(
         f"Releasing {which} tells up to ε = {summary.total_epsilon:.6g} nats about a person{prior}."
     )

@@ -74,7 +74,7 @@ def run_and_write(
 def _typed(request: RunRequest) -> dict[str, str]:
     """Return what was typed for the placeholders in the commands of a result."""
     columns = [f"--label {shlex.quote(one.label)}" for one in named_columns(request)]
-    release = " ".join([shlex.quote(str(request.release)), *columns])
+    release = " ".join([*map(shlex.quote, request.release), *columns])
     named = {"TRUTH": request.truth, "POLICY": request.policy}
     given = {word: shlex.quote(str(value)) for word, value in named.items() if value is not None}
     return {"RELEASE": release, **given}

@@ -113,11 +113,14 @@ class AddedPlan:
         return float(np.log(low).sum()) - others
 
     def _accuracy(self, tally: Tally, alpha: float) -> float:
-        parts, half = list(self._members()), tally.rows[0]
-        total = 0.0
-        for part in parts:
-            right = int(tally.inside[part].sum() + (half - tally.outside[part]).sum())
-            low = float(trials_lower(right, 2 * half * len(part), alpha / len(parts)))
+        right = tally.inside + tally.rows[0] - tally.outside
+        return self._logits([int(right[part].sum()) for part in self._members()], tally, alpha)
+
+    def _logits(self, right: Sequence[int], tally: Tally, alpha: float) -> float:
+        """Add up the logits of lower bounds; ``right``: right guesses of each group."""
+        total, parts = 0.0, list(self._members())
+        for count, part in zip(right, parts, strict=True):
+            low = float(trials_lower(count, 2 * tally.rows[0] * len(part), alpha / len(parts)))
             total += len(part) * max(math.log(low) - math.log1p(-low), 0.0) if low > 0 else 0.0
         return total
 
@@ -126,11 +129,19 @@ class AddedPlan:
     ) -> float:
         """Return what the bound exceeds with probability ``power`` at least, in nats.
 
-        Every count is at its unfavourable quantile (union bound), for releases by ``channels`` of
-        people of each true label, ``sizes`` of shape (k,).
+        Every count that it looks at is at its unfavourable quantile (union bound), for releases by
+        ``channels`` of people of each true label, ``sizes`` of shape (k,).
         """
-        miss = (1 - power) / (2 * len(channels))
-        return self.bound(self._counts(channels, sizes, miss), alpha).epsilon
+        if self.way == "rates":
+            miss = (1 - power) / (2 * len(channels))
+            return self.bound(self._counts(channels, sizes, miss), alpha).epsilon
+        mean, parts = self._counts(channels, sizes, 0.5), list(self._members())
+        half, expected = mean.rows[0], mean.inside + mean.rows[0] - mean.outside
+        miss, right = (1 - power) / len(parts), []
+        for part in parts:
+            trials = 2 * half * len(part)
+            right.append(int(binom.ppf(miss, trials, expected[part].sum() / max(trials, 1))))
+        return self._logits(right, mean, alpha)
 
     def expected(self, channels: Sequence[FloatArray], sizes: IndexArray, alpha: float) -> float:
         """Return the bound at the expected counts, in nats."""

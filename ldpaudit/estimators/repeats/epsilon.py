@@ -1,5 +1,6 @@
 """Lower bounds of ε of several releases of people whose true label did not change."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -7,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ldpaudit.arrays import FloatArray, IndexArray, IntArray
+from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.power import detection_power, sharpened, smallest_detectable
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidence
@@ -17,7 +19,9 @@ from ldpaudit.release import label_table
 
 Noise = Literal["fresh", "remembered"]
 """Whether each release draws anew, or repeats the answer for a label that did not change."""
-JOINT, ADDED = "joint", "added"
+ADDED = "added"
+_IMPOSSIBLE = 1e-8
+"""What the claim makes less likely than this stays impossible with any excess."""
 _SHARES: Mapping[Noise | None, Mapping[str, float]] = {
     "fresh": {"fresh": 0.2, ADDED: 0.8},
     "remembered": {"remembered": 1.0},
@@ -34,6 +38,8 @@ class RepeatsEvidence:
     ----------
     joint : mapping from name to BoundEvidence
         Answers of all releases as one code, by the noise that was presumed.
+    presumed : mapping from name to float64 array of shape (k, m), or None
+        The channel that each was designed for; None where it was not written out.
     added : tuple of AddedPlan and Tally, or None
         What adds up over releases with noise of their own.
     shares : mapping from name to float
@@ -43,6 +49,7 @@ class RepeatsEvidence:
     """
 
     joint: Mapping[str, BoundEvidence]
+    presumed: Mapping[str, FloatArray | None]
     added: tuple[AddedPlan, Tally] | None
     shares: Mapping[str, float]
     people: int
@@ -102,15 +109,16 @@ def repeats_evidence(
     sizes = np.bincount(labels, minlength=k).astype(np.int64)
     if np.count_nonzero(sizes) < 2:
         return None
-    joint = {}
-    for name, coded in _coded(channels, released, shares).items():
+    joint, every = {}, _coded(channels, released, shares)
+    for name, coded in every.items():
         table = label_table(labels, coded.codes, k, coded.size)
         evidence = epsilon_evidence(table, coded.channel, rng)
         if evidence is not None:
             joint[name] = evidence
     plan = added_plan(sizes, channels) if ADDED in shares else None
     added = None if plan is None else (plan, plan.tally(labels, released, rng))
-    return RepeatsEvidence(joint, added, shares, len(labels)) if joint else None
+    presumed = {name: every[name].channel for name in joint}
+    return RepeatsEvidence(joint, presumed, added, shares, len(labels)) if joint else None
 
 
 def _coded(
@@ -139,7 +147,8 @@ def smallest_excess(
     evidence : RepeatsEvidence
         Its designs are used, not what was counted.
     channels : Channel
-        The claimed ones; the excess is shared by all releases in proportion to their ε.
+        The claimed ones, whose entries are raised to powers: the excess is shared by all releases
+        in proportion to their ε, or is that of all answers as one.
     sizes : int64 array of shape (k,)
         People of each true label.
     limit : float
@@ -147,18 +156,53 @@ def smallest_excess(
     alpha : float
         The error probability of the whole bound.
     """
-    remembered = evidence.joint.get("remembered")
-    added = evidence.added
+    found = [_of_joint(evidence, name, sizes, limit, alpha, power) for name in evidence.joint]
+    if evidence.added is not None:
+        found.append(_of_added(evidence, channels, sizes, limit, alpha, power))
+    return min(found)
+
+
+def _of_joint(
+    evidence: RepeatsEvidence,
+    name: str,
+    sizes: IndexArray,
+    limit: float,
+    alpha: float,
+    power: float,
+) -> float:
+    """Return the excess found by answers as one, their channel raised to one power."""
+    matrix, level = evidence.presumed[name], alpha * evidence.shares[name]
+    if matrix is None or np.ptp(matrix, axis=0).max() <= 0:
+        return math.inf
+    possible = np.where(matrix > _IMPOSSIBLE, matrix, 0.0)
+    rows = possible / possible.sum(axis=1, keepdims=True)
+    claimed = Channel(rows, tuple(range(len(rows))), tuple(range(rows.shape[1])))
 
     def found(epsilon: float) -> float:
-        if added is None:
-            assert remembered is not None
-            matrix = sharpened(channels[0], epsilon).matrix
-            wide = np.hstack([matrix, np.zeros((len(matrix), 1))])
-            level = alpha * evidence.shares["remembered"]
-            return detection_power(remembered.design, sizes, wide, limit, level)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                worse = sharpened(claimed, epsilon).matrix
+        except InputError:  # So far from the claim that probabilities overflow.
+            return 0.0
+        return detection_power(evidence.joint[name].design, sizes, worse, limit, level)
+
+    return smallest_detectable(found, limit, power) - limit
+
+
+def _of_added(
+    evidence: RepeatsEvidence,
+    channels: Sequence[Channel],
+    sizes: IndexArray,
+    limit: float,
+    alpha: float,
+    power: float,
+) -> float:
+    """Return the excess found by the releases added up."""
+    assert evidence.added is not None
+    plan, level = evidence.added[0], alpha * evidence.shares[ADDED]
+
+    def found(epsilon: float) -> float:
         worse = [sharpened(c, c.epsilon * epsilon / limit).matrix for c in channels]
-        level = alpha * evidence.shares[ADDED]
-        return power if added[0].surely(worse, sizes, level, power) > limit else 0.0
+        return power if plan.surely(worse, sizes, level, power) > limit else 0.0
 
     return smallest_detectable(found, limit, power) - limit

@@ -8,6 +8,7 @@ from ldpaudit.arrays import FloatArray, IntArray
 from ldpaudit.estimators.repeats.answers import coded_fresh, log_likelihoods
 
 _STEPS = 200
+_DIGITS = 9
 
 
 def estimated_prior(logs: FloatArray) -> FloatArray:
@@ -16,12 +17,13 @@ def estimated_prior(logs: FloatArray) -> FloatArray:
     ``logs``: log P(answers | label), float64 of shape (n, k). Expectation maximisation from equal
     frequencies; no true label is looked at.
     """
-    likely = np.exp(logs - logs.max(axis=1, keepdims=True))
+    kinds, people = np.unique(np.round(logs, _DIGITS), axis=0, return_counts=True)
+    likely = np.exp(kinds - kinds.max(axis=1, keepdims=True))
     prior = np.full(logs.shape[1], 1 / logs.shape[1])
     for _ in range(_STEPS):
         posterior = likely * prior
         posterior /= posterior.sum(axis=1, keepdims=True)
-        prior = posterior.mean(axis=0)
+        prior = people @ posterior / len(logs)
     return prior
 
 

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from ldpaudit.commands.advise.candidates import GRID
-from ldpaudit.commands.advise.limits import Limits
-from ldpaudit.commands.advise.study import Rows
-from ldpaudit.commands.advise.utility import information_share, share_error
+from ldpaudit.commands.advise.closed_forms.candidates import GRID
+from ldpaudit.commands.advise.closed_forms.limits import Limits
+from ldpaudit.commands.advise.closed_forms.study import Rows
+from ldpaudit.commands.advise.closed_forms.utility import information_share, share_error
 from ldpaudit.judging.policy import STARTER, parse_policy
 
 

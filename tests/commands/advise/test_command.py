@@ -2,15 +2,12 @@
 
 import json
 import shlex
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
+from advised import called, table
 
-from ldpaudit import cli
 from ldpaudit.commands.advise.stored import StoredAdvice
 
 POLICY = """
@@ -32,24 +29,6 @@ epsilon = 0.5
 [checks.claimed-epsilon]
 level = "error"
 """
-
-
-def table(rows: int = 3000) -> pd.DataFrame:
-    rng = np.random.default_rng(1)
-    codes = rng.integers(0, 2, rows)
-    x = rng.standard_normal((rows, 2)) + 0.9 * codes[:, None]
-    return pd.DataFrame(
-        {"x 1": x[:, 0], "y": x[:, 1], "ill": np.array(["no", "yes"])[codes], "weeks": codes * 7}
-    )
-
-
-def called(*words: str) -> SimpleNamespace:
-    """Call the command line in this process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["ldpaudit", *words])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-    return SimpleNamespace(status=ended.value.code)
 
 
 @pytest.fixture(scope="module")
@@ -153,3 +132,75 @@ def test_minutes_must_be_minutes(place, monkeypatch, capsys):
     monkeypatch.chdir(place)
     assert called("advise", "people.csv", "--label", "ill", "--minutes", "0").status == 2
     assert "--minutes" in capsys.readouterr().err
+
+
+LEAKING = """
+schema = 1
+extends = "ldpaudit:default"
+[claim]
+epsilon = 1.0
+[checks.features-reveal-label]
+level = "error"
+max = 0.9
+"""
+
+
+@pytest.fixture(scope="module")
+def leaking(place) -> Path:
+    """Return the folder with a table whose columns give labels and people away."""
+    made, rng = table(1200).drop(columns="weeks"), np.random.default_rng(4)
+    ill = (made["ill"] == "yes").to_numpy()
+    made["test result"] = 5 * ill + rng.standard_normal(len(made))
+    made["code"] = np.where(ill, "p", "q")
+    made["number"] = rng.permutation(len(made)) + 10_000
+    made.to_csv(place / "leaking.csv", index=False)
+    (place / "leaking.toml").write_text(LEAKING)
+    return place
+
+
+def test_columns_that_give_labels_or_people_away_are_left_out(leaking, monkeypatch, capsys):
+    monkeypatch.chdir(leaking)
+    words = ("leaking.csv", "--label", "ill", "--policy", "leaking.toml", "--json", "-")
+    assert called("advise", *words).status == 0
+    found = json.loads(capsys.readouterr().out)
+    command = shlex.split(found["recommendations"][0]["command"])
+    left_out = {command[i + 1] for i, word in enumerate(command) if word == "--drop"}
+    assert left_out == {"code", "number", "test result"}
+    told = found["dropped"][-1]
+    assert told["before"]["advice.features_auc"]["low"] > 0.9
+    assert told["after"]["advice.features_auc"]["value"] < 0.9
+    assert "test result" not in json.dumps(found["dropped"])
+
+
+def test_nothing_in_reach_is_an_answer(leaking, monkeypatch, capsys):
+    monkeypatch.chdir(leaking)
+    keep = ("--keep", "test result", "--keep", "code", "--keep", "number")
+    words = ("leaking.csv", "--label", "ill", "--policy", "leaking.toml", *keep)
+    assert called("advise", *words).status == 1
+    assert "Nothing in reach passes" in capsys.readouterr().out
+
+
+def test_a_search_that_ran_out_of_time_decides_nothing(leaking, monkeypatch, capsys):
+    monkeypatch.chdir(leaking)
+    words = ("leaking.csv", "--label", "ill", "--policy", "leaking.toml", "--minutes", "0.001")
+    assert called("advise", *words).status == 3
+    assert "--minutes" in capsys.readouterr().out
+
+
+def test_a_release_and_its_table_are_enough(advised, place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    words = ("people.csv", "-o", "made.parquet", "--label", "ill", "--mechanism", "rr")
+    assert called("privatize", *words, "--epsilon", "3", "--overwrite").status == 0
+    options = ("--policy", "policy.toml", "--minutes", "0.001", "--json", "-")
+    capsys.readouterr()
+    assert called("advise", "made.parquet", "--truth", "people.csv", *options).status == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["recommendations"][0]["epsilon"] == advised["recommendations"][0]["epsilon"]
+    assert "privatize people.csv" in found["recommendations"][0]["command"]
+
+
+def test_labels_without_features_are_not_enough(place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    (place / "labels.csv").write_text("ill\nno\n")
+    assert called("advise", "people.csv", "--truth", "labels.csv").status == 2
+    assert "features" in capsys.readouterr().err

@@ -10,8 +10,8 @@ import numpy as np
 
 from ldpaudit.audits.epsilon_proofs import INSIDER, INSIDER_SHARES
 from ldpaudit.audits.power.insider import design_for, smallest_excess
-from ldpaudit.commands.advise.limits import Limit, Limits, Measure
-from ldpaudit.commands.advise.study import Rows, Study
+from ldpaudit.commands.advise.closed_forms.limits import Limit, Limits, Measure
+from ldpaudit.commands.advise.closed_forms.study import Rows, Study
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.loss.instance_loss import mean_loss

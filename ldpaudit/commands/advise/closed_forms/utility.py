@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.commands.advise.study import Study
+from ldpaudit.commands.advise.closed_forms.study import Study
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.errors import InputError
 from ldpaudit.learners.numeric_labels import unbiased_values

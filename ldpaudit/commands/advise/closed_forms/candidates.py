@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from ldpaudit.commands.advise.leakage import Held, Leakage
-from ldpaudit.commands.advise.limits import Limits
-from ldpaudit.commands.advise.study import Study
-from ldpaudit.commands.advise.utility import Worth, Yardstick
+from ldpaudit.commands.advise.closed_forms.leakage import Held, Leakage
+from ldpaudit.commands.advise.closed_forms.limits import Limits
+from ldpaudit.commands.advise.closed_forms.study import Study
+from ldpaudit.commands.advise.closed_forms.utility import Worth, Yardstick
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points.simulation import mechanism_at
 from ldpaudit.errors import LdpAuditError
@@ -82,19 +82,20 @@ class Family:
         worth = self.yardstick.of(mechanism, leakage.channel)
         return Candidate(self.name, epsilon, mechanism, leakage, self.limits, worth)
 
-    def least_noise(self) -> Candidate | None:
-        """Return it at the largest ε within the limits, None where there is none.
+    def least_noise(self, most: float = GRID[-1]) -> Candidate | None:
+        """Return it at the largest ε up to one within the limits, None where there is none.
 
         Leakage grows with ε, so ε is halved in; the answer itself is always checked. Where more
         noise is worth as much, there is no reason to give more away.
         """
-        most = self._try(GRID[-1])
-        if most is not None and (enough := self._no_dearer(most)).passes:
+        grid = [epsilon for epsilon in GRID if epsilon <= most]
+        clear = self.tried(grid[-1]) if grid else None
+        if clear is not None and (enough := self._no_dearer(clear)).passes:
             return enough
-        low, high, found = 0, len(GRID) - 2, None
+        low, high, found = 0, len(grid) - 2, None
         while low <= high:
             middle = (low + high) // 2
-            candidate = self._try(GRID[middle])
+            candidate = self.tried(GRID[middle])
             if candidate is not None and candidate.passes:
                 found, low = candidate, middle + 1
             else:
@@ -107,21 +108,22 @@ class Family:
     def with_more_noise(self, candidate: Candidate) -> Candidate | None:
         """Return it at the next ε that is clearly smaller, None where there is none."""
         smaller = [epsilon for epsilon in GRID if epsilon <= _STEP * candidate.epsilon]
-        return self._try(smaller[-1]) if smaller else None
+        return self.tried(smaller[-1]) if smaller else None
 
     def _no_dearer(self, best: Candidate) -> Candidate:
         """Return the most noise that is expected to be worth as much."""
         low, high, found = 0, GRID.index(best.epsilon), best
         while low < high:
             middle = (low + high) // 2
-            candidate = self._try(GRID[middle])
+            candidate = self.tried(GRID[middle])
             if candidate is not None and candidate.worth.as_good(best.worth):
                 found, high = candidate, middle
             else:
                 low = middle + 1
         return found
 
-    def _try(self, epsilon: float) -> Candidate | None:
+    def tried(self, epsilon: float) -> Candidate | None:
+        """Return it at an ε, None where it cannot be built."""
         try:
             return self.at(epsilon)
         except LdpAuditError:
@@ -130,7 +132,7 @@ class Family:
     def frontier(self) -> Iterator[Candidate]:
         """Yield it at a few ε, for the picture."""
         for epsilon in _DRAWN:
-            candidate = self._try(epsilon)
+            candidate = self.tried(epsilon)
             if candidate is not None:
                 yield candidate
 

@@ -129,6 +129,11 @@ class Study:
         return self.tables.request
 
     @property
+    def label(self) -> str:
+        """The column's name."""
+        return self.asked.label
+
+    @property
     def rows(self) -> int:
         """The rows of the table that is to be released."""
         return int(self.tables.everything.table.num_rows)

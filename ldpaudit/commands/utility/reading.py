@@ -1,0 +1,87 @@
+"""A release of one private column or several, read to learn one of them."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from ldpaudit.api import read_with
+from ldpaudit.api.reading import opened, read_columns
+from ldpaudit.commands.utility.beside import OtherColumns, other_columns
+from ldpaudit.datasets.beside.labelled_rows import LabelledRows
+from ldpaudit.datasets.reading import ReadReport
+from ldpaudit.datasets.vector import VectorReport
+from ldpaudit.errors import InputError
+from ldpaudit.options import ReleaseOptions, named_columns
+from ldpaudit.release import Release, ReleasedVector
+
+
+@dataclass(frozen=True)
+class ColumnToLearn:
+    """A private column, and what a learner of it may use.
+
+    Attributes
+    ----------
+    release : Release
+        Without the other private columns among its features.
+    test : LabelledRows
+        Test rows with the same features.
+    beside : OtherColumns or None
+        The other private columns; None where there are none.
+    reading : ReadReport or VectorReport
+        What was read.
+    position : int
+        Which column of several it is.
+    """
+
+    release: Release
+    test: LabelledRows
+    beside: OtherColumns | None
+    reading: ReadReport | VectorReport
+    position: int = 0
+
+    @cached_property
+    def beside_in_truth(self) -> OtherColumns | None:
+        """The other columns' true values in the place of released ones; None where unknown."""
+        if isinstance(self.reading, ReadReport) or not _known(self.reading.vector):
+            return None
+        reading = self.reading
+        return other_columns(reading.vector, self.position, reading.tests, true=True)
+
+
+def column_to_learn(release: Any, options: ReleaseOptions) -> ColumnToLearn:
+    """Read the column that is named first, or the only one, with all others that are declared.
+
+    Raises
+    ------
+    InputError
+        If several columns are declared and none is named, or the input is not as the options say.
+    """
+    named = [one.label for one in named_columns(options)]
+    source, declared = opened(release, options)
+    if len(named) == 1 and named[0] in declared:
+        options = replace(options, label=())  # The other declared columns are read, too.
+    if len(named) < 2 and (len(declared) < 2 or not {*named} <= {*declared}):
+        alone = read_with(source, options)
+        assert alone.test is not None
+        return ColumnToLearn(alone.release, alone.test, None, alone)
+    if not named:
+        raise InputError(
+            f"The release declares {len(declared)} private columns; name the one to learn: --label."
+        )
+    reading = read_columns(source, options)
+    assert isinstance(reading, VectorReport)
+    return _of_vector(reading, named[0])
+
+
+def _of_vector(reading: VectorReport, label: str) -> ColumnToLearn:
+    vector, tests = reading.vector, reading.tests
+    at = [one.label for one in vector.columns].index(label)
+    test = tests[at]
+    assert test is not None
+    public = replace(test, features=test.features.without(vector.others[at]))
+    beside = other_columns(vector, at, tests)
+    return ColumnToLearn(vector.alone(at), public, beside, reading, at)
+
+
+def _known(vector: ReleasedVector) -> bool:
+    return all(column.truth is not None for column in vector.columns)

@@ -1,0 +1,105 @@
+"""Several private columns of a table, from Python and the command line, in options and files."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from pipeline.vectors import CLASSES, true_vectors
+
+import ldpaudit
+from ldpaudit.errors import InputError, PolicyError
+from ldpaudit.mechanisms import RandomizedResponse
+
+FAST = ("mechanism", "vector")
+NAMES = ("income", "illness", "vote")
+CLAIMED = ("income:rr:epsilon=1", "illness:rr:epsilon=1", "vote:rr:epsilon=1")
+
+
+@pytest.fixture(scope="module")
+def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a release of three private columns by randomized response at ε = 1, and its truth."""
+    rng = np.random.default_rng(2)
+    labels, x = true_vectors(1_000, rng)
+    released, truth = pd.DataFrame({"x": x}), pd.DataFrame()
+    for j, (name, classes) in enumerate(zip(NAMES, CLASSES, strict=True)):
+        drawn = RandomizedResponse.from_epsilon(classes, 1.0).sample(labels[:, j], rng)
+        released[name] = np.array(classes)[drawn]
+        truth[name] = np.array(classes)[labels[:, j]]
+    return released, truth
+
+
+def test_columns_are_named_with_their_claims(tables):
+    result = ldpaudit.audit(*tables, label=CLAIMED, only=FAST)
+    assert [part.mechanism.epsilon for part in result.labels] == pytest.approx([1.0] * 3)
+    assert result.mechanism.epsilon == pytest.approx(3.0)
+    assert result.labels[0].release.features == 3
+    assert result["vector.epsilon_lower"].value < 3.0
+
+
+def test_one_claim_holds_for_all_columns(tables):
+    result = ldpaudit.audit(*tables, "rr", epsilon=0.5, label=NAMES[:2], only=FAST)
+    assert [part.mechanism.epsilon for part in result.labels] == pytest.approx([0.5, 0.5])
+
+
+def test_one_column_with_its_claim_is_an_audit_of_one(tables):
+    released, truth = tables
+    result = ldpaudit.audit(released, truth["vote"], label=CLAIMED[2], only=("mechanism", "power"))
+    assert not result.labels
+    assert result.mechanism.epsilon == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("stated", "told"),
+    [
+        ({"label": ("income:rr:epsilon=1", "vote")}, "of each private column"),
+        ({"label": CLAIMED, "epsilon": 2.0}, "claim once"),
+        ({"label": ("income:rr:epsilon=1:prior=p.csv", "vote:rr:epsilon=1")}, "cannot state prior"),
+        ({"label": ("vote", "vote")}, "named twice"),
+        ({"label": NAMES, "only": ("vector",)}, "need an audit, too"),
+        ({"label": NAMES, "canaries": np.ones((1_000, 2))}, "about one private column"),
+        ({"label": (*NAMES, "age")}, "age"),
+    ],
+)
+def test_what_contradicts_is_refused_in_one_line(tables, stated, told):
+    with pytest.raises(InputError, match=told) as error:
+        ldpaudit.audit(*tables, **{"only": FAST, **stated})
+    assert "\n" not in str(error.value)
+
+
+def test_a_policys_claim_of_a_whole_is_its_epsilon_alone(tables, tmp_path):
+    path = tmp_path / "policy.toml"
+    path.write_text('schema = 1\nextends = "ldpaudit:default"\n[claim]\nlambda = 0.5\n')
+    with pytest.raises(PolicyError, match="state its epsilon alone"):
+        ldpaudit.audit(*tables, label=CLAIMED, policy=path, only=FAST)
+
+
+def test_the_command_line_shows_names_as_typed_and_stores_none(
+    tables, tmp_path, monkeypatch, command
+):
+    monkeypatch.chdir(tmp_path)
+    for table, name in zip(tables, ("survey.csv", "people.csv"), strict=True):
+        table.to_csv(name, index=False)
+    claims = [f"--label={claim}" for claim in ("income:rr:epsilon=0.1", *CLAIMED[1:])]
+    only = [f"--only={name}" for name in FAST]
+    status, out, _ = command("run", "survey.csv", *claims, "--truth", "people.csv", *only)
+    assert status == 1
+    told = "ldpaudit advise survey.csv --label income --label illness --label vote"
+    assert f"{told} --truth people.csv" in out
+    stored = (tmp_path / "survey.audit.json").read_text()
+    assert json.loads(stored)["labels"][0]["verdict"] == "fail"
+    assert not any(name in stored for name in (*NAMES, "people.csv"))
+
+
+def test_an_audit_that_was_cut_short_goes_on(tables, tmp_path):
+    released, truth = tables
+    released.to_csv(tmp_path / "survey.csv", index=False)
+    truth.to_csv(tmp_path / "people.csv", index=False)
+    files = tmp_path / "survey.csv", str(tmp_path / "people.csv")
+    asked = {"label": CLAIMED, "only": FAST, "resume": tmp_path / "parts"}
+    stopped = ldpaudit.audit(*files, timeout=1e-6, **asked)
+    assert stopped.verdict == "inconclusive"
+    assert "time was over" in stopped.sentence
+    whole = ldpaudit.audit(*files, **asked)
+    assert whole.estimates == ldpaudit.audit(*files, label=CLAIMED, only=FAST).estimates
+    assert not (tmp_path / "parts").exists()
