@@ -127,6 +127,9 @@ def _print_validity(draws: int, people: int) -> None:
     for noise, releases in product(("fresh", "remembered"), (2, 4, 8)):
         setting = Setting(noise, releases, truth=True, changing=0.0)
         print(validity(setting, draws, people), flush=True)
+    for epsilon, releases in product((0.5, 2.0), (2, 8)):
+        setting = Setting("fresh", releases, truth=True, epsilon=epsilon, changing=0.0)
+        print(validity(setting, draws, people), flush=True)
 
 
 def main() -> None:
@@ -145,9 +148,6 @@ def main() -> None:
         print(row(Setting(noise, releases, truth), options.draws, options.people), flush=True)
     for releases in (2, 4):
         print(row(Setting("reused", releases, True), options.draws, options.people), flush=True)
-    for epsilon, releases in product((0.5, 2.0), (2, 8)):
-        setting = Setting("fresh", releases, True, epsilon)
-        print(row(setting, options.draws, options.people), flush=True)
     print(f"{time.process_time() - start:.0f} CPU seconds")
 
 

@@ -181,6 +181,10 @@ class LabelByStratum(AnalysedMechanism):
             """The m outputs, the same in every stratum."""
 
         @property
+        def matrices(self) -> FloatArray:
+            """The strata's channels, float64 of shape (s, k, m)."""
+
+        @property
         def epsilon(self) -> float:
             """The largest ε in nats of a stratum."""
 

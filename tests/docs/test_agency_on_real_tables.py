@@ -32,12 +32,22 @@ Release …
 ```
 """
 RELEASED = """
+<!-- with: LDPAUDIT_SEED={year} -->
 ```console
 $ ldpaudit privatize {year}.csv -o {year}.parquet --label {0}:rr:epsilon=0.5 \\
-    --label {1}:rr:epsilon=0.5 --label {2}:rr:epsilon=0.5 --keep person
+    --label {1}:rr:epsilon=0.5 --label {2}:rr:epsilon=0.5 --keep person --id person \\
+    --remember answers.parquet
 Releasing all 3 tells up to ε = 1.5 nats about a person. …
 $ ldpaudit run {year}.parquet --truth {year}.csv --id person --policy agency.toml
 Publish: yes. …
+```
+"""
+YEARS = """
+```console
+$ ldpaudit run 2025.parquet 2026.parquet --id person --label {0} --answers remembered \\
+    --truth 2025.csv --truth 2026.csv --policy agency.toml
+Publish: yes. …
+No violation found: the claimed ε = 0.5 of the 2 releases together is not refuted …
 ```
 """
 
@@ -56,6 +66,7 @@ def test_an_agencys_year(name: str, shared_data: Path, tmp_path: Path) -> None:
     run_page(PAGE.format(*private), tmp_path)
     for year in (2025, 2026):
         run_page(RELEASED.format(*private, year=year), tmp_path)
+    run_page(YEARS.format(*private), tmp_path)
 
 
 def careless(table: pd.DataFrame, private: list[str]) -> pd.DataFrame:

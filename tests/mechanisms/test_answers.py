@@ -147,6 +147,13 @@ OTHER_MEANINGS = {
     ("ldpaudit/audits/claimed_channel.py", "channel"): "the key of a shared computation",
     ("ldpaudit/commands/mechanism/describe/result.py", "channel"): "a key of the JSON result",
     ("ldpaudit/commands/privatize/mechanism.py", "channel"): "the option --channel",
+    ("ldpaudit/commands/declare/stated.py", "channel"): "the option --channel",
+    ("datasets/beside/channel_tables.py", "channel"): "the same: the form of a matrix",
+    ("datasets/beside/channel_tables.py", "by-stratum"): "the same, as it is written",
+    (
+        "datasets/declaration/parsing.py",
+        "by-stratum",
+    ): "a form of declarations",
     ("ldpaudit/commands/privatize/plan_file.py", "channel"): "the key of a plan",
     ("ldpaudit/options/labels.py", "channel"): "the key of a column's options",
     ("ldpaudit/commands/privatize/stated.py", "channel"): "an option of a stratum",

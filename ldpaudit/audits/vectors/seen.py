@@ -15,7 +15,7 @@ from ldpaudit.audits.mechanism.evidence import feature_dependence
 from ldpaudit.audits.part import rows_looked_at
 from ldpaudit.estimators.vectors.patterns import TrueVectors
 from ldpaudit.mechanisms import from_declaration
-from ldpaudit.mechanisms.by_stratum import ByStratum
+from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.mechanisms.joint import JointMechanism, OnDomains
 from ldpaudit.release import FloatArray, IndexArray, IntArray, ReleasedVector
 from ldpaudit.result import Kind
@@ -112,7 +112,7 @@ class SeenVector:
     def matrices(self, place: int) -> FloatArray | None:
         """Return a column's claimed channel in each of its strata, float64 (s, k, m), or None."""
         one = self.contexts[place]
-        if isinstance(one.claim, ByStratum) and one.release.strata is not None:
+        if isinstance(one.claim, LabelByStratum) and one.release.strata is not None:
             return _aligned(one.claim, one)
         channel = aligned_channel(one)
         return None if channel is None else channel.matrix[None]
@@ -161,7 +161,7 @@ def _counted(contexts: Sequence[AuditContext]) -> IndexArray | None:
     return rows
 
 
-def _aligned(claim: ByStratum, context: AuditContext) -> FloatArray:
+def _aligned(claim: LabelByStratum, context: AuditContext) -> FloatArray:
     """Return the strata's channels in the order of the release's classes and outputs."""
     release = context.release
     matrices = np.zeros((len(claim.values), len(release.classes), len(release.outputs)))

@@ -69,11 +69,8 @@ class OnDomains(JointMechanism):
     @cached_property
     def columns(self) -> tuple[RandomizedResponse, ...]:
         """Each column alone: randomized response, exactly."""
-        kept = self.kept_alone
-        return tuple(
-            RandomizedResponse(domain, 1 - share)
-            for domain, share in zip(self.domains, kept, strict=True)
-        )
+        alone = zip(self.domains, self.noise_alone, strict=True)
+        return tuple(RandomizedResponse(domain, noise) for domain, noise in alone)
 
     @property
     def independent(self) -> bool:
@@ -91,8 +88,8 @@ class OnDomains(JointMechanism):
 
     @property
     @abstractmethod
-    def kept_alone(self) -> tuple[float, ...]:
-        """For each column: 1 − λ of the randomized response that it is by itself."""
+    def noise_alone(self) -> tuple[float, ...]:
+        """For each column: λ of the randomized response that it is by itself."""
 
     def channel(self) -> Channel | None:
         """Return the channel of the vector, as :meth:`JointMechanism.channel`."""

@@ -64,8 +64,8 @@ class JointRR(OnDomains):
         """Its parameters in words."""
         return (
             f"{self.title}, {self.size} vectors of {len(self.domains)} columns: "
-            f"λ = {1 - self.kept:.6g}, ε = {self.epsilon:.6g} nats for the whole vector, released "
-            f"as it is with probability {self.kept + (1 - self.kept) / self.size:.6g}"
+            f"λ = {self.noise:.6g}, ε = {self.epsilon:.6g} nats for the whole vector, released "
+            f"as it is with probability {self.kept + self.noise / self.size:.6g}"
         )
 
     @property
@@ -79,10 +79,15 @@ class JointRR(OnDomains):
         gain = math.expm1(self.stated_epsilon)
         return gain / (self.size + gain)
 
+    @property
+    def noise(self) -> float:
+        """λ = K/(K − 1 + e^ε), without the rounding of 1 − (1 − λ)."""
+        return self.size / (self.size + math.expm1(self.stated_epsilon))
+
     @cached_property
-    def kept_alone(self) -> tuple[float, ...]:
-        """1 − λ for every column."""
-        return (self.kept,) * len(self.domains)
+    def noise_alone(self) -> tuple[float, ...]:
+        """λ for every column."""
+        return (self.noise,) * len(self.domains)
 
     def epsilon_of(self, position: int) -> float:  # noqa: ARG002
         """Return ε: the other columns do not protect one that alone is unknown."""
@@ -98,13 +103,17 @@ class JointRR(OnDomains):
         )
 
     def _matrix(self) -> FloatArray:
-        return self.kept * np.eye(self.size) + (1 - self.kept) / self.size
+        return self.kept * np.eye(self.size) + self.noise / self.size
 
     def _drawn(self, labels: IntArray, rng: Any) -> IntArray:
         source, out = bit_source(rng), labels.copy()
-        # Rounded down, towards privacy: kept below the threshold only.
-        threshold = math.floor(Fraction(self.kept) * (1 << 64))
-        anew = np.flatnonzero(source.words(len(out)) >= np.uint64(threshold))
+        words = source.words(len(out))
+        # The smaller of the two probabilities is compared, rounded towards privacy.
+        if self.kept < self.noise:
+            redrawn = words >= np.uint64(math.floor(Fraction(self.kept) * (1 << 64)))
+        else:
+            redrawn = words < np.uint64(math.ceil(Fraction(self.noise) * (1 << 64)))
+        anew = np.flatnonzero(redrawn)
         for j, k in enumerate(self.sizes):
             out[anew, j] = uniform_below(k, len(anew), source)
         return out

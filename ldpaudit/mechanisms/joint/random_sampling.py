@@ -78,10 +78,10 @@ class RandomSampling(OnDomains):
         return len(self.domains) * math.expm1(self.stated_epsilon)
 
     @cached_property
-    def kept_alone(self) -> tuple[float, ...]:
-        """(1/d)(e^ε' − 1)/(k − 1 + e^ε') for each column of k labels."""
+    def noise_alone(self) -> tuple[float, ...]:
+        """1 − (1/d)(e^ε' − 1)/(k − 1 + e^ε') for each column of k labels, without cancellation."""
         gain, d = self._gain, len(self.domains)
-        return tuple(gain / (d * (k + gain)) for k in self.sizes)
+        return tuple((d * k + (d - 1) * gain) / (d * (k + gain)) for k in self.sizes)
 
     @cached_property
     def _apart(self) -> tuple[float, ...]:

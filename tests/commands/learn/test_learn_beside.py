@@ -11,6 +11,11 @@ import pandas as pd
 import pytest
 
 from ldpaudit import cli
+from ldpaudit.commands.compare.reading import ReleaseInput, read_inputs
+from ldpaudit.commands.compare.request import CompareRequest
+from ldpaudit.commands.compare.same_data import fingerprints
+from ldpaudit.errors import InputError
+from ldpaudit.running.progress import NoProgress
 
 
 @pytest.fixture
@@ -47,10 +52,12 @@ def table(rows: int, seed: int) -> pd.DataFrame:
     )
 
 
-def files(ldpaudit: Any, folder: Path, *words: Any, keep: tuple[str, ...]) -> list[Any]:
-    """Release 6,000 rows; return the words of ``learn`` for them."""
+def files(
+    ldpaudit: Any, folder: Path, *words: Any, keep: tuple[str, ...], rows: int = 4000
+) -> list[Any]:
+    """Release some rows; return the words of ``learn`` for them."""
     columns = ["x", "region", *keep]
-    table(6000, 0)[columns].to_parquet(folder / "data.parquet")
+    table(rows, 0)[columns].to_parquet(folder / "data.parquet")
     table(3000, 1)[columns].to_parquet(folder / "test.parquet")
     places = ("-o", folder / "r.parquet", "--secret", folder / "truth.parquet")
     status, said = ldpaudit(
@@ -156,16 +163,20 @@ def test_channels_by_stratum(ldpaudit, tmp_path):
     assert "average of the strata" in boosted
 
 
-def test_compare_scores_a_learner_that_knows_the_other_columns(ldpaudit, tmp_path):
+def test_compare_learns_from_the_other_columns_and_pairs_rows_without_them(ldpaudit, tmp_path):
     """The same people twice: their other released columns differ, and are no sign of other data."""
-    for name, epsilon in (("one", 1), ("two", 3)):
+    for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        labels = ("--label", f"kind:rr:epsilon={epsilon}", *INDEPENDENT[2:])
-        files(ldpaudit, tmp_path / name, *labels, keep=("ill", "kind"))
-    releases = [tmp_path / name / "r.parquet" for name in ("one", "two")]
-    words = ("--test", tmp_path / "one" / "test.parquet", "--only", "mechanism")
-    status, said = ldpaudit("compare", *releases, *words, "--label", "kind", "--json", "-")
-    assert status == 0, said
-    assert said.count("the other private columns as what they tell of their true values") >= 2
-    status, said = ldpaudit("compare", *releases, *words)
-    assert (status, "2 private columns; say which one is meant" in said) == (2, True)
+        files(ldpaudit, tmp_path / name, *INDEPENDENT, keep=("ill", "kind"), rows=400)
+    releases = tuple(str(tmp_path / name / "r.parquet") for name in ("one", "two"))
+    test = str(tmp_path / "one" / "test.parquet")
+    request = CompareRequest(inputs=releases, label=("kind",), test=test)
+    inputs = read_inputs(request, NoProgress())
+    assert [print_.mismatch for print_ in fingerprints(request, inputs)] == [(), ()]
+    for item in inputs:
+        assert isinstance(item, ReleaseInput)
+        assert item.several is not None
+        assert item.several.beside is not None
+        assert item.several.release.features.columns == 2
+    with pytest.raises(InputError, match="2 private columns; say which one is meant"):
+        read_inputs(CompareRequest(inputs=releases, test=test), NoProgress())

@@ -129,6 +129,25 @@ def test_random_sampling_stays_between_the_sum_and_its_largest_column() -> None:
         assert mechanism.epsilon <= len(sizes) * epsilon + 1e-12
 
 
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 30.0])
+def test_columns_alone_have_the_epsilon_of_their_closed_form(epsilon: float) -> None:
+    sizes, gain = (2, 5), math.expm1(epsilon)
+    joint, sampled = JointRR(_domains(sizes), epsilon), RandomSampling(_domains(sizes), epsilon)
+    for j, k in enumerate(sizes):
+        assert joint.columns[j].epsilon == pytest.approx(math.log1p(k / 10 * gain), rel=1e-9)
+        expected = math.log1p(k * gain / (k + gain))
+        assert sampled.columns[j].epsilon == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 4.0])
+def test_the_share_of_kept_vectors_is_that_of_either_threshold(epsilon: float) -> None:
+    mechanism, n = JointRR(_domains((3, 3)), epsilon), 40_000
+    drawn = mechanism.sample(np.ones((n, 2), dtype=np.int32), np.random.default_rng(2))
+    kept = mechanism.kept + mechanism.noise / 9
+    # 6 standard deviations at most: 2e-9.
+    assert abs((drawn == 1).all(axis=1).mean() - kept) < 6 * math.sqrt(kept * (1 - kept) / n)
+
+
 def test_a_product_domain_too_large_to_count_keeps_its_closed_forms() -> None:
     mechanism = JointRR(_domains((1000, 1000, 1000)), 2.0)
     assert mechanism.channel() is None
