@@ -247,7 +247,8 @@ def check_same_index(source: Any, truth: Any, id_column: str | None) -> None:
     """Check that two pandas objects that are matched by row order have the same index."""
     ours: Any = getattr(source, "index", None)
     theirs: Any = getattr(truth, "index", None)
-    if id_column is not None or not hasattr(ours, "equals") or not hasattr(theirs, "equals"):
+    joined = id_column is not None and hasattr(truth, "columns")  # A Series has no column of ids.
+    if joined or not hasattr(ours, "equals") or not hasattr(theirs, "equals"):
         return
     if len(ours) == len(theirs) and not ours.equals(theirs):
         raise InputError(

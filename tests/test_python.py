@@ -113,6 +113,7 @@ def test_a_claim_in_any_form(claim: dict[str, Any], released: pd.DataFrame) -> N
         (lambda f: ldpaudit.advise(f, "label"), r"its path\. Got DataFrame\.$"),
         (lambda f: ldpaudit.privatize(f, {3: "rr"}, epsilon=1), "named by a text, as '5'. Got int"),
         (lambda f: ldpaudit.privatize(f, RandomizedResponse((0, 1), 0.5)), "name, such as 'rr'"),
+        (lambda f: ldpaudit.privatize(f, "rr", label={"a", "b"}), "numbered in their order"),
         (lambda f: ldpaudit.privatize(f, plan=["label"]), "file or a mapping. Got list"),
     ],
 )

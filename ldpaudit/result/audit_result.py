@@ -317,8 +317,8 @@ class AuditResult(Frozen):
         known = {f"{key}{e.id}": e for key, part in parts.items() for e in part.estimates}
         found = known.get(identifier)
         if found is None:
-            near = did_you_mean(identifier, known)
-            raise KeyError(f"The audit has no number {quoted(identifier)}{near}")
+            near = did_you_mean(str(identifier), known)
+            raise KeyError(f"The audit has no number {quoted(str(identifier))}{near}")
         return found
 
     @property

@@ -15,7 +15,14 @@ from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms import full_name, traits_of
 from ldpaudit.mechanisms.joint import joint_family
 from ldpaudit.mechanisms.places import DEFAULT, EXPLICIT
-from ldpaudit.options import LabelOptions, check_distinct, option_name, parse_label, texts_of
+from ldpaudit.options import (
+    LabelOptions,
+    check_distinct,
+    check_ordered,
+    option_name,
+    parse_label,
+    texts_of,
+)
 from ldpaudit.options.labels import KEYS
 
 _SHARED: Final = ("mechanism", "epsilon", "noise")
@@ -135,6 +142,7 @@ def _with_plan(request: PrivatizeRequest) -> PrivatizeRequest:
 
 def _labels(request: PrivatizeRequest) -> tuple[LabelOptions, ...]:
     given = request.label
+    check_ordered(given, "label")
     listed = (given,) if isinstance(given, str) else tuple(given)
     if not listed:
         raise InputError("Name the private column: --label COL.")
