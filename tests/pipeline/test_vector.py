@@ -1,5 +1,7 @@
 """Several private columns: each is audited, and all together."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pipeline.vectors import CLASSES, released_vector, shared_draws, vector_of
@@ -35,6 +37,22 @@ def test_a_column_that_leaks_more_is_found_and_named_by_its_number():
     assert len(result.next_steps) <= 3
     named = run_vector(vector, Plan(seed=0, show_class_names=True), only=FAST)
     assert "column 2 (label1)" in named.sentence
+
+
+def test_a_waived_violation_of_the_whole_stays_one():
+    file = "a" * 64
+    waiver = {"check": "claimed-epsilon", "release_sha256": file, "expires": "2999-12-31"}
+    waiver |= {"reason": "accepted", "approved_by": "A. Smith"}
+    policy = Policy.model_validate(
+        {"schema": 1, "checks": {"claimed-epsilon": {"level": "error"}}, "waivers": [waiver]}
+    )
+    made = shared_draws()
+    columns = tuple(replace(column, sha256=file) for column in made.columns)
+    vector = replace(made, columns=columns, sha256=file)
+    result = run_vector(vector, Plan(seed=0), policy, only=("mechanism", "vector", "power"))
+    assert result.verdict == "pass"
+    assert result.sentence.startswith("Violation found, waived until 2999-12-31 by A. Smith: ")
+    assert "No violation" not in result.sentence
 
 
 def test_the_error_probability_is_shared():
