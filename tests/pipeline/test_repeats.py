@@ -64,6 +64,12 @@ def test_remembered_noise_stays() -> None:
     assert "looks remembered" in _found(result)
 
 
+def test_a_label_that_changed_and_came_back_may_have_a_new_answer() -> None:
+    result = _audited(_made("remembered", releases=3, changing=0.3), answers="remembered")
+    assert result["repeats.remembered_noise"].value == 1
+    assert _verdict(result, "claimed-channel") == "pass"
+
+
 @pytest.mark.parametrize("truth", [True, False])
 @pytest.mark.parametrize("noise", ["fresh", "remembered"])
 def test_without_a_claim_the_noise_is_found_out(noise: str, truth: bool) -> None:
