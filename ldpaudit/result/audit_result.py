@@ -35,7 +35,7 @@ class ReleaseInfo(Frozen):
     name: str
     """The name of the released file, without its folder."""
     sha256: str | None
-    """The digest of the released file; None for a table in memory."""
+    """The digest of the released file, of several that of their digests; None for a table."""
     rows: int
     """Rows that were audited."""
     features: int
