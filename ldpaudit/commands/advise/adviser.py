@@ -5,7 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ldpaudit.commands.advise.clock import Clock
-from ldpaudit.commands.advise.closed_forms.candidates import Candidate, Family, families, in_order
+from ldpaudit.commands.advise.closed_forms.candidates import (
+    GRID,
+    Candidate,
+    Family,
+    families,
+    in_order,
+)
 from ldpaudit.commands.advise.closed_forms.features import (
     IDENTIFIERS,
     REVEAL,
@@ -31,6 +37,7 @@ from ldpaudit.commands.advise.result import (
 from ldpaudit.commands.advise.sentence import sentence
 from ldpaudit.commands.advise.simulation import Simulation, Simulator, try_to_draw
 from ldpaudit.judging.policy import Policy
+from ldpaudit.reports.text.numbers import against
 from ldpaudit.result import Estimate
 from ldpaudit.running.progress import Progress
 
@@ -84,8 +91,10 @@ class Adviser:
 
     @property
     def limits(self) -> Limits:
-        """What the policy limits."""
-        return Limits.of(self.policy, len(self.study.release.classes))
+        """What the policy limits; several columns and the whole share the error probability."""
+        limits = Limits.of(self.policy, len(self.study.release.classes))
+        parts = 1 if self.columns == 1 else self.columns + 1
+        return replace(limits, tests=limits.tests * parts)
 
     @property
     def level(self) -> float:
@@ -100,11 +109,22 @@ class Adviser:
         found = [one for family in able if (one := family.least_noise()) is not None]
         choices = list(self._choices(able, in_order(found)))
         outcome: Outcome = "found" if choices else "none" if self.searched else "undecided"
+        if outcome == "none" and not self.broken():
+            self.notes += self.in_the_way(able)
         recommendations = tuple(Recommendation((one,), self._command(one)) for one in choices)
         text = sentence(recommendations, outcome, self.broken(), self.dropped)
         drawn = [*(one.candidate for one in choices), *found]
         told = self.told(outcome, text, recommendations)
         return replace(told, candidates=tuple(self.drawn(drawn, able)))
+
+    def in_the_way(self, able: Sequence[Family]) -> Iterator[str]:
+        """Yield the limits that even the most noise breaks."""
+        quiet = (one for family in able if (one := family.tried(GRID[0])) is not None)
+        for held in next((one.held for one in quiet), ()):
+            if not held.passes:
+                observed, most = against(held.value, held.most)
+                title = held.limit.title
+                yield f"Even with the most noise, {title}: {observed}; the policy allows {most}."
 
     def told(
         self, outcome: Outcome, text: str, recommendations: tuple[Recommendation, ...]

@@ -11,6 +11,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.options import LabelOptions, parse_label
 
 _DEFAULT = "label"
+_ADVICE = "name the private column: --label COLUMN."
 
 
 def checked(request: AdviseRequest) -> AdviseRequest:
@@ -34,7 +35,7 @@ def checked(request: AdviseRequest) -> AdviseRequest:
     label = request.label or _declared(table)
     for name in (parse_label(text).label for text in label):
         if name not in table.names:
-            raise missing_column(name, "label", table.names)
+            raise missing_column(name, "label", table.names, _ADVICE)
     return replace(request, label=label)
 
 
