@@ -30,7 +30,7 @@ from ldpaudit.commands.advise.simulation import Simulation, Simulator, try_to_dr
 from ldpaudit.commands.advise.work import advise
 from ldpaudit.judging.policy import STARTER, Policy, parse_policy
 
-GRID = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
+GRID = "0.25,0.5,0.75,1,1.5,2,3,4"
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,14 @@ def sampled(path: Path, rows: int | None, folder: Path) -> Path:
     return place
 
 
-def exhaustive(study: Study, policy: Policy, extra: dict[str, set[float]]) -> Iterator[Tried]:
-    """Yield every mechanism at every ε, and at those of the advice."""
+def exhaustive(
+    study: Study, policy: Policy, grid: set[float], extra: dict[str, set[float]]
+) -> Iterator[Tried]:
+    """Yield every mechanism at every ε of a grid, and at those of the advice."""
     limits = Limits.of(policy, len(study.release.classes))
     simulator = Simulator(study, limits, policy, 0.95, 600.0)
     for family in families(study, limits, yardstick(study)):
-        for epsilon in sorted({*GRID, *extra.get(family.name, set())}):
+        for epsilon in sorted(grid | extra.get(family.name, set())):
             if (tried := one(family, epsilon, simulator)) is not None:
                 yield tried
 
@@ -135,7 +137,7 @@ def within(ours: Tried | None, theirs: Tried | None) -> str:
     return "yes" if found.low <= value(ours) <= found.high else "no"
 
 
-def row(name: str, case: Case, path: Path, minutes: float) -> str:
+def row(name: str, case: Case, path: Path, minutes: float, grid: set[float]) -> str:
     """Return a line of the table."""
     policy = parse_policy(STARTER)
     request = AdviseRequest(
@@ -150,7 +152,7 @@ def row(name: str, case: Case, path: Path, minutes: float) -> str:
         extra.setdefault(found.name, set()).add(found.epsilon)
     study = read_study(replace(request, label=(case.label,)), case.label, ())
     begun = time.process_time()
-    points = list(exhaustive(study, policy, extra))
+    points = list(exhaustive(study, policy, grid, extra))
     spent = time.process_time() - begun
     ours, theirs = chosen(advice, points), best(points, higher=case.labels is None)
     passing = "–" if ours is None else "yes" if ours.passes else "no"
@@ -167,7 +169,9 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", default=list(CASES))
     parser.add_argument("--rows", type=int)
     parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--grid", default=GRID, help="ε of the exhaustive sweep")
     options = parser.parse_args()
+    grid = {float(text) for text in options.grid.split(",")}
     print(
         "| table | rows | the advice's first choice, simulated again | passes | the best of the "
         "sweep | within its interval | advice: CPU s (wall) | sweep: CPU s |"
@@ -177,7 +181,7 @@ def main() -> None:
         for name in options.cases:
             case = CASES[name]
             path = sampled(options.data / case.file, options.rows, Path(folder))
-            print(row(name, case, path, options.minutes), flush=True)
+            print(row(name, case, path, options.minutes, grid), flush=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from ldpaudit.datasets.beside.strata import read_strata
 from ldpaudit.datasets.coding import Coding, PlainCoding
 from ldpaudit.datasets.column_survey import ranks, survey_keys
 from ldpaudit.datasets.declaration import agreed, parse_declaration
-from ldpaudit.datasets.declaration.columns import Marginals, claim_about
+from ldpaudit.datasets.declaration.columns import Marginals, claim_about, unaudited
 from ldpaudit.datasets.declaration.provenance import remarks_on
 from ldpaudit.datasets.names import column_of, quoted
 from ldpaudit.datasets.released_labels import coded, labels_of, truth_of
@@ -225,6 +225,7 @@ def read_release(
         *twin_warnings(table.names, roles),
         *of_strata,
         *(remarks_on(declared.provenance) if declared else ()),
+        *unaudited(others, (roles.label, *private)),
     ]
     remarks = [_read_as("release", table.remark)]
     remarks += [_read_as("true labels", known.remark)] if known else []
@@ -247,7 +248,8 @@ def check_same_index(source: Any, truth: Any, id_column: str | None) -> None:
     """Check that two pandas objects that are matched by row order have the same index."""
     ours: Any = getattr(source, "index", None)
     theirs: Any = getattr(truth, "index", None)
-    if id_column is not None or not hasattr(ours, "equals") or not hasattr(theirs, "equals"):
+    joined = id_column is not None and hasattr(truth, "columns")  # A Series has no column of ids.
+    if joined or not hasattr(ours, "equals") or not hasattr(theirs, "equals"):
         return
     if len(ours) == len(theirs) and not ours.equals(theirs):
         raise InputError(

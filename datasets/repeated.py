@@ -85,9 +85,12 @@ def join_releases(readings: Sequence[ReadReport]) -> RepeatedReleases:
 
 
 def _joined(hashed: Sequence[npt.NDArray[np.void]]) -> tuple[IndexArray, int]:
-    """Return the rows of each person (p, t), −1 where there is none, and how many repeat."""
-    codes = np.unique(np.concatenate(hashed), return_inverse=True)[1].reshape(-1)
-    people = int(codes.max()) + 1
+    """Return the rows of each person (p, t), −1 where there is none, and how many repeat.
+
+    People are in the order in which they first occur: that of the hashes varies with the key.
+    """
+    _, first, codes = np.unique(np.concatenate(hashed), return_index=True, return_inverse=True)
+    codes, people = first.argsort().argsort()[codes.reshape(-1)], len(first)
     rows = np.full((people, len(hashed)), -1, dtype=np.int64)
     repeats = np.zeros(people, dtype=bool)
     start = 0

@@ -1,5 +1,6 @@
 """The commands as Python functions: the same work, with keywords for options."""
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -138,6 +139,11 @@ def privatize(
         if "label" in options:
             raise InputError("The mechanisms name their columns; leave out 'label'.")
         stated |= {"mechanism": None, "label": labels_of(mechanism)}
+    elif mechanism is not None and not isinstance(mechanism, str):
+        raise InputError(
+            "The mechanism must be its name, such as 'rr', or a mapping from each private column "
+            f"to its mechanism. Got {type(mechanism).__name__} instead."
+        )
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "release.parquet" if output is None else Path(output)
         summary = work(made(PrivatizeRequest, stated | {"output": place}, "privatize"))
@@ -235,7 +241,7 @@ def sweep(data: str | Path, mechanisms: str | Sequence[str], **options: Any) -> 
     for name in options.keys() & _GRIDS:
         values = options[name]
         options[name] = values if isinstance(values, str) else ",".join(map(str, values))
-    stated = {"data": str(data), "mechanisms": mechanisms, **options}
+    stated = {"data": _file(data, "sweep"), "mechanisms": mechanisms, **options}
     return work(made(SweepRequest, stated, "sweep"))
 
 
@@ -262,7 +268,16 @@ def advise(data: str | Path, label: str | Sequence[str] = (), **options: Any) ->
     from ldpaudit.commands.advise.work import advise as work
 
     columns = (label,) if isinstance(label, str) else tuple(label)
-    return work(made(AdviseRequest, {"data": str(data), "label": columns, **options}, "advise"))
+    stated = {"data": _file(data, "advise"), "label": columns, **options}
+    return work(made(AdviseRequest, stated, "advise"))
+
+
+def _file(data: Any, function: str) -> str:
+    """Return the path of a table; what is no path is refused, for its text would be cells."""
+    if not isinstance(data, str | os.PathLike):
+        kind = type(data).__name__
+        raise InputError(f"{function}() reads its table from a file: give its path. Got {kind}.")
+    return str(data)
 
 
 _GRIDS = {"epsilon", "lambda_"}

@@ -28,6 +28,8 @@ def json_schema(kind: Any, title: str, name: str) -> str:
         Of what it is the schema, for people and as the end of its URN.
     """
     schema = TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_Described)
+    if "$ref" in schema:  # A kind that holds itself is stated with its parts.
+        schema = schema["$defs"][kind.__name__] | {"$defs": schema["$defs"]}
     head = {"$schema": _DIALECT, "$id": f"urn:ldpaudit:{name}", "title": title}
     return as_json(schema | head)
 

@@ -109,6 +109,12 @@ def test_a_claim_in_any_form(claim: dict[str, Any], released: pd.DataFrame) -> N
         (lambda f: ldpaudit.describe("rr", epsilon=1), "State the labels"),
         (lambda f: ldpaudit.describe(RandomizedResponse((0, 1), 0.5), epsilon=1), "already"),
         (lambda f: ldpaudit.sweep("x.csv", "rr"), "needs 'grid'"),
+        (lambda f: ldpaudit.sweep(f, "rr", epsilon=[1]), r"its path\. Got DataFrame\.$"),
+        (lambda f: ldpaudit.advise(f, "label"), r"its path\. Got DataFrame\.$"),
+        (lambda f: ldpaudit.privatize(f, {3: "rr"}, epsilon=1), "named by a text, as '5'. Got int"),
+        (lambda f: ldpaudit.privatize(f, RandomizedResponse((0, 1), 0.5)), "name, such as 'rr'"),
+        (lambda f: ldpaudit.privatize(f, "rr", label={"a", "b"}), "numbered in their order"),
+        (lambda f: ldpaudit.privatize(f, plan=["label"]), "file or a mapping. Got list"),
     ],
 )
 def test_a_mistake_gets_one_clear_line(call: Any, message: str, data: pd.DataFrame) -> None:

@@ -56,6 +56,8 @@ def test_one_column_with_its_claim_is_an_audit_of_one(tables):
         ({"label": CLAIMED, "epsilon": 2.0}, "claim once"),
         ({"label": ("income:rr:epsilon=1:prior=p.csv", "vote:rr:epsilon=1")}, "prior is no part"),
         ({"label": ("vote", "vote")}, "named twice"),
+        ({"label": set(NAMES)}, "numbered in their order"),
+        ({"label": NAMES, "truth_column": set(NAMES)}, "numbered in their order"),
         ({"label": NAMES, "only": ("vector",)}, "need an audit, too"),
         ({"label": NAMES, "canaries": np.ones((1_000, 2))}, "about one private column"),
         ({"label": (*NAMES, "age")}, "age"),

@@ -7,6 +7,7 @@ from typing import Final
 from ldpaudit.judging.advising import ADVISE, with_advice
 from ldpaudit.judging.checks.of_whole import Whole
 from ldpaudit.judging.next_steps import MOST
+from ldpaudit.judging.waivers import waived_words
 from ldpaudit.reports.text.numbers import against, folds, number, percent
 from ldpaudit.result import AuditResult, Check, Verdict
 
@@ -19,8 +20,9 @@ _BUT: Final = " But a check that only warns failed"
 _SHARED: Final = {
     "column": "Draw the noise of every column anew and on its own: no seed, no random number and "
     "no answer may serve two columns. Or declare the joint mechanism that drew them.",
-    "release": "Draw with random numbers that are used once: no seed may serve two releases or two "
-    "people. Where answers are remembered on purpose, say so (--answers remembered).",
+    "release": "Draw every answer anew, with random numbers that serve one person in one release. "
+    "Or repeat every answer of a label that did not change (privatize --remember), and say so "
+    "(--answers remembered).",
 }
 _LESS: Final = {
     "column": "Release with less ε in all: fewer columns, or more noise on each; the ε of columns "
@@ -90,9 +92,24 @@ def sentence_of(
     """Return the verdict in one sentence."""
     own = _own(verdict, checks, whole)
     text = _of_parts(verdict, parts, words) if own is None else own + _too(verdict, parts, words)
+    start = _STARTS[verdict]
     if verdict == "pass":
-        text = _reassurance(checks, parts, whole, words)
-    return f"{_STARTS[verdict]}{text}." + _warned(verdict, checks, parts, words)
+        waived = _waived(checks, parts, words)
+        start = _STARTS["fail"] if waived else start
+        text = waived or _reassurance(checks, parts, whole, words)
+    return f"{start}{text}." + _warned(verdict, checks, parts, words)
+
+
+def _waived(checks: Sequence[Check], parts: Sequence[AuditResult], words: Words) -> str:
+    """Return which violation is waived that would decide the verdict; empty where none is."""
+    places = [("", checks)]
+    places += [(f" in {words.one(place)}", part.checks) for place, part in enumerate(parts)]
+    found = [(c, at) for at, some in places for c in some if c.waived and c.level == "error"]
+    if not found:
+        return ""
+    (check, at), more = found[0], len(found) - 1
+    others = f"; {more} more {'is' if more == 1 else 'are'} waived, too" if more else ""
+    return f", {waived_words(check)}{at}: {check.reason}{others}"
 
 
 def _own(verdict: Verdict, checks: Sequence[Check], whole: Whole) -> str | None:
@@ -212,6 +229,8 @@ def _remedies(check: Check, parts: Sequence[AuditResult], kind: str) -> Iterator
         yield _STATE
     elif check.observed is not None and kind == "column":
         yield _MORE_ROWS
+    elif ":" not in check.reason and any(part.verdict == "fail" for part in parts):
+        return  # It ran, and a part that is not as claimed is why nothing bounds the whole.
     else:
         yield (_RUN_IT if all(part.release.truth for part in parts) else _TRUTH)[kind]
 

@@ -18,7 +18,13 @@ from ldpaudit.options.declaring import (
 from ldpaudit.options.files import AS_FOUND, FileOptions
 from ldpaudit.options.labels import LabelOptions, check_distinct, label_options, parse_label
 from ldpaudit.options.plan import PlanOptions
-from ldpaudit.options.release import ClaimOptions, ReleaseOptions, named_columns, texts_of
+from ldpaudit.options.release import (
+    ClaimOptions,
+    ReleaseOptions,
+    check_ordered,
+    named_columns,
+    texts_of,
+)
 
 __all__ = [
     "AS_FOUND",
@@ -31,6 +37,7 @@ __all__ = [
     "PlanOptions",
     "ReleaseOptions",
     "check_distinct",
+    "check_ordered",
     "declared",
     "group",
     "input_files",

@@ -10,7 +10,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.options.declaring import Option
 from ldpaudit.options.files import FileOptions
 from ldpaudit.options.plan import PlanOptions
-from ldpaudit.options.release import ReleaseOptions
+from ldpaudit.options.release import ReleaseOptions, check_ordered
 from ldpaudit.running.progress import Progress
 from ldpaudit.running.stopping import Stop
 
@@ -134,6 +134,10 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
             raise InputError(
                 f"The 'timeout' must be more than 0 seconds. Got {self.timeout!r} instead."
             )
+        check_ordered(self.label, "label")
+        check_ordered(self.truth_column, "true label")
+        if self.answers not in (None, "fresh", "remembered"):
+            raise InputError("The 'answers' must be 'fresh' or 'remembered'.")
         seed: Any = self.rng
         if isinstance(seed, Integral) and seed < 0:
             raise InputError("The seed must not be negative.")

@@ -137,3 +137,9 @@ def texts_of(given: Any, role: str) -> tuple[str, ...]:
                 f"Got {type(name).__name__} instead."
             )
     return tuple(names)
+
+
+def check_ordered(given: Any, role: str) -> None:
+    """Refuse a set of several columns: they are numbered, and its order varies from run to run."""
+    if isinstance(given, set | frozenset) and len(given) > 1:
+        raise InputError(f"Several {role} columns are numbered in their order: give a list.")

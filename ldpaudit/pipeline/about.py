@@ -1,5 +1,6 @@
 """What a result says of the release, the claim and the run, without names of columns or classes."""
 
+import hashlib
 import importlib.metadata
 import math
 import platform
@@ -120,12 +121,22 @@ def column_words(vector: ReleasedVector, plan: Plan) -> Words:
     return Words("column", f"the {len(vector.columns)} columns together", names)
 
 
-def repeats_info(releases: RepeatedReleases, parts: Sequence[AuditResult]) -> ReleaseInfo:
+def together_sha256(releases: Sequence[Release]) -> str | None:
+    """Return what stands for several files in a waiver: the SHA-256 of theirs, a line for each."""
+    digests = [one.sha256 for one in releases]
+    if None in digests:
+        return None
+    return hashlib.sha256("".join(f"{one}\n" for one in digests).encode()).hexdigest()
+
+
+def repeats_info(
+    releases: RepeatedReleases, parts: Sequence[AuditResult], sha256: str | None
+) -> ReleaseInfo:
     """Return what was audited, of several releases of the same people; ``rows``: people."""
     first = releases.releases[0]
     return ReleaseInfo(
         name=" + ".join(one.name for one in releases.releases),
-        sha256=None,
+        sha256=sha256,
         rows=len(releases.rows),
         features=max(part.release.features for part in parts),
         classes=len(first.classes),

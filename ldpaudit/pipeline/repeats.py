@@ -17,7 +17,13 @@ from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.whole import About, judge_whole, shared
 from ldpaudit.mechanisms import from_declaration
-from ldpaudit.pipeline.about import release_words, repeats_info, repeats_mechanism_info, run_info
+from ldpaudit.pipeline.about import (
+    release_words,
+    repeats_info,
+    repeats_mechanism_info,
+    run_info,
+    together_sha256,
+)
 from ldpaudit.pipeline.choosing import chosen_audits
 from ldpaudit.pipeline.claim import pinned
 from ldpaudit.pipeline.one_release import run_audit
@@ -84,7 +90,7 @@ def run_repeats(
     bounded = repeats.releases.known
     odd = odd_words(finding.estimates, repeats.noise)
     about = About(policy, "repeats", epsilon, words, records, bounded, odd)
-    sha256 = releases[-1].sha256
+    sha256 = together_sha256(releases)
     judgement = judge_whole(about, evidence, parts, sha256=sha256, today=today)
     unused, parts = unused_waivers(parts, judgement.notes)
     return AuditResult(
@@ -93,7 +99,7 @@ def run_repeats(
         sentence=judgement.sentence,
         next_steps=judgement.next_steps,
         date=today.isoformat(),
-        release=repeats_info(repeats.releases, parts),
+        release=repeats_info(repeats.releases, parts, sha256),
         mechanism=repeats_mechanism_info(parts, repeats.noise, epsilon),
         estimates=finding.estimates,
         curves=finding.curves,

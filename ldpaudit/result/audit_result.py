@@ -35,7 +35,7 @@ class ReleaseInfo(Frozen):
     name: str
     """The name of the released file, without its folder."""
     sha256: str | None
-    """The digest of the released file; None for a table in memory."""
+    """The digest of the released file, of several that of their digests; None for a table."""
     rows: int
     """Rows that were audited."""
     features: int
@@ -317,8 +317,8 @@ class AuditResult(Frozen):
         known = {f"{key}{e.id}": e for key, part in parts.items() for e in part.estimates}
         found = known.get(identifier)
         if found is None:
-            near = did_you_mean(identifier, known)
-            raise KeyError(f"The audit has no number {quoted(identifier)}{near}")
+            near = did_you_mean(str(identifier), known)
+            raise KeyError(f"The audit has no number {quoted(str(identifier))}{near}")
         return found
 
     @property

@@ -17,6 +17,7 @@ PLACEHOLDERS: Final = {
     "`within_10` (percent of the range), `bin_accuracy`, `bin_advantage`",
     "group": "`class-2`, or `slice-1-3`: the third value of the first column of `--slice`",
     "class": "`class-2`, in the order of the declared labels",
+    "column": "`column-2`, in the order of the declaration",
     "method": "how it was computed",
     "percent": "`50`, `90` or `99`",
 }

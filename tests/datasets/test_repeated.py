@@ -26,6 +26,7 @@ def test_rows_are_joined_on_ids_in_any_order() -> None:
     ids = [table["person"].to_pylist() for table in made.tables]
     for one, two in joined.rows[joined.in_all]:
         assert ids[0][one] == ids[1][two]
+    assert (joined.rows == _joined(*made.tables).rows).all(), "the key shows in the order"
 
 
 def test_numbers_in_one_file_match_texts_in_the_other() -> None:

@@ -116,10 +116,15 @@ def test_each_column_has_the_others_among_its_features(tmp_path: Path) -> None:
         known = np.array(column.classes, object)[column.truth]
         np.testing.assert_array_equal(known, truth[column.label])
     assert vector.sha256 == read_release(path, label="b").release.sha256
+    assert not any("leaves out" in text for text in read_vector(path, **KNOWN).warnings)
 
 
 def test_one_of_several_can_be_read_alone() -> None:
-    release = read_release(declared(TWO), label="b", **KNOWN).release
+    report = read_release(declared(TWO), label="b", **KNOWN)
+    release = report.release
+    assert any(
+        "declares 2 private columns, and this audit leaves out 1" in w for w in report.warnings
+    )
     assert release.declaration is not None
     assert release.declaration.parameters == {"classes": [1, 2, 3], "epsilon": 1.0}
     with pytest.raises(InputError, match="declares 2 private columns; say which"):

@@ -1,5 +1,6 @@
 """Several releases of the same people: audited as a whole, from Python and the command line."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from functools import cache
@@ -61,6 +62,12 @@ def test_remembered_noise_stays() -> None:
     assert 0.6 < result["repeats.epsilon_lower"].value < 1.2
     assert _verdict(result, "claimed-epsilon") == "pass"
     assert "looks remembered" in _found(result)
+
+
+def test_a_label_that_changed_and_came_back_may_have_a_new_answer() -> None:
+    result = _audited(_made("remembered", releases=3, changing=0.3), answers="remembered")
+    assert result["repeats.remembered_noise"].value == 1
+    assert _verdict(result, "claimed-channel") == "pass"
 
 
 @pytest.mark.parametrize("truth", [True, False])
@@ -165,6 +172,7 @@ def test_the_command_names_files_in_their_order(
         ({"answers": "remembered", "other": True}, "only be remembered"),
         ({"label": ["label", "region"]}, "one private column is audited at a time"),
         ({"id_column": "nobody"}, "Release 1:"),
+        ({"answers": "always"}, "'fresh' or 'remembered'"),
         ({"only": ["repeats"]}, "need an audit, too"),
     ],
 )
@@ -211,3 +219,38 @@ def test_one_release_takes_one_truth(tmp_path: Path) -> None:
         ldpaudit.audit(releases[0], truth=tuple(truths), id_column="person")
     with pytest.raises(InputError, match="named once"):
         ldpaudit.audit([releases[0], releases[0]], id_column="person")
+
+
+def test_a_waiver_of_the_last_release_is_none_of_all_together(tmp_path: Path) -> None:
+    releases, truths = _made("reused").written(tmp_path)
+
+    def audited(file: str) -> AuditResult:
+        policy = tmp_path / "policy.toml"
+        lines = ["schema = 1", 'extends = "ldpaudit:default"']
+        for check in ("claimed-epsilon", "claimed-channel"):
+            lines += ["[[waivers]]", f'check = "{check}"', f'release_sha256 = "{file}"']
+            lines += ['reason = "r"', 'approved_by = "a"', "expires = 2999-12-31"]
+        policy.write_text("\n".join(lines))
+        known = {"id_column": "person", "only": ONLY, "truth": truths, "drop": ["age", "region"]}
+        return ldpaudit.audit(releases, policy=str(policy), **known)
+
+    digest = hashlib.sha256(Path(releases[-1]).read_bytes()).hexdigest()
+    alone = audited(digest)
+    assert alone.releases[-1].release.sha256 == digest
+    assert alone.verdict == "fail"
+    together = audited(alone.release.sha256 or "")
+    assert together.verdict == "pass"
+    assert together.sentence.startswith("Violation found, waived until")
+
+
+def test_few_changed_labels_cannot_be_counted_back() -> None:
+    result = _audited(_made(changing=0.003))
+    assert result["repeats.unchanged"].count is None
+    for name in ("", ".joint", ".added"):
+        assert result[f"repeats.epsilon_lower{name}"].n is None
+
+
+def test_one_answer_drawn_anew_refutes_remembered_ones_of_few_people() -> None:
+    result = _audited(_made("fresh", leaving=1_180), answers="remembered")
+    assert _verdict(result, "claimed-channel") == "fail"
+    assert "privatize --remember" in result.next_steps[0]

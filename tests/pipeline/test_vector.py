@@ -1,5 +1,7 @@
 """Several private columns: each is audited, and all together."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pipeline.vectors import CLASSES, released_vector, shared_draws, vector_of
@@ -7,6 +9,7 @@ from pipeline.vectors import CLASSES, released_vector, shared_draws, vector_of
 from ldpaudit.audits.interface import Plan
 from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import Policy
+from ldpaudit.judging.whole_words import Words, steps_of
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.pipeline import run_vector
 from ldpaudit.result import AuditResult
@@ -33,8 +36,31 @@ def test_a_column_that_leaks_more_is_found_and_named_by_its_number():
     assert "column 2" in result.sentence
     assert "label1" not in result.to_json()
     assert len(result.next_steps) <= 3
+    unbounded = {"verdict": "inconclusive", "observed": None}
+    (whole,) = (check for check in result.checks if check.id == "claimed-epsilon")
+    words = Words("column", "the 3 columns together")
+    for reason, run_it in (("", False), (": the audit vector was left out (--only)", True)):
+        told = unbounded | {"reason": f"it was not bounded{reason}"}
+        steps = steps_of([whole.model_copy(update=told)], result.labels, words, None)
+        assert any("audit of the whole" in step for step in steps) == run_it
     named = run_vector(vector, Plan(seed=0, show_class_names=True), only=FAST)
     assert "column 2 (label1)" in named.sentence
+
+
+def test_a_waived_violation_of_the_whole_stays_one():
+    file = "a" * 64
+    waiver = {"check": "claimed-epsilon", "release_sha256": file, "expires": "2999-12-31"}
+    waiver |= {"reason": "accepted", "approved_by": "A. Smith"}
+    policy = Policy.model_validate(
+        {"schema": 1, "checks": {"claimed-epsilon": {"level": "error"}}, "waivers": [waiver]}
+    )
+    made = shared_draws()
+    columns = tuple(replace(column, sha256=file) for column in made.columns)
+    vector = replace(made, columns=columns, sha256=file)
+    result = run_vector(vector, Plan(seed=0), policy, only=("mechanism", "vector", "power"))
+    assert result.verdict == "pass"
+    assert result.sentence.startswith("Violation found, waived until 2999-12-31 by A. Smith: ")
+    assert "No violation" not in result.sentence
 
 
 def test_the_error_probability_is_shared():

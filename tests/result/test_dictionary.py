@@ -54,6 +54,7 @@ def source() -> str:
 
 
 FROM_PARTS = {"renyi.release.dp_at_delta", "renyi.release.attack_bound"}
+FROM_PARTS |= {"others.told_by.<column>", "vector.epsilon_lower.<method>"}
 FROM_PARTS |= {f"repeats.epsilon_{end}" for end in ("lower.joint", "lower.added")}
 FROM_PARTS |= {f"repeats.{kind}_noise" for kind in ("fresh", "remembered", "reused")}
 FROM_PARTS |= {

@@ -12,7 +12,7 @@ from ldpaudit.audits.repeats.claimed import UNCHANGED, claimed_epsilon
 from ldpaudit.audits.repeats.noise import FoundNoise
 from ldpaudit.audits.repeats.seen import SeenReleases
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.epsilon.bounds import EpsilonBound
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound, smallest_positive
 from ldpaudit.estimators.epsilon.power import worth_looking_for
 from ldpaudit.estimators.epsilon.strongest import PILOT_SHARE, presumed_channel
 from ldpaudit.estimators.repeats.epsilon import RepeatsEvidence, repeats_evidence, smallest_excess
@@ -140,7 +140,7 @@ def _bound(
         axis="epsilon",
         unit="nats",
         n=bound.n,
-        smallest_cell=bound.smallest_cell,
+        smallest_cell=smallest_positive((bound.smallest_cell, seen.changed)),
         method=f"{method}; {UNCHANGED}",
         assumptions=(*assumptions, *further),
     )

@@ -31,7 +31,6 @@ Told = Literal["fresh", "remembered", "partly", "reused", "dependent", "unclear"
 _CLEAR: Final = 0.005
 """Noise is called by what refutes the other kinds at this level; verdicts have their own."""
 _FEWEST: Final = 30
-_ALL: Final = 0.95
 _NONE: Final = 0.25
 _CLEARLY_MORE: Final = 0.25
 """Remembered noise that needs so many more labels to have changed is not believed."""
@@ -88,7 +87,8 @@ def _with_truth(seen: SeenReleases) -> FoundNoise:
         one, two = (seen.releases.truth(place, people) for place in pair)
         alike, strata = one == two, one.astype(np.int64) * len(seen.releases.classes) + two
         answers = [seen.releases.released(place, people) for place in pair]
-        kept &= bool((answers[0] == answers[1])[alike].all())
+        if pair in seen.neighbours:  # A label that changed in between may have a new answer.
+            kept &= bool((answers[0] == answers[1])[alike].all())
         unchanged.append(_tested(changed, strata, alike))
         again.append(_tested(changed, strata, ~alike))
         again += _by_place(seen, pair, flips)
@@ -99,10 +99,11 @@ def _with_truth(seen: SeenReleases) -> FoundNoise:
         told = "reused"
     elif fresh is not None and fresh <= alpha:
         told = "dependent" if share is None or share[0] <= 0 else "partly"
-        told = "remembered" if kept or (share is not None and share[1] >= _ALL) else told
+        told = "remembered" if kept else told
     elif fresh is not None and (share is None or share[2] <= _NONE):
         told = "fresh"
-    remembered = None if fresh is None else (1.0 if kept else SMALLEST_P_VALUE)
+    asked = None if fresh is None else 1.0
+    remembered = asked if kept else SMALLEST_P_VALUE
     everyone = len(seen.releases.in_all)
     return FoundNoise(told, fresh, remembered, reused, share, None, everyone, cell)
 
@@ -121,6 +122,9 @@ def _by_place(
     rows = np.flatnonzero((one != two) & (one >= 0) & (two >= 0))
     if not len(rows):
         return
+    # Of two people who changed places one row counts: remembered noise is the same in both.
+    low, high = np.minimum(one, two)[rows], np.maximum(one, two)[rows]
+    rows = rows[np.unique(low * len(seen.releases.rows) + high, return_index=True)[1]]
     contexts = [seen.contexts[place] for place in pair]
     k, truth = len(seen.releases.classes), [c.truth[rows].astype(np.int64) for c in contexts]
     changed = [flips[place][rows] for place in pair]
@@ -162,7 +166,7 @@ def _share(seen: SeenReleases) -> tuple[tuple[float, float, float] | None, int]:
         same = int(np.sum(answers[0] == answers[1]))
         level = seen.alpha / len(seen.neighbours)
         found.append(agreement_share(same, len(people), expected, level))
-        cells += [same, len(people) - same]
+        cells += [same, len(people) - same, seen.changed]
     value, low, high = np.mean(found, axis=0)
     return (float(value), float(low), float(high)), smallest_positive(cells)
 

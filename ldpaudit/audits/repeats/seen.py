@@ -127,6 +127,12 @@ class SeenReleases:
         same = (truth == truth[:, :1]).all(axis=1)
         return np.asarray(self.counted[same])
 
+    @cached_property
+    def changed(self) -> int:
+        """How many people in all releases do not have the same true label in all of them."""
+        truth = self.releases.table(self.releases.in_all, truth=True)
+        return int((truth != truth[:, :1]).any(axis=1).sum())
+
     def refusal(self) -> str | None:
         """Return why no bound holds for the claims, None where bounds do."""
         for number, one in enumerate(self.contexts, 1):

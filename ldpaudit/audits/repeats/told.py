@@ -21,7 +21,8 @@ _ODD = {
 AS_DECLARED = "released labels follow the declared mechanism in each release"
 _TRUTH = (
     "of people with the same true label, how many were changed by noise in two releases, given how "
-    "many were in each (Fisher's exact test, over all labels); all pairs of releases, Bonferroni"
+    "many were in each (Fisher's exact test, over all labels and of each); all pairs of releases, "
+    "Bonferroni"
 )
 _ALONE = (
     "the answers of a person in two releases, against every joint distribution of true labels; all "

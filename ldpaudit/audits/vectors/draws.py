@@ -76,7 +76,8 @@ def draws_as_claimed(seen: SeenVector, rng: np.random.Generator) -> DrawTest | s
         return "hardly any two rows have the same true labels of two columns"
     words = (
         "among rows with the same true labels of two columns any pairing of their outputs is "
-        f"equally likely; {test.tests} exact tests of pairs of columns, Bonferroni"
+        f"equally likely; {test.tests} exact tests of pairs of columns, over all such groups and "
+        "of each larger one, Bonferroni"
     )
     return DrawTest(
         test.p_value,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -49,7 +50,8 @@ class VectorEvidence:
     shares : mapping from method to float
         The shares of the error probability.
     columns : tuple of tuple of BoundEvidence
-        For each column those of its strata; empty where the draws are not independent.
+        For each stratum of the whole those of its columns, whose ε add up there; empty where the
+        draws are not independent.
     patterns, pairs : PatternCounts or None
         The pattern chosen by the claim, and that of two columns chosen by a pilot.
     """
@@ -88,22 +90,25 @@ class VectorEvidence:
         return None if counts is None else replace(counts.bound(alpha), method=method)
 
     def _sum(self, alpha: float) -> EpsilonBound | None:
+        """Return the largest sum of any stratum, each with an equal share of alpha."""
         if not self.columns:
             return None
-        epsilon = sum_lower([_of_column(strata) for strata in self.columns], alpha)
-        every = [_one_column(one, alpha) for strata in self.columns for one in strata]
-        cells = [b.smallest_cell for b in every if b.smallest_cell > 0]
-        rows = min(sum(one.counts.sum() for one in strata) for strata in self.columns)
-        return EpsilonBound(epsilon, alpha, int(rows), "columns", min(cells, default=0))
+        known = cache(_one_column)
+        level, best, rows = alpha / len(self.columns), -1.0, 0
+        for columns in self.columns:
+            found = sum_lower([_epsilon_of(one, known) for one in columns], level)
+            if found > best:
+                best, rows = found, min(int(one.counts.sum()) for one in columns)
+        every = {one for columns in self.columns for one in columns}
+        cells = [known(one, alpha).smallest_cell for one in every]
+        smallest = min((cell for cell in cells if cell > 0), default=0)
+        return EpsilonBound(best, alpha, rows, "columns", smallest)
 
 
-def _of_column(strata: tuple[BoundEvidence, ...]) -> Callable[[float], float]:
-    """Return the bound of one column's ε: the largest of its strata's, with equal shares."""
-
-    def bound(alpha: float) -> float:
-        return max(_one_column(one, alpha / len(strata)).epsilon for one in strata)
-
-    return bound
+def _epsilon_of(
+    evidence: BoundEvidence, bound: Callable[[BoundEvidence, float], EpsilonBound]
+) -> Callable[[float], float]:
+    return lambda alpha: bound(evidence, alpha).epsilon
 
 
 def detectable_excess(
@@ -173,11 +178,10 @@ def vector_evidence(
         drawn = [_presumed(channels, rest, rng) for _ in range(_SIMULATED)]
         chosen = choose_by_claim(rest, channels, [z for z in drawn if z is not None])
         patterns = _count(chosen, rest, released[others], rng)
-    columns = tuple(_of_strata(seen, released, a, rng) for a in range(len(claimed)))
-    summed = seen.independent and all(columns)
-    return VectorEvidence(
-        SHARES if seen.independent else JOINT_SHARES, columns if summed else (), patterns, pairs
-    )
+    columns = _of_columns(seen, released, rng)
+    if not seen.independent:
+        return VectorEvidence(JOINT_SHARES, (), patterns, pairs)
+    return VectorEvidence(SHARES, columns, patterns, pairs)
 
 
 def _count(
@@ -209,24 +213,36 @@ def _presumed(
     return np.stack(columns, axis=1)
 
 
-def _of_strata(
-    seen: SeenVector, released: IntArray, place: int, rng: np.random.Generator
-) -> tuple[BoundEvidence, ...]:
-    """Return the evidence of a column alone in each of its strata that has two labels."""
+def _of_columns(
+    seen: SeenVector, released: IntArray, rng: np.random.Generator
+) -> tuple[tuple[BoundEvidence, ...], ...]:
+    """Return the evidence of the columns in each stratum of the whole where all have some."""
+    strata = np.stack([seen.strata_of(place) for place in range(len(seen.contexts))], axis=1)
+    found = {
+        (place, stratum): _of_stratum(seen, released, place, stratum, rng)
+        for place, codes in enumerate(strata.T)
+        for stratum in np.unique(codes).tolist()
+    }
+    wholes = [
+        [found[place, stratum] for place, stratum in enumerate(whole)]
+        for whole in np.unique(strata, axis=0).tolist()
+    ]
+    complete = [[one for one in whole if one is not None] for whole in wholes]
+    return tuple(tuple(one) for one in complete if len(one) == len(seen.contexts))
+
+
+def _of_stratum(
+    seen: SeenVector, released: IntArray, place: int, stratum: int, rng: np.random.Generator
+) -> BoundEvidence | None:
+    """Return the evidence of a column in one of its strata; None where that has one label."""
     one, matrices = seen.contexts[place], seen.matrices(place)
-    labels, outputs = seen.truth.labels[:, place], released[:, place]
-    k, m = len(one.release.classes), len(one.release.outputs)
-    strata = seen.strata_of(place)
-    found = []
-    for stratum in np.unique(strata):
-        rows = strata == stratum
-        channel = None if matrices is None else matrices[stratum]
-        if channel is not None and seen.joint is not None:
-            channel = worth_looking_for(_plain(channel)).matrix
-        evidence = epsilon_evidence(label_table(labels[rows], outputs[rows], k, m), channel, rng)
-        if evidence is not None:
-            found.append(evidence)
-    return tuple(found)
+    rows = seen.strata_of(place) == stratum
+    labels, outputs = seen.truth.labels[rows, place], released[rows, place]
+    channel = None if matrices is None else matrices[stratum]
+    if channel is not None and seen.joint is not None:
+        channel = worth_looking_for(_plain(channel)).matrix
+    sizes = len(one.release.classes), len(one.release.outputs)
+    return epsilon_evidence(label_table(labels, outputs, *sizes), channel, rng)
 
 
 def _plain(matrix: FloatArray) -> Channel:

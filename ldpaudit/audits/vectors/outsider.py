@@ -51,12 +51,19 @@ class ReleasedEvidence:
 def released_bound(seen: SeenVector) -> Callable[[float], float] | None:
     """Return the lower bound of the vector's ε from the release alone, by its error probability.
 
-    None where there is none.
+    The largest of the strata's, with equal shares of the error. None where there is none.
     """
+    found = [_evidence(one) for one in seen.within_strata()]
+    known = [one for one in found if one.columns or one.vectors is not None]
+    if not known:
+        return None
+    return lambda alpha: max(one.bound(alpha / len(known)) for one in known)
+
+
+def _evidence(seen: SeenVector) -> ReleasedEvidence:
     found = [outsider_evidence(one) for one in seen.contexts] if seen.independent else []
     columns = tuple(one for one in found if isinstance(one, ReleaseOnlyEvidence))
-    evidence = ReleasedEvidence(columns, _of_vectors(seen))
-    return evidence.bound if columns or evidence.vectors is not None else None
+    return ReleasedEvidence(columns, _of_vectors(seen))
 
 
 def _of_vectors(seen: SeenVector) -> ReleaseOnlyEvidence | None:

@@ -1,6 +1,6 @@
 """A vector as its audit sees it: codes of all columns, their claimed channels, rows that count."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeVar
@@ -81,11 +81,25 @@ class SeenVector:
     @cached_property
     def strata(self) -> IndexArray:
         """Codes of rows whose columns all have the same channels, int64 of shape (r,)."""
+        return self._taken(self._every_stratum)
+
+    @cached_property
+    def _every_stratum(self) -> IndexArray:
         codes = np.zeros(len(self.contexts[0].release), dtype=np.int64)
         for one in self.contexts:
             if one.release.strata is not None:
                 codes = codes * one.release.strata.count + one.release.strata.codes
-        return self._taken(np.unique(codes, return_inverse=True)[1].astype(np.int64))
+        return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+    def within_strata(self) -> Iterator["SeenVector"]:
+        """Yield the vector of each stratum as one of its own; itself where there are none."""
+        if all(one.release.strata is None for one in self.contexts):
+            yield self
+            return
+        for code in np.unique(self._every_stratum):
+            rows = np.flatnonzero(self._every_stratum == code)
+            contexts = tuple(_in_stratum(one, rows) for one in self.contexts)
+            yield SeenVector(contexts, self.joint, _counted(contexts))
 
     def strata_of(self, place: int) -> IntArray:
         """Return the stratum of each counted row for one column; all 0 where it has none."""
@@ -159,6 +173,15 @@ def _counted(contexts: Sequence[AuditContext]) -> IndexArray | None:
         if own is not None:
             rows = own if rows is None else np.intersect1d(rows, own)
     return rows
+
+
+def _in_stratum(context: AuditContext, rows: IndexArray) -> AuditContext:
+    """Return the context of rows of one stratum, with its claim."""
+    strata, claim = context.release.strata, context.claim
+    if strata is not None:
+        claim = claim.by_stratum[strata.codes[rows[0]]]
+    release = replace(context.release.take(rows), strata=None)
+    return replace(context, release=release, claim=claim, beside=None, _shared={})
 
 
 def _aligned(claim: LabelByStratum, context: AuditContext) -> FloatArray:

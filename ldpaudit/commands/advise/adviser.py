@@ -48,7 +48,7 @@ _INTERVALS: Final = 3 * MOST + 4
 _DECIDE: Final = "they tell the label in every row, and privatize refuses them"
 _NAME: Final = "they may lead back to a person (the policy's check identifiers)"
 _TELL: Final = "with them the features alone tell more of the labels than the policy allows"
-_PICTURE: Final = 5.0
+_PICTURE: Final = 10.0
 _TRIES: Final = 3
 """Simulations of one mechanism at most, each with more noise than the one before."""
 

@@ -36,7 +36,7 @@ def _words(
     request: AdviseRequest, asked: Simulated, choice: tuple[str, float], dropped: Sequence[str]
 ) -> Iterator[str]:
     name, epsilon = choice
-    yield from (request.table, "-o")
+    yield from (request.shown_table, "-o")
     yield released_name(request.data)
     yield from ("--label", asked.label, "--mechanism", name, "--epsilon", f"{epsilon:g}")
     takes = options_of(name)
@@ -53,7 +53,7 @@ def vector_command(
     request: AdviseRequest, columns: Sequence[tuple[Simulated, str, float]], dropped: Sequence[str]
 ) -> str:
     """Return the command for several private columns: each with its mechanism and ε."""
-    words = ["ldpaudit", "privatize", request.table, "-o", released_name(request.data)]
+    words = ["ldpaudit", "privatize", request.shown_table, "-o", released_name(request.data)]
     for asked, name, epsilon in columns:
         takes = options_of(name)
         stated = LabelOptions(

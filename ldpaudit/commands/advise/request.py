@@ -56,6 +56,8 @@ class AdviseRequest(FileOptions):
         None: regression where ``labels`` states a range, else classification.
     minutes : float
         After which no further simulation is started.
+    apart : bool
+        Whether the true labels and the features turned out to be in two files, row by row.
     """
 
     data: Annotated[
@@ -94,11 +96,17 @@ class AdviseRequest(FileOptions):
     minutes: Annotated[float, Option("Minutes at most; simulations take what is left.")] = 5.0
     seed: Annotated[int | None, Option("The seed (default: derived from the data).")] = None
     threads: Annotated[int | None, Option("Processors to use (default: 1).")] = None
+    apart: bool = False
 
     @property
     def table(self) -> str:
-        """The table with the true labels."""
-        return self.data if self.truth is None else self.truth
+        """The table with the true labels; of two files the one with the features."""
+        return self.data if self.truth is None or self.apart else self.truth
+
+    @property
+    def shown_table(self) -> str:
+        """What a command calls the table: a word in capitals where there is no such file."""
+        return "TABLE" if self.apart else self.table
 
     def columns(self) -> "tuple[AdviseRequest, ...]":
         """Return a request for each private column, with what is stated of it.

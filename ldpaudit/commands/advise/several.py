@@ -113,9 +113,10 @@ def _best(adviser: Adviser) -> tuple[Family, Candidate] | None:
     """Return the mechanism that is worth most within the limits, None where none is."""
     able = adviser.families()
     passing = [one for family in able if (one := family.least_noise()) is not None]
-    if not passing:
+    ordered = in_order(passing)
+    if not ordered:
         return None
-    best = in_order(passing)[0]
+    best = ordered[0]
     return next(family for family in able if family.name == best.name), best
 
 

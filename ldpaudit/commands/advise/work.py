@@ -7,7 +7,7 @@ from ldpaudit.commands.advise.closed_forms.study import read_study
 from ldpaudit.commands.advise.request import AdviseRequest
 from ldpaudit.commands.advise.result import Advice
 from ldpaudit.commands.advise.several import advise_several
-from ldpaudit.commands.advise.tables import checked
+from ldpaudit.commands.advise.tables import JOIN, checked
 from ldpaudit.judging.policy import default_policy
 from ldpaudit.options import PlanOptions
 from ldpaudit.running.progress import NoProgress, Progress
@@ -27,6 +27,8 @@ def advise(request: AdviseRequest, progress: Progress | None = None) -> Advice:
     policy = policy_of(PlanOptions(policy=request.policy)) or default_policy()
     request = checked(request)
     columns = request.columns()
+    if request.apart:
+        progress.remark(JOIN)
     progress.step("reading the table")
     if len(columns) > 1:
         return advise_several(request, policy, clock, progress)

@@ -56,6 +56,10 @@ def read_plan(source: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
     """
     if isinstance(source, Mapping):
         return _plan(source, None)
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(
+            f"A plan must be a TOML file or a mapping. Got {type(source).__name__} instead."
+        )
     path = Path(source)
     try:
         stated = tomllib.loads(path.read_text(encoding="utf-8-sig"))

@@ -15,7 +15,14 @@ from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms import full_name, traits_of
 from ldpaudit.mechanisms.joint import joint_family
 from ldpaudit.mechanisms.places import DEFAULT, EXPLICIT
-from ldpaudit.options import LabelOptions, check_distinct, option_name, parse_label
+from ldpaudit.options import (
+    LabelOptions,
+    check_distinct,
+    check_ordered,
+    option_name,
+    parse_label,
+    texts_of,
+)
 from ldpaudit.options.labels import KEYS
 
 _SHARED: Final = ("mechanism", "epsilon", "noise")
@@ -104,7 +111,8 @@ def labels_of(mechanisms: Mapping[str, Any]) -> tuple[LabelOptions, ...]:
     InputError
         As :func:`parse_label` and :func:`read_plan`.
     """
-    return tuple(_label_of(name, how) for name, how in mechanisms.items())
+    names = texts_of(mechanisms.keys(), "label")
+    return tuple(_label_of(name, mechanisms[name]) for name in names)
 
 
 def _label_of(name: str, how: Any) -> LabelOptions:
@@ -112,7 +120,7 @@ def _label_of(name: str, how: Any) -> LabelOptions:
         return parse_label(f"{LabelOptions(label=name).text()}:{how}")
     if not isinstance(how, Mapping):
         raise InputError(
-            f"The mechanism of the column {quoted(str(name))} must be its name, such as "
+            f"The mechanism of the column {quoted(name)} must be its name, such as "
             "'rr:epsilon=1', or a mapping such as {'mechanism': 'rr', 'epsilon': 1.0}."
         )
     return read_plan({"labels": [{"label": name, **how}]}).labels[0]
@@ -134,6 +142,7 @@ def _with_plan(request: PrivatizeRequest) -> PrivatizeRequest:
 
 def _labels(request: PrivatizeRequest) -> tuple[LabelOptions, ...]:
     given = request.label
+    check_ordered(given, "label")
     listed = (given,) if isinstance(given, str) else tuple(given)
     if not listed:
         raise InputError("Name the private column: --label COL.")

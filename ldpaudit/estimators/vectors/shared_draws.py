@@ -21,6 +21,8 @@ MOST_ROWS: Final = 200_000
 _DEVIATIONS: Final = 12.0
 """Farther from its mean a hypergeometric count is not followed: that has a mass below 1e-30."""
 _NUMERICAL: Final = 1e-13
+_FEWEST_ALONE: Final = 20
+"""Fewer alike rows than this are not tested by themselves."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,9 @@ def _cut(values: IntArray) -> int:
 def paired_p_value(first: BoolArray, second: BoolArray, alike: IndexArray) -> float:
     """Return the exact two-sided p-value of "independent among alike rows".
 
-    Twice the smaller tail of the number of rows with both ones, at most 1.
+    Twice the smaller tail of the number of rows with both ones, over all groups of alike rows. And
+    of each larger group by itself, so that neither a small group nor dependence of different signs
+    is lost among the others; Bonferroni for both.
 
     Parameters
     ----------
@@ -135,11 +139,21 @@ def paired_p_value(first: BoolArray, second: BoolArray, alike: IndexArray) -> fl
     varies = (ones > 0) & (ones < size) & (others > 0) & (others < size)
     if not varies.any():
         return 1.0
-    seen, at, law = int(both[varies].sum()), 0, np.ones(1)
+    at, law, alone = 0, np.ones(1), []
     for group in np.flatnonzero(varies):
         start, part = _hypergeometric(int(size[group]), int(ones[group]), int(others[group]))
         at, law = at + start, np.convolve(law, part)
-    place = np.arange(at, at + len(law))
+        if size[group] >= _FEWEST_ALONE:
+            alone.append(_two_sided(part, int(both[group]) - start))
+    together = _two_sided(law, int(both[varies].sum()) - at)
+    if np.count_nonzero(varies) == 1 or not alone:
+        return together
+    return min(2 * min(together, len(alone) * min(alone)), 1.0)
+
+
+def _two_sided(law: FloatArray, seen: int) -> float:
+    """Return twice the smaller tail of a count, given the chance of each from 0 on, at most 1."""
+    place = np.arange(len(law))
     tails = law[place >= seen].sum(), law[place <= seen].sum()
     return float(min(2 * (min(tails) + _NUMERICAL), 1.0))
 

@@ -110,33 +110,55 @@ def test_released_vectors_that_no_true_ones_explain_are_found():
     assert test.p_value < 1e-6
 
 
-def test_channels_by_stratum_are_compared_within_it():
+def by_region(channels: list, n: int = 4_000, *, truth: bool = True) -> ReleasedVector:
+    """Return columns with two channels each, by a public region that is the only feature."""
     rng = np.random.default_rng(4)
-    labels, x = true_vectors(4_000, rng)
-    strata = rng.integers(0, 2, 4_000).astype(np.int32)
+    labels, _ = true_vectors(n, rng)
+    strata = rng.integers(0, 2, n).astype(np.int32)
     noisy = []
-    for j, k in enumerate(CLASSES):
-        each = [by_inverse(response(len(k), e), labels[:, j], rng.random(4_000)) for e in (0.5, 1)]
+    for j, own in enumerate(channels):
+        each = [by_inverse(np.array(c), labels[:, j], rng.random(n)) for c in own]
         noisy.append(np.where(strata == 1, each[1], each[0]).astype(np.int32))
-    vector = vector_of(labels, noisy, x, (1.0,) * 3)
-    stated = [
-        {"name": "randomized-response", "classes": list(k), "epsilon": e}
-        for k in CLASSES
-        for e in (0.5, 1.0)
-    ]
+    vector = vector_of(labels, noisy, strata, (1.0,) * len(channels), truth=truth)
     columns, declared = [], []
     for j, one in enumerate(vector.columns):
-        mechanisms = [
-            {"value": v, "mechanism": stated[2 * j + i]} for i, v in enumerate(("north", "south"))
+        known = {"name": "channel", "classes": list(CLASSES[j]), "outputs": list(CLASSES[j])}
+        stated = [
+            {"value": value, "mechanism": {**known, "matrix": np.array(c).tolist()}}
+            for value, c in zip(("north", "south"), channels[j], strict=True)
         ]
-        claim = Declaration("by-stratum", {"strata": mechanisms})
+        claim = Declaration("by-stratum", {"strata": stated})
         columns.append(replace(one, declaration=claim, strata=Strata(strata, 2)))
         declared.append(replace(vector.declaration.labels[j], mechanism=claim, by="region"))
-    vector = replace(vector, columns=tuple(columns), declaration=VectorDeclaration(tuple(declared)))
-    finding = found(vector)
+    declaration = VectorDeclaration(tuple(declared))
+    return replace(vector, columns=tuple(columns), declaration=declaration)
+
+
+def test_channels_by_stratum_are_compared_within_it():
+    finding = found(by_region([[response(len(k), e) for e in (0.5, 1.0)] for k in CLASSES]))
     assert value(finding, "vector.epsilon") == pytest.approx(3.0)
     assert 2.0 < value(finding, "vector.epsilon_lower") <= 3.0
     assert value(finding, "vector.independence") > 0.01
+
+
+def test_columns_add_up_within_a_stratum_only():
+    epsilons = (0.25, 2.0), (2.0, 0.25), (0.25, 1.0)
+    channels = [
+        [response(len(k), e) for e in own] for k, own in zip(CLASSES, epsilons, strict=True)
+    ]
+    finding = found(by_region(channels))
+    assert value(finding, "vector.epsilon") == pytest.approx(3.25)
+    assert 2.5 < value(finding, "vector.epsilon_lower.columns") <= 3.25
+    assert value(finding, "vector.epsilon_lower") <= 3.25
+
+
+def test_strata_that_differ_are_no_leak_without_true_labels():
+    north, south = [[0.9, 0.1], [0.8, 0.2]], [[0.1, 0.9], [0.2, 0.8]]
+    wide = np.array([[0.8, 0.1, 0.1]] * 3)
+    vector = by_region([[north, south], [wide, wide[:, ::-1]], [north, south]], truth=False)
+    finding = found(vector)
+    bounds = [e.value for e in finding.estimates if e.id == "vector.release_only_epsilon_lower"]
+    assert max(bounds, default=0.0) <= value(finding, "vector.epsilon") < 2
 
 
 def test_without_a_claim_columns_are_still_bounded():

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands.compare.test_paired import ALPHA, allowed, guesses
+from estimators.intervals.test_paired import ALPHA, allowed, guesses
 
 from ldpaudit.audits.held_out_guesses import NOT_ASKED, HeldOutGuesses
 from ldpaudit.commands.compare.differences.numeric import _Pairs

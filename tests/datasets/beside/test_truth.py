@@ -113,6 +113,7 @@ def test_rows_of_the_truth_that_were_not_released() -> None:
         (np.array([TRUE, TRUE]).T, {}, "A table must be"),
         (3, {}, "A table must be"),
         (pd.Series(TRUE, index=range(1, N + 1)), {}, "different indices"),
+        (pd.Series(TRUE, index=range(1, N + 1)), {"id_column": "id"}, "different indices"),
     ],
 )  # fmt: skip
 def test_bad_truths(truth: Any, options: dict[str, Any], message: str) -> None:

@@ -107,6 +107,15 @@ def test_the_p_value_of_several_tables_is_that_of_all_orders():
     assert paired_p_value(first, second, alike) == pytest.approx(min(2 * min(tails), 1.0))
 
 
+@pytest.mark.parametrize("signs", [(0.0, 0.0, 0.0, 1.0), (1.0, -1.0, 0.0, 0.0)], ids=str)
+def test_draws_shared_by_few_labels_or_in_turn_are_found(signs):
+    rng = np.random.default_rng(3)
+    alike = rng.choice(4, 4_000, p=[0.47, 0.47, 0.03, 0.03])
+    draw = rng.random(4_000)
+    other = np.choose((np.array(signs)[alike] + 1).astype(int), [1 - draw, rng.random(4_000), draw])
+    assert paired_p_value(draw < 0.5, other < 0.5, alike) < 1e-6
+
+
 def test_outputs_are_parted_near_the_median_of_rows_with_the_same_label():
     high = high_outputs(np.array([0, 0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 2, 5, 7, 7]))
     assert high.tolist() == [False, False, True, True, False, True, True]

@@ -1,5 +1,6 @@
 """Candidates: mechanisms that the label allows, each at the least noise within the limits."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -159,8 +160,10 @@ def _fits(traits: Traits, *, numeric: bool) -> bool:
 def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return candidates in the order of their expected worth, the best first.
 
-    Of those that are worth as much as the best, the one of the smallest ε comes first.
+    Those of no use at all are left out. Of those that are worth as much as the best, the one of
+    the smallest ε comes first.
     """
+    candidates = [one for one in candidates if math.isfinite(one.worth.cost)]
     best = min(candidates, key=lambda one: one.worth.cost, default=None)
     if best is None:
         return []

@@ -16,6 +16,7 @@ from ldpaudit.audits.instance_loss.queries import has_features, neighborhoods
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.models import half_model
 from ldpaudit.commands.advise.request import AdviseRequest, Simulated
+from ldpaudit.commands.advise.tables import joined_table
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points.measuring import truth_reading
 from ldpaudit.commands.sweep.points.simulation import mechanism_at
@@ -251,7 +252,7 @@ def read_study(
     """
     progress = progress or NoProgress()
     asked = request.simulated(label, PROBES[request.numeric], drop)
-    tables = read_tables(asked, progress=progress)
+    tables = read_tables(asked, progress=progress, source=joined_table(request))
     test, n = tables.test, tables.training.num_rows
     if isinstance(test, str):
         test = _like(read_whole(open_batches(test, request.files)), tables.training)

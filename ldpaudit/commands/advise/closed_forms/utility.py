@@ -11,16 +11,17 @@ import numpy as np
 
 from ldpaudit.commands.advise.closed_forms.study import Study
 from ldpaudit.commands.utility.learner import Learner
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, LdpAuditError
 from ldpaudit.learners.numeric_labels import unbiased_values
 from ldpaudit.mechanisms.analysis import label_errors
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.label_range import nearest
-from ldpaudit.release import FloatArray
+from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 from ldpaudit.result import Estimate, Kind
 
-_SIZES: Final = 6
-_SMALLEST: Final = 200
+_SIZES: Final = 8
+_DRAWS: Final = 3
+_SMALLEST: Final = 25
 """Rows of the smallest sample that the learning curve is drawn through."""
 _MOST_LEARNT: Final = 40_000
 _LEAST: Final = 1e-9
@@ -118,16 +119,31 @@ class Accuracy(Yardstick):
         asked = np.arange(study.parts.released, study.parts.released + study.parts.compared)
         test, truth = study.release.features.take(asked), study.truth[asked]
         learner = Learner("logistic", true=True)
-        scores = [max(np.bincount(truth).max() / len(truth), 0.0)]
+        # Without information a learner guesses at random: noise can make it worse than one that
+        # only knows the commonest label.
+        known, scores = [1.0], [1 / len(study.release.classes)]
         for size in sizes:
-            release = study.release.take(np.sort(order[:size]))
-            try:
-                guess, _ = learner.classes(release, test, study.context.rng("advise", str(size)))
-            except InputError:
-                continue
-            scores.append(float((guess == truth).mean()))
-        known = sizes[len(sizes) - len(scores) + 1 :].astype(np.float64)
-        return np.concatenate([[1.0], known]), np.maximum.accumulate(scores)
+            parts = [order[i * size : (i + 1) * size] for i in range(_DRAWS)]
+            parts = [part for part in parts if len(part) == size]
+            found = [self._score(learner, part, test, truth) for part in parts]
+            able = [one for one in found if one is not None]
+            if able:
+                known.append(float(size))
+                scores.append(sum(able) / len(able))
+        return np.array(known), np.maximum.accumulate(scores)
+
+    def _score(
+        self, learner: Learner, rows: IndexArray, test: FeatureTable, truth: IntArray
+    ) -> float | None:
+        """Return the accuracy on rows compared, None where the rows have one label only."""
+        study = self.study
+        try:
+            guess, _ = learner.classes(
+                study.release.take(np.sort(rows)), test, study.context.rng("advise", "score")
+            )
+        except LdpAuditError:
+            return None
+        return float((guess == truth).mean())
 
 
 class SquaredError(Yardstick):

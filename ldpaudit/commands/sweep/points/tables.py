@@ -13,7 +13,7 @@ from ldpaudit.commands.privatize.reading import survey_labels
 from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
-from ldpaudit.datasets.formats.batches import read_whole
+from ldpaudit.datasets.formats.batches import BatchSource, read_whole
 from ldpaudit.datasets.formats.memory_batches import MemoryBatches
 from ldpaudit.datasets.formats.opening import open_batches
 from ldpaudit.errors import InputError
@@ -69,30 +69,42 @@ class SweepTables:
 
 
 def read_tables(
-    request: SweepRequest, seed: int | None = None, progress: Progress | None = None
+    request: SweepRequest,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    source: BatchSource | None = None,
 ) -> SweepTables:
     """Read the data and split it; ``seed`` defaults to the request's, else derives from the data.
+
+    ``source``: the data, where they are read already.
 
     Raises
     ------
     InputError
         If a column is missing, or there are too few rows to hold some out.
     """
-    source = open_batches(request.data, request)
-    if source.remark and progress is not None:
-        progress.remark(f"Read the data as {source.remark}.")
+    source = source or opened_data(request, progress)
     check_columns(request, [request.label], source)
     whole = read_whole(source).drop_columns(list(request.drop))
     whole = whole.unify_dictionaries().combine_chunks()
     if seed is None:
         seed = request.seed
     if seed is None:
+        assert source.location is not None
         seed = int(source.location.sha256()[:12], 16)
     training, test = whole, request.test
     if request.test is None:
         training, test = _split(whole, request.test_share, seed)
     prior = None if request.prior is None else read_prior(request.prior, request)
     return SweepTables(request, seed, MemoryBatches(whole, source.location), training, test, prior)
+
+
+def opened_data(request: SweepRequest, progress: Progress | None) -> BatchSource:
+    """Return the data, and say how they are read."""
+    source = open_batches(request.data, request)
+    if source.remark and progress is not None:
+        progress.remark(f"Read the data as {source.remark}.")
+    return source
 
 
 def _split(table: pa.Table, share: float, seed: int) -> tuple[pa.Table, pa.Table]:
