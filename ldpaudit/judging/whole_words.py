@@ -19,7 +19,7 @@ _STARTS: Final = {
 _BUT: Final = " But a check that only warns failed"
 _SHARED: Final = {
     "column": "Draw the noise of every column anew and on its own: no seed, no random number and "
-    "no answer may serve two columns. Or declare the joint mechanism that drew them.",
+    "no answer may serve two columns. Or draw all by one joint mechanism, and declare that one.",
     "release": "Draw every answer anew, with random numbers that serve one person in one release. "
     "Or repeat every answer of a label that did not change (privatize --remember), and say so "
     "(--answers remembered).",
