@@ -14,12 +14,12 @@ from ldpaudit.commands.advise.adviser import Adviser
 from ldpaudit.commands.advise.clock import Clock
 from ldpaudit.commands.advise.closed_forms.candidates import GRID, Candidate, Family, in_order
 from ldpaudit.commands.advise.closed_forms.study import Study, read_study, study_of
+from ldpaudit.commands.advise.closed_forms.together import too_weak
 from ldpaudit.commands.advise.closed_forms.utility import Worth
 from ldpaudit.commands.advise.commands import vector_command
 from ldpaudit.commands.advise.request import AdviseRequest
 from ldpaudit.commands.advise.result import Advice, Choice, Dropped, Outcome, Recommendation
 from ldpaudit.commands.advise.sentence import sentence
-from ldpaudit.commands.advise.together import too_weak
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points.simulation import simulate
 from ldpaudit.commands.sweep.points.tables import SweepTables
