@@ -30,8 +30,9 @@ class ReleaseEstimator(BaseEstimator):  # type: ignore[misc]
     def _noisy(self) -> NoisyInputs | None:
         if not self.noisy:
             return None
-        whole = isinstance(self.noisy, Mapping) and all(
-            isinstance(at, Integral) and not isinstance(at, bool) for at in self.noisy
+        stated: Any = self.noisy
+        whole = isinstance(stated, Mapping) and all(
+            isinstance(at, Integral) and not isinstance(at, bool) for at in stated
         )
         if not whole:
             raise InputError("The noisy columns are a mapping from positions (0, 1, …) to noise.")
