@@ -10,6 +10,7 @@ table; DATA is the folder of public datasets. ``--rows`` takes a random sample o
 """
 
 import argparse
+import math
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ldpaudit.commands.advise.clock import Clock
 from ldpaudit.commands.advise.closed_forms.candidates import Candidate, Family, families
 from ldpaudit.commands.advise.closed_forms.limits import Limits
 from ldpaudit.commands.advise.closed_forms.study import Study, read_study
@@ -79,7 +81,7 @@ def exhaustive(
 ) -> Iterator[Tried]:
     """Yield every mechanism at every ε of a grid, and at those of the advice."""
     limits = Limits.of(policy, len(study.release.classes))
-    simulator = Simulator(study, limits, policy, 0.95, 600.0)
+    simulator = Simulator(study, limits, policy, 0.95, Clock(math.inf))
     for family in families(study, limits, yardstick(study)):
         for epsilon in sorted(grid | extra.get(family.name, set())):
             if (tried := one(family, epsilon, simulator)) is not None:

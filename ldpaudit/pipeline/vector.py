@@ -4,7 +4,7 @@ import datetime
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Final
 
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Beside, Plan
@@ -29,6 +29,8 @@ from ldpaudit.running.progress import NoProgress, Progress
 from ldpaudit.running.scratch import Scratch
 from ldpaudit.running.stopping import Stop, Watched
 from ldpaudit.tasks import Tasks, Threads
+
+_NOT_JOINT: Final = "the released vectors do not follow the joint mechanism that is declared"
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ def run_vector(
     mechanism = vector_mechanism_info(claim, parts, plan)
     about = About(
         *(policy, "vector", mechanism.epsilon, column_words(vector, plan), records),
+        odd="" if claim is None or claim.independent else _NOT_JOINT,
         advisable=all(map(advisable, vector.columns)),
     )
     evidence = Evidence.collect([finding])

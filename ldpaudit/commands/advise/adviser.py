@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ldpaudit.commands.advise.clock import Clock
-from ldpaudit.commands.advise.closed_forms.candidates import Candidate, Family, families, in_order
+from ldpaudit.commands.advise.closed_forms.candidates import GRID, Candidate, Family, families
 from ldpaudit.commands.advise.closed_forms.features import (
     IDENTIFIERS,
     REVEAL,
@@ -20,6 +20,7 @@ from ldpaudit.commands.advise.closed_forms.limits import Limits
 from ldpaudit.commands.advise.closed_forms.study import Study
 from ldpaudit.commands.advise.closed_forms.utility import yardstick
 from ldpaudit.commands.advise.commands import privatize_command
+from ldpaudit.commands.advise.deciding import MOST, Decider, Reach
 from ldpaudit.commands.advise.request import AdviseRequest
 from ldpaudit.commands.advise.result import (
     Advice,
@@ -29,21 +30,20 @@ from ldpaudit.commands.advise.result import (
     Recommendation,
 )
 from ldpaudit.commands.advise.sentence import sentence
-from ldpaudit.commands.advise.simulation import Simulation, Simulator, try_to_draw
+from ldpaudit.commands.advise.simulation import Simulator
 from ldpaudit.judging.policy import Policy
+from ldpaudit.reports.text.numbers import against
 from ldpaudit.result import Estimate
 from ldpaudit.running.progress import Progress
 
-MOST: Final = 3
-"""Recommendations at most."""
 _INTERVALS: Final = 3 * MOST + 4
 """Intervals of one private column: three of each recommendation, and what the features tell."""
 _DECIDE: Final = "they tell the label in every row, and privatize refuses them"
 _NAME: Final = "they may lead back to a person (the policy's check identifiers)"
 _TELL: Final = "with them the features alone tell more of the labels than the policy allows"
 _PICTURE: Final = 10.0
-_TRIES: Final = 3
-"""Simulations of one mechanism at most, each with more noise than the one before."""
+_CLOSED: Final = 0.5
+"""The share of the time after which closed forms look no further."""
 
 
 @dataclass
@@ -84,8 +84,10 @@ class Adviser:
 
     @property
     def limits(self) -> Limits:
-        """What the policy limits."""
-        return Limits.of(self.policy, len(self.study.release.classes))
+        """What the policy limits; several columns and the whole share the error probability."""
+        limits = Limits.of(self.policy, len(self.study.release.classes))
+        parts = 1 if self.columns == 1 else self.columns + 1
+        return replace(limits, tests=limits.tests * parts)
 
     @property
     def level(self) -> float:
@@ -97,14 +99,28 @@ class Adviser:
         self.leave_out()
         self.progress.step("closed forms")
         able = [] if self._hopeless() else self.families()
-        found = [one for family in able if (one := family.least_noise()) is not None]
-        choices = list(self._choices(able, in_order(found)))
+        decider = self._decider()
+        reaches = list(self._reaches(able, decider))
+        found = [reach.best for reach in reaches]
+        choices = list(decider.choices(reaches))
+        self._learnt(decider)
         outcome: Outcome = "found" if choices else "none" if self.searched else "undecided"
+        if outcome == "none" and not self.broken():
+            self.notes += self.in_the_way(able)
         recommendations = tuple(Recommendation((one,), self._command(one)) for one in choices)
         text = sentence(recommendations, outcome, self.broken(), self.dropped)
         drawn = [*(one.candidate for one in choices), *found]
         told = self.told(outcome, text, recommendations)
         return replace(told, candidates=tuple(self.drawn(drawn, able)))
+
+    def in_the_way(self, able: Sequence[Family]) -> Iterator[str]:
+        """Yield the limits that even the most noise breaks."""
+        quiet = (one for family in able if (one := family.tried(GRID[0])) is not None)
+        for held in next((one.held for one in quiet), ()):
+            if not held.passes:
+                observed, most = against(held.value, held.most)
+                title = held.limit.title
+                yield f"Even with the most noise, {title}: {observed}; the policy allows {most}."
 
     def told(
         self, outcome: Outcome, text: str, recommendations: tuple[Recommendation, ...]
@@ -143,14 +159,40 @@ class Adviser:
             candidate = family.least_noise(epsilon)
         if candidate is None:
             return None
-        return self._settled(self._simulator(), family, candidate)
+        decider = self._decider()
+        choice = decider.settled(family, candidate)
+        self._learnt(decider)
+        return choice
 
-    def _simulator(self) -> Simulator:
-        return Simulator(self.study, self.limits, self.policy, self.level, self.clock.seconds)
+    def _decider(self) -> Decider:
+        return Decider(Simulator(self.study, self.limits, self.policy, self.level, self.clock))
+
+    def _learnt(self, decider: Decider) -> None:
+        self.notes += [note for note in decider.notes if note not in self.notes]
+        self.simulated += decider.simulated
+        self.refuted |= decider.refuted
 
     def families(self) -> list[Family]:
         """Return the mechanisms that the column's labels allow."""
-        return list(families(self.study, self.limits, yardstick(self.study)))
+        return list(families(self.study, self.limits, yardstick(self.study), self._due))
+
+    def _due(self) -> bool:
+        """Return whether closed forms had their share of the time."""
+        return self.clock.spent > _CLOSED * self.clock.seconds
+
+    def _reaches(self, able: Sequence[Family], decider: Decider) -> Iterator[Reach]:
+        """Yield how little noise each mechanism needs, as far as the time goes."""
+        some = False
+        for family in able:
+            if some and self._due():
+                text = "The time was up before every mechanism was looked at (--minutes)."
+                self.notes += [text] if text not in self.notes else []
+                return
+            clear = family.least_noise()
+            top = family.least_open(clear) if decider.able else None
+            if clear is not None or top is not None:
+                some |= clear is not None
+                yield Reach(family, clear, top)
 
     def _has_time(self) -> bool:
         """Return whether the picture may still be computed: it gets a few seconds in any case."""
@@ -208,78 +250,6 @@ class Adviser:
     def broken(self) -> tuple[Held, ...]:
         """Return the limits that the features alone break."""
         return broken(self.study, self.limits)
-
-    def _choices(self, able: Sequence[Family], found: Sequence[Candidate]) -> Iterator[Choice]:
-        """Yield three candidates at most, simulated as far as the time goes."""
-        simulator = self._simulator()
-        by_name = {family.name: family for family in able}
-        kept = 0
-        self._announce(simulator, min(len(found), MOST))
-        for candidate in found:
-            if kept == MOST:
-                return
-            choice = self._settled(simulator, by_name[candidate.name], candidate)
-            if choice is not None:
-                kept += 1
-                yield choice
-
-    def _announce(self, simulator: Simulator, count: int) -> None:
-        if simulator.needed and count:
-            seconds = count * self.clock.pace * simulator.predicted()
-            self.progress.remark(
-                f"{count} simulated release{'s' if count > 1 else ''}, about {seconds:.0f} s; "
-                f"--minutes {self.request.minutes:g} leaves "
-                f"{max(self.clock.seconds - self.clock.spent, 0):.0f} s."
-            )
-
-    def _settled(self, simulator: Simulator, family: Family, candidate: Candidate) -> Choice | None:
-        """Return a candidate that its simulation does not refute, with more noise if need be."""
-        current: Candidate | None = candidate
-        for _ in range(_TRIES):
-            if current is None:
-                break
-            drawn = self._drawn(simulator, current)
-            if drawn is None or not drawn.failed:
-                return self._choice(current, drawn)
-            names = ", ".join(check.id for check in drawn.failed)
-            self.notes.append(f"{current.words} was left out: a simulated release failed {names}.")
-            self.refuted.add((current.name, current.epsilon))
-            current = family.with_more_noise(current)
-        return None
-
-    def _drawn(self, simulator: Simulator, candidate: Candidate) -> Simulation | None:
-        if not simulator.needed:
-            return None
-        if not self.clock.has(self.clock.pace * simulator.predicted()):
-            text = "The time was up before every recommendation was simulated (--minutes)."
-            self.notes += [text] if text not in self.notes else []
-            return None
-        self.progress.step(f"simulating {candidate.words}")
-        drawn = try_to_draw(simulator, candidate)
-        self.simulated += 1
-        if isinstance(drawn, str):
-            self.notes.append(f"{candidate.words} was not simulated: {drawn}")
-            return None
-        return drawn
-
-    def _choice(self, candidate: Candidate, drawn: Simulation | None) -> Choice:
-        utility = None if drawn is None else drawn.utility
-        return Choice(
-            candidate,
-            candidate.held,
-            utility or candidate.worth.estimate(),
-            tuple(self._leakage(candidate)),
-            drawn,
-        )
-
-    def _leakage(self, candidate: Candidate) -> Iterator[Estimate]:
-        yield candidate.leakage.reported("accuracy", self.level)
-        if self.study.release.numeric is None:
-            yield candidate.leakage.reported("advantage", self.level)
-        limit = self.limits.of_measure("exceedance")
-        if limit is not None and limit.at is not None:
-            at = limit.at(candidate.epsilon)
-            yield candidate.leakage.reported("exceedance", self.level, at)
 
     def _command(self, choice: Choice) -> str:
         candidate, asked = choice.candidate, self.study.asked

@@ -24,6 +24,11 @@ class Clock:
         return time.monotonic() - self._start
 
     @property
+    def left(self) -> float:
+        """Seconds that are left, 0 at least."""
+        return max(self.seconds - self.spent, 0.0)
+
+    @property
     def pace(self) -> float:
         """Seconds that pass for one of work: more than 1 where others use the machine, too."""
         return max(self.spent / max(time.process_time() - self._worked, 1e-3), 1.0)

@@ -187,7 +187,8 @@ def _limits(advice: Advice) -> Part:
     )
     intro = (
         "What the policy limits, and what each recommendation reaches on the rows that candidates "
-        "were compared on; chance is allowed for by two standard errors."
+        "were compared on; chance is allowed for by two standard errors. Not shown: two simulated "
+        "audits let it pass, but they cannot tell on which side of the limit it lies."
     )
     tables = (("Limits", Table(_LIMITS, body)),) if body else ()
     missing = "" if tables else "The policy limits nothing that noise changes."
@@ -201,7 +202,7 @@ def _limit(place: int, choice: Choice, held: Held) -> tuple[str, ...]:
         held.limit.title,
         number(held.value),
         number(held.most),
-        "yes" if held.passes else "no",
+        "yes" if held.passes else "not shown",
         held.kind,
     )
 

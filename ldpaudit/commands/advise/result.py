@@ -1,6 +1,5 @@
 """The result of ``advise``: what to release, what it costs, and the command to make it."""
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -187,8 +186,13 @@ class Advice:
 
     def passes(self, candidate: Candidate) -> bool:
         """Return whether the policy lets a candidate pass, as far as is known."""
-        worst = min((e for name, e in self.refuted if name == candidate.name), default=math.inf)
-        return candidate.passes and candidate.epsilon < worst
+        name, epsilon = candidate.name, candidate.epsilon
+        if any(one == name and epsilon >= least for one, least in self.refuted):
+            return False
+        chosen = [choice.candidate for one in self.recommendations for choice in one.choices]
+        return candidate.passes or any(
+            one.name == name and epsilon <= one.epsilon for one in chosen
+        )
 
     @property
     def verdict(self) -> Literal["pass", "fail", "inconclusive"]:

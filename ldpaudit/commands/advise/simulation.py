@@ -7,6 +7,7 @@ from ldpaudit.audits.costs import cost_of
 from ldpaudit.audits.interface import Plan
 from ldpaudit.audits.listing import AUDITS
 from ldpaudit.audits.running import load
+from ldpaudit.commands.advise.clock import Clock
 from ldpaudit.commands.advise.closed_forms.candidates import Candidate
 from ldpaudit.commands.advise.closed_forms.limits import AUDITS as SAID_BY
 from ldpaudit.commands.advise.closed_forms.limits import Limits
@@ -20,6 +21,7 @@ from ldpaudit.judging.policy import Policy
 from ldpaudit.pipeline import run_audit
 from ldpaudit.randomness import child_generator, seed_from
 from ldpaudit.result import Check, Estimate
+from ldpaudit.running.stopping import Stop
 
 _ATTACKS: Final = 0.1
 """The share of all the time that the attacks on one simulated release may take."""
@@ -67,15 +69,14 @@ class Simulator:
     policy : Policy
     level : float
         Of the intervals.
-    seconds : float
-        The time for everything.
+    clock : Clock
     """
 
     study: Study
     limits: Limits
     policy: Policy
     level: float
-    seconds: float
+    clock: Clock
 
     @property
     def audits(self) -> tuple[str, ...]:
@@ -103,10 +104,10 @@ class Simulator:
 
     @property
     def _budget(self) -> float:
-        return min(60.0, _ATTACKS * self.seconds)
+        return min(60.0, _ATTACKS * self.clock.seconds)
 
     def draw(self, candidate: Candidate, number: int = 1) -> Simulation:
-        """Simulate a release, audit it and learn from it.
+        """Simulate a release, audit it and, if it is the first one, learn from it.
 
         Raises
         ------
@@ -119,7 +120,7 @@ class Simulator:
         )
         reading = reading_of(study.tables, drawn.table, drawn.mechanism, None)
         learnt = None
-        if self.learns:
+        if self.learns and number == 1:
             reported = slice(study.parts.compared, None)
             learnt = score(
                 *(study.tables, reading, self.policy, drawn.seed),
@@ -137,13 +138,17 @@ class Simulator:
             threads=self.study.request.threads or 1,
             budget=self._budget,
         )
+        stop = Stop.after(max(self.clock.left, 1.0))
         result = run_audit(
             reading.release,
             plan,
             _only(self.policy, asked),
             only=self.audits,
             command="ldpaudit advise …",
+            stop=stop,
         )
+        if stop.obeyed:
+            raise LdpAuditError("the time was up (--minutes).")
         return tuple(check for check in result.checks if check.id in asked)
 
 
@@ -166,9 +171,9 @@ def _only(policy: Policy, checks: set[str]) -> Policy:
     )
 
 
-def try_to_draw(simulator: Simulator, candidate: Candidate) -> Simulation | str:
+def try_to_draw(simulator: Simulator, candidate: Candidate, number: int = 1) -> Simulation | str:
     """Return a simulation, or why there is none."""
     try:
-        return simulator.draw(candidate)
+        return simulator.draw(candidate, number)
     except LdpAuditError as error:
         return str(error)

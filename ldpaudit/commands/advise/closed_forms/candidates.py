@@ -1,8 +1,8 @@
 """Candidates: mechanisms that the label allows, each at the least noise within the limits."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
@@ -57,8 +57,13 @@ class Candidate:
 
     @cached_property
     def passes(self) -> bool:
-        """Whether every limit is kept; the first that is not is enough."""
-        return all(held.passes for held in self.leakage.held(self.limits))
+        """Whether every limit is kept, chance allowed for."""
+        return all(held.passes for held in self.held)
+
+    @cached_property
+    def open(self) -> bool:
+        """Whether closed forms do not rule out that an audit lets it pass."""
+        return all(held.open for held in self.held)
 
     @property
     def words(self) -> str:
@@ -74,6 +79,8 @@ class Family:
     study: Study
     limits: Limits
     yardstick: Yardstick
+    due: Callable[[], bool] = lambda: False
+    _made: dict[float, Candidate | None] = field(default_factory=dict)
 
     def at(self, epsilon: float) -> Candidate:
         """Return it at an ε (an LdpAuditError where it cannot be built)."""
@@ -90,21 +97,43 @@ class Family:
         noise is worth as much, there is no reason to give more away.
         """
         grid = [epsilon for epsilon in GRID if epsilon <= most]
-        clear = self.tried(grid[-1]) if grid else None
-        if clear is not None and (enough := self._no_dearer(clear)).passes:
-            return enough
-        low, high, found = 0, len(grid) - 2, None
-        while low <= high:
-            middle = (low + high) // 2
-            candidate = self.tried(GRID[middle])
-            if candidate is not None and candidate.passes:
-                found, low = candidate, middle + 1
-            else:
-                high = middle - 1
+        found = self._largest(grid, lambda one: one.passes)
         if found is None:
             return None
         enough = self._no_dearer(found)
         return enough if enough.passes else found
+
+    def least_open(self, clear: Candidate | None) -> Candidate | None:
+        """Return it at the largest ε that closed forms do not rule out, to be decided by audits.
+
+        None where that is worth no more than what is ``clear``: within every limit.
+        """
+        above = [one for one in GRID if clear is None or one > clear.epsilon]
+        if clear is not None and (not above or not getattr(self.tried(above[0]), "open", False)):
+            return None
+        top = self._largest(above, lambda one: one.open)
+        if top is None or (clear is not None and clear.worth.as_good(top.worth)):
+            return None
+        return self._no_dearer(top)
+
+    def _largest(
+        self, grid: Sequence[float], able: Callable[[Candidate], bool]
+    ) -> Candidate | None:
+        """Return it at the largest of ascending ε that is able, as far as the time goes."""
+        low, high, found, place = 0, len(grid) - 1, None, len(grid) - 1
+        while low <= high and not (found is not None and self.due()):
+            candidate = self.tried(grid[place])
+            if candidate is not None and able(candidate):
+                found, low = candidate, place + 1
+            else:
+                high = place - 1
+            place = (low + high) // 2
+        return found
+
+    def between(self, low: float, high: float) -> list[Candidate]:
+        """Return it at every ε above ``low`` and up to ``high``, the largest first."""
+        made = [self.tried(epsilon) for epsilon in reversed(GRID) if low < epsilon <= high]
+        return [one for one in made if one is not None]
 
     def with_more_noise(self, candidate: Candidate) -> Candidate | None:
         """Return it at the next ε that is clearly smaller, None where there is none."""
@@ -125,10 +154,12 @@ class Family:
 
     def tried(self, epsilon: float) -> Candidate | None:
         """Return it at an ε, None where it cannot be built."""
-        try:
-            return self.at(epsilon)
-        except LdpAuditError:
-            return None
+        if epsilon not in self._made:
+            try:
+                self._made[epsilon] = self.at(epsilon)
+            except LdpAuditError:
+                self._made[epsilon] = None
+        return self._made[epsilon]
 
     def frontier(self) -> Iterator[Candidate]:
         """Yield it at a few ε, for the picture."""
@@ -138,12 +169,17 @@ class Family:
                 yield candidate
 
 
-def families(study: Study, limits: Limits, yardstick: Yardstick) -> Iterator[Family]:
-    """Yield the mechanisms that the column's labels allow and that this release can apply."""
+def families(
+    study: Study, limits: Limits, yardstick: Yardstick, due: Callable[[], bool] = lambda: False
+) -> Iterator[Family]:
+    """Yield the mechanisms that the column's labels allow and that this release can apply.
+
+    ``due`` says whether the time is over, so that the best so far has to do.
+    """
     numeric = study.release.numeric is not None
     for name in applicable():
         if _fits(traits_of(name), numeric=numeric):
-            yield Family(name, study, limits, yardstick)
+            yield Family(name, study, limits, yardstick, due)
 
 
 def _fits(traits: Traits, *, numeric: bool) -> bool:

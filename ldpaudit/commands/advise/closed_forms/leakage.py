@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+from scipy.stats import norm
 
 from ldpaudit.audits.epsilon_proofs import INSIDER, INSIDER_SHARES
 from ldpaudit.audits.power.insider import design_for, smallest_excess
@@ -48,6 +49,9 @@ class Held:
         The leakage, and what is allowed.
     careful : float
         The value plus two standard errors where it is an average over rows.
+    least : float
+        The least that an audit may find: the value less two standard errors and, where a limit of
+        level ``warn`` counts as broken only once that is shown, what the audit's interval needs.
     kind : {"exact", "certified", "estimated"}
     """
 
@@ -56,6 +60,12 @@ class Held:
     most: float
     careful: float
     kind: Kind
+    least: float
+
+    @property
+    def open(self) -> bool:
+        """Whether an audit may let it pass; where it is not within the limit, nobody knows yet."""
+        return self.least <= self.most * (1 + 1e-9) + 1e-12
 
     @property
     def passes(self) -> bool:
@@ -66,6 +76,10 @@ class Held:
     def stretch(self) -> float:
         """How far beyond the limit it is: 1 at the limit."""
         return self.careful / self.most if self.most > 0 else math.inf
+
+
+def _exactly(limit: Limit, value: float, most: float) -> Held:
+    return Held(limit, value, most, value, "exact", value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,27 +115,38 @@ class Leakage:
     def _held(self, limit: Limit, limits: Limits) -> Held | None:
         most = limit.most(self.epsilon)
         if limit.measure == "epsilon":
-            return Held(limit, self.epsilon, most, self.epsilon, "exact")
+            return _exactly(limit, self.epsilon, most)
         if limit.measure == "excess":
             missed = self._missed(limits)
-            return None if missed is None else Held(limit, missed, most, missed, "exact")
+            return None if missed is None else _exactly(limit, missed, most)
         if limit.measure == "renyi":
             assert limit.at is not None
             value = self._renyi(limit.at(self.epsilon))
-            return None if value is None else Held(limit, value, most, value, "exact")
+            return None if value is None else _exactly(limit, value, most)
         if limit.measure == "exceedance":
             assert limit.at is not None
             loss = limit.at(self.epsilon)
             shares = [self._exceeds(pair[0], loss) for pair in self.study.neighbors]
             share, people = max(shares), min(len(pair[0]) for pair in self.study.neighbors)
-            spread = math.sqrt(share * (1 - share) / max(people, 1))
-            return Held(limit, share, most, share + _CAREFUL * spread, "estimated")
+            chance = _CAREFUL * math.sqrt(share * (1 - share) / max(people, 1))
+            return Held(limit, share, most, share + chance, "estimated", share - chance)
         if self.study.release.numeric is not None:
             return None  # Policies limit guesses of classes; numbers are nowhere limited so.
         values = self._gains(self.study.compared, limit.measure)
-        spread = float(values.std()) / math.sqrt(len(values))
+        chance = _CAREFUL * float(values.std()) / math.sqrt(len(values))
         value = float(values.mean())
-        return Held(limit, value, most, value + _CAREFUL * spread, "certified")
+        least = value - chance - self._needed(limit, limits)
+        return Held(limit, value, most, value + chance, "certified", least)
+
+    def _needed(self, limit: Limit, limits: Limits) -> float:
+        """Return how far beyond a limit guesses have to be until an audit of all rows shows it."""
+        if limit.level != "warn":
+            return 0.0
+        rows = self.study.compared
+        right, alone = rows.right(self.channel), rows.alone * (limit.measure == "advantage")
+        square = float((right + alone - 2 * right * alone).mean())
+        variance = square - float((right - alone).mean()) ** 2
+        return float(norm.ppf(limits.confidence)) * math.sqrt(max(variance, 0) / self.study.rows)
 
     def _missed(self, limits: Limits) -> float | None:
         """Return the excess of ε that an audit of the whole table could miss, in nats."""

@@ -38,8 +38,10 @@ PROBES: Final = {False: "randomized-response", True: "debiased-rr"}
 """Mechanisms that code labels as they are: classes, and numbers."""
 _COMPARED: Final = 0.125
 """The share of the rows to release in simulations that learners are compared on instead."""
+_MOST_STUDIED: Final = 60_000
+"""Of a larger table so many rows, drawn at random, are studied and released in simulations."""
 _MOST_ASKED: Final = 20_000
-_WORK: Final = 2e7
+_WORK: Final = 1e7
 """Closed forms average over at most so many rows × labels × labels."""
 _ERROR: Final = 0.01
 _METRICS: Final[tuple[Literal["l2", "learned"], ...]] = ("l2", "learned")
@@ -256,8 +258,13 @@ def read_study(
     test, n = tables.test, tables.training.num_rows
     if isinstance(test, str):
         test = _like(read_whole(open_batches(test, request.files)), tables.training)
-    order = child_generator(tables.seed, "advise", "compared").permutation(n)
-    some, rest = np.sort(order[: round(_COMPARED * n)]), np.sort(order[round(_COMPARED * n) :])
+    most = round(_MOST_STUDIED * n / (n + test.num_rows))
+    rng = child_generator(tables.seed, "advise", "compared")
+    order = rng.permutation(n)[:most]
+    cut = round(_COMPARED * len(order))
+    some, rest = np.sort(order[:cut]), np.sort(order[cut:])
+    kept = rng.permutation(test.num_rows)[: max(_MOST_STUDIED - most, 1)]
+    test = test.take(pa.array(np.sort(kept)))
     others = pa.concat_tables([tables.training.take(pa.array(some)), test])
     parts = Parts(len(rest), len(some), test.num_rows)
     tables = replace(tables, training=tables.training.take(pa.array(rest)), test=others)
