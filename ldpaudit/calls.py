@@ -14,6 +14,7 @@ from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.errors import InputError
 from ldpaudit.keywords import documented, made
 from ldpaudit.mechanisms import Mechanism
+from ldpaudit.options import texts_of
 from ldpaudit.running.progress import NoProgress
 
 if TYPE_CHECKING:
@@ -267,8 +268,9 @@ def advise(data: str | Path, label: str | Sequence[str] = (), **options: Any) ->
     """
     from ldpaudit.commands.advise.work import advise as work
 
-    columns = (label,) if isinstance(label, str) else tuple(label)
-    stated = {"data": _file(data, "advise"), "label": columns, **options}
+    stated = {"data": _file(data, "advise"), "label": texts_of(label, "label"), **options}
+    for name in options.keys() & {"test", "truth"}:
+        stated[name] = None if options[name] is None else _file(options[name], "advise")
     return work(made(AdviseRequest, stated, "advise"))
 
 
@@ -276,7 +278,7 @@ def _file(data: Any, function: str) -> str:
     """Return the path of a table; what is no path is refused, for its text would be cells."""
     if not isinstance(data, str | os.PathLike):
         kind = type(data).__name__
-        raise InputError(f"{function}() reads its table from a file: give its path. Got {kind}.")
+        raise InputError(f"{function}() reads tables from files: give a path. Got {kind}.")
     return str(data)
 
 

@@ -6,7 +6,7 @@ from dataclasses import MISSING, Field, fields
 from inspect import Parameter, Signature, cleandoc
 from keyword import iskeyword
 from pathlib import Path
-from typing import Any, Final, TypeVar, Union, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from ldpaudit.errors import InputError, did_you_mean, quoted
 from ldpaudit.options import Option, declared, group
@@ -91,7 +91,11 @@ def _together(field: "Field[Any]", members: dict[str, Any], value: Any) -> Any:
 
 def _read(field: "Field[Any]", value: Any) -> Any:
     """Return a value as the field has it: a text is read as on the command line."""
-    option, kinds = declared(field.type), set(_kinds(next(iter(get_args(field.type)), Any)))
+    annotation = next(iter(get_args(field.type)), Any)
+    option, kinds = declared(field.type), set(_kinds(annotation))
+    choices = _choices(annotation)
+    if isinstance(value, str) and choices and value not in choices and str not in kinds:
+        raise InputError(f"{field.name!r} must be {' or '.join(map(repr, choices))}.")
     several = bool(kinds & {tuple, Collection}) and str not in kinds
     if several and isinstance(value, str | list):
         value = (value,) if isinstance(value, str) else tuple(value)
@@ -108,6 +112,13 @@ def _kinds(annotation: Any) -> Iterator[Any]:
             yield from _kinds(part)
     else:
         yield get_origin(annotation) or annotation
+
+
+def _choices(annotation: Any) -> tuple[Any, ...]:
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    parts = get_args(annotation) if get_origin(annotation) in _UNIONS else ()
+    return tuple(choice for part in parts for choice in _choices(part))
 
 
 def documented(

@@ -97,7 +97,8 @@ def _fit_half(context: AuditContext, target: Target, half: int) -> PosteriorMode
     codes, n_codes = _codes(context, target)
     rows = learning_rows(context, half)
     rng = context.rng("models", target, str(half))
-    context.progress.step(f"fitting a model of the {target} label")
+    words = "true" if target == "truth" else "released"
+    context.progress.step(f"fitting a model of the {words} labels")
     features = context.release.features.take(rows)
     return fit_posterior(features, codes[rows], n_codes, rng, threads_of_each(context))
 

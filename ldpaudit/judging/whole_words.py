@@ -16,9 +16,10 @@ _STARTS: Final = {
     "inconclusive": "Inconclusive",
     "pass": "No violation found",
 }
+_BUT: Final = " But a check that only warns failed"
 _SHARED: Final = {
     "column": "Draw the noise of every column anew and on its own: no seed, no random number and "
-    "no answer may serve two columns. Or declare the joint mechanism that drew them.",
+    "no answer may serve two columns. Or draw all by one joint mechanism, and declare that one.",
     "release": "Draw every answer anew, with random numbers that serve one person in one release. "
     "Or repeat every answer of a label that did not change (privatize --remember), and say so "
     "(--answers remembered).",
@@ -144,7 +145,8 @@ def _of_parts(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> s
     places = [place for place, part in enumerate(parts) if part.verdict == verdict]
     if not places:
         return ""
-    said = parts[places[0]].sentence.removeprefix(f"{_STARTS[verdict]}: ").rstrip(".")
+    sentence = parts[places[0]].sentence.split(_BUT)[0]  # The whole says what only warns.
+    said = sentence.removeprefix(f"{_STARTS[verdict]}: ").rstrip(".")
     others = f"; and in {words.some(places[1:])}" if places[1:] else ""
     return f" in {words.one(places[0])}: {said}{others}"
 
@@ -180,11 +182,11 @@ def _warned(
     own = [c.reason for c in checks if _warns(c)]
     places = [place for place, part in enumerate(parts) if any(map(_warns, part.checks))]
     if own:
-        return f" But a check that only warns failed: {own[0]}."
+        return f"{_BUT}: {own[0]}."
     if not places:
         return ""
     reason = next(c.reason for c in parts[places[0]].checks if _warns(c))
-    return f" But a check that only warns failed in {words.some(places)}: {reason}."
+    return f"{_BUT} in {words.some(places)}: {reason}."
 
 
 def _warns(check: Check) -> bool:

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from ldpaudit.errors import InputError
 from ldpaudit.learners.network import NetworkOptions
 from ldpaudit.learners.noise_model import Noise, StatedNoise, label_noise
 from ldpaudit.learners.noisy_columns import NoisyInputs
@@ -28,6 +30,12 @@ class ReleaseEstimator(BaseEstimator):  # type: ignore[misc]
     def _noisy(self) -> NoisyInputs | None:
         if not self.noisy:
             return None
+        stated: Any = self.noisy
+        whole = isinstance(stated, Mapping) and all(
+            isinstance(at, Integral) and not isinstance(at, bool) for at in stated
+        )
+        if not whole:
+            raise InputError("The noisy columns are a mapping from positions (0, 1, …) to noise.")
         return NoisyInputs({at: label_noise(one).channel for at, one in self.noisy.items()})
 
     def _asked(self, X: Any) -> FloatArray:

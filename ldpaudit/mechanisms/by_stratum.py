@@ -89,7 +89,7 @@ class ByStratum(LabelByStratum):
 
     @property
     def channel(self) -> None:
-        """None: each stratum has its own, see :meth:`of_stratum`."""
+        """None: each stratum has its own, see :attr:`by_stratum`."""
         return None
 
     @property
@@ -104,10 +104,6 @@ class ByStratum(LabelByStratum):
     def rdp(self, alpha: float) -> float:
         """Return the largest Rényi label-DP parameter of a stratum at order α > 0, in nats."""
         return max(one.rdp(alpha) for one in self.mechanisms)
-
-    def of_stratum(self, position: int) -> FiniteMechanism:
-        """Return the mechanism of one stratum, by its position in ``values``."""
-        return self.mechanisms[position]
 
     def of_value(self, value: Label) -> FiniteMechanism:
         """Return the mechanism of one stratum, by its value."""

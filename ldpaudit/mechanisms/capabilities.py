@@ -189,10 +189,6 @@ class LabelByStratum(AnalysedMechanism):
             """The largest ε in nats of a stratum."""
 
     @abstractmethod
-    def of_stratum(self, position: int) -> AnalysedMechanism:
-        """Return the mechanism of one stratum, by its position in ``values``; it has a channel."""
-
-    @abstractmethod
     def averaged(self, shares: FloatArray) -> Channel:
         """Return the channel of a row whose stratum is not looked at.
 

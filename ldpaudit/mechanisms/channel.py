@@ -253,3 +253,13 @@ class _Logarithms:
         terms = alpha * p + (1 - alpha) * q + self.centre[both]
         top = float(terms.max())
         return max((top + math.log(float(np.exp(terms - top).sum()))) / (alpha - 1), 0.0)
+
+
+def largest_log_ratios(matrix: FloatArray) -> FloatArray:
+    """Return max_z log(T[y, z] / T[y', z]) of each pair of labels, float64 of shape (k, k)."""
+    found = np.empty((len(matrix), len(matrix)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(matrix)
+        for y, own in enumerate(logs):
+            found[y] = np.where(np.isneginf(own), -np.inf, own - logs).max(axis=1)
+    return found

@@ -136,8 +136,6 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
             )
         check_ordered(self.label, "label")
         check_ordered(self.truth_column, "true label")
-        if self.answers not in (None, "fresh", "remembered"):
-            raise InputError("The 'answers' must be 'fresh' or 'remembered'.")
         seed: Any = self.rng
         if isinstance(seed, Integral) and seed < 0:
             raise InputError("The seed must not be negative.")

@@ -2,20 +2,17 @@
 
 import datetime
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan, Repeats
 from ldpaudit.audits.listing import OF_RELEASES
 from ldpaudit.audits.repeats.claimed import claimed_epsilon
 from ldpaudit.audits.repeats.seen import SeenReleases
 from ldpaudit.audits.repeats.told import odd_words
-from ldpaudit.audits.running import prepared, run_one
 from ldpaudit.errors import InputError
-from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import Policy, default_policy
-from ldpaudit.judging.whole import About, judge_whole, shared
+from ldpaudit.judging.whole import About, shared
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.pipeline.about import (
     release_words,
@@ -27,8 +24,9 @@ from ldpaudit.pipeline.about import (
 from ldpaudit.pipeline.choosing import chosen_audits
 from ldpaudit.pipeline.claim import pinned
 from ldpaudit.pipeline.one_release import run_audit
-from ldpaudit.pipeline.vector import Running, unused_waivers
-from ldpaudit.result import AuditRecord, AuditResult, Finding, Note, together
+from ldpaudit.pipeline.vector import Running
+from ldpaudit.pipeline.whole import own_findings, whole_result
+from ldpaudit.result import AuditResult, Note
 from ldpaudit.running.scratch import Scratch
 from ldpaudit.running.stopping import Watched
 from ldpaudit.tasks import Threads
@@ -85,31 +83,20 @@ def run_repeats(
     parts = tuple(
         _release(repeats, place, plan, share, asked, running) for place in range(len(releases))
     )
-    records, finding = _own(context, chosen)
-    words, evidence = release_words(repeats.releases), Evidence.collect([finding])
-    bounded = repeats.releases.known
+    records, finding = own_findings(context, chosen, OF_RELEASES)
+    words, bounded = release_words(repeats.releases), repeats.releases.known
     odd = odd_words(finding.estimates, repeats.noise)
     about = About(policy, "repeats", epsilon, words, records, bounded, odd)
     sha256 = together_sha256(releases)
-    judgement = judge_whole(about, evidence, parts, sha256=sha256, today=today)
-    unused, parts = unused_waivers(parts, judgement.notes)
-    return AuditResult(
-        ldpaudit_version=ldpaudit.__version__,
-        verdict=judgement.verdict,
-        sentence=judgement.sentence,
-        next_steps=judgement.next_steps,
-        date=today.isoformat(),
+    seconds = time.perf_counter() - start
+    return whole_result(
+        *(about, finding, parts, "releases"),
+        sha256=sha256,
+        today=today,
+        notes=notes,
         release=repeats_info(repeats.releases, parts, sha256),
         mechanism=repeats_mechanism_info(parts, repeats.noise, epsilon),
-        estimates=finding.estimates,
-        curves=finding.curves,
-        histograms=finding.histograms,
-        notes=(*notes, *finding.notes, *unused),
-        checks=judgement.checks,
-        families=judgement.families,
-        audits=records,
-        run=run_info(plan, running.command, time.perf_counter() - start, policy),
-        releases=parts,
+        run=run_info(plan, running.command, seconds, policy),
     )
 
 
@@ -158,13 +145,3 @@ def _release(
             skip=asked[1],
             **replace(running, finished=within).keywords(),
         )
-
-
-def _own(
-    context: AuditContext, chosen: Mapping[str, str]
-) -> tuple[tuple[AuditRecord, ...], Finding]:
-    """Return what was found about all releases together, and whether those audits ran."""
-    own = {name: place for name, place in chosen.items() if name in OF_RELEASES}
-    outcomes = [run_one(job, context) for job in prepared(own, context)]
-    context.progress.phases((), ())
-    return tuple(record for record, _ in outcomes), together(finding for _, finding in outcomes)

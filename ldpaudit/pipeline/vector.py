@@ -4,31 +4,30 @@ import datetime
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Final
 
-import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Beside, Plan
 from ldpaudit.audits.listing import OF_COLUMNS, OF_VECTORS
-from ldpaudit.audits.running import prepared, run_one
 from ldpaudit.audits.vectors.audit import claimed
 from ldpaudit.errors import InputError
-from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import Policy, default_policy
-from ldpaudit.judging.waivers import WAIVER
-from ldpaudit.judging.whole import About, judge_whole, shared
+from ldpaudit.judging.whole import About, shared
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.pipeline.about import column_words, run_info, vector_info, vector_mechanism_info
 from ldpaudit.pipeline.choosing import chosen_audits
 from ldpaudit.pipeline.claim import pinned
 from ldpaudit.pipeline.one_release import advisable, run_audit
+from ldpaudit.pipeline.whole import own_findings, whole_result
 from ldpaudit.release import ReleasedVector
-from ldpaudit.result import AuditRecord, AuditResult, Finding, Note, together
+from ldpaudit.result import AuditRecord, AuditResult, Finding, Note
 from ldpaudit.running.finished import Finished
 from ldpaudit.running.progress import NoProgress, Progress
 from ldpaudit.running.scratch import Scratch
 from ldpaudit.running.stopping import Stop, Watched
 from ldpaudit.tasks import Tasks, Threads
+
+_NOT_JOINT: Final = "the released vectors do not follow the joint mechanism that is declared"
 
 
 @dataclass(frozen=True)
@@ -116,28 +115,18 @@ def run_vector(
     mechanism = vector_mechanism_info(claim, parts, plan)
     about = About(
         *(policy, "vector", mechanism.epsilon, column_words(vector, plan), records),
+        odd="" if claim is None or claim.independent else _NOT_JOINT,
         advisable=all(map(advisable, vector.columns)),
     )
-    evidence = Evidence.collect([finding])
-    judgement = judge_whole(about, evidence, parts, sha256=vector.sha256, today=today)
-    unused, parts = unused_waivers(parts, judgement.notes)
-    return AuditResult(
-        ldpaudit_version=ldpaudit.__version__,
-        verdict=judgement.verdict,
-        sentence=judgement.sentence,
-        next_steps=judgement.next_steps,
-        date=today.isoformat(),
+    seconds = time.perf_counter() - start
+    return whole_result(
+        *(about, finding, parts, "labels"),
+        sha256=vector.sha256,
+        today=today,
+        notes=notes,
         release=vector_info(vector),
         mechanism=mechanism,
-        estimates=finding.estimates,
-        curves=finding.curves,
-        histograms=finding.histograms,
-        notes=(*notes, *finding.notes, *unused),
-        checks=judgement.checks,
-        families=judgement.families,
-        audits=records,
-        run=run_info(plan, running.command, time.perf_counter() - start, policy),
-        labels=parts,
+        run=run_info(plan, running.command, seconds, policy),
     )
 
 
@@ -187,33 +176,4 @@ def _own(
         tasks=running.tasks or Threads(plan.threads),
         beside=Beside(vector, 0, joint),
     )
-    own = {name: place for name, place in chosen.items() if name in OF_VECTORS}
-    outcomes = [run_one(job, context) for job in prepared(own, context)]
-    context.progress.phases((), ())
-    records = tuple(record for record, _ in outcomes)
-    return records, together(finding for _, finding in outcomes)
-
-
-def unused_waivers(
-    parts: tuple[AuditResult, ...], own: Sequence[Note]
-) -> tuple[tuple[Note, ...], tuple[AuditResult, ...]]:
-    """Return the notes on the whole's judging, and the parts without theirs on unused waivers.
-
-    A waiver that one column or the whole used is used.
-    """
-    told = [[n for n in part.notes if _of_waiver(n)] for part in parts]
-    unused = [n for n in own if _of_waiver(n)]
-    kept = [n for n in unused if all(_waiver(n) in map(_waiver, notes) for notes in told)]
-    bare = tuple(
-        part.model_copy(update={"notes": tuple(n for n in part.notes if not _of_waiver(n))})
-        for part in parts
-    )
-    return tuple(n for n in own if not _of_waiver(n) or n in kept), bare
-
-
-def _of_waiver(note: Note) -> bool:
-    return note.audit == "policy" and note.text.startswith(WAIVER)
-
-
-def _waiver(note: Note) -> str:
-    return note.text.removeprefix(WAIVER).partition(" ")[0]
+    return own_findings(context, chosen, OF_VECTORS)

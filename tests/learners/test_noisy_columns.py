@@ -96,7 +96,14 @@ def test_the_gradient_of_the_mixture_is_that_of_its_loss():
 
 @pytest.mark.parametrize(
     ("columns", "values", "words"),
-    [({5: B}, 0.0, "do not"), ({2: B}, 0.5, "whole numbers"), ({2: B}, 3.0, "do not")],
+    [
+        ({5: B}, 0.0, "do not"),
+        ({2: B}, 0.5, "whole numbers"),
+        ({2: B}, 3.0, "do not"),
+        ({"b": B}, 0.0, "from positions"),
+        ({True: B}, 0.0, "from positions"),
+        ([2], 0.0, "from positions"),
+    ],
 )
 def test_noisy_columns_that_cannot_be_are_one_line(columns, values, words):
     rows = _beside(X[:50], np.full(50, values))

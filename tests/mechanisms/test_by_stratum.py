@@ -24,8 +24,8 @@ def _built(*mechanisms: dict[str, Any], **more: Any) -> Any:
 def test_the_largest_stratum_counts() -> None:
     mechanism = _built(NORTH, SOUTH)
     assert mechanism.epsilon == pytest.approx(np.log(7))
-    assert mechanism.epsilon == mechanism.of_stratum(1).epsilon
-    assert mechanism.delta(1.0) == mechanism.of_stratum(1).delta(1.0) > 0
+    assert mechanism.epsilon == mechanism.by_stratum[1].epsilon
+    assert mechanism.delta(1.0) == mechanism.by_stratum[1].delta(1.0) > 0
     assert mechanism.channel is mechanism.label_channel is None
 
 

@@ -172,7 +172,7 @@ def test_the_command_names_files_in_their_order(
         ({"answers": "remembered", "other": True}, "only be remembered"),
         ({"label": ["label", "region"]}, "one private column is audited at a time"),
         ({"id_column": "nobody"}, "Release 1:"),
-        ({"answers": "always"}, "'fresh' or 'remembered'"),
+        ({"answers": "always"}, "must be 'fresh' or 'remembered'"),
         ({"only": ["repeats"]}, "need an audit, too"),
     ],
 )

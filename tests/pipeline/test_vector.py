@@ -1,11 +1,14 @@
 """Several private columns: each is audited, and all together."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from pipeline.vectors import CLASSES, released_vector, shared_draws, vector_of
 
+import ldpaudit
 from ldpaudit.audits.interface import Plan
 from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import Policy
@@ -106,6 +109,19 @@ def test_a_shared_draw_is_found_though_each_column_is_as_declared():
     assert "together claim ε = 3" in result.sentence
     assert "two columns" in result.next_steps[0]
     assert result.check("claimed-channel").verdict == "fail"
+
+
+def test_independent_draws_are_no_joint_mechanism_and_the_sentence_says_so():
+    rng = np.random.default_rng(1)
+    true = rng.integers(0, 2, (2_000, 2))
+    drawn = np.where(rng.random(true.shape) < 0.5, true, rng.integers(0, 2, true.shape))
+    truth, released = (pd.DataFrame(codes, columns=["a", "b"]) for codes in (true, drawn))
+    joint = {"name": "joint-rr", "domains": [[0, 1], [0, 1]], "epsilon": 2.4}
+    labels = [{"label": "a"}, {"label": "b"}]
+    released.attrs["ldpaudit"] = json.dumps({"version": 2, "labels": labels, "mechanism": joint})
+    result = ldpaudit.audit(released, truth=truth, only=["mechanism", "vector"])
+    assert "do not follow the joint mechanism" in result.sentence
+    assert "goes along" not in result.sentence
 
 
 def test_the_policys_claim_is_about_the_whole():

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ldpaudit.arrays import FloatArray
 from ldpaudit.audits.repeats.seen import SeenReleases
 from ldpaudit.estimators.repeats.epsilon import Noise
 from ldpaudit.estimators.repeats.votes import best_guess
+from ldpaudit.mechanisms.channel import largest_log_ratios
 from ldpaudit.result import Curve, Estimate
 
 EPSILON = "repeats.epsilon"
@@ -29,7 +29,7 @@ def claimed_epsilon(seen: SeenReleases, noise: Noise | None) -> float | None:
         return seen.contexts[0].claim.epsilon if seen.alike else None
     matrices, numbers = seen.matrices, any(c.release.numeric is not None for c in seen.contexts)
     if matrices is not None and not numbers:
-        return float(np.sum([_log_ratios(matrix) for matrix in matrices], axis=0).max())
+        return float(np.sum([largest_log_ratios(matrix) for matrix in matrices], axis=0).max())
     stated = [one.claim.epsilon for one in seen.contexts]
     known = [epsilon for epsilon in stated if epsilon is not None]
     return float(sum(known)) if len(known) == len(stated) else None
@@ -73,11 +73,3 @@ def guess_curve(seen: SeenReleases) -> Iterator[Curve]:
 def _exact(name: str, title: str, value: float, noise: Noise) -> Estimate:
     method = f"{_METHODS[noise]}; {UNCHANGED}"
     return Estimate.exact(name, title, value, axis="epsilon", unit="nats", method=method)
-
-
-def _log_ratios(matrix: FloatArray) -> FloatArray:
-    """Return the largest log-ratio of any output for each ordered pair of labels, (k, k)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(matrix)
-        ratios = logs[:, None, :] - logs[None, :, :]
-    return np.asarray(np.where(np.isnan(ratios), -np.inf, ratios).max(axis=2))

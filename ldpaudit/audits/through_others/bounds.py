@@ -21,6 +21,7 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Beside
 from ldpaudit.audits.mechanism.evidence import INDEPENDENT
 from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.channel import largest_log_ratios
 from ldpaudit.release import FloatArray, IntArray, ReleasedVector
 from ldpaudit.result import Estimate
 
@@ -74,7 +75,7 @@ def _by_law(beside: Beside, channels: Sequence[FloatArray]) -> Iterator[Estimate
     others = [b for b in range(len(columns)) if b != a]
     n = len(columns[0])
     for b in others:
-        told = float(gaps(told_of(a, [b], labels, channels)).max())
+        told = float(largest_log_ratios(told_of(a, [b], labels, channels)).max())
         yield Estimate.estimated(
             TOLD.format(b + 1),
             f"What column {b + 1} tells of this one",
@@ -89,7 +90,9 @@ def _by_law(beside: Beside, channels: Sequence[FloatArray]) -> Iterator[Estimate
     outputs = channels[a].shape[0] * math.prod(channels[b].shape[1] for b in others)
     if max(sizes, outputs) > _LARGEST:
         return
-    total = gaps(channels[a]) + gaps(told_of(a, others, labels, channels))
+    total = largest_log_ratios(channels[a]) + largest_log_ratios(
+        told_of(a, others, labels, channels)
+    )
     yield Estimate.estimated(
         BY_LAW,
         "ε of this column through all released columns, by the law of the true values",
@@ -136,14 +139,3 @@ def told_of(
     for b in others:  # Each contraction moves the next true column's axis to the end as released.
         law = np.tensordot(law, channels[b], axes=([1], [0]))
     return np.asarray(law.reshape(sizes[0], -1))
-
-
-def gaps(channel: FloatArray) -> FloatArray:
-    """Return max_z log(T[y, z] / T[y', z]) of each pair of labels, float64 of shape (k, k)."""
-    found = np.empty((len(channel), len(channel)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(channel)
-        for y, own in enumerate(logs):
-            ratios = np.where(np.isneginf(own), -np.inf, own - logs)
-            found[y] = ratios.max(axis=1)
-    return found

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ldpaudit.commands.advise.clock import Clock
-from ldpaudit.commands.advise.closed_forms.candidates import Candidate, Family, families
+from ldpaudit.commands.advise.closed_forms.candidates import GRID, Candidate, Family, families
 from ldpaudit.commands.advise.closed_forms.features import (
     IDENTIFIERS,
     REVEAL,
@@ -32,6 +32,7 @@ from ldpaudit.commands.advise.result import (
 from ldpaudit.commands.advise.sentence import sentence
 from ldpaudit.commands.advise.simulation import Simulator
 from ldpaudit.judging.policy import Policy
+from ldpaudit.reports.text.numbers import against
 from ldpaudit.result import Estimate
 from ldpaudit.running.progress import Progress
 
@@ -83,8 +84,10 @@ class Adviser:
 
     @property
     def limits(self) -> Limits:
-        """What the policy limits."""
-        return Limits.of(self.policy, len(self.study.release.classes))
+        """What the policy limits; several columns and the whole share the error probability."""
+        limits = Limits.of(self.policy, len(self.study.release.classes))
+        parts = 1 if self.columns == 1 else self.columns + 1
+        return replace(limits, tests=limits.tests * parts)
 
     @property
     def level(self) -> float:
@@ -102,11 +105,22 @@ class Adviser:
         choices = list(decider.choices(reaches))
         self._learnt(decider)
         outcome: Outcome = "found" if choices else "none" if self.searched else "undecided"
+        if outcome == "none" and not self.broken():
+            self.notes += self.in_the_way(able)
         recommendations = tuple(Recommendation((one,), self._command(one)) for one in choices)
         text = sentence(recommendations, outcome, self.broken(), self.dropped)
         drawn = [*(one.candidate for one in choices), *found]
         told = self.told(outcome, text, recommendations)
         return replace(told, candidates=tuple(self.drawn(drawn, able)))
+
+    def in_the_way(self, able: Sequence[Family]) -> Iterator[str]:
+        """Yield the limits that even the most noise breaks."""
+        quiet = (one for family in able if (one := family.tried(GRID[0])) is not None)
+        for held in next((one.held for one in quiet), ()):
+            if not held.passes:
+                observed, most = against(held.value, held.most)
+                title = held.limit.title
+                yield f"Even with the most noise, {title}: {observed}; the policy allows {most}."
 
     def told(
         self, outcome: Outcome, text: str, recommendations: tuple[Recommendation, ...]

@@ -4,7 +4,7 @@ Every column is studied alone first. Then each is studied again with the others'
 its features, as an attacker and an analyst will have them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,10 +14,11 @@ from ldpaudit.commands.advise.adviser import Adviser
 from ldpaudit.commands.advise.clock import Clock
 from ldpaudit.commands.advise.closed_forms.candidates import GRID, Candidate, Family, in_order
 from ldpaudit.commands.advise.closed_forms.study import Study, read_study, study_of
+from ldpaudit.commands.advise.closed_forms.together import too_weak
 from ldpaudit.commands.advise.closed_forms.utility import Worth
 from ldpaudit.commands.advise.commands import vector_command
 from ldpaudit.commands.advise.request import AdviseRequest
-from ldpaudit.commands.advise.result import Advice, Choice, Outcome, Recommendation
+from ldpaudit.commands.advise.result import Advice, Choice, Dropped, Outcome, Recommendation
 from ldpaudit.commands.advise.sentence import sentence
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points.simulation import simulate
@@ -49,15 +50,16 @@ def advise_several(
     _leave_out_together(advisers)
     found = [_best(adviser) for adviser in advisers]
     chosen = _shared_out(found, policy) if all(found) else None
-    choices = () if chosen is None else tuple(_beside(advisers, chosen))
+    weak = too_weak([one.study for one in advisers], chosen, policy) if chosen else None
+    choices = () if chosen is None or weak else tuple(_beside(advisers, chosen))
     whole = len(choices) == len(advisers)
     recommendations = (_recommended(request, advisers, choices),) if whole else ()
-    searched = all(adviser.searched for adviser in advisers)
+    searched = not weak and all(adviser.searched for adviser in advisers)
     outcome: Outcome = "found" if whole else "none" if searched else "undecided"
     broken = next((b for adviser in advisers if (b := adviser.broken())), ())
-    dropped = tuple(one for adviser in advisers for one in adviser.dropped)
+    dropped = tuple(_each_once(one for adviser in advisers for one in adviser.dropped))
     first = advisers[0]
-    text = sentence(recommendations, outcome, broken, dropped)
+    text = weak or sentence(recommendations, outcome, broken, dropped)
     notes = [note for adviser in advisers for note in adviser.notes]
     if whole:
         notes += [BESIDE, *([_SHARED_OUT] if _total(policy) is not None else [])]
@@ -95,6 +97,16 @@ def _leave_out_together(advisers: Sequence[Adviser]) -> None:
         extra = [name for name in dict.fromkeys(gone) if name in here]
         if extra:
             adviser.study = adviser.study.without(*extra)
+
+
+def _each_once(dropped: Iterable[Dropped]) -> Iterator[Dropped]:
+    """Yield what is left out; a column that several private columns leave out is named once."""
+    seen: set[str] = set()
+    for one in dropped:
+        fresh = tuple(name for name in one.columns if name not in seen)
+        seen.update(fresh)
+        if fresh:
+            yield replace(one, columns=fresh)
 
 
 def _best(adviser: Adviser) -> tuple[Family, Candidate] | None:

@@ -22,6 +22,7 @@ JOIN: Final = (
     "into the table first, in place of the released ones."
 )
 _DEFAULT: Final = "label"
+_ADVICE: Final = "name the private column: --label COLUMN."
 
 
 def checked(request: AdviseRequest) -> AdviseRequest:
@@ -37,7 +38,7 @@ def checked(request: AdviseRequest) -> AdviseRequest:
     names = [parse_label(text).label for text in label]
     for name in names:
         if name not in table.names:
-            raise missing_column(name, "label", table.names)
+            raise missing_column(name, "label", table.names, _ADVICE)
     apart = False
     if request.truth is not None:
         truth: Any = open_source(request.truth, None, request.files)

@@ -80,3 +80,40 @@ def test_a_column_named_twice_is_refused(place, monkeypatch, capsys):
     monkeypatch.chdir(place)
     assert called("advise", "people.csv", "--label", "ill", "--label", "ill").status == 2
     assert "twice" in capsys.readouterr().err
+
+
+def test_a_column_that_several_leave_out_counts_once(place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    people = table(1500).assign(born=[f"1980-01-{1 + n % 28:02d}" for n in range(1500)])
+    people.assign(person=range(1500)).to_csv("named.csv", index=False)
+    words = ("--label", "ill", "--label", "weeks", "--for", "counts")
+    called("advise", "named.csv", *words, "--json", "-")
+    found = json.loads(capsys.readouterr().out)
+    command = shlex.split(found["recommendations"][0]["command"])
+    gone = sum(word == "--drop" for word in command)
+    assert gone > 0
+    assert sum(one["columns"] for one in found["dropped"]) == gone
+    assert f"Leave out {gone} column" in found["sentence"]
+
+
+WEAK = (
+    CLAIM
+    + """
+[audit]
+max_undetected_excess = 0.24
+"""
+)
+
+
+def test_what_an_audit_of_all_columns_could_miss_is_held_against_the_policy(
+    place, monkeypatch, capsys
+):
+    monkeypatch.chdir(place)
+    (place / "weak.toml").write_text(WEAK)
+    one = ("advise", "people.csv", "--policy", "weak.toml", "--for", "counts", "--label", "ill")
+    assert called(*one, "--quiet").status == 0
+    capsys.readouterr()
+    assert called(*one, "--label", "weeks", "--json", "-").status == 3
+    found = json.loads(capsys.readouterr().out)
+    assert found["recommendations"] == []
+    assert "2 private columns together could miss an excess of" in found["sentence"]

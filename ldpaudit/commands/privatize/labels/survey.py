@@ -222,8 +222,8 @@ def _check_amount(values: tuple[Label, ...], rows: int) -> None:
     """Check labels read from the data: at least two, and as few as classes are."""
     if len(values) < 2:
         raise InputError(
-            f"The label must take at least two values; it takes {len(values)}. Declare the "
-            f"classes with --classes if there are more."
+            f"The label must take at least two values; it takes {len(values)}. If there are "
+            f"more, declare them: ldpaudit privatize … --classes A,B."
         )
     if len(values) > most_classes(rows):
         raise too_many("true", len(values), rows)
