@@ -13,7 +13,7 @@ from ldpaudit.result import Estimate
 
 MOST: Final = 3
 """Recommendations at most."""
-_DRAWS: Final = 4
+_DRAWS: Final = 2
 """Simulations that must be affordable before audits decide what closed forms leave open."""
 _TRIES: Final = 3
 """Simulations of one mechanism at most, each with more noise than the one before."""
@@ -78,7 +78,7 @@ class Decider:
         """
         by_name = {reach.family.name: reach for reach in reaches}
         ordered = [by_name[one.name] for one in in_order([reach.best for reach in reaches])]
-        self._announce(min(len(ordered), MOST))
+        self._announce([reach.best for reach in ordered[:MOST]])
         made = (choice for reach in ordered for choice in self._of(reach))
         yield from itertools.islice(made, MOST)
 
@@ -139,13 +139,14 @@ class Decider:
                     f"{most} is the limit. More noise is the careful choice."
                 )
 
-    def _announce(self, count: int) -> None:
+    def _announce(self, some: Sequence[Candidate]) -> None:
+        count = len(some)
         if self.simulator.needed and count:
             clock, minutes = self.simulator.clock, self.simulator.study.request.minutes
-            seconds = count * clock.pace * self.simulator.predicted()
+            seconds = clock.pace * sum(self.simulator.predicted(one) for one in some)
             self.simulator.study.progress.remark(
-                f"{count} simulated release{'s' if count > 1 else ''}, about {seconds:.0f} s; "
-                f"--minutes {minutes:g} leaves {clock.left:.0f} s."
+                f"{count} simulated release{'s' if count > 1 else ''}, at most about "
+                f"{seconds:.0f} s; --minutes {minutes:g} leaves {clock.left:.0f} s."
             )
 
     def settled(self, family: Family, candidate: Candidate) -> Choice | None:
@@ -166,7 +167,8 @@ class Decider:
     def _drawn(self, candidate: Candidate, number: int = 1) -> Simulation | None:
         if not self.simulator.needed:
             return None
-        if not self.simulator.clock.has(self.simulator.clock.pace * self.simulator.predicted()):
+        clock = self.simulator.clock
+        if not clock.has(clock.pace * self.simulator.predicted(candidate)):
             text = "The time was up before every recommendation was simulated (--minutes)."
             self.notes += [text] if text not in self.notes else []
             return None

@@ -1,5 +1,6 @@
 """Simulated releases of the few candidates that are left: privatize, audit, learn."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +11,7 @@ from ldpaudit.audits.running import load
 from ldpaudit.commands.advise.clock import Clock
 from ldpaudit.commands.advise.closed_forms.candidates import Candidate
 from ldpaudit.commands.advise.closed_forms.limits import AUDITS as SAID_BY
-from ldpaudit.commands.advise.closed_forms.limits import Limits
+from ldpaudit.commands.advise.closed_forms.limits import Limit, Limits
 from ldpaudit.commands.advise.closed_forms.study import Study
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points.measuring import reading_of, score
@@ -27,7 +28,8 @@ _ATTACKS: Final = 0.1
 """The share of all the time that the attacks on one simulated release may take."""
 _LEARNING: Final = 2.0
 _PER_ROW: Final = 6e-5
-_ALLOWANCE: Final = 1.2
+_ALLOWANCE: Final = 2.0
+"""How much longer than predicted a simulation may take."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,16 @@ class Simulator:
     @property
     def audits(self) -> tuple[str, ...]:
         """The audits that say more of what the policy limits than a closed form does."""
+        return self._audits(self.limits.limits)
+
+    def _audits(self, limits: Iterable[Limit]) -> tuple[str, ...]:
         numeric = self.study.release.numeric is not None
-        asked = {SAID_BY[limit.measure] for limit in self.limits.limits if limit.measure in SAID_BY}
+        asked = {SAID_BY[limit.measure] for limit in limits if limit.measure in SAID_BY}
         return tuple(sorted(asked - ({"label-inference"} if numeric else set())))
+
+    def audits_of(self, candidate: Candidate) -> tuple[str, ...]:
+        """The audits of the limits that a candidate comes near to."""
+        return self._audits(held.limit for held in candidate.held if not held.far)
 
     @property
     def learns(self) -> bool:
@@ -95,12 +104,13 @@ class Simulator:
         """Whether a simulation would say anything that is not known exactly."""
         return self.learns or bool(self.audits)
 
-    def predicted(self) -> float:
-        """Return the seconds that one simulation will take, to about a factor of two."""
+    def predicted(self, candidate: Candidate | None = None) -> float:
+        """Return the seconds that one simulation will take at most, by a rough prediction."""
         learning = _LEARNING + _PER_ROW * self.study.parts.released if self.learns else 0.0
+        names = self.audits if candidate is None else self.audits_of(candidate)
         context = self.study.context
-        audits = (cost_of(name, load(AUDITS[name]), context).seconds for name in self.audits)
-        return learning + sum(min(seconds, self._budget + 30) for seconds in audits)
+        audits = (cost_of(name, load(AUDITS[name]), context).seconds for name in names)
+        return _ALLOWANCE * (learning + sum(min(each, self._budget + 30) for each in audits))
 
     @property
     def _budget(self) -> float:
@@ -127,12 +137,16 @@ class Simulator:
                 level=self.level,
                 reported=reported,
             ).estimate
-        return Simulation(self._checks(reading, drawn.seed), learnt, study.parts.released)
+        return Simulation(
+            self._checks(reading, drawn.seed, candidate), learnt, study.parts.released
+        )
 
-    def _checks(self, reading: ReadReport, seed: int) -> tuple[Check, ...]:
-        if not self.audits:
+    def _checks(self, reading: ReadReport, seed: int, candidate: Candidate) -> tuple[Check, ...]:
+        audits = self.audits_of(candidate)
+        if not audits:
             return ()
-        asked = {limit.check for limit in self.limits.limits if limit.measure in SAID_BY}
+        near = (held.limit for held in candidate.held if not held.far)
+        asked = {limit.check for limit in near if limit.measure in SAID_BY}
         plan = Plan(
             seed=seed_from(child_generator(seed, "audit")),
             threads=self.study.request.threads or 1,
@@ -143,7 +157,7 @@ class Simulator:
             reading.release,
             plan,
             _only(self.policy, asked),
-            only=self.audits,
+            only=audits,
             command="ldpaudit advise …",
             stop=stop,
         )

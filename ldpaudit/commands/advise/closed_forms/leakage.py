@@ -68,6 +68,11 @@ class Held:
         return self.least <= self.most * (1 + 1e-9) + 1e-12
 
     @property
+    def far(self) -> bool:
+        """Whether no more than half of what is allowed is reached, chance allowed for."""
+        return self.careful <= self.most / 2
+
+    @property
     def passes(self) -> bool:
         """Whether it is within the limit, chance allowed for."""
         return self.careful <= self.most * (1 + 1e-9) + 1e-12
