@@ -208,9 +208,12 @@ def overall(checks: Sequence[Check], parts: Iterable["AuditResult"]) -> Verdict:
 
 
 def consistent(result: "AuditResult") -> bool:
-    """Return whether a result's verdict is the worst of its own checks and of its parts."""
+    """Return whether a verdict is the worst of the checks and parts, and the sentence fits it."""
     parts = (*result.labels, *result.releases)
-    return result.verdict == overall(result.checks, parts) and all(map(consistent, parts))
+    reassured = result.sentence.startswith("No violation found")
+    contradicts = len(parts) == 1 or (reassured and result.verdict != "pass")
+    agrees = result.verdict == overall(result.checks, parts)
+    return agrees and not contradicts and all(map(consistent, parts))
 
 
 class AuditResult(Frozen):
@@ -413,7 +416,7 @@ class AuditResult(Frozen):
         ------
         ldpaudit.errors.InputError
             If the text is not the JSON of a result of this schema version or an earlier one, or
-            its verdict is not that of its checks.
+            its verdict is not that of its checks and its sentence.
         """
         try:
             result = cls.model_validate(json.loads(text))
@@ -423,7 +426,7 @@ class AuditResult(Frozen):
             ) from None
         if not consistent(result):
             raise InputError(
-                "The result contradicts itself: its verdict is not that of its checks. It was "
-                "changed after the audit."
+                "The result contradicts itself: its verdict is not that of its checks, parts and "
+                "sentence. It was changed after the audit."
             )
         return result

@@ -122,6 +122,9 @@ def test_independent_draws_are_no_joint_mechanism_and_the_sentence_says_so():
     result = ldpaudit.audit(released, truth=truth, only=["mechanism", "vector"])
     assert "do not follow the joint mechanism" in result.sentence
     assert "goes along" not in result.sentence
+    # The mechanism is another one, but these two columns tell no more than ε = 2.4.
+    assert result.check("claimed-channel").verdict == "fail"
+    assert result.check("claimed-epsilon").verdict != "fail"
 
 
 def test_the_policys_claim_is_about_the_whole():

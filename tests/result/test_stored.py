@@ -70,3 +70,19 @@ def test_one_whose_verdict_was_changed_is_refused() -> None:
     stored = json.loads((STORED / f"{SCHEMA_VERSION}.json").read_text(encoding="utf-8"))
     with pytest.raises(InputError, match="contradicts itself"):
         AuditResult.from_json(json.dumps(stored | {"verdict": "pass"}))
+
+
+@pytest.mark.parametrize(
+    "change", [{"labels": 1}, {"sentence": "No violation found: all is well."}], ids=str
+)
+def test_parts_that_are_taken_out_and_sentences_that_contradict_are_refused(change) -> None:
+    stored = json.loads((STORED / "1.4-columns.json").read_text(encoding="utf-8"))
+    stored |= {"verdict": "fail"}
+    stored["labels"][0] |= {"verdict": "fail"}
+    for part in (stored, stored["labels"][0]):
+        part["checks"] = [one | {"verdict": "fail", "level": "error"} for one in part["checks"]]
+        part["sentence"] = "Violation found: as made here."
+    AuditResult.from_json(json.dumps(stored))
+    stored |= {"labels": stored["labels"][:1]} if "labels" in change else change
+    with pytest.raises(InputError, match="contradicts itself"):
+        AuditResult.from_json(json.dumps(stored))
