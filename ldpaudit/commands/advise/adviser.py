@@ -29,7 +29,7 @@ from ldpaudit.commands.advise.result import (
     Outcome,
     Recommendation,
 )
-from ldpaudit.commands.advise.sentence import sentence
+from ldpaudit.commands.advise.sentence import no_use, sentence
 from ldpaudit.commands.advise.simulation import Simulator
 from ldpaudit.judging.policy import Policy
 from ldpaudit.reports.text.numbers import against
@@ -107,6 +107,8 @@ class Adviser:
         outcome: Outcome = "found" if choices else "none" if self.searched else "undecided"
         if outcome == "none" and not self.broken():
             self.notes += self.in_the_way(able)
+        if choices:
+            self.notes += no_use(choices[0].utility, float(self.study.prior.max()))
         recommendations = tuple(Recommendation((one,), self._command(one)) for one in choices)
         text = sentence(recommendations, outcome, self.broken(), self.dropped)
         drawn = [*(one.candidate for one in choices), *found]

@@ -1,6 +1,6 @@
 """The advice in one sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ldpaudit.commands.advise.closed_forms.leakage import Held
 from ldpaudit.commands.advise.result import Dropped, Outcome, Recommendation
@@ -68,6 +68,20 @@ def utility_words(utility: Estimate) -> str:
         "share_error": f"labels' shares are off by {value}, typically",
     }
     return words.get(utility.id, f"{utility.title} {value}")
+
+
+def no_use(utility: Estimate, commonest: float) -> Iterator[str]:
+    """Yield a remark where what can be learnt is not shown to beat a constant guess.
+
+    ``commonest`` is the share of the commonest label.
+    """
+    low = utility.value if utility.low is None else utility.low
+    if utility.id == "test_accuracy" and low <= commonest:
+        share = as_percent(number(commonest))
+        yield (
+            f"Whoever always guesses the commonest label is right in {share} of cases: a model "
+            "that learns from the first recommendation is not shown to do better."
+        )
 
 
 def leak_words(leakage: Sequence[Estimate]) -> str:

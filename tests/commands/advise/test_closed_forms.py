@@ -1,6 +1,7 @@
 """Closed forms against sums over everything, and against draws."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from ldpaudit.commands.advise.closed_forms.candidates import GRID
 from ldpaudit.commands.advise.closed_forms.limits import Limits
 from ldpaudit.commands.advise.closed_forms.study import Rows
 from ldpaudit.commands.advise.closed_forms.utility import information_share, share_error
+from ldpaudit.commands.advise.sentence import no_use
 from ldpaudit.judging.policy import STARTER, parse_policy
+from ldpaudit.result import Estimate
 
 
 def response(k: int, epsilon: float) -> np.ndarray:
@@ -92,3 +95,10 @@ def test_a_claimed_lambda_is_a_largest_epsilon():
 
 def test_the_grid_ascends():
     assert list(GRID) == sorted(set(GRID))
+
+
+def test_what_can_be_learnt_is_held_against_the_commonest_label():
+    made = partial(Estimate.estimated, "test_accuracy", "accuracy", unit="proportion", method="")
+    (text,) = no_use(made(value=0.722), 0.74)
+    assert "right in 74" in text
+    assert not list(no_use(made(value=0.8), 0.74))
