@@ -26,7 +26,7 @@ from ldpaudit.datasets.formats.opening import open_batches
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.estimators.loss.exceedance import ErrorBudget
-from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms import DebiasedRR, RandomizedResponse, from_declaration
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.numeric.view import group_channel, numeric_view
 from ldpaudit.numeric_labels import NumericView
@@ -34,7 +34,7 @@ from ldpaudit.randomness import child_generator
 from ldpaudit.release import FloatArray, IntArray, Release
 from ldpaudit.running.progress import NoProgress, Progress
 
-PROBES: Final = {False: "randomized-response", True: "debiased-rr"}
+PROBES: Final = {False: RandomizedResponse.traits.name, True: DebiasedRR.traits.name}
 """Mechanisms that code labels as they are: classes, and numbers."""
 _COMPARED: Final = 0.125
 """The share of the rows to release in simulations that learners are compared on instead."""
