@@ -461,7 +461,9 @@ CASES: dict[str, Callable[[], AuditResult]] = {
     "label-only": lambda: build_result("pass", features=0),
     "hostile": hostile_result,
     "columns": lambda: build_vector(build_result("fail"), build_result(truth=False)),
-    "releases": lambda: build_repeats(build_result(), build_vector(hostile_result())),
+    "releases": lambda: build_repeats(
+        build_result(), build_vector(hostile_result(), build_result())
+    ),
 }
 
 
