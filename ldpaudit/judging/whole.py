@@ -63,6 +63,8 @@ class About:
         Whether its ε can be bounded at all; else each part's own bounds count alone.
     odd : str
         How draws go together where they do not as declared, in words; empty: as usual.
+    rests_on_draws : bool
+        Whether the claimed ε holds only if draws go together as declared.
     advisable : bool
         Whether ``ldpaudit advise`` can take the release with its true labels.
     """
@@ -74,6 +76,7 @@ class About:
     records: tuple[AuditRecord, ...] = ()
     bounded: bool = True
     odd: str = ""
+    rests_on_draws: bool = True
     advisable: bool = False
 
 
@@ -102,6 +105,7 @@ def judge_whole(
         *(share, about.policy.claim, about.prefix, about.words.all, about.epsilon, evidence),
         boundable=about.bounded,
         odd=about.odd,
+        rests_on_draws=about.rests_on_draws,
     )
     checks, families = decided(drafts_of(whole, about.records), share)
     checks, notes = apply_waivers(checks, about.policy.waivers, sha256, today)

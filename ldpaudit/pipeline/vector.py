@@ -113,9 +113,11 @@ def run_vector(
     )
     records, finding = _own(vector, claim, plan, chosen, running)
     mechanism = vector_mechanism_info(claim, parts, plan)
+    joint = claim is not None and not claim.independent
     about = About(
         *(policy, "vector", mechanism.epsilon, column_words(vector, plan), records),
-        odd="" if claim is None or claim.independent else _NOT_JOINT,
+        odd=_NOT_JOINT if joint else "",
+        rests_on_draws=not joint,
         advisable=all(map(advisable, vector.columns)),
     )
     seconds = time.perf_counter() - start

@@ -83,6 +83,7 @@ def test_what_a_column_loses_through_the_others():
     gain, loss = first["others.attack_gain"], first["others.instance_loss_gain"]
     assert gain.low > 0.05
     assert loss.low > 0
+    assert (gain.kind, loss.kind) == ("certified", "estimated")
     assert first["others.epsilon_bound"].value == pytest.approx(7.0)
     assert first["others.epsilon_bound"].kind == "exact"
     assert 1.0 < first["others.epsilon_by_law"].value < 7.0

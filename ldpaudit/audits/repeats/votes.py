@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpaudit.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from ldpaudit.audits.assumptions.stated import INDEPENDENT
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.audits.repeats.noise import FoundNoise
 from ldpaudit.audits.repeats.seen import SeenReleases
@@ -113,12 +114,15 @@ def _features_prior(seen: SeenReleases, people: IndexArray) -> FloatArray | None
 def _score(seen: SeenReleases, name: str, hits: _Hits) -> Estimate:
     value, low, high = hits.interval(seen.alpha)
     score = Score(subject=name, measure="accuracy", row=_TITLES[name], column="Accuracy")
+    kind, assumptions = seen.standing(INDEPENDENT)
     return Estimate.interval(
         f"attack.{name}.accuracy",
         score.title,
         value,
         (low, high),
         seen.context.plan.confidence,
+        kind=kind,
+        assumptions=assumptions,
         score=score,
         unit="proportion",
         n=len(hits.right),

@@ -134,6 +134,7 @@ def _loss(together: AuditContext, alone: AuditContext, own: bool) -> Iterator[Es
         value,
         (value - margin, value + margin),
         level,
+        kind="estimated",
         unit="nats",
         n=len(differences),
         method="the mean loss E[ν] by a model that sees the other released columns, less that by "

@@ -101,7 +101,7 @@ def vector_finding(
     if seen.knows_truth:
         found, bounds = _insider(seen, test, context)
     else:
-        found, bounds = _outsider(seen, context)
+        found, bounds = _outsider(seen, test, context)
     return Finding(estimates=(*estimates, *found), notes=tuple(notes), bounds=bounds)
 
 
@@ -139,12 +139,17 @@ def _refuted(test: DrawTest, alpha: float) -> Iterator[Note]:
         yield Note.warning("vector", test.warning)
 
 
+def _refutes(test: DrawTest | str) -> bool:
+    """Return whether draws turned out to go together, so that the columns' ε do not add up."""
+    return isinstance(test, DrawTest) and test.p_value <= REFUTED_DRAWS
+
+
 def _insider(
     seen: SeenVector, test: DrawTest | str, context: AuditContext
 ) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
     context.progress.step("bounding ε of all columns together")
     evidence = vector_evidence(seen, seen.released, context.rng("vector", "epsilon"))
-    if isinstance(test, DrawTest) and test.p_value <= REFUTED_DRAWS:
+    if _refutes(test):
         evidence = evidence.without_columns()
     estimates = list(_bounds(seen, evidence, context))
     if not estimates:
@@ -217,9 +222,10 @@ def _bound(
 
 
 def _outsider(
-    seen: SeenVector, context: AuditContext
+    seen: SeenVector, test: DrawTest | str, context: AuditContext
 ) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
-    bound = released_bound(seen)
+    adds_up = seen.independent and not _refutes(test)
+    bound = released_bound(seen, adds_up=adds_up)
     if bound is None:
         return [], {}
     kind, assumptions = seen.standing(FEATURE_BLIND, INDEPENDENT, NOT_DERIVED)
@@ -232,9 +238,10 @@ def _outsider(
         axis="epsilon",
         unit="nats",
         n=len(seen.contexts[0].release),
-        method="how unanimous groups of rows are that features find: of each column, added up, "
-        "and of all columns as one label where it has few values; corrected for the choice",
-        assumptions=(*assumptions, *((OWN_DRAWS,) if seen.independent else ())),
+        method="how unanimous groups of rows are that features find: "
+        + ("of each column, added up, and " if adds_up else "")
+        + "of all columns as one label where it has few values; corrected for the choice",
+        assumptions=(*assumptions, *((OWN_DRAWS,) if adds_up else ())),
         reference="Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5",
     )
     return [estimate], {OUTSIDER: bound} if kind == "certified" else {}

@@ -48,20 +48,21 @@ class ReleasedEvidence:
         return max(sum(parts), whole)
 
 
-def released_bound(seen: SeenVector) -> Callable[[float], float] | None:
+def released_bound(seen: SeenVector, *, adds_up: bool) -> Callable[[float], float] | None:
     """Return the lower bound of the vector's ε from the release alone, by its error probability.
 
     The largest of the strata's, with equal shares of the error. None where there is none.
+    ``adds_up``: whether the columns' ε may be added up, because their draws are independent.
     """
-    found = [_evidence(one) for one in seen.within_strata()]
+    found = [_evidence(one, adds_up=adds_up) for one in seen.within_strata()]
     known = [one for one in found if one.columns or one.vectors is not None]
     if not known:
         return None
     return lambda alpha: max(one.bound(alpha / len(known)) for one in known)
 
 
-def _evidence(seen: SeenVector) -> ReleasedEvidence:
-    found = [outsider_evidence(one) for one in seen.contexts] if seen.independent else []
+def _evidence(seen: SeenVector, *, adds_up: bool) -> ReleasedEvidence:
+    found = [outsider_evidence(one) for one in seen.contexts] if adds_up else []
     columns = tuple(one for one in found if isinstance(one, ReleaseOnlyEvidence))
     return ReleasedEvidence(columns, _of_vectors(seen))
 

@@ -38,6 +38,9 @@ class Whole:
         Whether its ε can be bounded at all; else each part's own bounds count alone.
     odd : str
         How draws go together where they do not as declared, in words; empty: as usual.
+    rests_on_draws : bool
+        Whether the claimed ε holds only if draws go together as declared, as a sum does; that of a
+        joint mechanism is bounded by itself.
     """
 
     policy: Policy
@@ -48,6 +51,7 @@ class Whole:
     evidence: Evidence
     boundable: bool = True
     odd: str = ""
+    rests_on_draws: bool = True
 
     @property
     def bound(self) -> str | None:
@@ -74,7 +78,8 @@ class Whole:
         estimate, bounds = self.evidence.estimates.get(self.power), self.evidence.bounds
         if estimate is None:
             return None
-        return bounds[self.power](alpha) if self.power in bounds else estimate.value
+        found = bounds.get(self.power)  # By the share that the bound itself has.
+        return estimate.value if found is None else found(alpha * BOUND_SHARE)
 
     def oddly_drawn(self, alpha: float) -> bool:
         """Return whether the joint draws are shown not to be as declared."""
@@ -124,9 +129,7 @@ def _failure(whole: Whole, limit: float | None, alpha: float) -> Answer | None:
     if value is not None and value > limit:
         reason = f"{whole.name} leak more than claimed by a certified lower bound"
         return Answer("fail", value, reason, "lower")
-    # The ε of a joint mechanism does not rest on how its draws go together; sums do.
-    joint = whole.prefix == "vector" and bool(whole.odd)
-    if not joint and whole.oddly_drawn(alpha * (1 - BOUND_SHARE)):
+    if whole.rests_on_draws and whole.oddly_drawn(alpha * (1 - BOUND_SHARE)):
         return Answer("fail", None, f"the claim is refuted: {(whole.odd or _ODD[whole.prefix])}")
     return None
 

@@ -52,7 +52,7 @@ class Held:
     least : float
         The least that an audit may find: the value less two standard errors and, where a limit of
         level ``warn`` counts as broken only once that is shown, what the audit's interval needs.
-    kind : {"exact", "certified", "estimated"}
+    kind : {"exact", "estimated"}
     """
 
     limit: Limit
@@ -141,7 +141,7 @@ class Leakage:
         chance = _CAREFUL * float(values.std()) / math.sqrt(len(values))
         value = float(values.mean())
         least = value - chance - self._needed(limit, limits)
-        return Held(limit, value, most, value + chance, "certified", least)
+        return Held(limit, value, most, value + chance, "estimated", least)
 
     def _needed(self, limit: Limit, limits: Limits) -> float:
         """Return how far beyond a limit guesses have to be until an audit of all rows shows it."""
