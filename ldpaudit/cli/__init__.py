@@ -20,6 +20,7 @@ from ldpaudit.cli.limits import CHILD, status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.streams import steady_streams
 from ldpaudit.errors import did_you_mean
+from ldpaudit.terminal import debugging
 
 COULD_NOT_RUN = 2
 _NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG"})
@@ -101,7 +102,7 @@ def _main() -> None:
     # An optimiser of torch makes the compiler's cache folder; nothing is compiled here, so let it
     # find one that exists and leave none behind.
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.gettempdir())
-    debug = "--debug" in sys.argv or bool(os.environ.get("LDPAUDIT_DEBUG"))
+    debug = debugging()
     ended = status_under_limit()
     if ended is not None:
         status, line = ended
@@ -116,6 +117,11 @@ def _main() -> None:
         _stop("Interrupted; nothing was written.", debug)
     except Exception as error:
         _stop(_one_line(error), debug)
+    except SystemExit as gone:
+        # click takes every broken pipe for that of standard output, which cannot break here.
+        if not isinstance(gone.__context__, OSError):
+            raise
+        _stop(_one_line(gone.__context__), debug)
     else:
         if status == INTERRUPTED:
             _stop("Interrupted; nothing was written.", debug)

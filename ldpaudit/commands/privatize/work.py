@@ -20,6 +20,7 @@ from ldpaudit.commands.privatize.features.synthetic_sample import (
     check_sample,
     synthetic_sample,
 )
+from ldpaudit.commands.privatize.labels.former import second_draw
 from ldpaudit.commands.privatize.labels.remembered import RememberedAnswers, check_remembered
 from ldpaudit.commands.privatize.places import check_places, check_roles
 from ldpaudit.commands.privatize.private_columns import CHANGED, PrivateColumns
@@ -102,11 +103,14 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
         progress.remark(f"Read the data as {said}.")
     check_roles(stated, source)
     columns = read_columns(stated, declared, source, progress)
+    again = tuple(second_draw(request, columns))
+    for line in again:
+        progress.remark(line)
     plan = _plan(request, source, columns, progress)
     with terminable():
         warnings = plan.warnings + _write(plan, request, progress)
     sampled = 0 if plan.sample is None else plan.sample.rows
-    return PrivatizeSummary(request, columns, warnings, sampled)
+    return PrivatizeSummary(request, columns, again + warnings, sampled, again)
 
 
 def _opened(request: PrivatizeRequest) -> BatchSource:
