@@ -116,8 +116,8 @@ class Stop:
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            for heeded, handler in before.items():
+                signal.signal(heeded, handler)
 
     def _asks(self, number: int) -> bool:
         """Return whether a signal asks to end early, now or a moment ago; else it ends at once."""
