@@ -11,9 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import IO, Self
+from typing import IO, Final, Self
 
 from ldpaudit.errors import OutputError, quoted
+
+
+DRAFT: Final = ".ldpaudit-"
+"""How the names of files begin that are being written."""
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -224,7 +228,7 @@ class PartFile:
             finish()
 
     def _beside(self) -> Path:
-        return self._target.parent / f".ldpaudit-{secrets.token_hex(8)}.tmp"
+        return self._target.parent / f"{DRAFT}{secrets.token_hex(8)}.tmp"
 
 
 def _unwritable(path: Path, error: Exception) -> OutputError:

@@ -38,7 +38,8 @@ def test_a_folder_of_something_else_is_refused(data: Path, tmp_path: Path) -> No
     with pytest.raises(InputError, match="another --repeats"):
         started(other, folder)
     asked_for = json.loads((out / "manifest.json").read_text())
-    (out / "manifest.json").write_text(json.dumps(asked_for | {"version": "0"}))
+    old = asked_for["digests"] | {"version": "0"}
+    (out / "manifest.json").write_text(json.dumps(asked_for | {"digests": old}))
     with pytest.raises(InputError, match="another version of ldpaudit"):
         started(again, folder)
     (out / "manifest.json").write_text(json.dumps(asked_for))
