@@ -15,7 +15,6 @@ from typing import IO, Final, Self
 
 from ldpaudit.errors import OutputError, quoted
 
-
 DRAFT: Final = ".ldpaudit-"
 """How the names of files begin that are being written."""
 
