@@ -1,4 +1,4 @@
-"""No digest of true labels is in anything that a command leaves behind, and only its owner reads it.
+"""No digest of true labels is in anything that a command leaves behind.
 
 Somebody who knows all labels but one could test guesses of that one against a digest of all.
 """
