@@ -118,6 +118,12 @@ CALL(ssize_t, write, (int f, const void *b, size_t n), opened(f), (f, b, n))
 CALL(ssize_t, pwrite, (int f, const void *b, size_t n, off_t o), opened(f), (f, b, n, o))
 CALL(ssize_t, pwrite64, (int f, const void *b, size_t n, off64_t o), opened(f), (f, b, n, o))
 CALL(ssize_t, writev, (int f, const struct iovec *v, int n), opened(f), (f, v, n))
+int close(int file) {
+    REAL(close);
+    int counts = opened(file) && file > 2 && (fcntl(file, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    int status = real(file); /* It is closed even where that fails. */
+    return fails(counts) ? -1 : status;
+}
 CALL(int, fsync, (int f), opened(f), (f))
 CALL(int, fdatasync, (int f), opened(f), (f))
 CALL(int, ftruncate, (int f, off_t n), opened(f), (f, n))
