@@ -48,22 +48,32 @@ def check_unchanged() -> None:
 
 
 @contextmanager
+def watching() -> Iterator[None]:
+    """Note the files that are opened in the block. Also a decorator.
+
+    Blocks may lie within others: the outer one knows the inner one's files, too.
+    """
+    around, seen = _seen.get(), list[tuple[Watched, tuple[Any, ...]]]()
+    token = _seen.set(seen)
+    try:
+        yield
+    finally:
+        _seen.reset(token)
+    if around is not None:
+        around.extend(seen)
+
+
+@contextmanager
 def unchanged() -> Iterator[None]:
     """Refuse, at the end of the block, what it read of files that changed meanwhile.
 
-    Also a decorator. Blocks may lie within others: the outer one checks the inner one's files, too.
+    Also a decorator.
 
     Raises
     ------
     InputError
         As :func:`check_unchanged` does.
     """
-    around, seen = _seen.get(), list[tuple[Watched, tuple[Any, ...]]]()
-    token = _seen.set(seen)
-    try:
+    with watching():
         yield
         check_unchanged()
-    finally:
-        _seen.reset(token)
-    if around is not None:
-        around.extend(seen)

@@ -15,7 +15,7 @@ from ldpaudit.datasets.batchwise.opening import open_source
 from ldpaudit.datasets.beside.channel_tables import RELEASED
 from ldpaudit.datasets.declaration import declared_content, parse_declaration, same_claims
 from ldpaudit.datasets.domains import declared_labels
-from ldpaudit.datasets.formats.watching import unchanged
+from ldpaudit.datasets.formats.watching import watching
 from ldpaudit.datasets.labels import in_order, read_labels, read_texts
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.roles import DEFAULT_LABEL
@@ -61,7 +61,7 @@ class Declared:
     remarks: tuple[str, ...] = ()
 
 
-@unchanged()
+@watching()  # Checked before its own writing changes the file.
 def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
     """Write a declaration, after it was checked against the labels; or return the present one.
 
