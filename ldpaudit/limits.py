@@ -1,0 +1,25 @@
+"""How much is read of what others made: each limit once, for every reader and parser.
+
+Whatever is larger is refused with one line, before memory or minutes are spent on it.
+"""
+
+from typing import Final
+
+HEADER_BYTES: Final = 16 << 20
+"""Bytes of the first line of a text table, unpacked."""
+COLUMNS: Final = 200_000
+"""Columns of a table; a sparse one may have more."""
+UNPACKED_BYTES: Final = 64 << 30
+"""Bytes of a compressed file, unpacked."""
+CLASSES: Final = 10_000
+"""Classes of a label."""
+CHANNEL_CELLS: Final = 1_000_000
+"""Probabilities of a channel matrix."""
+DOCUMENT_BYTES: Final = 64 << 20
+"""Bytes of a JSON or TOML document: a policy, a declaration, a stored result."""
+NESTING: Final = 64
+"""Lists and objects inside each other in such a document, or in a column's type."""
+DIGITS: Final = 400
+"""Digits of a number in such a document."""
+EPSILON: Final = (1e-6, 50.0)
+"""The smallest and the largest ε that a mechanism may have."""
