@@ -35,7 +35,7 @@ from ldpaudit.datasets.formats.csv_batches import CsvBatches
 from ldpaudit.datasets.formats.dialect import Dialect
 from ldpaudit.datasets.formats.memory_batches import MemoryBatches
 from ldpaudit.datasets.formats.opening import open_batches
-from ldpaudit.datasets.formats.watching import check_unchanged, unchanged
+from ldpaudit.datasets.formats.watching import check_unchanged, watching
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.writing.tables import (
     USUAL,
@@ -84,7 +84,7 @@ class _Plan:
         return [n for n in self.read if n in self.columns.names or n == self.person]
 
 
-@unchanged()
+@watching()  # Checked before anything is published: a fault after that would be a second draw.
 def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> PrivatizeSummary:
     """Release a table: rows in their order, private columns replaced, features as options say.
 

@@ -10,6 +10,7 @@ from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.formats.tabular import TableSource
+from ldpaudit.datasets.formats.watching import unwatched
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import LdpAuditError
 
@@ -57,6 +58,7 @@ def _opened(path: Path) -> TableSource | None:
     if not path.is_file():
         return None
     try:
-        return open_table(path)
+        with unwatched():
+            return open_table(path)
     except (LdpAuditError, OSError, pa.ArrowException):
         return None
