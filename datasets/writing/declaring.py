@@ -48,7 +48,7 @@ def write_into(table: Any, declaration: bytes, output: Path | None) -> None:
         If one cannot be written.
     """
     sources = _local(table.location, table.name)
-    with WholeFiles(overwrite=True) as files:
+    with WholeFiles(last=True) as files:
         for source in sources:
             target = output or source
             if _holds_metadata(table):

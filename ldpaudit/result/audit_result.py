@@ -35,7 +35,8 @@ class ReleaseInfo(Frozen):
     name: str
     """The name of the released file, without its folder."""
     sha256: str | None
-    """The digest of the released file, of several that of their digests; None for a table."""
+    """The digest of the released file, of several that of their digests; None for a table in memory
+    and for a file with true labels in it."""
     rows: int
     """Rows that were audited."""
     features: int

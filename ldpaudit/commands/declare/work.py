@@ -28,7 +28,6 @@ from ldpaudit.mechanisms.joint import from_declaration as vector_mechanism
 from ldpaudit.options import LabelOptions
 from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
 from ldpaudit.running.progress import Progress
-from ldpaudit.writing import terminable
 
 
 @dataclass(frozen=True)
@@ -248,8 +247,7 @@ def _written(table: Any, declared: Declared) -> Declared:
     assert declared.claim is not None
     content = declared_content(declared.claim)
     before = table.stamp()
-    with terminable():
-        if table.stamp() != before:
-            raise InputError("The file changed while it was being read.")
-        write_into(table, content, request.output)
+    if table.stamp() != before:
+        raise InputError("The file changed while it was being read.")
+    write_into(table, content, request.output)
     return replace(declared, written=places)

@@ -44,7 +44,7 @@ from ldpaudit.datasets.writing.tables import (
 )
 from ldpaudit.errors import InputError
 from ldpaudit.running.progress import NoProgress, Progress
-from ldpaudit.writing import WholeFiles, terminable
+from ldpaudit.writing import WholeFiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +103,7 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     check_roles(stated, source)
     columns = read_columns(stated, declared, source, progress)
     plan = _plan(request, source, columns, progress)
-    with terminable():
-        warnings = plan.warnings + _write(plan, request, progress)
+    warnings = plan.warnings + _write(plan, request, progress)
     sampled = 0 if plan.sample is None else plan.sample.rows
     return PrivatizeSummary(request, columns, warnings, sampled)
 
@@ -182,7 +181,7 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
     progress.step("releasing")
     private, done = plan.columns.names, 0
     columns = ReleasedColumns(plan.watched, request.keep, plan.columns.rows, private)
-    with WholeFiles(overwrite=request.overwrite) as files:
+    with WholeFiles(request.overwrite, last=True) as files:
         secret = None
         if request.secret is not None:
             true = pa.schema([pa.field(n, plan.source.schema.field(n).type) for n in plan.secret])

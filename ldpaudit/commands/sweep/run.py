@@ -14,6 +14,7 @@ from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Setting, setting_of
 from ldpaudit.errors import LdpAuditError
+from ldpaudit.interruption import last_words
 from ldpaudit.running.memory import size_of
 from ldpaudit.running.progress import Progress
 from ldpaudit.running.scratch import Scratch
@@ -63,13 +64,10 @@ class SweepRun:
         """Do what is left."""
         if not self._left() and "reference" in self.shared:
             return
-        try:
-            setup = setup.anywhere()
-            with self._pool() as pool:
-                self._fit_generator(pool, setup)
-                self._do(pool, setup, self._tasks())
-        except KeyboardInterrupt:
-            raise LdpAuditError(self._interrupted()) from None
+        setup = setup.anywhere()
+        with last_words(self._interrupted), self._pool() as pool:
+            self._fit_generator(pool, setup)
+            self._do(pool, setup, self._tasks())
 
     @contextmanager
     def _pool(self) -> Iterator[Pool]:
