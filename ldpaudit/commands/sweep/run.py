@@ -13,6 +13,7 @@ from ldpaudit.commands.sweep.points.workbench import Setup, Task, measured
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Setting, setting_of
+from ldpaudit.datasets.formats.watching import check_unchanged
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.interruption import last_words
 from ldpaudit.running.memory import size_of
@@ -112,6 +113,7 @@ class SweepRun:
             if answer.content is None:
                 self.failed[task] = answer.reason
             else:
+                check_unchanged()
                 self.folder.keep(task, answer.content)
                 # Read back, so that an interrupted sweep gives the same result.
                 self.done[task] = self.folder.kept(task) or {}

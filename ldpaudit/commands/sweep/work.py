@@ -13,6 +13,7 @@ from ldpaudit.commands.sweep.points.workbench import Setup
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.run import SweepRun
+from ldpaudit.datasets.formats.watching import unchanged
 from ldpaudit.errors import OutputError, PolicyError
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms import traits_of
@@ -21,6 +22,7 @@ from ldpaudit.running.progress import NoProgress, Progress
 from ldpaudit.running.scratch import Scratch
 
 
+@unchanged()
 def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
     """Simulate, audit and learn at every point of a grid.
 
