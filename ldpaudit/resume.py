@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -123,22 +122,13 @@ def _stamps(option: str, value: Any) -> Any:
     from ldpaudit.datasets.formats.locations import locate
 
     place = locate(value)
-    infos = place.filesystem.get_file_info(list(place.paths))
-    if any(info.mtime_ns is None for info in infos):
+    stamps = place.stamp()
+    if any(time is None for _, time, *_ in stamps):
         raise InputError(
             f"--resume needs to know when {quoted(place.name)} was changed, and its place does not "
             "say; copy it to a local file."
         )
-    return [(info.mtime_ns, *_local(info.path)) for info in infos]
-
-
-def _local(path: str) -> tuple[int, ...]:
-    """Return a local file's number on its disk and the time of its last change of any kind."""
-    try:
-        known = os.stat(path)  # noqa: PTH116
-    except OSError:
-        return ()
-    return known.st_ino, known.st_ctime_ns
+    return stamps
 
 
 def _remark_others(

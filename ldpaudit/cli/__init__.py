@@ -20,10 +20,10 @@ from ldpaudit.cli.limits import CHILD, status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.streams import steady_streams
 from ldpaudit.errors import did_you_mean
+from ldpaudit.interruption import COULD_NOT_RUN, INTERRUPTED
 
-COULD_NOT_RUN = 2
 _NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG"})
-INTERRUPTED = 130
+_BY_CTRL_C = 130
 """What typer makes of Ctrl-C."""
 
 
@@ -113,12 +113,12 @@ def _main() -> None:
             typer.echo(f"ldpaudit: {remark}", err=True)
         status = app(standalone_mode=False, prog_name="ldpaudit")
     except (typer.Abort, KeyboardInterrupt):
-        _stop("Interrupted; nothing was written.", debug)
+        _stop(INTERRUPTED, debug)
     except Exception as error:
         _stop(_one_line(error), debug)
     else:
-        if status == INTERRUPTED:
-            _stop("Interrupted; nothing was written.", debug)
+        if status == _BY_CTRL_C:
+            _stop(INTERRUPTED, debug)
         sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -51,9 +51,9 @@ def init(
     """Write a starter policy, never over a file that exists."""
     from ldpaudit.errors import OutputError
     from ldpaudit.judging.policy import STARTER
-    from ldpaudit.writing import write_whole
+    from ldpaudit.writing import write_all
 
     if file.exists():
         raise OutputError(f"{file.name} exists already and is left as it is.")
-    write_whole(file, STARTER)
+    write_all({file: STARTER}, last=True)
     typer.echo(f"Wrote {file.name}.")

@@ -113,7 +113,7 @@ class Outputs:
         """
         texts = {place: makers[name]() for name, place in self.asked.items() if name in makers}
         streamed = texts.pop(STREAM, "")
-        write_all(texts)
+        write_all(texts, last=True)
         return streamed
 
     def announce(self) -> None:

@@ -12,9 +12,10 @@ from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.formats.locations import locate
 from ldpaudit.datasets.names import quoted
+from ldpaudit.drafts import remove_left_over
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.reports.json_report import as_json
-from ldpaudit.writing import DRAFT, WholeFiles
+from ldpaudit.writing import WholeFiles
 
 _FORMAT: Final = "ldpaudit-sweep"
 _MANIFEST: Final = "manifest"
@@ -112,8 +113,7 @@ class SweepFolder:
             content = {"format": _FORMAT, "key": key, "digests": _digests(key, options)}
             self.keep_part(_MANIFEST, content)
         for folder in (self.path, self._points):
-            for leftover in folder.glob(f"{DRAFT}*.tmp"):  # Half-written by a killed sweep.
-                leftover.unlink(missing_ok=True)
+            remove_left_over(folder)
 
     def _check(self, options: dict[str, Any]) -> None:
         shown, stored = quoted(self.path.name), self.kept_part(_MANIFEST)

@@ -58,10 +58,12 @@ def test_half_a_file_is_no_point(data: Path, tmp_path: Path) -> None:
     request = asked(data, "randomized-response", out=tmp_path / "out", resume=True)
     started(request, folder)
     (tmp_path / "out" / "points" / f"{point.key}.json").write_text('{"verdict": "pa')
-    (tmp_path / "out" / "points" / ".ldpaudit-0.tmp").write_text("{")
+    points = tmp_path / "out" / "points"
+    (points / ".ldpaudit-0123456789abcdef.tmp").write_text("{")
+    (points / ".notes.tmp").write_text("of somebody else")
     started(request, folder)
     assert folder.kept(point) is None
-    assert not list((tmp_path / "out").rglob("*.tmp"))
+    assert [path.name for path in (tmp_path / "out").rglob("*.tmp")] == [".notes.tmp"]
 
 
 def test_a_process_that_is_killed_is_a_failed_point(data: Path, tmp_path: Path) -> None:
