@@ -18,7 +18,7 @@ from ldpaudit.cli import advise, compare, declare, learn, mechanism, policy, pri
 from ldpaudit.cli.grouped import GroupedCommand
 from ldpaudit.cli.limits import CHILD, status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
-from ldpaudit.cli.streams import steady_streams
+from ldpaudit.cli.streams import quiet_libraries, steady_streams
 from ldpaudit.errors import did_you_mean
 from ldpaudit.interruption import COULD_NOT_RUN, INTERRUPTED
 
@@ -91,17 +91,17 @@ def main() -> None:
 
     The status is that of the work, whatever becomes of standard output and error.
     """
-    with steady_streams():
-        _main()
+    debug = "--debug" in sys.argv or bool(os.environ.get("LDPAUDIT_DEBUG"))
+    with steady_streams(), quiet_libraries(debug):
+        _main(debug)
 
 
-def _main() -> None:
+def _main(debug: bool) -> None:
     # Threads that wait must not spin: on a shared machine that costs more than the work itself.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # An optimiser of torch makes the compiler's cache folder; nothing is compiled here, so let it
     # find one that exists and leave none behind.
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.gettempdir())
-    debug = "--debug" in sys.argv or bool(os.environ.get("LDPAUDIT_DEBUG"))
     ended = status_under_limit()
     if ended is not None:
         status, line = ended
