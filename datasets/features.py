@@ -21,6 +21,7 @@ from ldpaudit.datasets.names import quoted, text_of
 from ldpaudit.datasets.texts import read_out
 from ldpaudit.errors import InputError
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray
+from ldpaudit.result.hiding import few
 
 _UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _FAR_FROM_ZERO = 256.0
@@ -203,7 +204,9 @@ def narrowed(values: FloatArray | Float32Array, name: str) -> Float32Array:
     extent = Extent.of(values)
     if np.isinf([extent.low, extent.high]).any():
         count = int(np.isinf(values).sum())
-        raise InputError(f"The column {quoted(name)} must be finite; {count} values are infinite.")
+        raise InputError(
+            f"The column {quoted(name)} must be finite; {few(count)} values are infinite."
+        )
     return extent.narrowed(values)
 
 
