@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from ldpaudit.columns import ColumnKind, ColumnSurvey, Concern
 from ldpaudit.datasets.features import EncodedFeatures, is_categorical
 from ldpaudit.datasets.formats.columns import LISTS, decoded, is_any, stored, value_type
-from ldpaudit.datasets.names import text_of
+from ldpaudit.datasets.names import of_column
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray
 
@@ -39,11 +39,13 @@ _TEXT_SHARE: Final = 0.2
 
 
 def surveyed(
-    cells: Iterable[tuple[str, pa.ChunkedArray]], found: list[ColumnSurvey]
+    cells: Iterable[tuple[str, pa.ChunkedArray]],
+    found: list[ColumnSurvey],
+    names: Sequence[str],
 ) -> Iterator[tuple[str, pa.ChunkedArray]]:
-    """Yield the columns as they come, and add the survey of each to ``found``."""
+    """Yield the columns of a file of ``names`` in turn; add the survey of each to ``found``."""
     for name, column in cells:
-        with text_of(name):
+        with of_column(name, names):
             survey = survey_column(name, column)
         found.append(survey)
         yield name, column
@@ -63,11 +65,13 @@ def with_arrays(
     )
 
 
-def survey_left_out(cells: Iterable[tuple[str, pa.ChunkedArray]]) -> tuple[ColumnSurvey, ...]:
+def survey_left_out(
+    cells: Iterable[tuple[str, pa.ChunkedArray]], names: Sequence[str]
+) -> tuple[ColumnSurvey, ...]:
     """Return surveys of columns that are in the file though no features; none if unreadable."""
     found: list[ColumnSurvey] = []
     with suppress(InputError):
-        for _ in surveyed(cells, found):
+        for _ in surveyed(cells, found, names):
             pass
     return tuple(found)
 

@@ -146,7 +146,7 @@ def read_release(
     Raises
     ------
     InputError
-        One line about what is wrong; it may name a column, never a value.
+        One line about what is wrong; it holds no name and no value of the file.
     """
     table = open_source(source, projection, files)
     before = table.stamp()
@@ -191,7 +191,7 @@ def read_release(
     owned = {roles.label, roles.truth, roles.identifier, *private, *others}
     strata, of_strata = read_strata(table, by, claim, owned)
     space.check(len(column), len(roles.features), len(labels.domains.classes))
-    beside = open_beside(sources, len(column), roles, special, files)
+    beside = open_beside(sources, len(column), roles, special, table.names, files)
     encoded, tables, columns = reading.encoded(beside)
     keys = {name: special[name] for name in roles.keys}
     features_read = encoded.table()

@@ -77,7 +77,7 @@ def read_vector(
     Raises
     ------
     InputError
-        One line about what is wrong; it may name a column, never a value.
+        One line about what is wrong; it holds no name and no value of the file.
     """
     table = open_source(source, projection, files)
     if isinstance(table, SparseTable):
@@ -153,9 +153,14 @@ def _truth_columns(
     if bare:
         raise InputError("The truth of several private columns must be a table that names them.")
     wanted = given or tuple(named_truth(table.names, name) or name for name in names)
-    for name in wanted:
+    for place, name in enumerate(wanted, start=1):
+        if name not in table.names and given:
+            raise missing_column(name, "true label", table.names)
         if name not in table.names:
-            raise missing_column(name, "true label", table.names, "the truth needs one for each.")
+            raise InputError(
+                "The truth must have a column of the same name for each private column; column "
+                f"{place} of {len(wanted)} has none."
+            )
     return wanted
 
 

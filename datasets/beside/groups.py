@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import IndexArray
 
@@ -32,24 +31,24 @@ def read_groups(
     name = identifier if group is None else group
     if name is None:
         return None
-    codes = _codes(columns[name], name)
+    codes = _codes(columns[name])
     largest = int(np.bincount(codes).max())
     if group is not None and largest == len(codes) > 1:
-        raise InputError(f"The group (--group) {quoted(group)} must not be the same in all rows.")
+        raise InputError("The group (--group) must not be the same in all rows.")
     if group is not None and 2 * largest > len(codes):
         raise InputError(
-            f"A group of {quoted(group)} (--group) must not hold more than half of the rows: the "
+            "A group (--group) must not hold more than half of the rows: the "
             f"largest holds {largest / len(codes):.0%}."
         )
     alone, too_large = largest == 1, 2 * largest > len(codes)
     return None if alone or too_large else codes
 
 
-def _codes(column: pa.ChunkedArray, name: str) -> IndexArray:
+def _codes(column: pa.ChunkedArray) -> IndexArray:
     try:
         found, distinct = pd.factorize(column.to_pandas())
     except TypeError:
-        raise InputError(f"The group {quoted(name)} must hold plain values.") from None
+        raise InputError("The groups (--group, or ids) must be plain values.") from None
     codes: IndexArray = np.asarray(found, dtype=np.int64)
     missing = codes < 0
     codes[missing] = len(distinct) + np.arange(int(missing.sum()))

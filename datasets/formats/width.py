@@ -6,11 +6,8 @@ from typing import Any, Final
 
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
+from ldpaudit.limits import COLUMNS, HEADER_BYTES
 
-MOST_COLUMNS: Final = 200_000
-"""Columns that a table may have: each costs kilobytes, whatever the number of rows."""
-_LONGEST_HEADER: Final = 1 << 24
-"""Characters of the first line of a text file."""
 _FIELDS_IN_LIST: Final = 3
 """Entries of a Parquet schema for one column of lists; a column of numbers has one."""
 
@@ -22,9 +19,9 @@ def check_width(columns: int, name: str, what: str = "columns") -> None:
     ------
     InputError
     """
-    if columns > MOST_COLUMNS:
+    if columns > COLUMNS:
         raise InputError(
-            f"The table {quoted(name)} has {columns:,} {what}; at most {MOST_COLUMNS:,} "
+            f"The table {quoted(name)} has {columns:,} {what}; at most {COLUMNS:,} "
             "columns can be read. Write many features as one column of lists of numbers."
         )
 
@@ -40,12 +37,12 @@ def lines_of(text: Any, name: str, skipped: int = 0) -> Iterator[str]:
         If the first line does not end within 16 million characters.
     """
     for _ in range(skipped):
-        text.readline(_LONGEST_HEADER)
-    first = text.readline(_LONGEST_HEADER)
-    if len(first) >= _LONGEST_HEADER:
+        text.readline(HEADER_BYTES)
+    first = text.readline(HEADER_BYTES)
+    if len(first) >= HEADER_BYTES:
         raise InputError(
             f"The first line of {quoted(name)} must name the columns; it is longer than "
-            f"{_LONGEST_HEADER:,} characters."
+            f"{HEADER_BYTES:,} characters."
         )
     return itertools.chain([first] if first else [], text)
 
@@ -77,7 +74,7 @@ def check_footer(footer: bytes, name: str) -> None:
     size, place = (*footer[place + 1 : place + 2], 0)[0] >> 4, place + 2
     if size == 15:
         size, _ = _varint(footer, place)
-    if size - 1 > _FIELDS_IN_LIST * MOST_COLUMNS:
+    if size - 1 > _FIELDS_IN_LIST * COLUMNS:
         check_width(size - 1, name, "columns and nested fields")
 
 

@@ -181,7 +181,9 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
     """
     progress.step("releasing")
     private, done = plan.columns.names, 0
-    columns = ReleasedColumns(plan.watched, request.keep, plan.columns.rows, private)
+    columns = ReleasedColumns(
+        *(plan.watched, request.keep, plan.columns.rows, private), plan.source.schema.names
+    )
     with WholeFiles(overwrite=request.overwrite) as files:
         secret = None
         if request.secret is not None:
