@@ -3,17 +3,16 @@
 import contextlib
 import errno
 import os
-import secrets
 import shutil
-import signal
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import IO, Self
 
+from ldpaudit.drafts import draft_of, open_draft, remove_left_over
 from ldpaudit.errors import OutputError, quoted
+from ldpaudit.interruption import at_end, over, undisturbed
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -21,38 +20,17 @@ def write_whole(path: Path, text: str) -> None:
     write_all({path: text})
 
 
-def write_all(texts: Mapping[Path, str]) -> None:
-    """Write several text files (UTF-8), all of them or none.
+def write_all(texts: Mapping[Path, str], *, last: bool = False) -> None:
+    """Write several text files (UTF-8), all of them or none; ``last``: the last of a command.
 
     Raises
     ------
     ldpaudit.errors.OutputError
         If one cannot be written; every place is then as it was before.
     """
-    with WholeFiles() as files:
+    with WholeFiles(last=last) as files:
         for path, text in texts.items():
             files.add(path).write(text.encode("utf-8", "replace"))
-
-
-@contextlib.contextmanager
-def terminable() -> Iterator[None]:
-    """Treat a request to terminate like an interruption, so that no temporary file remains.
-
-    Where such a request is already heeded in another way, that stays.
-    """
-    own = signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-    if own or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @dataclass
@@ -67,9 +45,13 @@ class WholeFiles:
     ----------
     overwrite : bool
         Whether files that are there already are replaced.
+    last : bool
+        Whether they are all that a command still has to write: a signal then comes too late.
     """
 
     overwrite: bool = True
+    last: bool = False
+    _forget: Callable[[], object] = field(init=False)
     _parts: list["PartFile"] = field(default_factory=list)
 
     def add(
@@ -98,6 +80,7 @@ class WholeFiles:
         return part
 
     def __enter__(self) -> Self:
+        self._forget = at_end(self._remove)
         return self
 
     def __exit__(
@@ -108,28 +91,46 @@ class WholeFiles:
     ) -> None:
         try:
             if kind is None:
-                self._publish()
+                for part in self._parts:
+                    part.complete()
+                with undisturbed():
+                    self._publish()
+        finally:
+            with undisturbed():
+                for part in self._parts:
+                    part.clean()
+                self._forget()
+
+    def _publish(self) -> None:
+        """Let the files take their names, in as little time as possible, or none."""
+        try:
+            for part in self._parts:
+                part.check_free()  # Another program may have written there meanwhile.
+            for part in self._parts:
+                part.keep_former()
+            for part in self._parts:
+                part.commit()
+            for part in self._parts:
+                part.settle()
         except BaseException:
             for part in reversed(self._parts):
                 with contextlib.suppress(OSError):
                     part.undo()
             raise
-        finally:
-            for part in self._parts:
-                part.clean()
+        if self.last and self._parts:
+            over()
 
-    def _publish(self) -> None:
+    def _remove(self) -> None:
         for part in self._parts:
-            part.complete()
-        for part in self._parts:
-            part.check_free()  # Another program may have written there meanwhile.
-        for part in self._parts:
-            part.commit()
+            part.remove()
 
 
 @dataclass
 class PartFile:
-    """A file that is being written: open, write, complete, commit, clean; undo at any time."""
+    """A file that is being written: open, write, complete, keep_former, commit, settle, clean.
+
+    ``undo`` and ``remove`` may come at any time.
+    """
 
     path: Path
     private: bool = False
@@ -151,10 +152,10 @@ class PartFile:
             self._target = Path(os.path.realpath(self.path))
             if self._target.exists() and not self._target.is_file():
                 raise OSError(errno.EINVAL, "there is something that is not a file")
-            self._fresh = self._beside()
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+            remove_left_over(self._target.parent)
+            self._fresh = draft_of(self._target)
             mode = 0o600 if self.private else 0o666
-            self.stream = os.fdopen(os.open(self._fresh, flags, mode), "wb")
+            self.stream = os.fdopen(open_draft(self._fresh, mode), "wb")
 
     def write(self, content: bytes) -> None:
         """Append bytes."""
@@ -184,20 +185,28 @@ class PartFile:
             self._finish()
             self.stream.flush()
             os.fsync(self.stream.fileno())
-            self.stream.close()
+
+    def keep_former(self) -> None:
+        """Keep what is at the target, until the new file is safe there."""
+        assert self._fresh is not None
+        with self.writing():
+            if self._target.exists():
+                self._former = draft_of(self._target, former=True)
+                _duplicate(self._target, self._former)
+                if not self.private:
+                    self._fresh.chmod(self._target.stat().st_mode & 0o7777)
 
     def commit(self) -> None:
         """Put the new file in the target's place."""
         assert self._fresh is not None
         with self.writing():
-            if self._target.exists():
-                self._former = self._beside()
-                _duplicate(self._target, self._former)
-                if not self.private:
-                    self._fresh.chmod(self._target.stat().st_mode & 0o7777)
             self._committed = True
             self._fresh.replace(self._target)
             self._fresh = None
+
+    def settle(self) -> None:
+        """Force the new name to the disk."""
+        with self.writing():
             _sync_folder(self._target.parent)
 
     def undo(self) -> None:
@@ -213,6 +222,12 @@ class PartFile:
             self._finish()
         with contextlib.suppress(OSError, AttributeError):
             self.stream.close()
+        self.remove()
+        if self._committed:
+            remove_left_over(self._target.parent, self._target)
+
+    def remove(self) -> None:
+        """Remove what has a temporary name."""
         for leftover in (self._fresh, self._former):
             if leftover is not None:
                 with contextlib.suppress(OSError):
@@ -222,9 +237,6 @@ class PartFile:
         finish, self.finish = self.finish, None
         if finish is not None:
             finish()
-
-    def _beside(self) -> Path:
-        return self._target.parent / f".ldpaudit-{secrets.token_hex(8)}.tmp"
 
 
 def _unwritable(path: Path, error: Exception) -> OutputError:

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.datasets.formats.locations import Located, Location, check_unpacked, unreadable
+from ldpaudit.datasets.formats.locations import Located, Location, unreadable
 from ldpaudit.datasets.formats.tabular import MemoryTable
-from ldpaudit.datasets.formats.width import check_width
+from ldpaudit.datasets.formats.width import check_unpacked, check_width
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, MissingDependencyError
 from ldpaudit.limits import LOADED_BYTES, SHEET_ROWS

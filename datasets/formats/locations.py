@@ -14,15 +14,14 @@ import fsspec
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from ldpaudit.datasets.formats.watching import watch
+from ldpaudit.datasets.formats.width import Unpacked
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, MissingDependencyError
 from ldpaudit.limits import (
     DOCUMENT_BYTES,
     FILES,
     LINE_BYTES,
-    UNPACKED_BYTES,
-    UNPACKED_FREE,
-    UNPACKED_TIMES,
 )
 
 PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
@@ -70,7 +69,7 @@ class Location:
             return self.filesystem.open_input_stream(path, compression=None)
         packed = self.filesystem.get_file_info(path).size
         stream = self.filesystem.open_input_stream(path, compression="gzip")
-        return pa.PythonFile(_Unpacked(stream, packed, self.name), mode="r")
+        return pa.PythonFile(Unpacked(stream, packed, self.name), mode="r")
 
     def line_blocks(self, kind: str) -> Iterator[bytes]:
         """Yield blocks of whole lines of a file, each ending with a line break; some 16 MiB each.
@@ -111,13 +110,18 @@ class Location:
 
     def size(self) -> int:
         """Return the bytes of all files together."""
-        return sum(size or 0 for size, _ in self.stamp())
+        return sum(size or 0 for size, *_ in self.stamp())
 
-    def stamp(self) -> tuple[tuple[int | None, Any], ...]:
-        """Return size and time of each file, by which a change is noticed."""
+    def stamp(self) -> tuple[tuple[int | None, ...], ...]:
+        """Return size and time of each file, by which a change is noticed.
+
+        Of a file on this machine also its number on the disk, which a file that replaces it does
+        not have, and the time of its last change of any kind, which no program can set.
+        """
         with unreadable(self.name):
             found = self.filesystem.get_file_info(list(self.paths))
-            return tuple((info.size, info.mtime) for info in found)
+            local = isinstance(self.filesystem, pafs.LocalFileSystem)
+            return tuple((i.size, i.mtime_ns, *(_on_disk(i.path) if local else ())) for i in found)
 
     def sha256(self) -> str:
         """Return the digest of the file, as sha256sum prints it.
@@ -141,40 +145,16 @@ class Location:
         return digest.hexdigest()
 
 
-class _Unpacked:
-    """The content of a compressed file, as far as an honest file's can go."""
-
-    def __init__(self, stream: Any, packed: int | None, name: str) -> None:
-        self._stream, self._packed, self._name, self._seen = stream, packed, name, 0
-        self.close = stream.close
-
-    @property
-    def closed(self) -> bool:
-        return bool(self._stream.closed)
-
-    def read(self, size: int = -1) -> bytes:
-        block = bytes(self._stream.read(None if size < 0 else size))
-        self._seen += len(block)
-        check_unpacked(self._seen, self._packed, self._name, UNPACKED_BYTES)
-        return block
-
-
-def check_unpacked(unpacked: int, packed: int | None, name: str, most: int) -> None:
-    """Check that a file's content is not out of all proportion to the file (InputError).
-
-    ``packed``: the bytes of the file, None where that is not known; ``most``: bytes that no content
-    may have.
-    """
-    honest = most if packed is None else max(UNPACKED_FREE, UNPACKED_TIMES * packed)
-    if unpacked > min(most, honest):
-        raise InputError(
-            f"The file {quoted(name)} is too large when unpacked: more than {most >> 30} GiB, or "
-            f"than {UNPACKED_TIMES} times the file; write Parquet."
-        )
+def _on_disk(path: str) -> tuple[int, ...]:
+    try:
+        known = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return ()
+    return known.st_ino, known.st_ctime_ns
 
 
 class Located:
-    """A table in a file, or in several: they say which it is, and whether it changed."""
+    """A table in a file, or in several: they say which it is."""
 
     location: Location
 
@@ -185,10 +165,6 @@ class Located:
     def sha256(self) -> str:
         """Return the digest of the file or files, compressed or not."""
         return self._digest
-
-    def stamp(self) -> tuple[Any, ...]:
-        """Return size and time of each file."""
-        return self.location.stamp()
 
 
 @contextlib.contextmanager
@@ -260,7 +236,9 @@ def locate(path: str | os.PathLike[str]) -> Location:
         paths, folder = _files(system, place, name)
     local = "file" in _protocols(system)
     arrow = pafs.LocalFileSystem() if local else pafs.PyFileSystem(pafs.FSSpecHandler(system))
-    return Location(name, arrow, tuple(paths), folder)
+    location = Location(name, arrow, tuple(paths), folder)
+    watch(location)
+    return location
 
 
 def _base_name(text: str) -> str:

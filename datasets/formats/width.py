@@ -1,4 +1,4 @@
-"""How wide a table may be, asked of its header alone: before names, types and cells are read."""
+"""How wide a table may be, by its header alone, and how large a compressed one when unpacked."""
 
 import itertools
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
-from ldpaudit.limits import COLUMNS, HEADER_BYTES
+from ldpaudit.limits import COLUMNS, HEADER_BYTES, UNPACKED_BYTES, UNPACKED_FREE, UNPACKED_TIMES
 
 _FIELDS_IN_LIST: Final = 3
 """Entries of a Parquet schema for one column of lists; a column of numbers has one."""
@@ -88,3 +88,35 @@ def _varint(content: bytes, place: int) -> tuple[int, int]:
         if byte < 0x80:
             break
     return value, place
+
+
+class Unpacked:
+    """The content of a compressed file, as far as an honest file's can go."""
+
+    def __init__(self, stream: Any, packed: int | None, name: str) -> None:
+        self._stream, self._packed, self._name, self._seen = stream, packed, name, 0
+        self.close = stream.close
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._stream.closed)
+
+    def read(self, size: int = -1) -> bytes:
+        block = bytes(self._stream.read(None if size < 0 else size))
+        self._seen += len(block)
+        check_unpacked(self._seen, self._packed, self._name, UNPACKED_BYTES)
+        return block
+
+
+def check_unpacked(unpacked: int, packed: int | None, name: str, most: int) -> None:
+    """Check that a file's content is not out of all proportion to the file (InputError).
+
+    ``packed``: the bytes of the file, None where that is not known; ``most``: bytes that no content
+    may have.
+    """
+    honest = most if packed is None else max(UNPACKED_FREE, UNPACKED_TIMES * packed)
+    if unpacked > min(most, honest):
+        raise InputError(
+            f"The file {quoted(name)} is too large when unpacked: more than {most >> 30} GiB, or "
+            f"than {UNPACKED_TIMES} times the file; write Parquet."
+        )

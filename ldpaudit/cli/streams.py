@@ -5,6 +5,7 @@ import errno
 import io
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,3 +76,19 @@ def steady_streams() -> Iterator[None]:
             stream.flush()
         if None not in before:
             sys.stdout, sys.stderr = before
+
+
+@contextlib.contextmanager
+def quiet_libraries(debug: bool) -> Iterator[None]:
+    """Show no warning of a library, which nobody can act on and which names paths.
+
+    A warning that a filter turns into an error, as in the tests, is one still.
+    """
+    with warnings.catch_warnings():
+        if not debug:
+            warnings.showwarning = _unseen
+        yield
+
+
+def _unseen(*_warning: Any, **_more: Any) -> None:
+    """Show nothing."""

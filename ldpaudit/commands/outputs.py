@@ -113,7 +113,7 @@ class Outputs:
         """
         texts = {place: makers[name]() for name, place in self.asked.items() if name in makers}
         streamed = texts.pop(STREAM, "")
-        write_all(texts)
+        write_all(texts, last=True)
         return streamed
 
     def announce(self) -> None:
@@ -147,10 +147,12 @@ class ReportOutputs(Outputs):
 
 def read_result(path: Path) -> "AuditResult":
     """Read a stored result (InputError where it is none)."""
+    from ldpaudit.documents import read_document
+    from ldpaudit.limits import DOCUMENT_BYTES
     from ldpaudit.result import AuditResult
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_document(path, DOCUMENT_BYTES)
     except (OSError, UnicodeDecodeError):
         raise InputError(f"The result {path.name!r} cannot be read.") from None
     return AuditResult.from_json(text)

@@ -9,7 +9,6 @@ from ldpaudit.options import input_files
 from ldpaudit.reports.json_report import as_json
 from ldpaudit.running.progress import Progress
 from ldpaudit.terminal import progress_on_terminal, stream
-from ldpaudit.writing import terminable
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
@@ -60,7 +59,7 @@ def carry_out(
     """
     outputs.check(input_files(request))
     with outputs.for_people():
-        with terminable(), progress_on_terminal(quiet) as progress:
+        with progress_on_terminal(quiet) as progress:
             result = work(request, progress)
             json = None if stored is None else partial(_json, stored)
             makers = {"json": json, "html": html, **(more or {})}

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
@@ -21,6 +21,8 @@ from typing import Any, Final, Self
 
 import psutil
 
+from ldpaudit.interruption import at_end, undisturbed
+from ldpaudit.running.scratch import Scratch
 from ldpaudit.tasks.interface import Answer
 
 _GIB: Final = 1 << 30
@@ -81,8 +83,13 @@ class Processes:
     _largest: float = field(default=0.0, init=False)
     _busy: list[_Child] = field(default_factory=list, init=False)
     _idle: list[_Child] = field(default_factory=list, init=False)
+    _forget: Callable[[], object] = field(init=False, repr=False)
+
+    _scratch: Scratch = field(default_factory=Scratch, init=False, repr=False)
 
     def __enter__(self) -> Self:
+        _ = self._scratch.folder  # Made first, it is removed last.
+        self._forget = at_end(self._end_all)
         return self
 
     def __exit__(
@@ -91,6 +98,11 @@ class Processes:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
+        self._end_all()
+        self._forget()
+        self._scratch.close()
+
+    def _end_all(self) -> None:
         for child in [*self._busy, *self._idle]:
             self._end(child)
 
@@ -106,11 +118,16 @@ class Processes:
             yield from self._too_large(queue)
 
     def _give(self, number: int, tasks: Sequence[Any]) -> None:
-        child = self._idle.pop() if self._idle else self._started()
-        child.number = number
-        self._busy.append(child)
+        with undisturbed():
+            new = not self._idle
+            child = self._started() if new else self._idle.pop()
+            child.number = number
+            self._busy.append(child)
         if child.ready:
             self._send(child, tasks)
+        elif new:
+            with suppress(OSError):  # Its end is noticed when it is read.
+                child.connection.send((self.prepare, self.setup))
 
     def _started(self) -> _Child:
         mine, theirs = Pipe()
@@ -121,12 +138,15 @@ class Processes:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=os.environ | dict.fromkeys(THREADS, str(self.threads)),
+            env=os.environ | dict.fromkeys(THREADS, str(self.threads)) | self._temporary,
         )
         theirs.close()
-        with suppress(OSError):  # Its end is noticed when it is read.
-            mine.send((self.prepare, self.setup))
         return _Child(process, mine, -1, time.monotonic())
+
+    @property
+    def _temporary(self) -> dict[str, str]:
+        """Where a child puts its temporary files, which it cannot remove when it is killed."""
+        return {"TMPDIR": str(self._scratch.folder)}
 
     def _send(self, child: _Child, tasks: Sequence[Any]) -> None:
         child.since = time.monotonic()
