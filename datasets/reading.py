@@ -196,6 +196,7 @@ def read_release(
     encoded, tables, columns = reading.encoded(beside)
     keys = {name: special[name] for name in roles.keys}
     features_read = encoded.table()
+    surveys = columns + survey_keys(keys, features_read.width, table.names)
     release = tables.beside(
         Release(
             features=features_read,
@@ -211,7 +212,7 @@ def read_release(
             numeric=labels.numeric,
             reports=reports,
             bags=bags,
-            columns=columns + survey_keys(keys, features_read.width),
+            columns=surveys,
             keys=tuple(ranks(column) for column in keys.values()),
             holds_truth=roles.truth is not None,
             left_out=len(rest),

@@ -92,6 +92,10 @@ def read_vector(
     hidden = [] if truth is not None else [name for name in truths.values() if name is not None]
     claim = None if claim is None else claim.only(asked)
     names = asked if claim is None else claim.names  # A joint mechanism has an order of its own.
+    for name in names:
+        if name not in table.names:
+            declared = of_file is not None and name in of_file.names
+            raise missing_column(name, "label", table.names, typed=not declared)
     columns = _columns(names, claim, marginals)
     reports = [
         read_release(

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ldpaudit.datasets.formats.columns import decoded, is_any
 from ldpaudit.errors import InputError
 from ldpaudit.release import IndexArray
 
@@ -45,11 +46,12 @@ def read_groups(
 
 
 def _codes(column: pa.ChunkedArray) -> IndexArray:
-    try:
-        found, distinct = pd.factorize(column.to_pandas())
-    except TypeError:
-        raise InputError("The groups (--group, or ids) must be plain values.") from None
-    codes: IndexArray = np.asarray(found, dtype=np.int64)
+    column = decoded(column)
+    if is_any(column.type, "floating"):  # NaN is missing, too.
+        column = column.cast(pa.float64())
+        column = pc.if_else(pc.is_nan(column), None, column)
+    encoded = column.dictionary_encode().combine_chunks()
+    codes: IndexArray = encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
     missing = codes < 0
-    codes[missing] = len(distinct) + np.arange(int(missing.sum()))
+    codes[missing] = len(encoded.dictionary) + np.arange(int(missing.sum()))
     return codes

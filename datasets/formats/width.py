@@ -99,9 +99,11 @@ class Unpacked:
 
     @property
     def closed(self) -> bool:
+        """Whether nothing more can be read."""
         return bool(self._stream.closed)
 
     def read(self, size: int = -1) -> bytes:
+        """Return the next bytes (InputError where there are too many)."""
         block = bytes(self._stream.read(None if size < 0 else size))
         self._seen += len(block)
         check_unpacked(self._seen, self._packed, self._name, UNPACKED_BYTES)

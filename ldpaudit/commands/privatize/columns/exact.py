@@ -228,6 +228,8 @@ class _Line(_Watch):
 
 def _coded(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """Return codes by first occurrence, and the distinct values; a missing one is a value too."""
+    if is_any(column.type, "temporal"):  # Python's dates end with the year 9999.
+        column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
     encoded = column.dictionary_encode(null_encoding="encode")
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, encoded.dictionary.to_pylist()
