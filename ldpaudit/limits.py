@@ -39,6 +39,10 @@ NESTING: Final = 64
 """Lists and objects inside each other in such a document, or in a column's type."""
 DIGITS: Final = 300
 """Digits of a number in such a document: whatever has more is beyond all floating-point numbers."""
+ANSWER_BYTES: Final = 256 << 20
+"""Bytes in which a process with code of others answers one call: numbers or text of one width."""
+ANSWER_ITEMS: Final = 10_000_000
+"""Values in such an answer that is a list of sets, of text and numbers, or of long integers."""
 EPSILON: Final = (1e-6, 50.0)
 """The smallest and the largest ε that a mechanism may have."""
 LABEL_VALUES: Final = (1e-100, 1e15)
