@@ -113,6 +113,22 @@ COMMANDS = (
         "declare <release.parquet --mechanism rr --epsilon 1 -o >r.parquet --overwrite",
         "r.parquet",
     ),
+    _of("learn", "learn <release.parquet --test <test.parquet --json >a.json", "a.json"),
+    _of("describe", "mechanism describe rr --epsilon 1 --classes a,b --json >a.json", "a.json"),
+    _of(
+        "design",
+        "mechanism design --labels 0:2 --prior <prior.csv --epsilon 1 --json >a.json",
+        "a.json",
+    ),
+    _of(
+        "compose",
+        "mechanism compose rr:epsilon=1 rr:epsilon=2 --classes a,b --json >a.json",
+        "a.json",
+    ),
+    _of("channel", "mechanism channel <channel.csv --json >a.json", "a.json"),
+    _of("policy init", "policy init >p.toml", "p.toml", replaces=False),
+)
+SLOW = (
     _of(
         "run",
         f"run <release.parquet --truth <truth.parquet {_FAST} {_PAGE} --sarif >a.sarif "
@@ -125,18 +141,6 @@ COMMANDS = (
         f"compare <release.parquet <other.parquet --truth <truth.parquet {_FAST} {_PAGE}",
         _PAGES,
     ),
-    _of("learn", "learn <release.parquet --test <test.parquet --json >a.json", "a.json"),
-    _of("describe", f"mechanism describe rr --epsilon 1 --classes a,b {_PAGE}", _PAGES),
-    _of(
-        "design",
-        f"mechanism design --labels 0:2 --prior <prior.csv --epsilon 1 {_PAGE}",
-        _PAGES,
-    ),
-    _of("compose", f"mechanism compose rr:epsilon=1 rr:epsilon=2 --classes a,b {_PAGE}", _PAGES),
-    _of("channel", f"mechanism channel <channel.csv {_PAGE}", _PAGES),
-    _of("policy init", "policy init >p.toml", "p.toml", replaces=False),
-)
-SLOW = (
     _of(
         "sweep",
         f"sweep <data.parquet --drop person {_RR} {_FAST} --processes 1 {_PAGE}",
