@@ -93,14 +93,14 @@ class Place:
         return [path.name for path in (*drafts, *self.temporary.iterdir())]
 
 
-def started(words: list[str], inputs: Path, place: Place) -> int:
-    """Run a command in a fork; return its process."""
+def started(words: list[str], inputs: Path, place: Place, prepare: Callable[[], object]) -> int:
+    """Run a command in a fork, after ``prepare``; return its process."""
     process = os.fork()
     if process:
         return process
     status = 70
     try:
-        _child(words, inputs, place)
+        _child(words, inputs, place, prepare)
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
     except BaseException:
@@ -112,7 +112,7 @@ def started(words: list[str], inputs: Path, place: Place) -> int:
         os._exit(status)
 
 
-def _child(words: list[str], inputs: Path, place: Place) -> None:
+def _child(words: list[str], inputs: Path, place: Place, prepare: Callable[[], object]) -> None:
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
@@ -131,6 +131,7 @@ def _child(words: list[str], inputs: Path, place: Place) -> None:
         (place.folder / "ready").touch()
         from ldpaudit.cli import main
 
+        prepare()
         main()
 
 
@@ -147,15 +148,23 @@ def ended(process: int, place: Place, began: float) -> Ended:
     raise AssertionError("the command hangs")
 
 
-def run(command: Command, inputs: Path, place: Place) -> Ended:
+def nothing() -> None:
+    """Do nothing."""
+
+
+def run(
+    command: Command, inputs: Path, place: Place, prepare: Callable[[], object] = nothing
+) -> Ended:
     """Run a command to its end."""
-    process = begun(command, inputs, place)
+    process = begun(command, inputs, place, prepare)
     return ended(process, place, time.monotonic())
 
 
-def begun(command: Command, inputs: Path, place: Place) -> int:
+def begun(
+    command: Command, inputs: Path, place: Place, prepare: Callable[[], object] = nothing
+) -> int:
     """Start a command, and wait until it heeds signals; return its process."""
-    process = started(command.words(inputs, place.out), inputs, place)
+    process = started(command.words(inputs, place.out), inputs, place, prepare)
     while not (place.folder / "ready").exists():
         time.sleep(0.0001)
     (place.folder / "ready").unlink()
@@ -272,7 +281,7 @@ def _import_like(command: Command, inputs: Path, place: Place) -> None:
     process = os.fork()
     if not process:
         with suppress(BaseException):
-            _child(command.words(inputs, place.out), inputs, place)
+            _child(command.words(inputs, place.out), inputs, place, nothing)
         listed.write_text("\n".join(sys.modules))
         os._exit(0)
     os.waitpid(process, 0)
