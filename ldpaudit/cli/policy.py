@@ -19,7 +19,8 @@ def check(
     for file in files:
         policy = load_policy(file)
         asked = [*policy.checks.asked(), *(["min-rows"] if policy.audit.min_rows else [])]
-        typer.echo(f"{Path(file).name}: a valid policy. It asks for {', '.join(asked)}.")
+        weak = "" if policy.checks.can_fail() else " None of its checks can fail."
+        typer.echo(f"{Path(file).name}: a valid policy. It asks for {', '.join(asked)}.{weak}")
 
 
 def explain(

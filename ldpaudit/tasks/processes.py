@@ -1,12 +1,14 @@
 """Child processes that do tasks, each within a time limit, all below one memory limit.
 
-A child can hang, crash or outgrow the memory without harm to the command. Each leads a process
-group, so that everything it starts ends with it, and it ends when its parent does, even if killed.
+A child can hang, crash or outgrow the memory without harm to the command. Everything that it starts
+ends with it (:mod:`ldpaudit.tasks.keeper`), and it ends when its parent does, even if killed.
 """
 
 import math
 import os
+import pickle
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,8 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -24,12 +25,17 @@ import psutil
 from ldpaudit.interruption import at_end, undisturbed
 from ldpaudit.running.scratch import Scratch
 from ldpaudit.tasks.interface import Answer
+from ldpaudit.tasks.keeper import KEEPERS
+from ldpaudit.tasks.wire import TRUSTED, Inbox, MessageError, Wire, post
 
 _GIB: Final = 1 << 30
 _TICK: Final = 0.5
 """Seconds between two looks at the clock and the memory."""
+_GRACE: Final = 10.0
+"""Seconds in which a child that is told to end must have ended what it started."""
 _SHARE: Final = 0.75
 _CHILD: Final = "from ldpaudit.tasks.child_process import serve; serve()"
+_UNREADABLE: Final = "Its process answered with something that is no answer."
 THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """The variables that say how many threads a process uses."""
 
@@ -38,6 +44,7 @@ THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 class _Child:
     process: subprocess.Popen[bytes]
     connection: Any
+    inbox: Any
     number: int
     """Of its task."""
     since: float
@@ -45,9 +52,11 @@ class _Child:
     """Whether it is prepared for tasks."""
 
     def size(self) -> float:
-        """Return its memory in GiB; 0 where it has ended."""
+        """Return the memory of its worker in GiB; 0 where that has ended."""
         with suppress(psutil.Error):
-            return float(psutil.Process(self.process.pid).memory_info().rss / _GIB)
+            keeper = psutil.Process(self.process.pid)
+            processes = (keeper, *keeper.children())
+            return float(max(one.memory_info().rss for one in processes) / _GIB)
         return 0.0
 
 
@@ -71,6 +80,8 @@ class Processes:
         Time limit of each task and of the preparation.
     gib : float
         Memory limit of all together.
+    wire : Wire
+        How answers are written and read.
     """
 
     prepare: str
@@ -79,6 +90,7 @@ class Processes:
     threads: int = 1
     seconds: float = math.inf
     gib: float = math.inf
+    wire: Wire = TRUSTED
     _room: int = field(default=0, init=False)
     _largest: float = field(default=0.0, init=False)
     _busy: list[_Child] = field(default_factory=list, init=False)
@@ -103,7 +115,10 @@ class Processes:
         self._scratch.close()
 
     def _end_all(self) -> None:
-        for child in [*self._busy, *self._idle]:
+        children = [*self._busy, *self._idle]
+        for child in children if KEEPERS else ():
+            child.process.terminate()  # All at once; then each is waited for.
+        for child in children:
             self._end(child)
 
     def run(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Answer]]:
@@ -127,21 +142,22 @@ class Processes:
             self._send(child, tasks)
         elif new:
             with suppress(OSError):  # Its end is noticed when it is read.
-                child.connection.send((self.prepare, self.setup))
+                told = pickle.dumps((self.prepare, self.setup, self.wire))
+                post(child.connection, told, self.seconds)
 
     def _started(self) -> _Child:
-        mine, theirs = Pipe()
+        mine, theirs = socket.socketpair()
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _CHILD, str(theirs.fileno()), str(os.getpid())],
             pass_fds=[theirs.fileno()],
-            start_new_session=True,  # A group of its own: what it starts ends with it.
+            start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env=os.environ | dict.fromkeys(THREADS, str(self.threads)) | self._temporary,
         )
         theirs.close()
-        return _Child(process, mine, -1, time.monotonic())
+        return _Child(process, mine, Inbox(mine, self.wire.most), -1, time.monotonic())
 
     @property
     def _temporary(self) -> dict[str, str]:
@@ -151,16 +167,21 @@ class Processes:
     def _send(self, child: _Child, tasks: Sequence[Any]) -> None:
         child.since = time.monotonic()
         with suppress(OSError):
-            child.connection.send(tasks[child.number])
+            post(child.connection, pickle.dumps(tasks[child.number]), self.seconds)
 
     def _answered(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Answer]]:
-        connections: list[Connection[Any, Any]] = [child.connection for child in self._busy]
-        ready = wait(connections, min(_TICK, self.seconds))
+        ready = wait([child.connection for child in self._busy], min(_TICK, self.seconds))
         for child in [child for child in self._busy if child.connection in ready]:
             try:
-                answer: Answer = child.connection.recv()
+                content = child.inbox.take()
+                if content is None:
+                    continue
+                answer = self.wire.unpack(content)
+            except MessageError:
+                yield self._failed(child, Answer(reason=_UNREADABLE))
+                continue
             except (EOFError, OSError):
-                yield self._failed(child, _ended(child.process.wait()))
+                yield self._failed(child, self._ended(child))
                 continue
             if child.ready:
                 self._release(child)
@@ -212,11 +233,23 @@ class Processes:
         self._end(child)
         return child.number, answer
 
+    def _ended(self, child: _Child) -> Answer:
+        """Return why a child that closed its socket is no more."""
+        with suppress(subprocess.TimeoutExpired):
+            return _ended(child.process.wait(min(_GRACE, self.seconds)))
+        return Answer(reason=_UNREADABLE)
+
     def _end(self, child: _Child) -> None:
+        """End a child: its keeper ends all that it started, and is ended where it does not."""
+        child.connection.close()
+        if KEEPERS:
+            child.process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                child.process.wait(_GRACE)
+                return
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(child.process.pid, signal.SIGKILL)
         child.process.wait()
-        child.connection.close()
 
 
 def default_cap() -> float:

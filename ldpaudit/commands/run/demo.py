@@ -17,7 +17,7 @@ from ldpaudit.reports import render
 from ldpaudit.reports.json_report import as_json
 from ldpaudit.result import AuditResult
 from ldpaudit.tasks.processes import Processes
-from ldpaudit.terminal import progress_on_terminal, say
+from ldpaudit.terminal import progress_on_terminal, say, words_only
 from ldpaudit.writing import write_all
 
 _AUDITOR: Final = "ldpaudit.commands.run.demo:auditor"
@@ -41,14 +41,15 @@ def run_demo(folder: Path, seed: int) -> int:
     with last_words(lambda: "Interrupted; the releases are written, and no report on them."):
         results, texts = zip(*_audited(jobs), strict=True)
         write_all(dict(ChainMap(*texts)), last=True)
-    for (release, truth), made_with, result in zip(jobs, _MADE_WITH, results, strict=True):
-        say(f"\n{release.name}: declares ε = 1 and was made with ε = {made_with}")
-        say(f"$ ldpaudit run {release} --truth {truth}")
-        print_summary(result, quiet=False)
-        ReportOutputs().or_beside(str(release), "audit").announce()
     as_meant = [result.verdict for result in results] == ["pass", "fail"]
-    page = ReportOutputs().or_beside(str(files.dishonest), "audit").html
-    say(f"\n{_LAST[as_meant]}\nOpen {page} in a browser.")
+    with words_only():
+        for (release, truth), made_with, result in zip(jobs, _MADE_WITH, results, strict=True):
+            say(f"\n{release.name}: declares ε = 1 and was made with ε = {made_with}")
+            say(f"$ ldpaudit run {release} --truth {truth}")
+            print_summary(result, quiet=False)
+            ReportOutputs().or_beside(str(release), "audit").announce()
+        page = ReportOutputs().or_beside(str(files.dishonest), "audit").html
+        say(f"\n{_LAST[as_meant]}\nOpen {page} in a browser.")
     return 0 if as_meant else 1
 
 

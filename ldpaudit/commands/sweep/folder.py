@@ -1,7 +1,6 @@
 """The folder of a sweep: digests of its options, and one file for each finished point."""
 
 import hmac
-import json
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,10 @@ from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.formats.locations import locate
 from ldpaudit.datasets.names import quoted
+from ldpaudit.documents import parse_json, read_document
 from ldpaudit.drafts import remove_left_over
 from ldpaudit.errors import InputError, OutputError
+from ldpaudit.limits import DOCUMENT_BYTES
 from ldpaudit.reports.json_report import as_json
 from ldpaudit.writing import WholeFiles
 
@@ -147,7 +148,8 @@ class SweepFolder:
     def kept_part(self, name: str) -> dict[str, Any] | None:
         """Return what all points share; None without a whole file."""
         try:
-            content = json.loads((self.path / f"{name}.json").read_text(encoding="utf-8"))
+            text = read_document(self.path / f"{name}.json", DOCUMENT_BYTES)
+            content = parse_json(text, name, "It is no whole file.")
         except (OSError, ValueError):
             return None
         return content if isinstance(content, dict) else None
