@@ -20,8 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from security.killed_commands import COMMANDS, SLOW, write_inputs
-from security.killing import SIGNALS, Command, import_everything, one_case
+from killing.commands import COMMANDS, SLOW, write_inputs
+from killing.running import SIGNALS, Command, import_everything, one_case
 
 HEAD = "| command | signals | ended before the end | left after a kill, then removed | faults |"
 

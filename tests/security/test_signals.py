@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from security.killed_commands import COMMANDS, SLOW, _of, write_inputs
-from security.killing import SIGNALS, Ended, Place, faults, one_case, processes_of, run
+from killing.commands import COMMANDS, SLOW, _of, write_inputs
+from killing.running import SIGNALS, Ended, Place, faults, one_case, processes_of, run
 
 from ldpaudit import interruption
 from ldpaudit.commands.privatize import text
@@ -115,7 +115,7 @@ def test_a_signal_at_a_random_moment(name: str, case: Any, inputs: Path, tmp_pat
 
 def test_a_second_interruption_while_the_line_is_printed(inputs: Path, place: Place) -> None:
     def prepare() -> None:
-        at(interruption, "_tell", *NUMBERS)()
+        at(interruption, "tell", *NUMBERS)()
         at(TableFile, "write", signal.SIGINT)()
 
     ended = run(BY_NAME["privatize"], inputs, place, prepare)

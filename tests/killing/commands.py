@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from killing.running import Command
 from releases import table
-from security.killing import Command
 
 import ldpaudit
 
