@@ -1,6 +1,6 @@
 """Every system call of every writing command fails, one after the other; what is left is looked at.
 
-``python tests/security/campaign.py FOLDER [NAME …]`` prints a table. One process imports
+``python tests/security/output/campaign.py FOLDER [NAME …]`` prints a table. One process imports
 everything, and each case is forked from it: a fraction of a second each.
 """
 

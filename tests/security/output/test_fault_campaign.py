@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from security.campaign import CASES
+from security.output.campaign import CASES
 
 pytestmark = [
     pytest.mark.validate,
