@@ -9,8 +9,9 @@ from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.truth import named_truth, open_truth
 from ldpaudit.datasets.declaration import agreed_vectors, parse_declaration
 from ldpaudit.datasets.declaration.columns import Marginals, claims_of
+from ldpaudit.datasets.formats.watching import unchanged
 from ldpaudit.datasets.names import missing_column
-from ldpaudit.datasets.reading import ReadReport, changed, check_same_index, read_release
+from ldpaudit.datasets.reading import ReadReport, check_same_index, read_release
 from ldpaudit.datasets.sparse.table import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
@@ -38,6 +39,7 @@ class VectorReport:
     remarks: tuple[str, ...] = ()
 
 
+@unchanged()
 def read_vector(
     source: Any,
     *,
@@ -82,7 +84,6 @@ def read_vector(
     table = open_source(source, projection, files)
     if isinstance(table, SparseTable):
         raise InputError("A sparse release (svmlight, SciPy) has one label; audit it alone.")
-    before = table.stamp()
     check_same_index(source, truth, others.get("id_column"))
     of_file = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed_vectors(of_file, declaration)
@@ -109,8 +110,6 @@ def read_vector(
         )
         for one in columns
     ]
-    if table.stamp() != before:
-        raise changed(table.name)
     return _together(reports, names, claim)
 
 

@@ -15,11 +15,21 @@ CLASSES: Final = 10_000
 """Classes of a label."""
 CHANNEL_CELLS: Final = 1_000_000
 """Probabilities of a channel matrix."""
-DOCUMENT_BYTES: Final = 64 << 20
-"""Bytes of a JSON or TOML document: a policy, a declaration, a stored result."""
+DOCUMENT_BYTES: Final = 32 << 20
+"""Bytes of a JSON document: a declaration with a channel of the largest size, a stored result."""
+DOCUMENT_VALUES: Final = 1_500_000
+"""Numbers, texts, lists and objects in such a document."""
+POLICY_BYTES: Final = 128 << 10
+"""Bytes of a TOML document, a policy or a plan: 400 waivers or 4,000 strata."""
 NESTING: Final = 64
 """Lists and objects inside each other in such a document, or in a column's type."""
-DIGITS: Final = 400
-"""Digits of a number in such a document."""
+DIGITS: Final = 300
+"""Digits of a number in such a document: whatever has more is beyond all floating-point numbers."""
+ANSWER_BYTES: Final = 256 << 20
+"""Bytes in which a process with code of others answers one call: numbers or text of one width."""
+ANSWER_ITEMS: Final = 10_000_000
+"""Values in such an answer that is a list of sets, of text and numbers, or of long integers."""
 EPSILON: Final = (1e-6, 50.0)
 """The smallest and the largest ε that a mechanism may have."""
+LABEL_VALUES: Final = (1e-100, 1e15)
+"""The shortest range, or step, of numeric labels, and the largest absolute value of one."""

@@ -14,6 +14,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from ldpaudit.datasets.formats.watching import watch
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, MissingDependencyError
 
@@ -99,13 +100,18 @@ class Location:
 
     def size(self) -> int:
         """Return the bytes of all files together."""
-        return sum(size or 0 for size, _ in self.stamp())
+        return sum(size or 0 for size, *_ in self.stamp())
 
-    def stamp(self) -> tuple[tuple[int | None, Any], ...]:
-        """Return size and time of each file, by which a change is noticed."""
+    def stamp(self) -> tuple[tuple[int | None, ...], ...]:
+        """Return size and time of each file, by which a change is noticed.
+
+        Of a file on this machine also its number on the disk, which a file that replaces it does
+        not have, and the time of its last change of any kind, which no program can set.
+        """
         with unreadable(self.name):
             found = self.filesystem.get_file_info(list(self.paths))
-            return tuple((info.size, info.mtime) for info in found)
+            local = isinstance(self.filesystem, pafs.LocalFileSystem)
+            return tuple((i.size, i.mtime_ns, *(_on_disk(i.path) if local else ())) for i in found)
 
     def sha256(self) -> str:
         """Return the digest of the file, as sha256sum prints it.
@@ -129,8 +135,16 @@ class Location:
         return digest.hexdigest()
 
 
+def _on_disk(path: str) -> tuple[int, ...]:
+    try:
+        known = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return ()
+    return known.st_ino, known.st_ctime_ns
+
+
 class Located:
-    """A table in a file, or in several: they say which it is, and whether it changed."""
+    """A table in a file, or in several: they say which it is."""
 
     location: Location
 
@@ -141,10 +155,6 @@ class Located:
     def sha256(self) -> str:
         """Return the digest of the file or files, compressed or not."""
         return self._digest
-
-    def stamp(self) -> tuple[Any, ...]:
-        """Return size and time of each file."""
-        return self.location.stamp()
 
 
 @contextlib.contextmanager
@@ -203,7 +213,9 @@ def locate(path: str | os.PathLike[str]) -> Location:
         paths, folder = _files(system, place, name)
     local = "file" in _protocols(system)
     arrow = pafs.LocalFileSystem() if local else pafs.PyFileSystem(pafs.FSSpecHandler(system))
-    return Location(name, arrow, tuple(paths), folder)
+    location = Location(name, arrow, tuple(paths), folder)
+    watch(location)
+    return location
 
 
 def _base_name(text: str) -> str:

@@ -49,9 +49,6 @@ class TableSource(Protocol):
     def sha256(self) -> str | None:
         """Return the digest of the file; None for a table in memory."""
 
-    def stamp(self) -> tuple[Any, ...]:
-        """Return size and time of each file, by which a change is noticed."""
-
     def columns(
         self, names: Sequence[str], as_text: Collection[str] = ()
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
@@ -88,10 +85,6 @@ class MemoryTable:
     def sha256(self) -> str | None:
         """Return None: there is no file."""
         return None
-
-    def stamp(self) -> tuple[Any, ...]:
-        """Return nothing: there is no file that could change."""
-        return ()
 
     def columns(
         self,

@@ -34,7 +34,10 @@ def test_the_declaration_of_the_contract() -> None:
     [
         ("{", "valid JSON"),
         ("\xff", "valid JSON"),
-        ("[" * 100_000, "valid JSON"),
+        ("[" * 100_000, "at most 64 lists"),
+        ("[" * 65 + "]" * 65, "at most 64 lists"),
+        ('{"version": 1e400}', "valid JSON"),
+        ('{"version": ' + "1" * 301 + "}", "valid JSON"),
         ("[1]", "JSON object"),
         ("{}", "version 1"),
         ('{"version": 1, "version": 1}', "valid JSON"),
