@@ -185,7 +185,9 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
     """
     progress.step("releasing")
     private, done, again = plan.columns.names, 0, LabelCounts(plan.columns)
-    columns = ReleasedColumns(plan.watched, request.keep, plan.columns.rows, private)
+    columns = ReleasedColumns(
+        *(plan.watched, request.keep, plan.columns.rows, private), plan.source.schema.names
+    )
     with WholeFiles(request.overwrite, last=True) as files:
         secret = None
         if request.secret is not None:
