@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+MINUTES ?= 10
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check sbom validate docs format clean
+.PHONY: help setup demo test check sbom validate fuzz docs format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -49,6 +50,10 @@ sbom: $(READY) ## List what an installation pulls in, as CycloneDX: build/ldpaud
 
 validate: $(READY) ## Run the long statistical validation
 	$(BIN)/python -m pytest -n auto -m 'validate or hypothesis' --hypothesis-profile=validate
+
+fuzz: $(READY) ## Fuzz every parser of foreign input (MINUTES=10; Linux)
+	@$(PIP) --editable '.[fuzz]'
+	PYTHONPATH=tests nice -n 19 $(BIN)/python -m fuzz.run --minutes $(MINUTES)
 
 docs: $(READY) ## Build the documentation: build/site/index.html
 	$(PIP) --editable '.[docs]'

@@ -148,7 +148,7 @@ def read_release(
     Raises
     ------
     InputError
-        One line about what is wrong; it may name a column, never a value.
+        One line about what is wrong; it holds no name and no value of the file.
     """
     table = open_source(source, projection, files)
     declared = None if table.declaration is None else parse_declaration(table.declaration)
@@ -192,10 +192,11 @@ def read_release(
     owned = {roles.label, roles.truth, roles.identifier, *private, *others}
     strata, of_strata = read_strata(table, by, claim, owned)
     space.check(len(column), len(roles.features), len(labels.domains.classes))
-    beside = open_beside(sources, len(column), roles, special, files)
+    beside = open_beside(sources, len(column), roles, special, table.names, files)
     encoded, tables, columns = reading.encoded(beside)
     keys = {name: special[name] for name in roles.keys}
     features_read = encoded.table()
+    surveys = columns + survey_keys(keys, features_read.width, table.names)
     release = tables.beside(
         Release(
             features=features_read,
@@ -211,7 +212,7 @@ def read_release(
             numeric=labels.numeric,
             reports=reports,
             bags=bags,
-            columns=columns + survey_keys(keys, features_read.width),
+            columns=surveys,
             keys=tuple(ranks(column) for column in keys.values()),
             holds_truth=roles.truth is not None,
             left_out=len(rest),

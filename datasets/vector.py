@@ -79,7 +79,7 @@ def read_vector(
     Raises
     ------
     InputError
-        One line about what is wrong; it may name a column, never a value.
+        One line about what is wrong; it holds no name and no value of the file.
     """
     table = open_source(source, projection, files)
     if isinstance(table, SparseTable):
@@ -92,6 +92,10 @@ def read_vector(
     hidden = [] if truth is not None else [name for name in truths.values() if name is not None]
     claim = None if claim is None else claim.only(asked)
     names = asked if claim is None else claim.names  # A joint mechanism has an order of its own.
+    for name in names:
+        if name not in table.names:
+            declared = of_file is not None and name in of_file.names
+            raise missing_column(name, "label", table.names, typed=not declared)
     columns = _columns(names, claim, marginals)
     reports = [
         read_release(
@@ -152,9 +156,14 @@ def _truth_columns(
     if bare:
         raise InputError("The truth of several private columns must be a table that names them.")
     wanted = given or tuple(named_truth(table.names, name) or name for name in names)
-    for name in wanted:
+    for place, name in enumerate(wanted, start=1):
+        if name not in table.names and given:
+            raise missing_column(name, "true label", table.names)
         if name not in table.names:
-            raise missing_column(name, "true label", table.names, "the truth needs one for each.")
+            raise InputError(
+                "The truth must have a column of the same name for each private column; column "
+                f"{place} of {len(wanted)} has none."
+            )
     return wanted
 
 

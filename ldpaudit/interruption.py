@@ -120,7 +120,7 @@ def _heed(number: int, _frame: FrameType | None) -> None:
         _end()
     else:
         _ignore()
-        _tell(_LATE)
+        tell(_LATE)
         _print_nothing_more()
 
 
@@ -138,11 +138,11 @@ def _end() -> None:
     line = INTERRUPTED
     with suppress(Exception):
         line = _state.lines[-1]() if _state.lines else INTERRUPTED
-    _tell(line)
+    tell(line)
     os._exit(COULD_NOT_RUN)
 
 
-def _tell(line: str) -> None:
+def tell(line: str) -> None:
     """Print a line on standard error: not through its stream, which may be writing just now."""
     with suppress(OSError):
         clear = "\r\x1b[K\x1b[?25h" if os.isatty(2) else ""  # A bar may be there, and no cursor.

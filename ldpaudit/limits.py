@@ -7,10 +7,24 @@ from typing import Final
 
 HEADER_BYTES: Final = 16 << 20
 """Bytes of the first line of a text table, unpacked."""
+ROW_BYTES: Final = 4 << 20
+"""Bytes of a row of a CSV file; of a table of more than 4,096 columns, 1 KiB for each of them."""
+LINE_BYTES: Final = 64 << 20
+"""Bytes of a line of a JSON lines or svmlight file, unpacked."""
 COLUMNS: Final = 200_000
 """Columns of a table; a sparse one may have more."""
 UNPACKED_BYTES: Final = 64 << 30
 """Bytes of a compressed file, unpacked."""
+UNPACKED_TIMES: Final = 200
+"""How many times its own size a compressed file, a workbook or an .npz file may unpack to …"""
+UNPACKED_FREE: Final = 256 << 20
+"""… where that is more than so many bytes."""
+LOADED_BYTES: Final = 4 << 30
+"""Bytes of a workbook or an .npz file, unpacked: these are read whole."""
+SHEET_ROWS: Final = 1_048_576
+"""Rows of a sheet, as many as Excel has."""
+FILES: Final = 10_000
+"""Files of a folder or a pattern."""
 CLASSES: Final = 10_000
 """Classes of a label."""
 CHANNEL_CELLS: Final = 1_000_000

@@ -4,15 +4,17 @@ import contextlib
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 from ldpaudit.drafts import draft_of, open_draft, remove_left_over
 from ldpaudit.errors import OutputError, quoted
-from ldpaudit.interruption import at_end, over, undisturbed
+from ldpaudit.interruption import at_end, over, tell, undisturbed
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -100,6 +102,8 @@ class WholeFiles:
                 for part in self._parts:
                     part.clean()
                 self._forget()
+                for name in [left.name for part in self._parts for left in part.left_over]:
+                    tell(f"The draft {quoted(name)} cannot be removed: remove it.")
 
     def _publish(self) -> None:
         """Let the files take their names, in as little time as possible, or none."""
@@ -112,11 +116,11 @@ class WholeFiles:
                 part.commit()
             for part in self._parts:
                 part.settle()
-        except BaseException:
-            for part in reversed(self._parts):
-                with contextlib.suppress(OSError):
-                    part.undo()
-            raise
+        except BaseException as error:
+            left = list(filter(None, [part.undo() for part in reversed(self._parts)]))
+            if not left:
+                raise
+            raise OutputError(" ".join([str(error), *left])) from None
         if self.last and self._parts:
             over()
 
@@ -143,19 +147,19 @@ class PartFile:
     """The new content beside the target, until it takes its place."""
     _former: Path | None = None
     """What was at the target, until the new content is safe."""
-    _committed: bool = False
+    _known: os.stat_result = field(init=False)
+    """By which the new file is told from the former one."""
 
     def open(self) -> None:
         """Start a new file in the target's folder."""
         self.check_free()
         with self.writing():
-            self._target = Path(os.path.realpath(self.path))
-            if self._target.exists() and not self._target.is_file():
-                raise OSError(errno.EINVAL, "there is something that is not a file")
+            self._target = place_of(self.path)
             remove_left_over(self._target.parent)
             self._fresh = draft_of(self._target)
             mode = 0o600 if self.private else 0o666
             self.stream = os.fdopen(open_draft(self._fresh, mode), "wb")
+            self._known = os.fstat(self.stream.fileno())
 
     def write(self, content: bytes) -> None:
         """Append bytes."""
@@ -200,21 +204,43 @@ class PartFile:
         """Put the new file in the target's place."""
         assert self._fresh is not None
         with self.writing():
-            self._committed = True
-            self._fresh.replace(self._target)
-            self._fresh = None
+            # A second name takes the place of nothing, whatever was put there meanwhile.
+            if self.overwrite or not _linked(self._fresh, self._target):
+                self._fresh.replace(self._target)
 
     def settle(self) -> None:
         """Force the new name to the disk."""
         with self.writing():
             _sync_folder(self._target.parent)
 
-    def undo(self) -> None:
-        """Restore what was there before."""
-        if self._committed and self._former is not None:
-            self._former.replace(self._target)
-        elif self._committed and self._fresh is None:
-            self._target.unlink(missing_ok=True)
+    def undo(self) -> str:
+        """Restore what was there before; return in words what could not be restored."""
+        if not self._in_place():
+            return ""
+        former, shown = self._former, quoted(self.path.name)
+        try:
+            if former is None:
+                _twice(self._target.unlink)
+                return ""
+            _twice(partial(former.replace, self._target))
+        except OSError:
+            if former is None:
+                return f"Nor can {shown} be taken back: it is there, new and whole."
+            self._former = None  # It is all that there is of it.
+            return (
+                f"Nor can {shown} be taken back: it is the new one, and what was there before "
+                f"lies beside it as {quoted(former.name)}."
+            )
+        return ""
+
+    def _in_place(self) -> bool:
+        """Return whether the new file has the target's name; in doubt it has."""
+        try:
+            return os.path.samestat(self._known, self._target.lstat())
+        except (AttributeError, FileNotFoundError):
+            return False
+        except OSError:
+            return True
 
     def clean(self) -> None:
         """Remove what is left over."""
@@ -223,7 +249,7 @@ class PartFile:
         with contextlib.suppress(OSError, AttributeError):
             self.stream.close()
         self.remove()
-        if self._committed:
+        if self._former is not None and self._in_place():
             remove_left_over(self._target.parent, self._target)
 
     def remove(self) -> None:
@@ -231,7 +257,12 @@ class PartFile:
         for leftover in (self._fresh, self._former):
             if leftover is not None:
                 with contextlib.suppress(OSError):
-                    leftover.unlink(missing_ok=True)
+                    _twice(partial(leftover.unlink, missing_ok=True))
+
+    @property
+    def left_over(self) -> list[Path]:
+        """What has a temporary name still."""
+        return [path for path in (self._fresh, self._former) if path and os.path.lexists(path)]
 
     def _finish(self) -> None:
         finish, self.finish = self.finish, None
@@ -248,12 +279,58 @@ def _unwritable(path: Path, error: Exception) -> OutputError:
     return OutputError(f"The file {shown} cannot be written: {why}.")
 
 
+def place_of(path: Path) -> Path:
+    """Return the file that a path names: links are followed, and what is there is a regular file.
+
+    It need not be there. Devices, pipes, sockets, folders and links in a circle are refused.
+
+    Raises
+    ------
+    OSError
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        mode = target.lstat().st_mode
+    except FileNotFoundError:
+        return target
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder; give the name of a file")
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "there is something that is not a file")
+    return target
+
+
 def _duplicate(source: Path, target: Path) -> None:
+    if _linked(source, target):
+        return
+    # For its owner only from the first byte on: it may hold true labels.
+    os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    shutil.copy2(source, target)
+
+
+def _linked(source: Path, target: Path) -> bool:
+    """Give a file a second name that nothing has; return whether the file system can do that.
+
+    Raises
+    ------
+    FileExistsError
+        If something has that name.
+    """
     try:
         os.link(source, target)
+    except FileExistsError:
+        raise
     except OSError:
-        # Some file systems have no hard links.
-        shutil.copy2(source, target)
+        return False
+    return True
+
+
+def _twice(action: Callable[[], object]) -> None:
+    """Do something that must not fail, once more where it failed."""
+    try:
+        action()
+    except OSError:
+        action()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -23,7 +23,6 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from ldpaudit.datasets.declaration.provenance import checked_provenance
-from ldpaudit.datasets.names import quoted
 from ldpaudit.documents import parse_json
 from ldpaudit.errors import InputError
 from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
@@ -104,10 +103,7 @@ def _check_columns(labels: Collection[LabelDeclaration]) -> None:
         )
     for one in labels:
         if one.by in names:
-            raise InputError(
-                f"The strata must be a public column, and {quoted(str(one.by))} is declared "
-                "as private."
-            )
+            raise InputError("The strata must be a public column; one is declared as private.")
 
 
 def _check_domains(joint: Declaration, columns: int) -> None:

@@ -96,7 +96,8 @@ class MemoryTable:
             if self._frame is None:
                 yield name, self._table.column(name)
             else:
-                yield name, _from_pandas(self._frame.iloc[:, self._places[name]], name)
+                place = self._places[name]
+                yield name, _from_pandas(self._frame.iloc[:, place], place + 1)
 
 
 class ParquetFiles(Located):
@@ -172,12 +173,12 @@ def is_frame(value: Any) -> bool:
     return module.split(".", 1)[0] == "pandas" and type(value).__name__ == "DataFrame"
 
 
-def _from_pandas(series: Any, name: str) -> pa.ChunkedArray:
+def _from_pandas(series: Any, place: int) -> pa.ChunkedArray:
     try:
         array = pa.Array.from_pandas(series)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise InputError(
-            f"The column {quoted(name)} mixes types or holds objects; give every column one type."
+            f"Column {place} mixes types or holds objects; give every column one type."
         ) from None
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 

@@ -64,6 +64,16 @@ def watching() -> Iterator[None]:
 
 
 @contextmanager
+def unwatched() -> Iterator[None]:
+    """Open in the block what may change: files that are replaced later."""
+    token = _seen.set(None)
+    try:
+        yield
+    finally:
+        _seen.reset(token)
+
+
+@contextmanager
 def unchanged() -> Iterator[None]:
     """Refuse, at the end of the block, what it read of files that changed meanwhile.
 

@@ -21,6 +21,7 @@ from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.streams import quiet_libraries, steady_streams
 from ldpaudit.errors import did_you_mean
 from ldpaudit.interruption import COULD_NOT_RUN, INTERRUPTED
+from ldpaudit.terminal import debugging
 
 _NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG"})
 _BY_CTRL_C = 130
@@ -91,7 +92,7 @@ def main() -> None:
 
     The status is that of the work, whatever becomes of standard output and error.
     """
-    debug = "--debug" in sys.argv or bool(os.environ.get("LDPAUDIT_DEBUG"))
+    debug = debugging()
     with steady_streams(), quiet_libraries(debug):
         _main(debug)
 
@@ -116,6 +117,11 @@ def _main(debug: bool) -> None:
         _stop(INTERRUPTED, debug)
     except Exception as error:
         _stop(_one_line(error), debug)
+    except SystemExit as gone:
+        # click takes every broken pipe for that of standard output, which cannot break here.
+        if not isinstance(gone.__context__, OSError):
+            raise
+        _stop(_one_line(gone.__context__), debug)
     else:
         if status == _BY_CTRL_C:
             _stop(INTERRUPTED, debug)

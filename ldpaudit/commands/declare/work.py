@@ -17,7 +17,7 @@ from ldpaudit.datasets.declaration import declared_content, parse_declaration, s
 from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.datasets.formats.watching import watching
 from ldpaudit.datasets.labels import in_order, read_labels, read_texts
-from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.datasets.names import called, missing_column, quoted
 from ldpaudit.datasets.roles import DEFAULT_LABEL
 from ldpaudit.datasets.writing.declaring import places_of, write_into
 from ldpaudit.errors import InputError, OutputError
@@ -228,8 +228,8 @@ def _beside(labels: tuple[str, ...], table: Any) -> tuple[str, ...]:
     before = [one.removesuffix(RELEASED) for one in labels if one.endswith(RELEASED)]
     left = [one for one in before if one in table.names]
     return tuple(
-        f"The column {quoted(one)} seems to hold the values before they were post-randomized: "
-        "do not publish it beside the released one."
+        f"{called(one, table.names).capitalize()} seems to hold the values before they were "
+        "post-randomized: do not publish it beside the released one."
         for one in left
     )
 

@@ -20,6 +20,7 @@ from ldpaudit.commands.privatize.features.synthetic_sample import (
     check_sample,
     synthetic_sample,
 )
+from ldpaudit.commands.privatize.labels.former import second_draw
 from ldpaudit.commands.privatize.labels.remembered import RememberedAnswers, check_remembered
 from ldpaudit.commands.privatize.places import check_places, check_roles
 from ldpaudit.commands.privatize.private_columns import LabelCounts, PrivateColumns
@@ -34,7 +35,7 @@ from ldpaudit.datasets.formats.csv_batches import CsvBatches
 from ldpaudit.datasets.formats.dialect import Dialect
 from ldpaudit.datasets.formats.memory_batches import MemoryBatches
 from ldpaudit.datasets.formats.opening import open_batches
-from ldpaudit.datasets.formats.watching import check_unchanged, unchanged
+from ldpaudit.datasets.formats.watching import check_unchanged, watching
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.writing.tables import (
     USUAL,
@@ -83,7 +84,7 @@ class _Plan:
         return [n for n in self.read if n in self.columns.names or n == self.person]
 
 
-@unchanged()
+@watching()  # Checked before anything is published: a fault after that would be a second draw.
 def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> PrivatizeSummary:
     """Release a table: rows in their order, private columns replaced, features as options say.
 
@@ -103,10 +104,13 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
         progress.remark(f"Read the data as {said}.")
     check_roles(stated, source)
     columns = read_columns(stated, declared, source, progress)
+    again = tuple(second_draw(request, columns))
+    for line in again:
+        progress.remark(line)
     plan = _plan(request, source, columns, progress)
     warnings = plan.warnings + _write(plan, request, progress)
     sampled = 0 if plan.sample is None else plan.sample.rows
-    return PrivatizeSummary(request, columns, warnings, sampled)
+    return PrivatizeSummary(request, columns, again + warnings, sampled, again)
 
 
 def _opened(request: PrivatizeRequest) -> BatchSource:
@@ -181,7 +185,9 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
     """
     progress.step("releasing")
     private, done, again = plan.columns.names, 0, LabelCounts(plan.columns)
-    columns = ReleasedColumns(plan.watched, request.keep, plan.columns.rows, private)
+    columns = ReleasedColumns(
+        *(plan.watched, request.keep, plan.columns.rows, private), plan.source.schema.names
+    )
     with WholeFiles(request.overwrite, last=True) as files:
         secret = None
         if request.secret is not None:
