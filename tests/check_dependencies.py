@@ -25,7 +25,7 @@ from packageurl import PackageURL
 from packaging.requirements import Requirement
 
 EXTRAS = ("networks", "continuous", "accounting", "excel", "cluster")
-"""What users install; ``docs`` and ``dev`` are tools."""
+"""What users install; ``docs``, ``dev`` and ``fuzz`` are tools."""
 ACCEPTED: Mapping[str, str] = {}
 """Known vulnerabilities that do not concern ldpaudit, with the reason for each."""
 SECONDS = 20

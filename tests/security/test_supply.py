@@ -33,7 +33,7 @@ def test_everything_that_is_required_is_looked_at() -> None:
     direct = {re.split(r"[<>=\[]", line)[0].lower() for line in project["dependencies"]}
     assert direct <= found.keys()
     assert not {"pytest", "ruff", "sphinx"} & found.keys()
-    extras = project["optional-dependencies"].keys() - {"docs", "dev"}
+    extras = project["optional-dependencies"].keys() - {"docs", "dev", "fuzz"}
     assert extras == set(check_dependencies.EXTRAS)
 
 
