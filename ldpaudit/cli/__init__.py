@@ -204,5 +204,5 @@ def _stop(message: str, debug: bool) -> None:
     typer.echo(f"ldpaudit: {message}", err=True)
     # An interruption inside an ``exec`` (a dataclass being made, say) leaves a mark in CPython,
     # by which ``python -m`` ends by the signal even though it was caught. The next exec lifts it.
-    exec("")
+    exec("")  # nothing to run # nosec B102
     sys.exit(COULD_NOT_RUN)
