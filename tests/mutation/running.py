@@ -104,9 +104,9 @@ class Runner:
         started = time.monotonic()
         child = os.fork()
         if not child:
-            self._be_the_mutant(path, number, change, items, functions, writer, 20 + 4 * expected)
+            self._be_the_mutant(path, number, change, items, functions, writer, 6 + 3 * expected)
         os.close(writer)
-        status = _wait(child, 60 + 20 * expected)
+        status = _wait(child, 60 + 15 * expected)
         with os.fdopen(reader) as pipe:
             words = pipe.read()
         seconds = round(time.monotonic() - started, 2)
