@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from mutation.coverage_map import TESTS, Mapper
 from mutation.points import changes
 

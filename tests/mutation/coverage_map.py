@@ -42,7 +42,7 @@ class Mapper:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         shared = [
             fixture_name(found[-1])
-            for found in getattr(item, "_fixtureinfo").name2fixturedefs.values()
+            for found in item._fixtureinfo.name2fixturedefs.values()
             if found[-1].scope != "function"
         ]
         self._enter(item.nodeid)

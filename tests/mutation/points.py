@@ -107,9 +107,7 @@ def _spots(parent: ast.AST, first: int, *, inside: bool) -> Iterator[_Spot]:
             yield from _spots(node, line, inside=within)
 
 
-def _replacer(
-    parent: ast.AST, field: str, value: object, index: int
-) -> Callable[[ast.AST], None]:
+def _replacer(parent: ast.AST, field: str, value: object, index: int) -> Callable[[ast.AST], None]:
     if isinstance(value, list):
         return lambda other: value.__setitem__(index, other)
     return lambda other: setattr(parent, field, other)

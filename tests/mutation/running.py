@@ -18,6 +18,7 @@ from typing import Any
 
 import psutil
 import pytest
+
 from mutation.coverage_map import FOLDER, Map
 from mutation.points import Change, changes, mutated
 
@@ -36,8 +37,9 @@ class Runner:
         self.map = Map()
         done = {(r["file"], r["number"]): r for r in results()}
         self.todo = [
-            m for m in sample if (done[m]["status"] in ALIVE if m in done else True) and
-            (again == (m in done))
+            m
+            for m in sample
+            if (done[m]["status"] in ALIVE if m in done else True) and (again == (m in done))
         ]
         self.failed = ""
 

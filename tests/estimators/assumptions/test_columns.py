@@ -18,6 +18,7 @@ from ldpaudit.estimators.assumptions.derived import Dependence, LabelledRows, la
 from ldpaudit.modelling.screening import TREE_COLUMNS
 from ldpaudit.release import FeatureTable, FloatArray
 
+
 def table(numbers: FloatArray) -> FeatureTable:
     n = len(numbers)
     return FeatureTable(
