@@ -57,7 +57,7 @@ def main() -> int:
     ask.add_argument("--seconds", type=float, default=10.0, help="of tests for each mutant")
     ask.add_argument("--map", nargs="*", help="measure these tests (anew) and stop")
     ask.add_argument("--again", action="store_true", help="repeat the survivors")
-    ask.add_argument("--tests", nargs="*", default=[], help="run these tests for each mutant")
+    ask.add_argument("--tests", nargs="*", default=[], help="these tests only")
     asked = ask.parse_args()
     if asked.map is not None or not TESTS.exists():
         status = _measure(asked.map or list(FIRST_TESTS))
@@ -65,7 +65,7 @@ def main() -> int:
             return status
     from mutation.running import Runner
 
-    runner = Runner(sample(asked.sample, asked.seed), asked.seconds, asked.again, asked.tests)
+    runner = Runner(sample(asked.sample, asked.seed), asked.seconds, again=asked.again)
     return int(pytest.main([*OPTIONS, *(asked.tests or runner.test_files())], plugins=[runner]))
 
 

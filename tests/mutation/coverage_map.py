@@ -1,7 +1,8 @@
 """Which tests run which line, and how long each takes: measured once, by running them.
 
-In: the tests that pytest has collected. Out: ``build/mutation/lines`` (coverage.py's data, one
-context a test or shared fixture) and ``tests.json`` (seconds and shared fixtures of each test).
+In: the tests that pytest has collected. Out: ``build/mutation/lines.0``, ``.1``, … (coverage.py's
+data of each measurement, one context a test or shared fixture) and ``tests.json`` (seconds and
+shared fixtures of each test). Remove the folder when the sources have changed.
 """
 
 import json
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 FOLDER = Path("build/mutation").resolve()
-LINES, TESTS = FOLDER / "lines", FOLDER / "tests.json"
+TESTS = FOLDER / "tests.json"
 
 
 def fixture_name(definition: Any) -> str:
@@ -28,13 +29,10 @@ class Mapper:
         import coverage
 
         FOLDER.mkdir(parents=True, exist_ok=True)
-        self.coverage = coverage.Coverage(
-            data_file=str(LINES), include=[str(p.resolve()) for p in sources]
-        )
-        self.seen: dict[str, Any] = {}
-        if TESTS.exists():
-            self.seen = json.loads(TESTS.read_text())
-            self.coverage.load()
+        lines = FOLDER / f"lines.{len(list(FOLDER.glob('lines.*')))}"
+        included = [str(path.resolve()) for path in sources]
+        self.coverage = coverage.Coverage(data_file=str(lines), include=included)
+        self.seen: dict[str, Any] = json.loads(TESTS.read_text()) if TESTS.exists() else {}
         self.context = ""
         self.coverage.start()
 
@@ -81,21 +79,32 @@ class Map:
         import coverage
 
         self.tests: dict[str, Any] = json.loads(TESTS.read_text())
-        self.data = coverage.CoverageData(str(LINES))
-        self.data.read()
+        self.data = [coverage.CoverageData(str(file)) for file in sorted(FOLDER.glob("lines.*"))]
+        for data in self.data:
+            data.read()
         self.users: dict[str, set[str]] = defaultdict(set)
         for name, test in self.tests.items():
             for fixture in test["shared"]:
                 self.users[fixture].add(name)
 
-    def tests_of(self, path: Path, lines: range) -> set[str]:
-        """Return the tests that run any of ``lines``; of no line at all, those of the module."""
-        ran = self.data.contexts_by_lineno(str(path.resolve()))
-        chosen = [ran[line] for line in lines if line in ran] if lines else ran.values()
-        contexts = {context for line in chosen for context in line}
+    def tests_of(self, path: Path, lines: range | None) -> set[str]:
+        """Return the tests that run any of ``lines``, or any line of the module.
+
+        Those of the module also where a line runs only while the module is loaded.
+        """
+        contexts = self._contexts(path, lines)
+        if contexts == {""}:
+            contexts = self._contexts(path, None)
         return {c for c in contexts if c in self.tests}.union(
             *(self.users[c] for c in contexts if c in self.users)
         )
+
+    def _contexts(self, path: Path, lines: range | None) -> set[str]:
+        found: set[str] = set()
+        for data in self.data:
+            ran = data.contexts_by_lineno(str(path.resolve()))
+            found.update(*(ran.get(i, ()) for i in (ran if lines is None else lines)))
+        return found
 
     def seconds(self, test: str) -> float:
         found = self.tests.get(test)

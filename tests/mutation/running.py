@@ -30,10 +30,8 @@ MEMORY = 4 << 30
 class Runner:
     """A pytest plugin: instead of the tests it runs the mutants, and the tests within each."""
 
-    def __init__(
-        self, sample: Sequence[tuple[str, int]], seconds: float, again: bool, tests: Sequence[str]
-    ) -> None:
-        self.sample, self.seconds, self.tests = sample, seconds, tests
+    def __init__(self, sample: Sequence[tuple[str, int]], seconds: float, *, again: bool) -> None:
+        self.seconds = seconds
         self.map = Map()
         done = {(r["file"], r["number"]): r for r in results()}
         self.todo = [
@@ -72,12 +70,8 @@ class Runner:
 
     def _tests_for(self, path: Path, change: Change, known: list[str]) -> list[str]:
         """Return the tests that reach the change, in order, as many as fit into the seconds."""
-        if self.tests:
-            return known
-        lines = range(change.first, change.last + 1) if change.inside else range(0)
+        lines = range(change.first, change.last + 1) if change.inside else None
         reached = self.map.tests_of(path, lines) & set(known)
-        if not reached and change.inside:
-            reached = self.map.tests_of(path, range(0)) & set(known)
         folders = set(path.parent.parts) - {"ldpaudit"}
         cost = {
             n: self.map.seconds(n) / 10 ** len(folders & set(Path(n.split("::")[0]).parts))
@@ -148,8 +142,8 @@ class Runner:
         address_space = psutil.Process().memory_info().vms + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
         reporter: Any = config.pluginmanager.getplugin("terminalreporter")
-        reporter._tw._file = Path(os.devnull).open("w")
-        sys.stdout = sys.stderr = reporter._tw._file
+        nowhere = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+        sys.stdout = sys.stderr = reporter._tw._file = nowhere
 
     def _run(self, items: list[pytest.Item]) -> None:
         for item, following in zip(items, [*items[1:], None], strict=True):
