@@ -102,9 +102,8 @@ def test_rows_of_people_are_found_by_the_columns_in_which_they_are_equal() -> No
     codes = np.c_[own, rng.integers(0, 12, (300, 3))]
     found = partly_equal_rows(table(np.zeros((300, 0)), codes), rng)
     alike = person[:, None] == person
-    best = max(
-        np.mean((g[:, None] == g)[alike]) - np.mean((g[:, None] == g)[~alike]) for g in found
-    )
+    together = [group[:, None] == group for group in found]
+    best = max(np.mean(same[alike]) - np.mean(same[~alike]) for same in together)
     assert best > 0.95
     assert partly_equal_rows(table(np.zeros((5, 0))), rng) == []
 

@@ -119,9 +119,8 @@ def test_what_others_explain_of_a_column_given_the_released_label() -> None:
     assert explained[0] > 0.05
     assert explained[1] > 0.05
     assert explained[3] == explained[4] == 0.0
-    alone = replace(
-        found, made=found.made[:, [0, 2]], features=table(found.features.numeric[:, :2])
-    )
+    two = table(found.features.numeric[:, :2])
+    alone = replace(found, made=found.made[:, [0, 2]], features=two)
     assert alone.explained(0) == 0.0  # Another version of itself takes no part.
 
 

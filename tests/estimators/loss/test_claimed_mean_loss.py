@@ -78,20 +78,13 @@ def test_the_range_holds_for_every_posterior_and_is_the_formula() -> None:
         assert mine.range(FLOOR)[0] <= values.min() <= values.max() <= mine.range(FLOOR)[1]
     gain, least = 1 + share_slope(PRIOR), FLOOR * PRIOR / (1 + FLOOR)
     odds = (1 + FLOOR) / (FLOOR * (1 - 0.6))
-    ratio = [
-        max(
-            sum(CHANNEL[y, z] * CHANNEL[j, z] / CHANNEL[:, z].min() for z in range(3))
-            for j in range(3)
-        )
-        for y in range(3)
-    ]
+    worst = CHANNEL / CHANNEL.min(axis=0)
+    ratio = [max(CHANNEL[y] @ worst[j] for j in range(3)) for y in range(3)]
     paid = np.minimum(1 / least, np.array(ratio) * (odds + 2))
     low = np.where(mine.kept, gain + np.log(least) - 30, 0.0) - paid
     high = np.where(mine.kept, gain + 30, 0.0)
-    ends = [
-        sorted((w * a, w * b)) for w, a, b in zip(mine.weights.ravel(), [*low] * 3, [*high] * 3)
-    ]
-    table = np.array(ends).reshape(3, 3, 2).sum(axis=1)
+    pairs = mine.weights[:, :, None] * np.stack([low, high], axis=1)
+    table = np.sort(pairs, axis=2).sum(axis=1)
     assert mine.range(FLOOR) == pytest.approx((table[:, 0].min(), table[:, 1].max()))
 
 
