@@ -3,6 +3,7 @@
 import math
 import re
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -11,11 +12,15 @@ from ldpaudit.mechanisms.analysis import LabelErrors
 from ldpaudit.mechanisms.channel import Channel, largest_log_ratios
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.frequency_oracles.subset_selection import SubsetSelection
+from ldpaudit.mechanisms.frequency_oracles.summed_histogram import SummedHistogram
+from ldpaudit.mechanisms.frequency_oracles.thresholded_histogram import best_threshold
 from ldpaudit.mechanisms.label_range import LabelRange, between, nearest
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.noise.laplace import laplace_rdp
+from ldpaudit.mechanisms.noise.laplace import Laplace, laplace_rdp
 from ldpaudit.mechanisms.numeric.private_prior import check_prior_budget
 from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
+from ldpaudit.mechanisms.response.gaussian import gaussian_sigma
+from ldpaudit.mechanisms.response.randomized_response import conditional_rdp_floor
 
 
 def test_the_largest_log_ratio_of_each_pair() -> None:
@@ -128,3 +133,61 @@ def test_expected_losses_are_sums_over_the_channel() -> None:
     away = np.abs(labels - labels[:, None])
     assert mechanism.expected_loss(prior, "absolute") == pytest.approx((joint * away).sum())
     assert mechanism.accuracy(prior) == pytest.approx(np.diag(joint).sum())
+
+
+def test_the_poisson_loss_needs_labels_that_are_not_negative() -> None:
+    mechanism = Laplace(LabelRange(-1.0, 3.0), 1.0)
+    with pytest.raises(InputError, match="not negative"):
+        mechanism.expected_loss([0.5, 0.5], "poisson", np.array([-1.0, 3.0]))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+def test_the_largest_entry_is_the_true_one_as_often_as_stated(epsilon: float) -> None:
+    """∫ f(x − 1) F(x)^{k−1} dx of Laplace noise of scale 2/ε, by mpmath."""
+    b = 2 / epsilon
+    with mpmath.workdps(20):
+
+        def density(x: mpmath.mpf) -> mpmath.mpf:
+            below = mpmath.exp(x / b) / 2 if x < 0 else 1 - mpmath.exp(-x / b) / 2
+            return mpmath.exp(-abs(x - 1) / b) / (2 * b) * below**4
+
+        expected = mpmath.quad(density, [-mpmath.inf, 0, 1, mpmath.inf])
+    mechanism = SummedHistogram(("a", "b", "c", "d", "e"), epsilon)
+    assert mechanism.keep_probability == pytest.approx(float(expected), rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_the_threshold_has_the_least_variance(epsilon: float) -> None:
+    grid = np.linspace(0.5001, 1, 50_000)
+    p = 1 - np.exp(epsilon * (grid - 1) / 2) / 2
+    q = np.exp(-epsilon * grid / 2) / 2
+    least = grid[np.argmin(q * (1 - q) / (p - q) ** 2)]
+    assert best_threshold(epsilon) == pytest.approx(least, abs=1e-4)
+
+
+def test_the_floor_with_conditional_features() -> None:
+    noise, k, alpha = 0.3, 4, 2.5
+    epsilon = math.log(1 + (1 - noise) * k / noise)
+    expected = alpha / (alpha - 1) * epsilon - math.log(k / noise) / (alpha - 1)
+    assert conditional_rdp_floor(alpha, noise, k) == pytest.approx(expected)
+    assert conditional_rdp_floor(math.inf, noise, k) == pytest.approx(epsilon)
+    assert conditional_rdp_floor(alpha, 0.0, k) == math.inf
+    assert conditional_rdp_floor(1.01, 0.99, k) >= 0
+    with pytest.raises(InputError):
+        conditional_rdp_floor(1.0, noise, k)
+
+
+def test_an_impossible_output_leaves_the_prior() -> None:
+    channel = Channel(np.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]]), (0, 1), (0, 1, 2))
+    prior = np.array([0.2, 0.8])
+    found = channel.posterior(prior)
+    assert found[2].tolist() == prior.tolist()
+    assert found[0] == pytest.approx(np.array([0.1, 0.2]) / 0.3)
+    best = sum(max(0.2 * a, 0.8 * b) for a, b in channel.matrix.T)
+    assert channel.informed_accuracy(prior[None]) == pytest.approx([best])
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1])
+def test_a_delta_of_gaussian_noise_is_inside(delta: float) -> None:
+    with pytest.raises(InputError, match="delta"):
+        gaussian_sigma(1.0, delta, 1.0)
