@@ -6,21 +6,34 @@ import re
 import mpmath
 import numpy as np
 import pytest
+from scipy import special
 
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.label_inference.bag_posterior import log_odds_shift
+from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
 from ldpaudit.mechanisms.analysis import LabelErrors
 from ldpaudit.mechanisms.channel import Channel, largest_log_ratios
 from ldpaudit.mechanisms.explicit import ExplicitChannel
+from ldpaudit.mechanisms.finite import codes_of, noise_on
+from ldpaudit.mechanisms.frequency_oracles.local_hashing import OptimizedLocalHashing
 from ldpaudit.mechanisms.frequency_oracles.subset_selection import SubsetSelection
 from ldpaudit.mechanisms.frequency_oracles.summed_histogram import SummedHistogram
-from ldpaudit.mechanisms.frequency_oracles.thresholded_histogram import best_threshold
+from ldpaudit.mechanisms.frequency_oracles.thresholded_histogram import (
+    ThresholdedHistogram,
+    best_threshold,
+)
 from ldpaudit.mechanisms.label_range import LabelRange, between, nearest
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.exponential import Exponential
 from ldpaudit.mechanisms.noise.laplace import Laplace, laplace_rdp
 from ldpaudit.mechanisms.numeric.private_prior import check_prior_budget
 from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
-from ldpaudit.mechanisms.response.gaussian import gaussian_sigma
-from ldpaudit.mechanisms.response.randomized_response import conditional_rdp_floor
+from ldpaudit.mechanisms.parameters import check_classes
+from ldpaudit.mechanisms.response.gaussian import gaussian_epsilon, gaussian_sigma
+from ldpaudit.mechanisms.response.randomized_response import (
+    RandomizedResponse,
+    conditional_rdp_floor,
+)
 
 
 def test_the_largest_log_ratio_of_each_pair() -> None:
@@ -191,3 +204,74 @@ def test_an_impossible_output_leaves_the_prior() -> None:
 def test_a_delta_of_gaussian_noise_is_inside(delta: float) -> None:
     with pytest.raises(InputError, match="delta"):
         gaussian_sigma(1.0, delta, 1.0)
+
+
+def test_the_noise_of_randomized_response() -> None:
+    for k in (2, 7):
+        matrix = RandomizedResponse(tuple(range(k)), noise_on(k, 1.3)).channel.matrix
+        assert math.log(matrix.max() / matrix.min()) == pytest.approx(1.3)
+
+
+def test_labels_that_are_not_declared_are_counted() -> None:
+    assert codes_of(["b", "a", "b"], ("a", "b")).tolist() == [1, 0, 1]
+    assert codes_of([], ("a", "b")).tolist() == []
+    for labels in (["a", "c", "d"], np.array(["a", None, 3], dtype=object)):
+        with pytest.raises(InputError, match="2 row"):
+            codes_of(labels, ("a", "b"))
+
+
+def test_labels_are_texts_or_numbers() -> None:
+    for labels in (["a", ["b"]], [{"a": 1}, "b"]):
+        with pytest.raises(InputError, match="texts, numbers"):
+            check_classes(labels)
+    with pytest.raises(InputError, match="distinct"):
+        check_classes(["a", "a"])
+    with pytest.raises(InputError, match="at least two"):
+        check_classes(["a"])
+
+
+@pytest.mark.parametrize("bins", [1, 2, 3, 4, 6, 9])
+def test_bins_of_outputs_have_about_equally_many(bins: int) -> None:
+    outputs = (0.0, 1.0, 2.0, 10.0, 11.0, 30.0)
+    mechanism = ExplicitChannel(Channel(np.full((2, 6), 1 / 6), (0, 1), outputs))
+    edges = mechanism.bin_edges(bins)
+    counts = np.bincount(np.searchsorted(edges, outputs), minlength=len(edges) + 1)
+    assert len(edges) == min(bins, 6) - 1
+    assert counts.max() - counts.min() <= 1
+    assert all(edge in (0.5, 1.5, 6.0, 10.5, 20.5) for edge in edges)
+
+
+def test_thresholds_and_reports_are_checked() -> None:
+    with pytest.raises(InputError, match="threshold"):
+        ThresholdedHistogram(("a", "b"), 1.0, 1.5)
+    ThresholdedHistogram(("a", "b"), 1.0, 1.0)
+    hashing = OptimizedLocalHashing(("a", "b", "c"), 1.0, 4)
+    reports, possible = hashing.read(np.array([[1, -1], [2, 0], [-1, 3], [3, 4]]))
+    assert possible.tolist() == [False, True, True, False]
+    assert reports[2].tolist() == [2**32 - 1, 3]
+
+
+@pytest.mark.parametrize("sensitivity", [0.0, -1.0])
+def test_a_sensitivity_is_above_zero(sensitivity: float) -> None:
+    with pytest.raises(InputError, match="sensitivity"):
+        gaussian_epsilon(1.0, sensitivity, 1e-5)
+
+
+def test_an_order_of_the_exponential_mechanism_is_above_zero() -> None:
+    with pytest.raises(InputError, match="above 0"):
+        Exponential(LabelRange(0.0, 1.0), 1.0).rdp(0.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_the_distribution_of_geometric_noise(epsilon: float) -> None:
+    q, x = math.exp(-epsilon), np.array([-3.0, -1.5, -1.0, -0.5, 0.0, 0.7, 1.0, 4.2])
+    pmf = [(1 - q) / (1 + q) * q ** abs(i) for i in range(-80, 81)]
+    expected = [sum(p for i, p in zip(range(-80, 81), pmf, strict=True) if i <= at) for at in x]
+    made = LabelProportions("bag", ("no", "yes"), "geometric", epsilon)
+    assert made.noise_cdf(x) == pytest.approx(expected)
+
+
+def test_the_shift_of_log_odds() -> None:
+    priors, posterior = np.array([0.2, 0.5, 0.9]), np.array([0.4, 0.5, 0.3])
+    expected = np.abs(special.logit(posterior) - special.logit(priors))
+    assert log_odds_shift(priors, posterior) == pytest.approx(expected)
