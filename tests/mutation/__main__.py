@@ -17,6 +17,7 @@ import pytest
 
 from mutation.coverage_map import TESTS, Mapper
 from mutation.points import changes
+from mutation.reporting import survivors, table
 
 SOURCES = (
     "ldpaudit/mechanisms",
@@ -63,10 +64,14 @@ def main() -> int:
         status = _measure(asked.map or list(FIRST_TESTS))
         if asked.map is not None:
             return status
-    from mutation.running import Runner
+    from mutation.running import Runner, results
 
-    runner = Runner(sample(asked.sample, asked.seed), asked.seconds, again=asked.again)
-    return int(pytest.main([*OPTIONS, *(asked.tests or runner.test_files())], plugins=[runner]))
+    chosen = sample(asked.sample, asked.seed)
+    runner = Runner(chosen, asked.seconds, again=asked.again)
+    status = pytest.main([*OPTIONS, *(asked.tests or runner.test_files())], plugins=[runner])
+    found = [r for r in results() if (r["file"], r["number"]) in set(chosen)]
+    sys.stdout.write("\n".join(["", *survivors(found), "", table(found), ""]))
+    return int(status)
 
 
 def _measure(tests: list[str]) -> int:

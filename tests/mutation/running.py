@@ -21,9 +21,9 @@ import pytest
 
 from mutation.coverage_map import FOLDER, Map
 from mutation.points import Change, changes, mutated
+from mutation.reporting import ALIVE
 
 RESULTS = FOLDER / "results.jsonl"
-ALIVE = ("survived", "no tests")
 MEMORY = 4 << 30
 
 
