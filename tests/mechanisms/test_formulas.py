@@ -10,8 +10,9 @@ from scipy import special
 
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.label_inference.bag_posterior import log_odds_shift
+from ldpaudit.estimators.neighbors.metric import score_space
 from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
-from ldpaudit.mechanisms.analysis import LabelErrors
+from ldpaudit.mechanisms.analysis import LabelErrors, _distinct_rows
 from ldpaudit.mechanisms.channel import Channel, largest_log_ratios
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.finite import codes_of, noise_on
@@ -28,6 +29,7 @@ from ldpaudit.mechanisms.noise.exponential import Exponential
 from ldpaudit.mechanisms.noise.laplace import Laplace, laplace_rdp
 from ldpaudit.mechanisms.numeric.private_prior import check_prior_budget
 from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
+from ldpaudit.mechanisms.numeric.view import numeric_view, point_channel
 from ldpaudit.mechanisms.parameters import check_classes
 from ldpaudit.mechanisms.response.gaussian import gaussian_epsilon, gaussian_sigma
 from ldpaudit.mechanisms.response.randomized_response import (
@@ -275,3 +277,40 @@ def test_the_shift_of_log_odds() -> None:
     priors, posterior = np.array([0.2, 0.5, 0.9]), np.array([0.4, 0.5, 0.3])
     expected = np.abs(special.logit(posterior) - special.logit(priors))
     assert log_odds_shift(priors, posterior) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("alpha", [0.0, -1.0])
+def test_an_order_of_a_channel_is_above_zero(alpha: float) -> None:
+    with pytest.raises(InputError, match="above 0"):
+        Channel(np.eye(2), (0, 1), (0, 1)).divergences(alpha)
+
+
+def test_a_channel_of_equal_rows_keeps_two() -> None:
+    mechanism = ExplicitChannel(Channel(np.full((3, 2), 0.5), (0, 1, 2), (0, 1)))
+    assert _distinct_rows(mechanism).matrix.tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    two = Channel(np.array([[0.5, 0.5], [0.2, 0.8], [0.5, 0.5]]), (0, 1, 2), (0, 1))
+    assert len(_distinct_rows(ExplicitChannel(two)).matrix) == 2
+
+
+def test_the_channel_from_points_is_that_of_the_labels() -> None:
+    mechanism = DiscreteLaplace(LabelRange(0.0, 9.0, 1.0), 1.0, True)
+    view = numeric_view(mechanism, 10_000)
+    found = point_channel(mechanism, view)
+    assert found.classes == tuple(range(10))
+    assert found.matrix == pytest.approx(mechanism.channel.matrix)
+    wide = DiscreteLaplace(LabelRange(0.0, 999.0, 1.0), 0.1, True)
+    points = point_channel(wide, numeric_view(wide, 10_000))
+    assert len(points.classes) == 65
+    assert points.matrix.sum(axis=1) == pytest.approx(1)
+
+
+def test_most_likely_labels_of_many_reports() -> None:
+    mechanism = SummedHistogram(("a", "b", "c"), 2.0)
+    reports = np.random.default_rng(0).normal(size=(300, 3))
+    found = mechanism.labels(reports, np.random.default_rng(1))
+    assert found.tolist() == reports.argmax(axis=1).tolist()
+
+
+def test_a_posterior_has_two_labels_at_least() -> None:
+    with pytest.raises(InputError, match="at least two"):
+        score_space(np.ones((5, 1)))

@@ -142,9 +142,11 @@ def test_the_columns_to_bet_on_are_those_that_tell_within_strata(
     monkeypatch.setattr(derived, "_MOST_BETS", 1)
     rng = np.random.default_rng(1)
     strata = np.repeat([0, 1, 2], 200)
-    outcomes = np.where(strata == 2, 0, rng.integers(0, 2, 600)).astype(np.int32)
-    # The first tells the stratum, the second the outcome in one stratum, the third nothing.
-    numbers = np.stack([strata, np.where(strata == 1, outcomes, 0), rng.normal(size=600)], axis=1)
+    chance = np.array([0.1, 0.9, 0.0])[strata]
+    outcomes = (rng.random(600) < chance).astype(np.int32)
+    # The first tells the stratum, the second a little of the outcome within it, the third nothing.
+    little = outcomes + 1.5 * rng.normal(size=600)
+    numbers = np.stack([strata == 1, little, rng.normal(size=600)], axis=1)
     halves = Halves(np.arange(600), np.arange(0))
     rows = LabelledRows(table(numbers * 1.0), outcomes, outcomes, (outcomes, outcomes), halves, 0)
     assert derived._clearest(rows, strata, [0, 1, 2]) == [1]

@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.special import gammaln, logsumexp
 from scipy.stats import binom, binomtest
+from statsmodels.stats.proportion import proportion_confint
 
+from ldpaudit.estimators.intervals.binomial import score_lower
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
+from ldpaudit.estimators.intervals.odds_ratio import upper_tail_probability
 from ldpaudit.estimators.intervals.paired import Folds, best_interval, paired_interval
 from ldpaudit.estimators.intervals.ranking import (
     _block_aucs,
@@ -102,3 +106,22 @@ def test_the_best_of_several_costs_its_number() -> None:
     assert found.low == min(pair(i, "y").lower(0.025) for i in "ab")
     assert found.high == max(pair("b", j).upper(0.025) for j in "xy")
     assert found.value == pytest.approx(theirs["y"] - ours["b"])
+
+
+@pytest.mark.parametrize("log_theta", [-0.6, 0.0, 0.4])
+def test_the_tail_of_a_large_table_is_the_sum_over_its_margins(log_theta: float) -> None:
+    """Fisher's noncentral hypergeometric law, all its terms, far from the observed count."""
+    table = np.array([[30_000, 20_000], [25_000, 25_000]])
+    ones, size, drawn = 50_000, 100_000, int(table[:, 1].sum())
+    x = np.arange(max(0, drawn + ones - size), min(ones, drawn) + 1)
+    logs = gammaln(ones + 1) - gammaln(x + 1) - gammaln(ones - x + 1)
+    logs += gammaln(size - ones + 1) - gammaln(drawn - x + 1) - gammaln(size - ones - drawn + x + 1)
+    logs += x * log_theta
+    expected = np.exp(logsumexp(logs[x >= 25_000]) - logsumexp(logs))
+    assert upper_tail_probability(table, log_theta) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_approximate_bound_is_wilsons() -> None:
+    for count, n in ((0, 10), (3, 10), (10, 10), (120, 400)):
+        expected = proportion_confint(count, n, alpha=0.1, method="wilson")[0]
+        assert score_lower(count, n, 0.05) == pytest.approx(expected, abs=1e-12)
