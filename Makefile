@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check validate docs format clean
+.PHONY: help setup demo test check validate mutate docs format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -44,6 +44,12 @@ check: $(READY) ## Check format, lint, types, layers and the wheel
 
 validate: $(READY) ## Run the long statistical validation
 	$(BIN)/python -m pytest -n auto -m 'validate or hypothesis' --hypothesis-profile=validate
+
+SAMPLE ?= 1000
+SEED ?= 1
+
+mutate: $(READY) ## Put SAMPLE small faults into the formulas, and list those that no test notices
+	PYTHONPATH=tests $(BIN)/python -m mutation --sample $(SAMPLE) --seed $(SEED)
 
 docs: $(READY) ## Build the documentation: build/site/index.html
 	$(PIP) --editable '.[docs]'
