@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+MINUTES ?= 10
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check validate mutate docs format clean
+.PHONY: help setup demo test check validate fuzz mutate docs format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -50,6 +51,10 @@ SEED ?= 1
 
 mutate: $(READY) ## Put SAMPLE small faults into the formulas, and list those that no test notices
 	PYTHONPATH=tests $(BIN)/python -m mutation --sample $(SAMPLE) --seed $(SEED)
+
+fuzz: $(READY) ## Fuzz every parser of foreign input (MINUTES=10; Linux)
+	@$(PIP) --editable '.[fuzz]'
+	PYTHONPATH=tests nice -n 19 $(BIN)/python -m fuzz.run --minutes $(MINUTES)
 
 docs: $(READY) ## Build the documentation: build/site/index.html
 	$(PIP) --editable '.[docs]'

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from ldpaudit.columns import ColumnKind, ColumnSurvey, Concern
 from ldpaudit.datasets.features import EncodedFeatures, is_categorical
 from ldpaudit.datasets.formats.columns import LISTS, decoded, is_any, stored, value_type
-from ldpaudit.datasets.names import text_of
+from ldpaudit.datasets.names import ColumnError, of_column
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray
 
@@ -39,11 +39,13 @@ _TEXT_SHARE: Final = 0.2
 
 
 def surveyed(
-    cells: Iterable[tuple[str, pa.ChunkedArray]], found: list[ColumnSurvey]
+    cells: Iterable[tuple[str, pa.ChunkedArray]],
+    found: list[ColumnSurvey],
+    names: Sequence[str],
 ) -> Iterator[tuple[str, pa.ChunkedArray]]:
-    """Yield the columns as they come, and add the survey of each to ``found``."""
+    """Yield the columns of a file of ``names`` in turn; add the survey of each to ``found``."""
     for name, column in cells:
-        with text_of(name):
+        with of_column(name, names):
             survey = survey_column(name, column)
         found.append(survey)
         yield name, column
@@ -63,19 +65,31 @@ def with_arrays(
     )
 
 
-def survey_left_out(cells: Iterable[tuple[str, pa.ChunkedArray]]) -> tuple[ColumnSurvey, ...]:
+def survey_left_out(
+    cells: Iterable[tuple[str, pa.ChunkedArray]], names: Sequence[str]
+) -> tuple[ColumnSurvey, ...]:
     """Return surveys of columns that are in the file though no features; none if unreadable."""
     found: list[ColumnSurvey] = []
     with suppress(InputError):
-        for _ in surveyed(cells, found):
+        for _ in surveyed(cells, found, names):
             pass
     return tuple(found)
 
 
-def survey_keys(columns: Mapping[str, pa.ChunkedArray], width: int) -> tuple[ColumnSurvey, ...]:
-    """Return surveys of ids and groups; their arrays come after the ``width`` ones of features."""
-    every = enumerate(columns.items(), width)
-    return tuple(replace(survey_column(*named), arrays=(place,)) for place, named in every)
+def survey_keys(
+    columns: Mapping[str, pa.ChunkedArray], width: int, names: Sequence[str]
+) -> tuple[ColumnSurvey, ...]:
+    """Return surveys of ids and groups; their arrays come after the ``width`` ones of features.
+
+    ``names``: all columns of the file (InputError where one cannot tell rows apart).
+    """
+    found = []
+    for place, (name, column) in enumerate(columns.items(), width):
+        with of_column(name, names):
+            if not plain(column.type):
+                raise ColumnError("must hold whole numbers, texts or dates, as ids and groups do.")
+            found.append(replace(survey_column(name, column), arrays=(place,)))
+    return tuple(found)
 
 
 def ranks(column: pa.ChunkedArray) -> FloatArray:
@@ -241,11 +255,11 @@ def rises(column: pa.ChunkedArray) -> bool:
     if column.null_count or len(column) < 2:
         return False
     try:
-        ends = pc.min_max(column).as_py()
+        ends = pc.min_max(column)  # As Python's values they could be out of its range.
         steps = pc.less_equal(column.slice(0, len(column) - 1), column.slice(1))
     except pa.ArrowException:
         return False
-    return ends["min"] != ends["max"] and bool(pc.all(steps).as_py())
+    return not ends["min"].equals(ends["max"]) and bool(pc.all(steps).as_py())
 
 
 def _unused(column: pa.ChunkedArray) -> int:

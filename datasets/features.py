@@ -1,6 +1,6 @@
 """Feature columns as arrays: numbers, codes of categories, and lists laid out flat."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,8 @@ from ldpaudit.datasets.formats.columns import (
     is_any,
     stored,
 )
-from ldpaudit.datasets.names import quoted, text_of
+from ldpaudit.datasets.names import ColumnError, of_column
 from ldpaudit.datasets.texts import read_out
-from ldpaudit.errors import InputError
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray
 
 _UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
@@ -60,17 +59,17 @@ class EncodedFeatures:
     extra: list[Float32Array] = field(default_factory=list)
     whole: FeatureTable | None = None
 
-    def add(self, column: pa.ChunkedArray, name: str) -> None:
-        """Encode one more column; its name is used in an error only."""
+    def add(self, column: pa.ChunkedArray) -> None:
+        """Encode one more column (ColumnError)."""
         column = stored(column)
         self.extra += read_out(column)
         if is_categorical(column.type):
-            codes, cardinality = encode_categories(sortable(column, name))
+            codes, cardinality = encode_categories(sortable(column))
             self.categorical.append(codes)
             self.cardinalities.append(cardinality)
             self.categorical_places.append(self.columns)
         else:
-            self.numeric.append(encode_numbers(column, name))
+            self.numeric.append(encode_numbers(column))
             self.numeric_places.append(self.columns)
         self.columns += 1
 
@@ -89,7 +88,9 @@ class EncodedFeatures:
         )
 
 
-def encode_features(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> EncodedFeatures:
+def encode_features(
+    columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int, names: Sequence[str]
+) -> EncodedFeatures:
     """Encode feature columns one after the other, so that few are in memory at once.
 
     Parameters
@@ -97,17 +98,18 @@ def encode_features(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -
     columns : iterable of (name, column of n values)
     rows : int
         n.
+    names : sequence of str
+        All columns of the file; a message tells the place of one among them.
 
     Raises
     ------
     InputError
-        If a column holds nested objects, lists of differing lengths, or infinite values; the
-        message names the column.
+        If a column holds nested objects, lists of differing lengths, or infinite values.
     """
     encoded = EncodedFeatures(rows)
     for name, column in columns:
-        with text_of(name):
-            encoded.add(column, name)
+        with of_column(name, names):
+            encoded.add(column)
     return encoded
 
 
@@ -135,7 +137,7 @@ def encode_categories(column: pa.ChunkedArray) -> tuple[IntArray, int]:
     return ranks[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)], len(order)
 
 
-def encode_numbers(column: pa.ChunkedArray, name: str) -> Float32Array:
+def encode_numbers(column: pa.ChunkedArray) -> Float32Array:
     """Return a column of numbers, booleans, dates or lists of them.
 
     Dates, times and durations are given in days. A list becomes as many numbers side by side.
@@ -145,14 +147,14 @@ def encode_numbers(column: pa.ChunkedArray, name: str) -> Float32Array:
     float32 array of shape (n, width)
         NaN where missing; see :func:`narrowed` for the zero and the unit of a column.
     """
-    return narrowed(raw_numbers(column, name), name)
+    return narrowed(raw_numbers(column))
 
 
-def raw_numbers(column: pa.ChunkedArray, name: str) -> FloatArray | Float32Array:
+def raw_numbers(column: pa.ChunkedArray) -> FloatArray | Float32Array:
     """Return a column of numbers or lists, float32 or float64 of shape (n, width), not narrowed."""
     if is_any(column.type, *LISTS, "list_view", "large_list_view"):
-        return _flat(column, name)
-    return _numbers(column, name)[:, None]
+        return _flat(column)
+    return _numbers(column)[:, None]
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ class Extent:
         return values.astype(np.float32, copy=False)
 
 
-def narrowed(values: FloatArray | Float32Array, name: str) -> Float32Array:
+def narrowed(values: FloatArray | Float32Array) -> Float32Array:
     """Return numbers as float32 without losing the differences between rows.
 
     A column that lies far from zero compared with its spread, or holds integers beyond 2**24, is
@@ -197,17 +199,17 @@ def narrowed(values: FloatArray | Float32Array, name: str) -> Float32Array:
 
     Raises
     ------
-    InputError
+    ColumnError
         If a value is infinite.
     """
     extent = Extent.of(values)
     if np.isinf([extent.low, extent.high]).any():
         count = int(np.isinf(values).sum())
-        raise InputError(f"The column {quoted(name)} must be finite; {count} values are infinite.")
+        raise ColumnError(f"must be finite; {count} values are infinite.")
     return extent.narrowed(values)
 
 
-def _numbers(column: pa.ChunkedArray, name: str) -> FloatArray | Float32Array:
+def _numbers(column: pa.ChunkedArray) -> FloatArray | Float32Array:
     kind = column.type
     days = _units_per_day(kind)
     try:
@@ -218,10 +220,10 @@ def _numbers(column: pa.ChunkedArray, name: str) -> FloatArray | Float32Array:
             target = pa.float32() if _fits_float32(kind) else pa.float64()
             return np.asarray(column.cast(target, safe=False).to_numpy())
     except pa.ArrowException:
-        raise InputError(f"The column {quoted(name)} cannot be read as numbers.") from None
-    raise InputError(
-        f"The column {quoted(name)} holds nested objects; a feature must be a number, a text, a "
-        f"boolean, a date or a list of numbers (leave the column out with drop)."
+        raise ColumnError("cannot be read as numbers.") from None
+    raise ColumnError(
+        "holds nested objects; a feature must be a number, a text, a boolean, a date or a list of "
+        "numbers (leave the column out with drop)."
     )
 
 
@@ -245,16 +247,16 @@ def _units_per_day(kind: pa.DataType) -> int | None:
     return None
 
 
-def _flat(column: pa.ChunkedArray, name: str) -> FloatArray | Float32Array:
+def _flat(column: pa.ChunkedArray) -> FloatArray | Float32Array:
     lengths = pc.list_value_length(column)
     bounds = pc.min_max(lengths).as_py()
     if bounds["min"] != bounds["max"]:
-        raise InputError(f"The lists in the column {quoted(name)} must all have one length.")
+        raise ColumnError("must hold lists of one length.")
     width, present = bounds["min"] or 0, np.asarray(column.is_valid().to_numpy())
     inner = stored(pc.list_flatten(column))
     if is_categorical(inner.type):
-        raise InputError(f"The lists in the column {quoted(name)} must hold numbers.")
-    entries = raw_numbers(inner, name)
+        raise ColumnError("must hold lists of numbers.")
+    entries = raw_numbers(inner)
     per_row = width * entries.shape[1]
     entries = entries.reshape(int(present.sum()), per_row)
     if present.all():
@@ -264,7 +266,7 @@ def _flat(column: pa.ChunkedArray, name: str) -> FloatArray | Float32Array:
     return block
 
 
-def sortable(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a text column in a form that can be sorted and grows beyond 2 GiB."""
     try:
         column = decoded(column)
@@ -273,10 +275,10 @@ def sortable(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         if pa.types.is_binary(column.type):
             return column.cast(pa.large_binary())
     except pa.ArrowException:
-        raise InputError(f"The categories of {quoted(name)} cannot be read.") from None
+        raise ColumnError("holds categories that cannot be read.") from None
     dated = _units_per_day(column.type) is not None
     if not (dated or _is_number(column.type) or is_categorical(column.type)):
-        raise InputError(f"The categories of the column {quoted(name)} hold nested objects.")
+        raise ColumnError("holds categories that are nested objects.")
     return column
 
 

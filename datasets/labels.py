@@ -24,6 +24,7 @@ from ldpaudit.datasets.formats.columns import (
     stored,
 )
 from ldpaudit.errors import InputError
+from ldpaudit.limits import DIGITS
 from ldpaudit.release import IntArray, Label
 
 MOST_CLASSES = 1000
@@ -266,6 +267,8 @@ def read_texts(values: Sequence[str]) -> tuple[Label, ...]:
 
 def _number(text: str) -> int | float | None:
     """Return the number that ``text`` writes in the usual way, whole floats as ints; else None."""
+    if len(text) > DIGITS:
+        return None  # Beyond all floats.
     try:
         if str(int(text)) == text:
             return int(text)

@@ -1,18 +1,81 @@
-"""Column names in messages: shortened, harmless, and the nearest one to a misspelt name."""
+"""How messages call columns: by their place, since their names are in the file alone.
+
+The rule, kept by every message: it repeats what the user typed, and nothing that only the file
+holds. A name can be a cell: that of a file without a header.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
+import pyarrow as pa
+
 from ldpaudit.errors import InputError, nearest, quoted
 
-__all__ = ["check_unique", "column_of", "missing_column", "quoted", "text_of"]
+__all__ = [
+    "ColumnError",
+    "called",
+    "check_unique",
+    "column_of",
+    "listed",
+    "missing_column",
+    "of_column",
+    "quoted",
+    "shown_type",
+]
+
+
+class ColumnError(InputError):
+    """Something is wrong with a column; :func:`of_column` says which.
+
+    Parameters
+    ----------
+    problem : str
+        The sentence without its subject: ``"must be finite."``
+    """
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"A column {problem}")
+        self.problem = problem
+
+
+def called(name: str, names: Sequence[str]) -> str:
+    """Return what messages call the column ``name`` of a table with these ``names``: its place."""
+    return f"column {[*names].index(name) + 1}"
+
+
+def listed(some: Sequence[str], names: Sequence[str], most: int) -> str:
+    """Return what messages call several columns of a table: ``"columns 2, 5 and 3 more"``."""
+    places = {name: place for place, name in enumerate(names, start=1)}
+    shown = ", ".join(str(places[name]) for name in some[:most])
+    more = f" and {len(some) - most} more" if len(some) > most else ""
+    return f"column{'s' if len(some) > 1 else ''} {shown}{more}"
+
+
+@contextmanager
+def of_column(name: str, names: Sequence[str], whose: str = "") -> Iterator[None]:
+    """Say which column of a table an error is about, by its place (InputError).
+
+    ``whose`` follows the place, such as ``" of the synthetic table"``.
+    """
+    try:
+        yield
+    except (ColumnError, UnicodeDecodeError) as error:
+        problem = error.problem if isinstance(error, ColumnError) else "must be text in UTF-8."
+        raise InputError(f"{called(name, names).capitalize()}{whose} {problem}") from None
+
+
+def shown_type(kind: pa.DataType) -> str:
+    """Return a type in a word or two; one that has fields has names, so they are left out."""
+    nested = pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType)
+    words = ("list", "struct", "map", "union")
+    return next((w for w in words if w in str(kind)[:20]), "nested") if nested else str(kind)[:60]
 
 
 def missing_column(
-    name: object, role: str, candidates: Sequence[str], advice: str = ""
+    name: object, role: str, candidates: Sequence[str], advice: str = "", *, typed: bool = True
 ) -> InputError:
-    """Return the error for a column that is not there; it names the nearest one.
+    """Return the error for a column that is not there; it tells the place of the nearest one.
 
     Parameters
     ----------
@@ -24,6 +87,8 @@ def missing_column(
         The columns that there are.
     advice : str
         What to do, where no column is alike.
+    typed : bool
+        Whether the user named it; else a file did, and the message does not repeat it.
     """
     if not isinstance(name, str):  # From Python; a data frame's column 5 is read as '5'.
         kind = type(name).__name__
@@ -31,9 +96,13 @@ def missing_column(
     close = nearest(name, candidates)
     if any(map(_is_number, candidates)):  # Perhaps no names at all, but the first row.
         end = "does the file's first line name its columns?"
+    elif close is None:
+        end = advice
     else:
-        end = f"did you mean {quoted(close)}?" if close is not None else advice
-    text = f"There is no {role} column {quoted(name)} among the {len(candidates)} columns"
+        alike = "differs only in case" if close.casefold() == name.casefold() else "is most like it"
+        end = f"the name of {called(close, candidates)} {alike}."
+    what = f" {quoted(name)}" if typed else ", which the file's declaration names,"
+    text = f"There is no {role} column{what} among the {len(candidates)} columns"
     return InputError(f"{text}; {end}" if end else f"{text}.")
 
 
@@ -47,8 +116,6 @@ def _is_number(name: str) -> bool:
 
 def check_unique(names: Sequence[str]) -> None:
     """Check that no two columns have the same name.
-
-    The message gives a count only: in a CSV file without a header the names are data.
 
     Raises
     ------
@@ -70,13 +137,4 @@ def column_of(name: str, private: Collection[str]) -> Iterator[None]:
     except InputError as error:
         if len(private) < 2:
             raise
-        raise InputError(f"Private column {quoted(name)}: {error}") from None
-
-
-@contextmanager
-def text_of(name: str) -> Iterator[None]:
-    """Name the column whose text cannot be decoded (InputError)."""
-    try:
-        yield
-    except UnicodeDecodeError:
-        raise InputError(f"The column {quoted(name)} must be text in UTF-8.") from None
+        raise InputError(f"Private column {[*private].index(name) + 1}: {error}") from None

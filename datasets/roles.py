@@ -62,7 +62,8 @@ def assign_roles(
     Raises
     ------
     InputError
-        If a name is not there (the message names the nearest one), or two roles fall on one column.
+        If a name is not there (the message tells the place of the nearest one), or two roles fall
+        on one column.
     """
     roles = Roles(_label(names, label, declared_label), truth_column, id_column, group, ())
     for name, role in ((truth_column, "true label"), (id_column, "id"), (group, "group")):
@@ -83,7 +84,8 @@ def assign_roles(
 def _label(names: Sequence[str], label: str | None, declared: str | None) -> str:
     chosen = label or declared or DEFAULT_LABEL
     if chosen not in names:
-        raise missing_column(chosen, "label", names, "name the released label's column.")
+        advice = "name the released label's column."
+        raise missing_column(chosen, "label", names, advice, typed=bool(label) or declared is None)
     return chosen
 
 

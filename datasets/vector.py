@@ -9,8 +9,9 @@ from ldpaudit.datasets.beside.labelled_rows import LabelledRows
 from ldpaudit.datasets.beside.truth import named_truth, open_truth
 from ldpaudit.datasets.declaration import agreed_vectors, parse_declaration
 from ldpaudit.datasets.declaration.columns import Marginals, claims_of
+from ldpaudit.datasets.formats.watching import unchanged
 from ldpaudit.datasets.names import missing_column
-from ldpaudit.datasets.reading import ReadReport, changed, check_same_index, read_release
+from ldpaudit.datasets.reading import ReadReport, check_same_index, read_release
 from ldpaudit.datasets.sparse.table import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
@@ -38,6 +39,7 @@ class VectorReport:
     remarks: tuple[str, ...] = ()
 
 
+@unchanged()
 def read_vector(
     source: Any,
     *,
@@ -77,12 +79,11 @@ def read_vector(
     Raises
     ------
     InputError
-        One line about what is wrong; it may name a column, never a value.
+        One line about what is wrong; it holds no name and no value of the file.
     """
     table = open_source(source, projection, files)
     if isinstance(table, SparseTable):
         raise InputError("A sparse release (svmlight, SciPy) has one label; audit it alone.")
-    before = table.stamp()
     check_same_index(source, truth, others.get("id_column"))
     of_file = None if table.declaration is None else parse_declaration(table.declaration)
     claim = agreed_vectors(of_file, declaration)
@@ -91,6 +92,10 @@ def read_vector(
     hidden = [] if truth is not None else [name for name in truths.values() if name is not None]
     claim = None if claim is None else claim.only(asked)
     names = asked if claim is None else claim.names  # A joint mechanism has an order of its own.
+    for name in names:
+        if name not in table.names:
+            declared = of_file is not None and name in of_file.names
+            raise missing_column(name, "label", table.names, typed=not declared)
     columns = _columns(names, claim, marginals)
     reports = [
         read_release(
@@ -109,8 +114,6 @@ def read_vector(
         )
         for one in columns
     ]
-    if table.stamp() != before:
-        raise changed(table.name)
     return _together(reports, names, claim)
 
 
@@ -153,9 +156,14 @@ def _truth_columns(
     if bare:
         raise InputError("The truth of several private columns must be a table that names them.")
     wanted = given or tuple(named_truth(table.names, name) or name for name in names)
-    for name in wanted:
+    for place, name in enumerate(wanted, start=1):
+        if name not in table.names and given:
+            raise missing_column(name, "true label", table.names)
         if name not in table.names:
-            raise missing_column(name, "true label", table.names, "the truth needs one for each.")
+            raise InputError(
+                "The truth must have a column of the same name for each private column; column "
+                f"{place} of {len(wanted)} has none."
+            )
     return wanted
 
 

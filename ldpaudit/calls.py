@@ -1,7 +1,6 @@
 """The commands as Python functions: the same work, with keywords for options."""
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -16,6 +15,7 @@ from ldpaudit.keywords import documented, made
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.options import texts_of
 from ldpaudit.running.progress import NoProgress
+from ldpaudit.running.scratch import Scratch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,8 +145,8 @@ def privatize(
             "The mechanism must be its name, such as 'rr', or a mapping from each private column "
             f"to its mechanism. Got {type(mechanism).__name__} instead."
         )
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "release.parquet" if output is None else Path(output)
+    with Scratch() as scratch:
+        place = scratch.folder / "release.parquet" if output is None else Path(output)
         summary = work(made(PrivatizeRequest, stated | {"output": place}, "privatize"))
         for text in summary.warnings:
             warnings.warn(text, stacklevel=2)

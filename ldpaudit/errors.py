@@ -1,7 +1,8 @@
 """Errors of ldpaudit: each message is one line that a user can act on.
 
-A message says what must hold, what was found (a type, a count, a column name; never a cell of a
-confidential column) and what to do. The command line turns each into one line and exit status 2.
+A message says what must hold, what was found (a type, a count, the place of a column) and what to
+do. It may repeat what the user typed, and nothing that only a file holds: no name, class, cell, id
+or path. The command line turns each into one line and exit status 2.
 """
 
 from collections.abc import Iterable

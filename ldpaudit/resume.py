@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -26,15 +25,16 @@ _WORDS: Final = {"release": "released file", "versions": "version of ldpaudit or
 def finished_parts(
     folder: Path,
     columns: Sequence[Release],
+    place: Any,
     options: AuditOptions,
     policy: Policy | None,
     **other: Any,
 ) -> Finished:
     """Return the finished parts of an audit, kept in a folder of its own within ``folder``.
 
-    The released file is known by its digest. Of the other files, which may hold true labels,
-    nothing that depends on their content is kept, so that no guess of a label can be tested: they
-    are known by place on the disk and time of change.
+    The released file is known by its digest. Of the other files, which may hold true labels, and
+    of a release with true labels in it, nothing that depends on their content is kept, so that no
+    guess of a label can be tested: they are known by place on the disk and time of change.
 
     Parameters
     ----------
@@ -42,6 +42,8 @@ def finished_parts(
         May hold parts of several audits. Readable by its owner alone.
     columns : sequence of Release
         The private columns as they were read, each with its claim.
+    place : str, Path, or several of them
+        Where they were read from.
     options : AuditOptions
     policy : Policy or None
     other
@@ -54,9 +56,7 @@ def finished_parts(
     OutputError
         If the folder cannot be used.
     """
-    if any(column.sha256 is None for column in columns):
-        raise InputError("--resume needs a released file; a table in memory cannot be told again.")
-    said = _digests(columns, options, policy, other)
+    said = _digests(columns, options, policy, other | {"release": _released(columns, place)})
     name = _digest(said)[:32]
     tell = getattr(options.progress, "remark", lambda _: None)
     finished = Finished(folder / name, tell)
@@ -75,7 +75,6 @@ def _digests(
     claims = [column.declaration for column in columns]
     known = {
         **other,
-        "release": sorted({str(column.sha256) for column in columns}),
         "claim": [None if claim is None else [claim.name, claim.parameters] for claim in claims],
         "policy": (policy or default_policy()).model_dump(mode="json"),
     }
@@ -90,6 +89,15 @@ def _digests(
             if field.name == "attacks":
                 known[name] = [given("attack", str(one), str(one)).model_dump() for one in value]
     return {name: _digest(value) for name, value in known.items()}
+
+
+def _released(columns: Sequence[Release], place: Any) -> Any:
+    """Return by what the released files are known again."""
+    if any(column.holds_truth for column in columns):
+        return _stamps("the release", place)
+    if any(column.sha256 is None for column in columns):
+        raise InputError("--resume needs a released file; a table in memory cannot be told again.")
+    return sorted({str(column.sha256) for column in columns})
 
 
 def _digest(value: Any) -> str:
@@ -114,22 +122,13 @@ def _stamps(option: str, value: Any) -> Any:
     from ldpaudit.datasets.formats.locations import locate
 
     place = locate(value)
-    infos = place.filesystem.get_file_info(list(place.paths))
-    if any(info.mtime_ns is None for info in infos):
+    stamps = place.stamp()
+    if any(time is None for _, time, *_ in stamps):
         raise InputError(
             f"--resume needs to know when {quoted(place.name)} was changed, and its place does not "
             "say; copy it to a local file."
         )
-    return [(info.mtime_ns, *_local(info.path)) for info in infos]
-
-
-def _local(path: str) -> tuple[int, ...]:
-    """Return a local file's number on its disk and the time of its last change of any kind."""
-    try:
-        known = os.stat(path)  # noqa: PTH116
-    except OSError:
-        return ()
-    return known.st_ino, known.st_ctime_ns
+    return stamps
 
 
 def _remark_others(

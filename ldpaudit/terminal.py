@@ -1,11 +1,12 @@
 """What the commands print: lines and tables, and progress while they work."""
 
+import os
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from ldpaudit.errors import OutputError
 from ldpaudit.running.progress import NoProgress, Pace, Progress, duration
 
 _CELL: Final = 46
@@ -21,13 +22,36 @@ def say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def debugging() -> bool:
+    """Return whether the traceback of a fault is wanted."""
+    return "--debug" in sys.argv or bool(os.environ.get("LDPAUDIT_DEBUG"))
+
+
+@contextmanager
+def words_only() -> Iterator[None]:
+    """Print in this block what was done: a fault in it takes nothing back, and is told in one line.
+
+    What is written is written, so the exit status is that of the work. A caller who takes a fault
+    in the words for one of the work would do it again, and draw the same labels a second time.
+    """
+    try:
+        yield
+    except Exception as error:
+        if debugging():
+            traceback.print_exc()
+        remark(f"The work is done; not all of it could be printed ({type(error).__name__}).")
+
+
+def remark(text: str) -> None:
+    """Write one line to standard error."""
+    sys.stderr.write(f"ldpaudit: {text}\n")
+
+
 def stream(text: str) -> None:
     """Write a report to standard output: in UTF-8, whatever the terminal shows.
 
-    Raises
-    ------
-    OutputError
-        If it is lost, for instance on a full disk; a reader that has enough may go.
+    Where it is lost, on a full disk for instance, one line says so; a reader that has enough may
+    go. The exit status is that of the work all the same.
     """
     with suppress(OSError, AttributeError):  # A stream that is broken, or holds text itself.
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
@@ -35,8 +59,8 @@ def stream(text: str) -> None:
     sys.stdout.flush()
     lost = getattr(sys.stdout, "lost", None)
     if lost is not None and not isinstance(lost, BrokenPipeError):
-        why = (lost.strerror or type(lost).__name__).lower()
-        raise OutputError(f"Standard output cannot be written: {why}.")
+        why = (getattr(lost, "strerror", None) or type(lost).__name__).lower()
+        remark(f"Standard output is lost, and with it what was to be written there: {why}.")
 
 
 class _Lines:
@@ -53,7 +77,7 @@ class _Lines:
         pass
 
     def remark(self, text: str) -> None:
-        sys.stderr.write(f"ldpaudit: {text}\n")
+        remark(text)
 
     def phases(self, names: Sequence[str], seconds: Sequence[float]) -> None:
         self._pace = Pace(names, seconds) if names else None
@@ -140,8 +164,12 @@ def progress_on_terminal(quiet: bool) -> Iterator[Progress]:
         columns = (what, BarColumn(), TimeElapsedColumn(), left)
         bar = Timed(*columns, console=Console(stderr=True), transient=True)
         drawn = _Bar(bar)
-        with bar:
+        bar.start()
+        try:
             yield drawn
+        finally:
+            with suppress(Exception):  # The files are written: no bar changes that.
+                bar.stop()
 
 
 def show(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -3,17 +3,18 @@
 import contextlib
 import errno
 import os
-import secrets
 import shutil
-import signal
-import threading
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import IO, Self
 
+from ldpaudit.drafts import draft_of, open_draft, remove_left_over
 from ldpaudit.errors import OutputError, quoted
+from ldpaudit.interruption import at_end, over, tell, undisturbed
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -21,38 +22,17 @@ def write_whole(path: Path, text: str) -> None:
     write_all({path: text})
 
 
-def write_all(texts: Mapping[Path, str]) -> None:
-    """Write several text files (UTF-8), all of them or none.
+def write_all(texts: Mapping[Path, str], *, last: bool = False) -> None:
+    """Write several text files (UTF-8), all of them or none; ``last``: the last of a command.
 
     Raises
     ------
     ldpaudit.errors.OutputError
         If one cannot be written; every place is then as it was before.
     """
-    with WholeFiles() as files:
+    with WholeFiles(last=last) as files:
         for path, text in texts.items():
             files.add(path).write(text.encode("utf-8", "replace"))
-
-
-@contextlib.contextmanager
-def terminable() -> Iterator[None]:
-    """Treat a request to terminate like an interruption, so that no temporary file remains.
-
-    Where such a request is already heeded in another way, that stays.
-    """
-    own = signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-    if own or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @dataclass
@@ -67,9 +47,13 @@ class WholeFiles:
     ----------
     overwrite : bool
         Whether files that are there already are replaced.
+    last : bool
+        Whether they are all that a command still has to write: a signal then comes too late.
     """
 
     overwrite: bool = True
+    last: bool = False
+    _forget: Callable[[], object] = field(init=False)
     _parts: list["PartFile"] = field(default_factory=list)
 
     def add(
@@ -98,6 +82,7 @@ class WholeFiles:
         return part
 
     def __enter__(self) -> Self:
+        self._forget = at_end(self._remove)
         return self
 
     def __exit__(
@@ -108,28 +93,48 @@ class WholeFiles:
     ) -> None:
         try:
             if kind is None:
-                self._publish()
-        except BaseException:
-            for part in reversed(self._parts):
-                with contextlib.suppress(OSError):
-                    part.undo()
-            raise
+                for part in self._parts:
+                    part.complete()
+                with undisturbed():
+                    self._publish()
         finally:
-            for part in self._parts:
-                part.clean()
+            with undisturbed():
+                for part in self._parts:
+                    part.clean()
+                self._forget()
+                for name in [left.name for part in self._parts for left in part.left_over]:
+                    tell(f"The draft {quoted(name)} cannot be removed: remove it.")
 
     def _publish(self) -> None:
+        """Let the files take their names, in as little time as possible, or none."""
+        try:
+            for part in self._parts:
+                part.check_free()  # Another program may have written there meanwhile.
+            for part in self._parts:
+                part.keep_former()
+            for part in self._parts:
+                part.commit()
+            for part in self._parts:
+                part.settle()
+        except BaseException as error:
+            left = list(filter(None, [part.undo() for part in reversed(self._parts)]))
+            if not left:
+                raise
+            raise OutputError(" ".join([str(error), *left])) from None
+        if self.last and self._parts:
+            over()
+
+    def _remove(self) -> None:
         for part in self._parts:
-            part.complete()
-        for part in self._parts:
-            part.check_free()  # Another program may have written there meanwhile.
-        for part in self._parts:
-            part.commit()
+            part.remove()
 
 
 @dataclass
 class PartFile:
-    """A file that is being written: open, write, complete, commit, clean; undo at any time."""
+    """A file that is being written: open, write, complete, keep_former, commit, settle, clean.
+
+    ``undo`` and ``remove`` may come at any time.
+    """
 
     path: Path
     private: bool = False
@@ -142,19 +147,19 @@ class PartFile:
     """The new content beside the target, until it takes its place."""
     _former: Path | None = None
     """What was at the target, until the new content is safe."""
-    _committed: bool = False
+    _known: os.stat_result = field(init=False)
+    """By which the new file is told from the former one."""
 
     def open(self) -> None:
         """Start a new file in the target's folder."""
         self.check_free()
         with self.writing():
-            self._target = Path(os.path.realpath(self.path))
-            if self._target.exists() and not self._target.is_file():
-                raise OSError(errno.EINVAL, "there is something that is not a file")
-            self._fresh = self._beside()
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+            self._target = place_of(self.path)
+            remove_left_over(self._target.parent)
+            self._fresh = draft_of(self._target)
             mode = 0o600 if self.private else 0o666
-            self.stream = os.fdopen(os.open(self._fresh, flags, mode), "wb")
+            self.stream = os.fdopen(open_draft(self._fresh, mode), "wb")
+            self._known = os.fstat(self.stream.fileno())
 
     def write(self, content: bytes) -> None:
         """Append bytes."""
@@ -184,28 +189,58 @@ class PartFile:
             self._finish()
             self.stream.flush()
             os.fsync(self.stream.fileno())
-            self.stream.close()
+
+    def keep_former(self) -> None:
+        """Keep what is at the target, until the new file is safe there."""
+        assert self._fresh is not None
+        with self.writing():
+            if self._target.exists():
+                self._former = draft_of(self._target, former=True)
+                _duplicate(self._target, self._former)
+                if not self.private:
+                    self._fresh.chmod(self._target.stat().st_mode & 0o7777)
 
     def commit(self) -> None:
         """Put the new file in the target's place."""
         assert self._fresh is not None
         with self.writing():
-            if self._target.exists():
-                self._former = self._beside()
-                _duplicate(self._target, self._former)
-                if not self.private:
-                    self._fresh.chmod(self._target.stat().st_mode & 0o7777)
-            self._committed = True
-            self._fresh.replace(self._target)
-            self._fresh = None
+            # A second name takes the place of nothing, whatever was put there meanwhile.
+            if self.overwrite or not _linked(self._fresh, self._target):
+                self._fresh.replace(self._target)
+
+    def settle(self) -> None:
+        """Force the new name to the disk."""
+        with self.writing():
             _sync_folder(self._target.parent)
 
-    def undo(self) -> None:
-        """Restore what was there before."""
-        if self._committed and self._former is not None:
-            self._former.replace(self._target)
-        elif self._committed and self._fresh is None:
-            self._target.unlink(missing_ok=True)
+    def undo(self) -> str:
+        """Restore what was there before; return in words what could not be restored."""
+        if not self._in_place():
+            return ""
+        former, shown = self._former, quoted(self.path.name)
+        try:
+            if former is None:
+                _twice(self._target.unlink)
+                return ""
+            _twice(partial(former.replace, self._target))
+        except OSError:
+            if former is None:
+                return f"Nor can {shown} be taken back: it is there, new and whole."
+            self._former = None  # It is all that there is of it.
+            return (
+                f"Nor can {shown} be taken back: it is the new one, and what was there before "
+                f"lies beside it as {quoted(former.name)}."
+            )
+        return ""
+
+    def _in_place(self) -> bool:
+        """Return whether the new file has the target's name; in doubt it has."""
+        try:
+            return os.path.samestat(self._known, self._target.lstat())
+        except (AttributeError, FileNotFoundError):
+            return False
+        except OSError:
+            return True
 
     def clean(self) -> None:
         """Remove what is left over."""
@@ -213,18 +248,26 @@ class PartFile:
             self._finish()
         with contextlib.suppress(OSError, AttributeError):
             self.stream.close()
+        self.remove()
+        if self._former is not None and self._in_place():
+            remove_left_over(self._target.parent, self._target)
+
+    def remove(self) -> None:
+        """Remove what has a temporary name."""
         for leftover in (self._fresh, self._former):
             if leftover is not None:
                 with contextlib.suppress(OSError):
-                    leftover.unlink(missing_ok=True)
+                    _twice(partial(leftover.unlink, missing_ok=True))
+
+    @property
+    def left_over(self) -> list[Path]:
+        """What has a temporary name still."""
+        return [path for path in (self._fresh, self._former) if path and os.path.lexists(path)]
 
     def _finish(self) -> None:
         finish, self.finish = self.finish, None
         if finish is not None:
             finish()
-
-    def _beside(self) -> Path:
-        return self._target.parent / f".ldpaudit-{secrets.token_hex(8)}.tmp"
 
 
 def _unwritable(path: Path, error: Exception) -> OutputError:
@@ -236,12 +279,58 @@ def _unwritable(path: Path, error: Exception) -> OutputError:
     return OutputError(f"The file {shown} cannot be written: {why}.")
 
 
+def place_of(path: Path) -> Path:
+    """Return the file that a path names: links are followed, and what is there is a regular file.
+
+    It need not be there. Devices, pipes, sockets, folders and links in a circle are refused.
+
+    Raises
+    ------
+    OSError
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        mode = target.lstat().st_mode
+    except FileNotFoundError:
+        return target
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder; give the name of a file")
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "there is something that is not a file")
+    return target
+
+
 def _duplicate(source: Path, target: Path) -> None:
+    if _linked(source, target):
+        return
+    # For its owner only from the first byte on: it may hold true labels.
+    os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    shutil.copy2(source, target)
+
+
+def _linked(source: Path, target: Path) -> bool:
+    """Give a file a second name that nothing has; return whether the file system can do that.
+
+    Raises
+    ------
+    FileExistsError
+        If something has that name.
+    """
     try:
         os.link(source, target)
+    except FileExistsError:
+        raise
     except OSError:
-        # Some file systems have no hard links.
-        shutil.copy2(source, target)
+        return False
+    return True
+
+
+def _twice(action: Callable[[], object]) -> None:
+    """Do something that must not fail, once more where it failed."""
+    try:
+        action()
+    except OSError:
+        action()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -18,6 +18,8 @@ from hypothesis import settings  # noqa: E402
 from ldpaudit import cli  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
+FULL_MODELS = {"attacks", "golden", "zoo"}
+"""Folders of tests in which the models of the labels are as large as for users."""
 
 # Examples are drawn anew on each run, but a slow machine is no failure.
 settings.register_profile("ldpaudit", deadline=None, max_examples=40)
@@ -38,6 +40,18 @@ def shared_data() -> Path:
 def _few_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the commands under test run the cheap attacks only, unless they ask for more."""
     monkeypatch.setenv("LDPAUDIT_BUDGET", "2")
+
+
+@pytest.fixture(autouse=True)
+def _small_models(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the models of the labels grow few trees and choose their blend on two folds.
+
+    They are a third of the time of an audit. Their full size is tried where it matters: in the
+    tests of the models, the recorded results and the zoo, and by `make validate`.
+    """
+    if not FULL_MODELS & {*request.path.parts} and not request.node.get_closest_marker("validate"):
+        monkeypatch.setattr("ldpaudit.attacks.models.parts._ITERATIONS", 20)
+        monkeypatch.setattr("ldpaudit.attacks.models.posterior._FOLDS", 2)
 
 
 DRAWN = """<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30">

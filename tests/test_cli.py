@@ -217,13 +217,16 @@ def spoilt(folder: Path, change: Callable[[pd.DataFrame], pd.DataFrame | None]) 
 
 BAD_TABLES: dict[str, tuple[Callable[[pd.DataFrame], Any], str]] = {
     "no rows": (lambda f: f.iloc[:0], "row"),
-    "no label": (lambda f: f.rename(columns={"label": "labl"}), "labl"),
+    "no label": (lambda f: f.rename(columns={"label": "labl"}), "is most like it"),
     "missing label": (lambda f: f.assign(label=[None, *f["label"][1:]]), "missing"),
     "one class": (lambda f: f.assign(label="no"), ""),
     "undeclared class": (lambda f: f.assign(label=["maybe", *f["label"][1:]]), "declared"),
     "infinite": (lambda f: f.assign(x0=[np.inf, *f["x0"][1:]]), "infinite"),
-    "nested": (lambda f: f.assign(x0=[{"a": 1}] * len(f)), "x0"),
-    "ragged": (lambda f: f.assign(x0=[[1.0], [1.0, 2.0]] * (len(f) // 2)), "x0"),
+    "nested": (lambda f: f.assign(x0=[{"a": 1}] * len(f)), "Column 1 holds nested"),
+    "ragged": (
+        lambda f: f.assign(x0=[[1.0], [1.0, 2.0]] * (len(f) // 2)),
+        "Column 1 must hold lists",
+    ),
 }
 
 

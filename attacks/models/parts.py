@@ -18,6 +18,7 @@ _INVERTED_FLOOR = 0.01
 _LOGISTIC_WORK = 4e8
 _BOOSTING_WORK = 4e8
 _BOOSTED_CLASSES = 12
+_ITERATIONS = 100
 _FEWEST_ROWS = 2_000
 _PENALTIES = (1000.0, 30.0, 1.0)
 _ROWS_PER_WEIGHT = 50
@@ -156,7 +157,7 @@ def fit_boosting(
     if not 2 <= labels <= _BOOSTED_CLASSES or rank < len(table.transition):
         return None
     trees = 1 if labels == 2 else labels
-    iterations = int(np.clip(300 // trees, 20, 100))
+    iterations = int(np.clip(300 // trees, 20, _ITERATIONS))
     width = min(table.features.width, TREE_COLUMNS)
     rows = _thinned(training, width * trees * iterations, _BOOSTING_WORK, rng)
     observed, counts = np.unique(table.codes[rows], return_counts=True)

@@ -11,8 +11,7 @@ from ldpaudit.datasets.formats.batches import ParquetBatches
 from ldpaudit.datasets.formats.columns import is_any, stored
 from ldpaudit.datasets.formats.csv_batches import CsvBatches
 from ldpaudit.datasets.formats.opening import FileBatches
-from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.names import ColumnError, of_column
 
 
 def extents_of(
@@ -36,12 +35,13 @@ def extents_of(
     left = [name for name in kinds if name not in extents]
     for columns in _columns(source, left):
         for name, column in columns.items():
-            values = raw_numbers(column, name)
+            with of_column(name, source.schema.names):
+                values = raw_numbers(column)
+                if len(column) > column.null_count:
+                    _check_width(widths, name, values.shape[1])
             extent = Extent.of(values)
             before = extents.get(name)
             extents[name] = extent if before is None else before.joined(extent)
-            if len(column) > column.null_count:
-                _check_width(widths, name, values.shape[1])
     return extents, {name: widths.get(name, 0) for name in kinds}
 
 
@@ -59,7 +59,7 @@ def as_columns(batch: pa.RecordBatch) -> dict[str, pa.ChunkedArray]:
 
 def _check_width(widths: dict[str, int], name: str, width: int) -> None:
     if widths.setdefault(name, width) != width:
-        raise InputError(f"The lists in the column {quoted(name)} must all have one length.")
+        raise ColumnError("must hold lists of one length.")
 
 
 def _stated(source: FileBatches, names: Sequence[str]) -> dict[str, Extent]:

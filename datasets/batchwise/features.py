@@ -20,7 +20,7 @@ from ldpaudit.datasets.features import (
     sortable,
 )
 from ldpaudit.datasets.formats.opening import FileBatches
-from ldpaudit.datasets.names import quoted, text_of
+from ldpaudit.datasets.names import ColumnError, of_column
 from ldpaudit.datasets.texts import Reader, reader_of
 from ldpaudit.errors import InputError
 from ldpaudit.release import FeatureTable, Float32Array
@@ -49,6 +49,8 @@ class Filling:
         For each text or date what reads it out, and its first and its last place.
     seen : mapping
         What all rows tell of each column, those that are no features among them.
+    names : sequence of str
+        All columns of the file.
     """
 
     whole: FeatureTable
@@ -56,6 +58,7 @@ class Filling:
     categories: Mapping[str, Categories]
     readers: Mapping[str, tuple[Reader, int, int]]
     seen: Mapping[str, SeenColumn]
+    names: Sequence[str]
     done: int = 0
     _fresh: int = field(default=0, repr=False)
 
@@ -65,7 +68,7 @@ class Filling:
         if rows.stop > len(self.whole):
             raise InputError("The file changed while it was being read.")
         for name, column in as_columns(batch).items():
-            with text_of(name):
+            with of_column(name, self.names):
                 self._add(name, column, rows)
         self.done = rows.stop
         self._fresh += len(batch) * max(self.whole.width, 1) * 4
@@ -79,10 +82,10 @@ class Filling:
             assert self.whole.extra is not None
             self.whole.extra[rows, first:last] = reader(column)
         if name in self.categories:
-            self.categories[name].add(sortable(column, name))
+            self.categories[name].add(sortable(column))
         elif name in self.numbers:
             extent, first, last = self.numbers[name]
-            self.whole.numeric[rows, first:last] = _numbers(column, name, extent, last - first)
+            self.whole.numeric[rows, first:last] = _numbers(column, extent, last - first)
 
     def finish(self) -> FeatureTable:
         """Put final codes in the place of provisional ones."""
@@ -159,6 +162,7 @@ def encode_batches(
         categories={name: Categories(whole.categorical[:, j]) for j, name in enumerate(texts)},
         readers={name: (reader, *extra[name]) for name, reader in read.items()},
         seen={name: SeenColumn(name, head[name], n) for name in names},
+        names=source.schema.names,
     )
     for batch in source.batches(names):
         filling.add(batch)
@@ -204,12 +208,12 @@ def _spans(widths: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     return {name: (ends[i], ends[i + 1]) for i, name in enumerate(widths)}
 
 
-def _numbers(column: pa.ChunkedArray, name: str, extent: Extent, width: int) -> Float32Array:
+def _numbers(column: pa.ChunkedArray, extent: Extent, width: int) -> Float32Array:
     if column.null_count == len(column):
         return np.full((len(column), width), np.nan, dtype=np.float32)
-    values = raw_numbers(column, name)
+    values = raw_numbers(column)
     if np.isinf(values).any():
-        raise InputError(f"The column {quoted(name)} must be finite; some values are infinite.")
+        raise ColumnError("must be finite; some values are infinite.")
     if values.shape[1] != width:
-        raise InputError(f"The lists in the column {quoted(name)} must all have one length.")
+        raise ColumnError("must hold lists of one length.")
     return extent.narrowed(values)

@@ -162,15 +162,16 @@ class _Whole:
     def __init__(self, table: TableSource, roles: Roles, rest: Sequence[str]) -> None:
         names = (*roles.special, *roles.features, *rest)
         self._cells: Iterator[tuple[str, pa.ChunkedArray]] = table.columns(names, roles.special)
-        self._features = len(roles.features)
+        self._features, self._names = len(roles.features), table.names
         self.special = {name: next(self._cells)[1] for name in roles.special}
         self._rows = len(self.special[roles.label])
 
     def encoded(self, beside: Sequence[Companion]) -> Encoded:
         columns: list[ColumnSurvey] = []
-        features_alone = surveyed(islice(self._cells, self._features), columns)
-        encoded, tables = encode_together(features_alone, self._rows, beside)
-        return encoded, tables, with_arrays(columns, encoded) + survey_left_out(self._cells)
+        features_alone = surveyed(islice(self._cells, self._features), columns, self._names)
+        encoded, tables = encode_together(features_alone, self._rows, beside, self._names)
+        left_out = survey_left_out(self._cells, self._names)
+        return encoded, tables, with_arrays(columns, encoded) + left_out
 
 
 class _Sparse:

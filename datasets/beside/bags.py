@@ -31,7 +31,7 @@ def bag_column(bags: BagReading | None, names: tuple[str, ...]) -> str | None:
     if bags is None:
         return None
     if bags.bag not in names:
-        raise missing_column(bags.bag, "bag", names)
+        raise missing_column(bags.bag, "bag", names, typed=False)
     return bags.bag
 
 

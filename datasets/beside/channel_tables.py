@@ -14,8 +14,8 @@ from ldpaudit.datasets.beside.channels import (
     with_row_names,
 )
 from ldpaudit.datasets.labels import read_texts
-from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError, did_you_mean
+from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 
 RELEASED: Final = "_pram"
@@ -96,8 +96,7 @@ def column_channels(
     header = with_row_names(header, rows)
     by = _strata(header) if by is None else by
     if by is not None and by not in header:
-        near = did_you_mean(by, header)
-        raise InputError(f"The table of channels must have the column {quoted(by)} (--by){near}")
+        raise missing_column(by, "strata (--by)", header)
     found: dict[str | None, dict[str, ChannelTable]] = {}
     for (variable, stratum), cells in _groups(header, rows, by).items():
         for name, table in _channels(*cells):

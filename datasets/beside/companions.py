@@ -18,7 +18,7 @@ from ldpaudit.datasets.formats.columns import is_any
 from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.formats.tabular import TableSource
 from ldpaudit.datasets.labels import read_labels
-from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.datasets.names import ColumnError, called, missing_column, of_column
 from ldpaudit.datasets.numbers import read_numbers
 from ldpaudit.datasets.roles import DEFAULT_LABEL, Roles
 from ldpaudit.errors import InputError
@@ -48,12 +48,14 @@ def open_beside(
     rows: int,
     roles: Roles,
     special: Mapping[str, pa.ChunkedArray],
+    names: Sequence[str],
     files: FileOptions = AS_FOUND,
 ) -> tuple[Companion, ...]:
     """Open the tables beside a release of ``rows`` rows, by role; None where there is none.
 
     The original features have the release's row order, or are joined on the id; the other tables
-    hold other rows, held-out ones without labels. ``files``: how text files are written.
+    hold other rows, held-out ones without labels. ``names``: all columns of the release;
+    ``files``: how text files are written.
 
     Raises
     ------
@@ -62,7 +64,7 @@ def open_beside(
         match the release's.
     """
     return tuple(
-        _opened(open_table(source, files), role, rows, roles, special)
+        _opened(open_table(source, files), role, rows, roles, special, names)
         for role, source in sources.items()
         if source is not None
     )
@@ -74,10 +76,12 @@ def _opened(
     rows: int,
     roles: Roles,
     special: Mapping[str, pa.ChunkedArray],
+    names: Sequence[str],
 ) -> Companion:
     for name in roles.features:
         if name not in table.names:
-            raise missing_column(name, f"feature of the {role} table", table.names)
+            place = called(name, names)
+            raise InputError(f"The {role} table must have {place} of the release, too.")
     if role != ORIGINAL:
         return _other_rows(table, role, roles)
     if roles.identifier is None:
@@ -105,17 +109,20 @@ def _label_column(table: TableSource, label: str) -> str:
     for name in (label, DEFAULT_LABEL):
         if name in table.names:
             return name
-    raise missing_column(label, "label", table.names)
+    raise missing_column(label, "label", table.names, typed=False)
 
 
 def encode_together(
-    cells: Columns, rows: int, beside: Sequence[Companion]
+    cells: Columns, rows: int, beside: Sequence[Companion], names: Sequence[str]
 ) -> tuple[EncodedFeatures, "Tables"]:
-    """Code the release's feature columns together with those of the tables beside it."""
+    """Code the release's feature columns together with those of the tables beside it.
+
+    ``names``: all columns of the release.
+    """
     if not beside:
-        return encode_features(cells, rows), Tables()
+        return encode_features(cells, rows, names), Tables()
     total = rows + sum(companion.rows for companion in beside)
-    encoded = encode_features(_stacked(cells, beside), total)
+    encoded = encode_features(_stacked(cells, beside, names), total, names)
     parts, start = {}, rows
     for companion in beside:
         part = _part(encoded, start, start + companion.rows)
@@ -180,25 +187,28 @@ def _checked(columns: Columns, rows: int) -> Iterator[tuple[str, pa.ChunkedArray
         yield name, column
 
 
-def _stacked(cells: Columns, beside: Sequence[Companion]) -> Iterator[tuple[str, pa.ChunkedArray]]:
+def _stacked(
+    cells: Columns, beside: Sequence[Companion], names: Sequence[str]
+) -> Iterator[tuple[str, pa.ChunkedArray]]:
     for name, column in cells:
         columns = [column]
         for companion in beside:
             other = next(companion.columns)[1]
             columns.append(other if companion.order is None else other.take(companion.order))
-        yield name, _joined(columns, name)
+        with of_column(name, names):
+            joined = _joined(columns)
+        yield name, joined
 
 
-def _joined(columns: list[pa.ChunkedArray], name: str) -> pa.ChunkedArray:
+def _joined(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
     kinds = {column.type for column in columns}
     if len(kinds) > 1:
         target = _common(columns[0].type, kinds)
         try:
             columns = [column.cast(target) for column in columns]
         except pa.ArrowException:
-            raise InputError(
-                f"The column {quoted(name)} must hold the same kind of values in the release and "
-                "in the tables beside it."
+            raise ColumnError(
+                "must hold the same kind of values in the release and in the tables beside it."
             ) from None
     return pa.chunked_array(list(chain.from_iterable(c.chunks for c in columns)), columns[0].type)
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.formats.columns import decoded, is_any
 from ldpaudit.errors import InputError
 from ldpaudit.release import IndexArray
 
@@ -32,25 +32,26 @@ def read_groups(
     name = identifier if group is None else group
     if name is None:
         return None
-    codes = _codes(columns[name], name)
+    codes = _codes(columns[name])
     largest = int(np.bincount(codes).max())
     if group is not None and largest == len(codes) > 1:
-        raise InputError(f"The group (--group) {quoted(group)} must not be the same in all rows.")
+        raise InputError("The group (--group) must not be the same in all rows.")
     if group is not None and 2 * largest > len(codes):
         raise InputError(
-            f"A group of {quoted(group)} (--group) must not hold more than half of the rows: the "
+            "A group (--group) must not hold more than half of the rows: the "
             f"largest holds {largest / len(codes):.0%}."
         )
     alone, too_large = largest == 1, 2 * largest > len(codes)
     return None if alone or too_large else codes
 
 
-def _codes(column: pa.ChunkedArray, name: str) -> IndexArray:
-    try:
-        found, distinct = pd.factorize(column.to_pandas())
-    except TypeError:
-        raise InputError(f"The group {quoted(name)} must hold plain values.") from None
-    codes: IndexArray = np.asarray(found, dtype=np.int64)
+def _codes(column: pa.ChunkedArray) -> IndexArray:
+    column = decoded(column)
+    if is_any(column.type, "floating"):  # NaN is missing, too.
+        column = column.cast(pa.float64())
+        column = pc.if_else(pc.is_nan(column), None, column)
+    encoded = column.dictionary_encode().combine_chunks()
+    codes: IndexArray = encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
     missing = codes < 0
-    codes[missing] = len(distinct) + np.arange(int(missing.sum()))
+    codes[missing] = len(encoded.dictionary) + np.arange(int(missing.sum()))
     return codes

@@ -13,6 +13,7 @@ from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.labels import forms, read_texts
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
+from ldpaudit.limits import CLASSES
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FloatArray, Label
 
@@ -61,7 +62,13 @@ def split_labels(text: str) -> tuple[Label, ...]:
 
     A label that holds a comma is written in double quotes.
     """
-    return read_texts([part.strip() for part in next(csv.reader([text], skipinitialspace=True))])
+    try:
+        (parts,) = csv.reader([text], skipinitialspace=True)
+    except (csv.Error, ValueError):
+        raise InputError("Labels must be written A,B,… on one line.") from None
+    if len(parts) > CLASSES:
+        raise InputError(f"There must be at most {CLASSES:,} labels. Got {len(parts):,}.")
+    return read_texts([part.strip() for part in parts])
 
 
 def numeric_column(

@@ -11,7 +11,7 @@ from ldpaudit.datasets.formats.columns import check_complete
 from ldpaudit.datasets.formats.opening import FileBatches
 from ldpaudit.datasets.formats.tabular import TableSource
 from ldpaudit.datasets.labels import forms, positions, read_labels
-from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.datasets.names import called, missing_column
 from ldpaudit.errors import InputError
 from ldpaudit.release import Declaration, Label, Strata
 
@@ -39,20 +39,20 @@ def read_strata(
     if by is None:
         return None, ()
     if by not in table.names:
-        raise missing_column(by, "strata", table.names)
+        raise missing_column(by, "strata", table.names, typed=False)
     if by in private:
         raise InputError(
-            f"The strata must be told by a public column, and {quoted(by)} is private."
+            f"The strata must be told by a public column, and {called(by, table.names)} is private."
         )
-    declared = _declared(claim)
+    declared, which = _declared(claim), called(by, table.names)
     column = _column(table, by)
-    check_complete(column.null_count, len(column), f"a value of {quoted(by)}, its stratum")
+    check_complete(column.null_count, len(column), f"a value of {which}, its stratum")
     found = read_labels(column, "stratum's", from_text=table.text)
     codes = positions(found.values, declared)[found.codes]
     outside = int((codes < 0).sum())
     if outside:
         raise InputError(
-            f"Every row's value of {quoted(by)} must be that of a declared stratum; {outside} of "
+            f"Every row's value of {which} must be that of a declared stratum; {outside} of "
             f"{len(codes)} rows hold another value."
         )
     empty = len(declared) - len(np.unique(codes))

@@ -157,8 +157,8 @@ def _column(
     if len(others) == 1:
         return others[0]
     raise InputError(
-        f"The truth has {len(others)} columns and none is called {quoted(label)}; name the column "
-        f"of the true labels."
+        f"The truth has {len(others)} columns and none is called as the released label; name the "
+        f"column of the true labels (--truth-column)."
     )
 
 

@@ -19,12 +19,11 @@ column may have a channel for each value of a public column::
 The optional ``provenance`` states how the release was made; it is no part of the claim.
 """
 
-import json
 from collections.abc import Collection
 from typing import Any, Final
 
 from ldpaudit.datasets.declaration.provenance import checked_provenance
-from ldpaudit.datasets.names import quoted
+from ldpaudit.documents import parse_json
 from ldpaudit.errors import InputError
 from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
 
@@ -34,6 +33,9 @@ SEVERAL: Final = 2
 """The version that may declare several, and strata."""
 BY_STRATUM: Final = "by-stratum"
 """The mechanism that has a channel for each value of a public column."""
+_INVALID: Final = (
+    "The file's declaration must be valid JSON (key 'ldpaudit', or FILE.ldpaudit.json)."
+)
 
 
 def parse_declaration(content: bytes) -> VectorDeclaration:
@@ -44,12 +46,7 @@ def parse_declaration(content: bytes) -> VectorDeclaration:
     InputError
         If it is not JSON, of another version, or a field is missing, unknown or of a wrong type.
     """
-    try:
-        value = json.loads(content, object_pairs_hook=_distinct, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        raise InputError(
-            "The file's declaration must be valid JSON (key 'ldpaudit', or FILE.ldpaudit.json)."
-        ) from None
+    value = parse_json(content, "The file's declaration", _INVALID, distinct=True)
     if not isinstance(value, dict):
         raise InputError("The file's declaration must be a JSON object.")
     version = value.get("version")
@@ -106,10 +103,7 @@ def _check_columns(labels: Collection[LabelDeclaration]) -> None:
         )
     for one in labels:
         if one.by in names:
-            raise InputError(
-                f"The strata must be a public column, and {quoted(str(one.by))} is declared "
-                "as private."
-            )
+            raise InputError("The strata must be a public column; one is declared as private.")
 
 
 def _check_domains(joint: Declaration, columns: int) -> None:
@@ -149,14 +143,3 @@ def _mechanism(value: Any) -> Declaration:
         raise InputError("The declared mechanism must be an object with a 'name'.")
     parameters = {key: entry for key, entry in value.items() if key != "name"}
     return Declaration(value["name"], parameters, "file")
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        raise ValueError("A field occurs twice.")
-    return value
-
-
-def _no_constant(_name: str) -> float:
-    raise ValueError("JSON has no NaN and no infinity.")

@@ -21,9 +21,9 @@ def checked_provenance(value: Any) -> Mapping[str, Any]:
     """
     if not isinstance(value, dict):
         raise InputError("The declared provenance must be a JSON object.")
-    parts = value.get("epsilon")
-    if parts is None:
+    if "epsilon" not in value:
         return value
+    parts = value["epsilon"]
     named = map(parts.get, ("prior", "labels", "total")) if isinstance(parts, dict) else ()
     numbers = [v for v in named if isinstance(v, int | float) and not isinstance(v, bool)]
     if len(numbers) < 3 or not math.isclose(

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from ldpaudit.datasets.formats.columns import value_type
 from ldpaudit.datasets.formats.locations import Location, unreadable
 from ldpaudit.datasets.formats.tabular import ParquetFiles, bare_schema
+from ldpaudit.datasets.names import ColumnError, of_column
 
 _BYTES_AT_ONCE = 1 << 25
 _MOST_ROWS, _LEAST_ROWS = 1 << 16, 1 << 6
@@ -71,6 +72,7 @@ class ParquetBatches(ParquetFiles):
             with unreadable(self.name, part=self.location.part(fragment.path)):
                 constants = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
                 for batch in self._file_batches(fragment.path, names, constants):
+                    _check(batch, self.names)
                     yield _as_asked(batch, names, constants, self.schema)
 
     def _file_batches(
@@ -94,6 +96,16 @@ def _rows_at_once(metadata: Any) -> int:
     sizes = (metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
     width = max(sum(sizes) / max(metadata.num_rows, 1), 1.0)
     return int(min(max(_BYTES_AT_ONCE / width, _LEAST_ROWS), _MOST_ROWS))
+
+
+def _check(batch: pa.RecordBatch, names: Sequence[str]) -> None:
+    """Check the cells: Arrow itself trusts what a file says (InputError)."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        with of_column(name, names):
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid:
+                raise ColumnError("is damaged, or holds text that is not in UTF-8.") from None
 
 
 def _as_asked(

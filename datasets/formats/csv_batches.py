@@ -11,8 +11,8 @@ import pyarrow.csv
 from ldpaudit.datasets.formats.columns import is_any
 from ldpaudit.datasets.formats.csv_file import CsvFile
 from ldpaudit.datasets.formats.dialect import not_encoded
+from ldpaudit.limits import ROW_BYTES
 
-_BLOCK = 1 << 22
 _TEXT = pa.large_string()
 _TIMES = (pa.timestamp("s"), pa.timestamp("us"))
 _WIDER: dict[pa.DataType, tuple[pa.DataType, ...]] = {
@@ -125,7 +125,7 @@ class CsvBatches(CsvFile):
                 reader = opened.enter_context(
                     pyarrow.csv.open_csv(
                         stream,
-                        read_options=self._blocks(_BLOCK, threads=False),
+                        read_options=self._blocks(ROW_BYTES, threads=False),
                         parse_options=self._fields(),
                         convert_options=pyarrow.csv.ConvertOptions(
                             include_columns=names,

@@ -17,10 +17,10 @@ from ldpaudit.datasets.formats.locations import Located, Location, locate, unrea
 from ldpaudit.datasets.formats.width import check_width, lines_of
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
+from ldpaudit.limits import ROW_BYTES
 from ldpaudit.options import AS_FOUND, FileOptions
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-_BLOCK = 1 << 23
 _WIDE = 1 << 13
 _BYTES_PER_FIELD = 1 << 10
 """Of a block for each column of a table of more than 8,192, or it falls into many pieces."""
@@ -89,7 +89,7 @@ class CsvFile(Located):
             try:
                 table = pyarrow.csv.read_csv(
                     stream,
-                    read_options=self._blocks(_BLOCK),
+                    read_options=self._blocks(2 * ROW_BYTES),
                     parse_options=self._fields(),
                     convert_options=convert,
                 )
@@ -116,6 +116,11 @@ class CsvFile(Located):
     def _explained(self, error: pa.ArrowInvalid) -> Exception:
         """Return the error for a row of another length: two numbers of the reader's message."""
         lengths = _ROW_LENGTH.match(str(error))
+        if "straddling" in str(error):
+            most = max(ROW_BYTES, _BYTES_PER_FIELD * len(self.names)) >> 20
+            return InputError(
+                f"A row of {quoted(self.name)} is longer than {most} MiB, or a quote is not closed."
+            )
         if lengths is None:
             unexplained: Exception = error
             return unexplained
@@ -139,7 +144,12 @@ class CsvFile(Located):
                 yield
             except UnicodeDecodeError:
                 raise not_encoded(self.name, encoding) from None
-            except csv.Error:
+            except csv.Error as error:
+                if "field larger" in str(error):
+                    raise InputError(
+                        f"A cell of {quoted(self.name)} is longer than {csv.field_size_limit():,} "
+                        "characters."
+                    ) from None
                 raise InputError(
                     f"The file {quoted(self.name)} is not a readable CSV file: its quotes do not "
                     "fit. Mend them, or say what separates its fields with --separator."

@@ -1,9 +1,11 @@
 """JSON lines: one object a line, also compressed, in batches."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
@@ -12,6 +14,11 @@ from ldpaudit.datasets.formats.locations import Located, Location, unreadable
 from ldpaudit.datasets.formats.width import check_width
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
+from ldpaudit.limits import NESTING
+
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STEPS: Final = np.zeros(256, dtype=np.int8)
+_STEPS[[*b"[{"]], _STEPS[[*b"]}"]] = 1, -1
 
 SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
@@ -72,6 +79,7 @@ class JsonLines(Located):
             if not text.strip():
                 continue
             read = pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
+            _check_nesting(text, self.name)
             with unreadable(self.name, "must hold one JSON object a line"):
                 try:
                     block = pyarrow.json.read_json(pa.BufferReader(text), read, parse)
@@ -82,6 +90,22 @@ class JsonLines(Located):
             if schema is not None and set(block.schema.names) - set(schema.names):
                 raise InputError("The file changed while it was being read.")
             yield block
+
+
+def _check_nesting(text: bytes, name: str) -> None:
+    """Refuse lists and objects too deep in each other: the reader would end the process."""
+    if _depth(text) > NESTING and _depth(_STRING.sub(b"", text)) > NESTING:
+        raise InputError(
+            f"The values of {quoted(name)} are nested too deeply: at most {NESTING} lists and "
+            "objects inside each other can be read."
+        )
+
+
+def _depth(text: bytes) -> int:
+    """Return at least how deep brackets are inside each other, those in strings among them."""
+    steps = _STEPS[np.frombuffer(text, dtype=np.uint8)]
+    depths = np.cumsum(steps[steps != 0], dtype=np.int32)
+    return int(depths.max(initial=0) - depths.min(initial=0))
 
 
 def _joined(one: pa.DataType, other: pa.DataType, name: str) -> pa.DataType:

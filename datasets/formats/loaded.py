@@ -1,8 +1,9 @@
 """Files that are read whole: sheets of an Excel workbook, and arrays of NumPy (.npz)."""
 
+import math
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any, Final
 
 import numpy as np
@@ -10,15 +11,14 @@ import pyarrow as pa
 
 from ldpaudit.datasets.formats.locations import Located, Location, unreadable
 from ldpaudit.datasets.formats.tabular import MemoryTable
-from ldpaudit.datasets.formats.width import check_width
+from ldpaudit.datasets.formats.width import check_unpacked, check_width
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, MissingDependencyError
+from ldpaudit.limits import LOADED_BYTES, SHEET_ROWS
 from ldpaudit.options import FileOptions
 
 EXCEL: Final = (".xlsx", ".xlsm")
 NUMPY: Final = (".npz",)
-_LARGEST: Final = 1 << 32
-"""Bytes of the unpacked content."""
 _ROWS_AT_ONCE: Final = 1 << 16
 
 Loaded = tuple[pa.Table, str]
@@ -76,20 +76,33 @@ def _check_size(file: Any, name: str) -> None:
         unpacked = sum(entry.file_size for entry in zipfile.ZipFile(file).infolist())
     except zipfile.BadZipFile:
         raise InputError(f"The file {quoted(name)} is damaged, truncated or encrypted.") from None
+    check_unpacked(unpacked, file.size(), name, LOADED_BYTES)
     file.seek(0)
-    if unpacked > _LARGEST:
-        raise InputError(f"The file {quoted(name)} is too large when unpacked; write Parquet.")
 
 
 def _arrays(file: Any, name: str) -> Loaded:
     with np.load(file, allow_pickle=False) as stored:
         check_width(len(stored.files), name)
+        for entry in stored.zip.infolist():
+            _check_claim(stored.zip, entry, name)
         arrays = {key: stored[key] for key in stored.files}
     if any(array.ndim == 0 for array in arrays.values()) or not arrays:
         raise InputError(f"The arrays of {quoted(name)} must each hold n values or n lists.")
     if len({len(array) for array in arrays.values()}) > 1:
         raise InputError(f"The arrays of {quoted(name)} must all have one entry for each row.")
     return pa.table({key: _column(array) for key, array in arrays.items()}), ""
+
+
+def _check_claim(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> None:
+    """Check that an array is as large as its header says: the memory is taken first."""
+    with archive.open(entry) as file:
+        version = np.lib.format.read_magic(file)
+        old = version == (1, 0)
+        read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+        shape, _, kind = read(file)
+        claimed = math.prod(shape) * kind.itemsize
+        if not kind.hasobject and claimed != entry.file_size - file.tell():
+            raise InputError(f"The file {quoted(name)} is damaged: an array is not of its size.")
 
 
 def _column(array: Any) -> pa.Array:
@@ -109,6 +122,7 @@ def _sheet(file: Any, name: str, wanted: str | None) -> Loaded:
     book = load_workbook(file, read_only=True, data_only=True)
     sheets = book.worksheets
     sheet = _chosen(sheets, wanted, name)
+    sheet.reset_dimensions()  # What the sheet says of its own size may be anything.
     rows = sheet.iter_rows(values_only=True)
     header = [*next(rows, ())]
     while header and header[-1] is None:
@@ -116,10 +130,15 @@ def _sheet(file: Any, name: str, wanted: str | None) -> Loaded:
     check_width(len(header), name)
     if not header:
         raise InputError(f"The sheet of {quoted(name)} is empty.")
-    filled = [row for row in rows if any(cell is not None for cell in row)]
-    if any(cell is not None for row in filled for cell in row[len(header) :]):
-        raise InputError(f"The first row of {quoted(name)} must name every column.")
-    columns = [*zip_longest(*(row[: len(header)] for row in filled))] or [()] * len(header)
+    filled = []
+    for row in islice(rows, SHEET_ROWS):
+        if any(cell is not None for cell in row[len(header) :]):
+            raise InputError(f"The first row of {quoted(name)} must name every column.")
+        if any(cell is not None for cell in row):
+            filled.append(row[: len(header)])
+    if next(rows, None) is not None:
+        raise InputError(f"The sheet of {quoted(name)} must have at most {SHEET_ROWS:,} rows.")
+    columns = [*zip_longest(*filled)] or [()] * len(header)
     columns += [(None,) * len(filled)] * (len(header) - len(columns))
     names = ["" if cell is None else str(cell) for cell in header]
     arrays = [_typed(cells, place, name) for place, cells in enumerate(columns, start=1)]

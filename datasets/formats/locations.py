@@ -14,16 +14,21 @@ import fsspec
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from ldpaudit.datasets.formats.watching import watch
+from ldpaudit.datasets.formats.width import Unpacked
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, MissingDependencyError
+from ldpaudit.limits import (
+    DOCUMENT_BYTES,
+    FILES,
+    LINE_BYTES,
+)
 
 PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
 SIDECAR = ".ldpaudit.json"
 """What is added to the name of a file that holds no metadata: its declaration lies there."""
-_LONGEST_DECLARATION = 1 << 26
 _CHUNK = 1 << 22
 _LINES = 1 << 24
-_LONGEST_LINE = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,12 @@ class Location:
 
     def unpacked(self) -> Any:
         """Open a single file to read its bytes, uncompressed where its name ends in .gz."""
-        compression = "gzip" if self.paths[0].lower().endswith(".gz") else None
-        return self.filesystem.open_input_stream(self.paths[0], compression=compression)
+        path = self.paths[0]
+        if not path.lower().endswith(".gz"):
+            return self.filesystem.open_input_stream(path, compression=None)
+        packed = self.filesystem.get_file_info(path).size
+        stream = self.filesystem.open_input_stream(path, compression="gzip")
+        return pa.PythonFile(Unpacked(stream, packed, self.name), mode="r")
 
     def line_blocks(self, kind: str) -> Iterator[bytes]:
         """Yield blocks of whole lines of a file, each ending with a line break; some 16 MiB each.
@@ -70,15 +79,17 @@ class Location:
         Raises
         ------
         InputError
-            If the file cannot be read, or a line is longer than 64 MiB.
+            If the file cannot be read, or a line is too long.
         """
         rest = b""
         with unreadable(self.name, f"is not a readable {kind} file"), self.unpacked() as stream:
             while block := bytes(stream.read(_LINES)):
                 text = rest + block
                 cut = text.rfind(b"\n") + 1
-                if not cut and len(text) > _LONGEST_LINE:
-                    raise InputError(f"A line of {quoted(self.name)} is longer than 64 MiB.")
+                if not cut and len(text) > LINE_BYTES:
+                    raise InputError(
+                        f"A line of {quoted(self.name)} is longer than {LINE_BYTES >> 20} MiB."
+                    )
                 rest = text[cut:]
                 if cut:
                     yield text[:cut]
@@ -92,20 +103,25 @@ class Location:
             if self.filesystem.get_file_info(path).type != pafs.FileType.File:
                 return None
             with self.open(path) as stream:
-                content = bytes(stream.read(_LONGEST_DECLARATION + 1))
-        if len(content) > _LONGEST_DECLARATION:
+                content = bytes(stream.read(DOCUMENT_BYTES + 1))
+        if len(content) > DOCUMENT_BYTES:
             raise InputError(f"The declaration {quoted(self.name + SIDECAR)} is too long.")
         return content
 
     def size(self) -> int:
         """Return the bytes of all files together."""
-        return sum(size or 0 for size, _ in self.stamp())
+        return sum(size or 0 for size, *_ in self.stamp())
 
-    def stamp(self) -> tuple[tuple[int | None, Any], ...]:
-        """Return size and time of each file, by which a change is noticed."""
+    def stamp(self) -> tuple[tuple[int | None, ...], ...]:
+        """Return size and time of each file, by which a change is noticed.
+
+        Of a file on this machine also its number on the disk, which a file that replaces it does
+        not have, and the time of its last change of any kind, which no program can set.
+        """
         with unreadable(self.name):
             found = self.filesystem.get_file_info(list(self.paths))
-            return tuple((info.size, info.mtime) for info in found)
+            local = isinstance(self.filesystem, pafs.LocalFileSystem)
+            return tuple((i.size, i.mtime_ns, *(_on_disk(i.path) if local else ())) for i in found)
 
     def sha256(self) -> str:
         """Return the digest of the file, as sha256sum prints it.
@@ -129,8 +145,16 @@ class Location:
         return digest.hexdigest()
 
 
+def _on_disk(path: str) -> tuple[int, ...]:
+    try:
+        known = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return ()
+    return known.st_ino, known.st_ctime_ns
+
+
 class Located:
-    """A table in a file, or in several: they say which it is, and whether it changed."""
+    """A table in a file, or in several: they say which it is."""
 
     location: Location
 
@@ -141,10 +165,6 @@ class Located:
     def sha256(self) -> str:
         """Return the digest of the file or files, compressed or not."""
         return self._digest
-
-    def stamp(self) -> tuple[Any, ...]:
-        """Return size and time of each file."""
-        return self.location.stamp()
 
 
 @contextlib.contextmanager
@@ -171,9 +191,12 @@ def unreadable(
         raise InputError(f"{file} may not be read: permission denied.") from None
     except FileNotFoundError:
         raise InputError(f"There is no file {quoted(name)}.") from None
-    except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error) as error:
-        if isinstance(error, OSError) and "runcated compressed" in str(error):
-            problem = "is truncated: its compressed content has no end"
+    except MemoryError:
+        raise InputError(
+            f"{file} says that it holds more than fits in memory; it is damaged or made to do so."
+        ) from None
+    except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error, RecursionError) as error:
+        problem = _told(error) or problem
         raise InputError(f"{file} {problem} ({type(error).__name__}).") from None
     except Exception as error:
         # A library behind a URL has errors of its own, whose texts may hold hosts and paths.
@@ -184,6 +207,16 @@ def unreadable(
             f"{file} could not be read to its end ({kind}); try again, or copy it "
             "to this machine first."
         ) from None
+
+
+def _told(error: BaseException) -> str:
+    """Return what a reader's message says, in our words; empty where it says nothing more."""
+    text = str(error)
+    if "runcated compressed" in text:
+        return "is truncated: its compressed content has no end"
+    if "recursion depth" in text or "deeply nested" in text or isinstance(error, RecursionError):
+        return "holds types that are nested too deeply"
+    return ""
 
 
 def locate(path: str | os.PathLike[str]) -> Location:
@@ -203,7 +236,9 @@ def locate(path: str | os.PathLike[str]) -> Location:
         paths, folder = _files(system, place, name)
     local = "file" in _protocols(system)
     arrow = pafs.LocalFileSystem() if local else pafs.PyFileSystem(pafs.FSSpecHandler(system))
-    return Location(name, arrow, tuple(paths), folder)
+    location = Location(name, arrow, tuple(paths), folder)
+    watch(location)
+    return location
 
 
 def _base_name(text: str) -> str:
@@ -241,6 +276,7 @@ def _files(system: Any, place: str, name: str) -> tuple[list[str], str | None]:
         found = sorted(p for p in system.glob(place) if system.isfile(p))
         if not found:
             raise InputError(f"No file matches the pattern {quoted(name)}.")
+        _check_count(found, name)
         return found, None
     raise InputError(f"There is no file {quoted(name)}.")
 
@@ -254,4 +290,13 @@ def _parquet_files(system: Any, folder: str, name: str) -> list[str]:
             found.append(path)
     if not found:
         raise InputError(f"The folder {quoted(name)} holds no Parquet file.")
+    _check_count(found, name)
     return found
+
+
+def _check_count(found: list[str], name: str) -> None:
+    if len(found) > FILES:
+        raise InputError(
+            f"{quoted(name)} stands for {len(found):,} files; at most {FILES:,} can be read at "
+            "once: write fewer, larger ones."
+        )

@@ -49,9 +49,6 @@ class TableSource(Protocol):
     def sha256(self) -> str | None:
         """Return the digest of the file; None for a table in memory."""
 
-    def stamp(self) -> tuple[Any, ...]:
-        """Return size and time of each file, by which a change is noticed."""
-
     def columns(
         self, names: Sequence[str], as_text: Collection[str] = ()
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
@@ -89,10 +86,6 @@ class MemoryTable:
         """Return None: there is no file."""
         return None
 
-    def stamp(self) -> tuple[Any, ...]:
-        """Return nothing: there is no file that could change."""
-        return ()
-
     def columns(
         self,
         names: Sequence[str],
@@ -103,7 +96,8 @@ class MemoryTable:
             if self._frame is None:
                 yield name, self._table.column(name)
             else:
-                yield name, _from_pandas(self._frame.iloc[:, self._places[name]], name)
+                place = self._places[name]
+                yield name, _from_pandas(self._frame.iloc[:, place], place + 1)
 
 
 class ParquetFiles(Located):
@@ -179,12 +173,12 @@ def is_frame(value: Any) -> bool:
     return module.split(".", 1)[0] == "pandas" and type(value).__name__ == "DataFrame"
 
 
-def _from_pandas(series: Any, name: str) -> pa.ChunkedArray:
+def _from_pandas(series: Any, place: int) -> pa.ChunkedArray:
     try:
         array = pa.Array.from_pandas(series)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise InputError(
-            f"The column {quoted(name)} mixes types or holds objects; give every column one type."
+            f"Column {place} mixes types or holds objects; give every column one type."
         ) from None
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 

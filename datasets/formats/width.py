@@ -1,4 +1,4 @@
-"""How wide a table may be, asked of its header alone: before names, types and cells are read."""
+"""How wide a table may be, by its header alone, and how large a compressed one when unpacked."""
 
 import itertools
 from collections.abc import Iterator
@@ -6,11 +6,8 @@ from typing import Any, Final
 
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
+from ldpaudit.limits import COLUMNS, HEADER_BYTES, UNPACKED_BYTES, UNPACKED_FREE, UNPACKED_TIMES
 
-MOST_COLUMNS: Final = 200_000
-"""Columns that a table may have: each costs kilobytes, whatever the number of rows."""
-_LONGEST_HEADER: Final = 1 << 24
-"""Characters of the first line of a text file."""
 _FIELDS_IN_LIST: Final = 3
 """Entries of a Parquet schema for one column of lists; a column of numbers has one."""
 
@@ -22,9 +19,9 @@ def check_width(columns: int, name: str, what: str = "columns") -> None:
     ------
     InputError
     """
-    if columns > MOST_COLUMNS:
+    if columns > COLUMNS:
         raise InputError(
-            f"The table {quoted(name)} has {columns:,} {what}; at most {MOST_COLUMNS:,} "
+            f"The table {quoted(name)} has {columns:,} {what}; at most {COLUMNS:,} "
             "columns can be read. Write many features as one column of lists of numbers."
         )
 
@@ -40,12 +37,12 @@ def lines_of(text: Any, name: str, skipped: int = 0) -> Iterator[str]:
         If the first line does not end within 16 million characters.
     """
     for _ in range(skipped):
-        text.readline(_LONGEST_HEADER)
-    first = text.readline(_LONGEST_HEADER)
-    if len(first) >= _LONGEST_HEADER:
+        text.readline(HEADER_BYTES)
+    first = text.readline(HEADER_BYTES)
+    if len(first) >= HEADER_BYTES:
         raise InputError(
             f"The first line of {quoted(name)} must name the columns; it is longer than "
-            f"{_LONGEST_HEADER:,} characters."
+            f"{HEADER_BYTES:,} characters."
         )
     return itertools.chain([first] if first else [], text)
 
@@ -77,7 +74,7 @@ def check_footer(footer: bytes, name: str) -> None:
     size, place = (*footer[place + 1 : place + 2], 0)[0] >> 4, place + 2
     if size == 15:
         size, _ = _varint(footer, place)
-    if size - 1 > _FIELDS_IN_LIST * MOST_COLUMNS:
+    if size - 1 > _FIELDS_IN_LIST * COLUMNS:
         check_width(size - 1, name, "columns and nested fields")
 
 
@@ -91,3 +88,37 @@ def _varint(content: bytes, place: int) -> tuple[int, int]:
         if byte < 0x80:
             break
     return value, place
+
+
+class Unpacked:
+    """The content of a compressed file, as far as an honest file's can go."""
+
+    def __init__(self, stream: Any, packed: int | None, name: str) -> None:
+        self._stream, self._packed, self._name, self._seen = stream, packed, name, 0
+        self.close = stream.close
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can be read."""
+        return bool(self._stream.closed)
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes (InputError where there are too many)."""
+        block = bytes(self._stream.read(None if size < 0 else size))
+        self._seen += len(block)
+        check_unpacked(self._seen, self._packed, self._name, UNPACKED_BYTES)
+        return block
+
+
+def check_unpacked(unpacked: int, packed: int | None, name: str, most: int) -> None:
+    """Check that a file's content is not out of all proportion to the file (InputError).
+
+    ``packed``: the bytes of the file, None where that is not known; ``most``: bytes that no content
+    may have.
+    """
+    honest = most if packed is None else max(UNPACKED_FREE, UNPACKED_TIMES * packed)
+    if unpacked > min(most, honest):
+        raise InputError(
+            f"The file {quoted(name)} is too large when unpacked: more than {most >> 30} GiB, or "
+            f"than {UNPACKED_TIMES} times the file; write Parquet."
+        )

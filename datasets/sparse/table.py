@@ -59,10 +59,6 @@ class SparseTable:
         """Return the digest of the file; None for a matrix in memory."""
         return None
 
-    def stamp(self) -> tuple[Any, ...]:
-        """Return size and time of the file, by which a change is noticed."""
-        return ()
-
     def rows(self) -> int:
         """Return a number of rows that is at least that of the table."""
         raise NotImplementedError

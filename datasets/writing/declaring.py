@@ -14,6 +14,7 @@ from ldpaudit.datasets.formats.arrow_file import ArrowFile
 from ldpaudit.datasets.formats.batches import ParquetBatches
 from ldpaudit.datasets.formats.locations import Location
 from ldpaudit.datasets.formats.tabular import DECLARATION_KEY
+from ldpaudit.datasets.formats.watching import check_unchanged
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.writing.parquet_footer import read_footer, with_declaration
 from ldpaudit.datasets.writing.tables import sidecar
@@ -48,7 +49,7 @@ def write_into(table: Any, declaration: bytes, output: Path | None) -> None:
         If one cannot be written.
     """
     sources = _local(table.location, table.name)
-    with WholeFiles(overwrite=True) as files:
+    with WholeFiles(last=True) as files:
         for source in sources:
             target = output or source
             if _holds_metadata(table):
@@ -57,6 +58,7 @@ def write_into(table: Any, declaration: bytes, output: Path | None) -> None:
                 if output is not None:
                     _copy(source, files.add(target))
                 files.add(sidecar(target)).write(declaration + b"\n")
+        check_unchanged()
 
 
 def _holds_metadata(table: Any) -> bool:

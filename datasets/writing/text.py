@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ldpaudit.datasets.formats.columns import BYTES, LISTS, TEXTS, decoded, is_any, value_type
 from ldpaudit.datasets.formats.dialect import Dialect
 from ldpaudit.datasets.formats.number_style import MISSING
-from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.names import shown_type
 from ldpaudit.errors import OutputError
 
 _TEXT: Final = pa.large_string()
@@ -92,12 +92,12 @@ def check_kinds(schema: pa.Schema, *, lists: bool) -> None:
     ------
     OutputError
     """
-    for field in schema:
+    for place, field in enumerate(schema, start=1):
         kind = value_type(field.type)
         held = lists and is_any(kind, *LISTS)
         if is_any(kind, *BYTES, "fixed_size_binary") or (pa.types.is_nested(kind) and not held):
             raise OutputError(
-                f"The column {quoted(field.name)} is of type {field.type}, which "
+                f"Column {place} is of type {shown_type(field.type)}, which "
                 f"{'JSON' if lists else 'CSV'} cannot hold; give the file a name that ends in "
                 ".parquet."
             )

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args
 
+from generated_limits import page as limits_page
 from generated_manual import manual
 from generated_policy import policy_page
 from generated_result import page as result_page
@@ -47,6 +48,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "ldpaudit.1", manual(app.info.help or "", single | grouped, value_of)
     yield "explanation/glossary.md", glossary()
     yield "policy.md", policy_page()
+    yield "reference/limits.md", limits_page()
     yield "result.md", result_page()
 
 

@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ldpaudit.claim import claim_of_column, claims_of_columns
+from ldpaudit.datasets.formats.watching import unchanged
 from ldpaudit.errors import InputError
 from ldpaudit.options import (
     AS_FOUND,
@@ -58,6 +59,7 @@ def read_with(
     return read_release(release, declaration=claim, by=by, **stated)
 
 
+@unchanged()
 def read_columns(
     release: Any, options: ReleaseOptions, scratch: "Scratch | None" = None
 ) -> "ReadReport | VectorReport":

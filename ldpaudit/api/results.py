@@ -46,7 +46,7 @@ def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResul
         columns = _columns(reading)
         seed = seed_of(options, columns[0].sha256)
         plan = plan_of(options, seed, read_slices(release, options.slices, options))
-        finished = _finished(columns, options, plan, policy)
+        finished = _finished(columns, release, options, plan, policy)
         running = Running(progress, options.command, finished, stop, scratch, tasks)
         result = _audited(reading, options, plan, policy, running)
     yield result
@@ -67,7 +67,7 @@ def _repeated_result(
     with Scratch() as scratch, cluster_of(options, scratch, options.progress) as tasks:
         joined, notes = read_repeated(releases, options, scratch, progress)
         plan = plan_of(options, seed_of(options, joined.releases[0].sha256))
-        finished = _finished(joined.releases, options, plan, policy)
+        finished = _finished(joined.releases, releases, options, plan, policy)
         result = run_repeats(
             Repeats(joined, options.answers),
             plan,
@@ -117,7 +117,11 @@ def _records(result: AuditResult) -> Iterator[AuditRecord]:
 
 
 def _finished(
-    columns: "tuple[Release, ...]", options: AuditOptions, plan: "Plan", policy: "Policy | None"
+    columns: "tuple[Release, ...]",
+    place: Any,
+    options: AuditOptions,
+    plan: "Plan",
+    policy: "Policy | None",
 ) -> Finished:
     if options.resume is None:
         return Finished()
@@ -126,4 +130,4 @@ def _finished(
 
     info = run_info(plan, "", 0.0, policy)
     known = {"--seed": info.seed, "--threads": info.threads, "versions": info.versions}
-    return finished_parts(Path(options.resume), columns, options, policy, **known)
+    return finished_parts(Path(options.resume), columns, place, options, policy, **known)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ldpaudit.api.reading import notes_of, opened, read_with
+from ldpaudit.datasets.formats.watching import unchanged
 from ldpaudit.errors import InputError
 from ldpaudit.options import AuditOptions, named_columns, option_name
 from ldpaudit.result import Note
@@ -40,6 +41,7 @@ def several(release: Any) -> tuple[Any, ...] | None:
     return None if sparse else release
 
 
+@unchanged()
 def read_repeated(
     releases: Sequence[Any], options: AuditOptions, scratch: "Scratch", progress: "Progress"
 ) -> "tuple[RepeatedReleases, tuple[Note, ...]]":

@@ -39,7 +39,7 @@ def in_part(context: AuditContext) -> AuditContext:
     rows = None if whole else rows_looked_at(len(release), plan.seed, most)
     if rows is None:
         return context
-    return replace(_of_rows(context, rows), whole=release)
+    return replace(of_rows(context, rows), whole=release)
 
 
 def over_all_rows(context: AuditContext) -> AuditContext:
@@ -83,10 +83,11 @@ def one_row_of_each_group(context: AuditContext) -> AuditContext:
         shared["assumptions.clusters"] = replace(found, kinds={}, codes=codes)
         shared["assumptions.counted"] = Counted(None, holds=counted(context).holds)
         shared["assumptions.columns"] = column_evidence(context)
-    return replace(_of_rows(context, shared["rows"]), whole=None, _shared=shared)
+    return replace(of_rows(context, shared["rows"]), whole=None, _shared=shared)
 
 
-def _of_rows(context: AuditContext, rows: IndexArray) -> AuditContext:
+def of_rows(context: AuditContext, rows: IndexArray) -> AuditContext:
+    """Return the context of some rows."""
     slices = tuple(replace(one, codes=one.codes[rows]) for one in context.plan.slices)
     plan = replace(context.plan, slices=slices)
     beside = None if context.beside is None else context.beside.take(rows)

@@ -18,12 +18,13 @@ from ldpaudit.cli import advise, compare, declare, learn, mechanism, policy, pri
 from ldpaudit.cli.grouped import GroupedCommand
 from ldpaudit.cli.limits import CHILD, status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
-from ldpaudit.cli.streams import steady_streams
+from ldpaudit.cli.streams import quiet_libraries, steady_streams
 from ldpaudit.errors import did_you_mean
+from ldpaudit.interruption import COULD_NOT_RUN, INTERRUPTED
+from ldpaudit.terminal import debugging
 
-COULD_NOT_RUN = 2
 _NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG"})
-INTERRUPTED = 130
+_BY_CTRL_C = 130
 """What typer makes of Ctrl-C."""
 
 
@@ -91,17 +92,17 @@ def main() -> None:
 
     The status is that of the work, whatever becomes of standard output and error.
     """
-    with steady_streams():
-        _main()
+    debug = debugging()
+    with steady_streams(), quiet_libraries(debug):
+        _main(debug)
 
 
-def _main() -> None:
+def _main(debug: bool) -> None:
     # Threads that wait must not spin: on a shared machine that costs more than the work itself.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # An optimiser of torch makes the compiler's cache folder; nothing is compiled here, so let it
     # find one that exists and leave none behind.
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.gettempdir())
-    debug = "--debug" in sys.argv or bool(os.environ.get("LDPAUDIT_DEBUG"))
     ended = status_under_limit()
     if ended is not None:
         status, line = ended
@@ -113,12 +114,17 @@ def _main() -> None:
             typer.echo(f"ldpaudit: {remark}", err=True)
         status = app(standalone_mode=False, prog_name="ldpaudit")
     except (typer.Abort, KeyboardInterrupt):
-        _stop("Interrupted; nothing was written.", debug)
+        _stop(INTERRUPTED, debug)
     except Exception as error:
         _stop(_one_line(error), debug)
+    except SystemExit as gone:
+        # click takes every broken pipe for that of standard output, which cannot break here.
+        if not isinstance(gone.__context__, OSError):
+            raise
+        _stop(_one_line(gone.__context__), debug)
     else:
-        if status == INTERRUPTED:
-            _stop("Interrupted; nothing was written.", debug)
+        if status == _BY_CTRL_C:
+            _stop(INTERRUPTED, debug)
         sys.exit(status if isinstance(status, int) else 0)
 
 

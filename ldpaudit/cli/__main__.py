@@ -1,6 +1,8 @@
 """``python -m ldpaudit.cli``."""
 
 from ldpaudit.cli import main
+from ldpaudit.interruption import heeded
 
 if __name__ == "__main__":
-    main()
+    with heeded():
+        main()

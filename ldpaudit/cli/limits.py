@@ -11,6 +11,7 @@ import sys
 from types import FrameType
 from typing import Final
 
+from ldpaudit.interruption import undisturbed
 from ldpaudit.running.memory import address_limit, shown
 
 LEAST: Final = 1_200 << 20
@@ -52,12 +53,13 @@ def _child() -> int:
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     command = [sys.executable, "-m", "ldpaudit.cli", *sys.argv[1:]]
-    child = subprocess.Popen(command, env=os.environ | _FRUGAL | {CHILD: "1"})
+    with undisturbed():
+        child = subprocess.Popen(command, env=os.environ | _FRUGAL | {CHILD: "1"})
 
-    def pass_on(number: int, _frame: FrameType | None) -> None:
-        child.send_signal(number)
+        def pass_on(number: int, _frame: FrameType | None) -> None:
+            child.send_signal(number)
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The terminal tells the child, too.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, pass_on)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # The terminal tells the child, too.
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, pass_on)
     return child.wait()

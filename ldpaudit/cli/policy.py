@@ -19,7 +19,8 @@ def check(
     for file in files:
         policy = load_policy(file)
         asked = [*policy.checks.asked(), *(["min-rows"] if policy.audit.min_rows else [])]
-        typer.echo(f"{Path(file).name}: a valid policy. It asks for {', '.join(asked)}.")
+        weak = "" if policy.checks.can_fail() else " None of its checks can fail."
+        typer.echo(f"{Path(file).name}: a valid policy. It asks for {', '.join(asked)}.{weak}")
 
 
 def explain(
@@ -51,9 +52,9 @@ def init(
     """Write a starter policy, never over a file that exists."""
     from ldpaudit.errors import OutputError
     from ldpaudit.judging.policy import STARTER
-    from ldpaudit.writing import write_whole
+    from ldpaudit.writing import write_all
 
     if file.exists():
         raise OutputError(f"{file.name} exists already and is left as it is.")
-    write_whole(file, STARTER)
+    write_all({file: STARTER}, last=True)
     typer.echo(f"Wrote {file.name}.")

@@ -5,6 +5,7 @@ import errno
 import io
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,11 +15,11 @@ class Steady:
 
     Attributes
     ----------
-    lost : OSError or None
+    lost : Exception or None
         Why something was thrown away.
     """
 
-    def __init__(self, stream: Any, lost: OSError | None = None) -> None:
+    def __init__(self, stream: Any, lost: Exception | None = None) -> None:
         self._stream, self.lost = stream, lost
 
     def __getattr__(self, name: str) -> Any:
@@ -39,7 +40,7 @@ class Steady:
     def _broken(self) -> Iterator[None]:
         try:
             yield
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: somebody closed it.
             self.lost = self.lost or error
             # What is in the buffer cannot be taken back: it goes nowhere, now and at the end.
             with contextlib.suppress(OSError, ValueError):
@@ -50,8 +51,17 @@ class Steady:
 
 def _allow_any_letter(stream: Any) -> None:
     """Let a stream show a question mark for a letter that its encoding lacks, ε for instance."""
-    if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+    if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
         stream.reconfigure(errors="replace")
+
+
+def _hold_descriptors() -> None:
+    """Let no file be opened as a standard stream that is closed: a library may print there."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # The lowest one: this.
 
 
 def _nowhere() -> Steady:
@@ -62,6 +72,7 @@ def _nowhere() -> Steady:
 @contextlib.contextmanager
 def steady_streams() -> Iterator[None]:
     """Print on streams that cannot fail; a closed one takes everything and shows nothing."""
+    _hold_descriptors()
     before = sys.stdout, sys.stderr
     for stream in filter(None, before):
         _allow_any_letter(stream)
@@ -75,3 +86,19 @@ def steady_streams() -> Iterator[None]:
             stream.flush()
         if None not in before:
             sys.stdout, sys.stderr = before
+
+
+@contextlib.contextmanager
+def quiet_libraries(debug: bool) -> Iterator[None]:
+    """Show no warning of a library, which nobody can act on and which names paths.
+
+    A warning that a filter turns into an error, as in the tests, is one still.
+    """
+    with warnings.catch_warnings():
+        if not debug:
+            warnings.showwarning = _unseen
+        yield
+
+
+def _unseen(*_warning: Any, **_more: Any) -> None:
+    """Show nothing."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 from ldpaudit.errors import InputError, OutputError, quoted
 from ldpaudit.options import Option
 from ldpaudit.terminal import say
-from ldpaudit.writing import write_all
+from ldpaudit.writing import place_of, write_all
 
 if TYPE_CHECKING:
     from ldpaudit.result import AuditResult
@@ -113,7 +113,7 @@ class Outputs:
         """
         texts = {place: makers[name]() for name, place in self.asked.items() if name in makers}
         streamed = texts.pop(STREAM, "")
-        write_all(texts)
+        write_all(texts, last=True)
         return streamed
 
     def announce(self) -> None:
@@ -147,10 +147,12 @@ class ReportOutputs(Outputs):
 
 def read_result(path: Path) -> "AuditResult":
     """Read a stored result (InputError where it is none)."""
+    from ldpaudit.documents import read_document
+    from ldpaudit.limits import DOCUMENT_BYTES
     from ldpaudit.result import AuditResult
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_document(path, DOCUMENT_BYTES)
     except (OSError, UnicodeDecodeError):
         raise InputError(f"The result {path.name!r} cannot be read.") from None
     return AuditResult.from_json(text)
@@ -162,16 +164,18 @@ def check_place(path: Path) -> None:
     Raises
     ------
     OutputError
-        If the place is a folder, or its folder does not exist or cannot be written to.
+        If the place is a folder, a device or the like, or its folder does not exist or cannot be
+        written to.
     """
     shown = quoted(path.name)
     try:
-        folder, place = path.is_dir(), path.parent.is_dir()
-        writable = os.access(path.parent, os.W_OK)
+        folder = place_of(path).parent
+        place, writable = folder.is_dir(), os.access(folder, os.W_OK)
+    except IsADirectoryError:
+        raise OutputError(f"{shown} is a folder; give the name of a file.") from None
     except (OSError, ValueError) as error:
-        raise OutputError(f"{shown} cannot be written ({type(error).__name__}).") from None
-    if folder:
-        raise OutputError(f"{shown} is a folder; give the name of a file.")
+        why = getattr(error, "strerror", None) or type(error).__name__
+        raise OutputError(f"{shown} cannot be written: {why.lower()}.") from None
     if not place:
         raise OutputError(f"The folder for {shown} does not exist.")
     if not writable:

@@ -8,8 +8,7 @@ from ldpaudit.commands.outputs import Outputs
 from ldpaudit.options import input_files
 from ldpaudit.reports.json_report import as_json
 from ldpaudit.running.progress import Progress
-from ldpaudit.terminal import progress_on_terminal, stream
-from ldpaudit.writing import terminable
+from ldpaudit.terminal import progress_on_terminal, stream, words_only
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
@@ -45,7 +44,7 @@ def carry_out(
     outputs : Outputs
         Checked before the work; written, all or none, before anything is printed.
     text : callable
-        Prints the summary.
+        Prints the summary; whatever becomes of that, the work counts as done.
     stored, html : callable
         What the JSON file holds of the result, and its page; None: the command has none.
     more : mapping
@@ -60,18 +59,20 @@ def carry_out(
     """
     outputs.check(input_files(request))
     with outputs.for_people():
-        with terminable(), progress_on_terminal(quiet) as progress:
+        with progress_on_terminal(quiet) as progress:
             result = work(request, progress)
             json = None if stored is None else partial(_json, stored)
             makers = {"json": json, "html": html, **(more or {})}
             streamed = outputs.write(
                 {name: partial(make, result) for name, make in makers.items() if make is not None}
             )
-        text(result, quiet=quiet)
-        if not quiet:
-            outputs.announce()
+        with words_only():
+            text(result, quiet=quiet)
+            if not quiet:
+                outputs.announce()
     if streamed:
-        stream(streamed)
+        with words_only():
+            stream(streamed)
     return result
 
 

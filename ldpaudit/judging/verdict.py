@@ -71,6 +71,7 @@ def judge(
     case, known = Case(policy, claim, evidence, rows), known or Circumstances()
     checks, families = decided(draft_checks(case), policy)
     checks = [_unless_stopped(_explained(check, case, known), known) for check in checks]
+    checks = [evidence.shown(check) for check in checks]
     checks, notes = apply_waivers(checks, policy.waivers, sha256, today)
     notes += _refutation(checks)
     verdict = verdict_of(checks)

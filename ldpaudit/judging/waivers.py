@@ -8,7 +8,9 @@ from ldpaudit.result import Check, Note, Waived
 
 WAIVER = "The waiver of "
 """How a note on an unused waiver begins."""
-_ALONE = "a table in memory has no SHA-256 that a waiver could name"
+_ALONE = (
+    "a table in memory, or a file with true labels in it, has no SHA-256 that a waiver could name"
+)
 
 
 def apply_waivers(

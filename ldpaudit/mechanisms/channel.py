@@ -16,6 +16,8 @@ from ldpaudit.release import BoolArray, FloatArray, Label
 ROW_SUM_TOLERANCE = 1e-9
 _CACHED = 1 << 15
 """So many numbers stay in a processor's cache."""
+_LARGEST = 700.0
+"""e to this power is a float."""
 _LEAST_LEFT = 1e-260
 """A sum of powers below this, relative to the largest of each row, may have lost terms."""
 
@@ -96,7 +98,10 @@ class Channel:
         """
         if epsilon >= self.epsilon:
             return 0.0
-        scaled, most = math.exp(epsilon) * self.matrix, 0.0
+        scaled, most = math.exp(min(epsilon, _LARGEST)) * self.matrix, 0.0
+        if epsilon > _LARGEST:
+            with np.errstate(over="ignore"):  # Beyond all floats is beyond any probability.
+                scaled *= math.exp(epsilon - _LARGEST)
         rows = max(_CACHED // scaled.shape[1], 1)
         for start in range(0, len(scaled), rows):
             others = scaled[start : start + rows]

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.parameters import check_finite, check_positive
+from ldpaudit.limits import LABEL_VALUES
+from ldpaudit.mechanisms.parameters import check_finite, check_label_value, check_positive
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
 
 _ON_GRID: Final = 1e-6
@@ -34,12 +35,16 @@ class LabelRange:
     step: float | None = None
 
     def __post_init__(self) -> None:
-        check_finite("low", self.low)
-        check_finite("high", self.high)
-        if not self.low < self.high:
+        low = check_label_value(check_finite("low", self.low))
+        high = check_label_value(check_finite("high", self.high))
+        if not low < high:
             raise InputError("The lowest label must lie below the highest.")
-        if not math.isfinite(self.high - self.low):
-            raise InputError("The labels' range must be finite.")
+        shortest = LABEL_VALUES[0]
+        if min(high - low, self.step or math.inf) < shortest and (self.step or 1.0) > 0:
+            raise InputError(
+                f"The labels' range, and their step, must be at least {shortest:g}; state them in "
+                "a smaller unit."
+            )
         if self.step is not None:
             self._check_step(check_positive("step", self.step))
 

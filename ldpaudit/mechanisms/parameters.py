@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError, did_you_mean
+from ldpaudit.limits import EPSILON, LABEL_VALUES
 from ldpaudit.release import FloatArray, Label
 
 PRIOR_TOLERANCE = 1e-6
@@ -72,8 +73,14 @@ def fields_of(
 
 
 def check_epsilon(epsilon: float) -> float:
-    """Return ε in nats; it must be above 0 and finite."""
-    return check_positive("epsilon", epsilon)
+    """Return ε in nats; it must lie in the range that a mechanism may have."""
+    value, (low, high) = check_positive("epsilon", epsilon), EPSILON
+    if not low <= value <= high:
+        raise InputError(
+            f"The 'epsilon' parameter must lie from {low:g} to {high:g} nats: below, labels are "
+            f"noise alone; above, hardly any is changed. Got {value:g} instead."
+        )
+    return value
 
 
 def check_delta(delta: float) -> float:
@@ -121,12 +128,22 @@ def check_numeric_classes(classes: Sequence[Label] | npt.NDArray[Any]) -> tuple[
     labels = check_classes(classes)
     if any(isinstance(v, bool) or not isinstance(v, int | float) for v in labels):
         raise InputError("The labels of a numeric mechanism must be numbers.")
-    values = [float(v) for v in labels]
-    if not all(math.isfinite(v) for v in values):
-        raise InputError("The labels of a numeric mechanism must be finite.")
+    values = [check_label_value(float(v)) for v in labels]
     if any(a >= b for a, b in pairwise(values)):
         raise InputError("The labels of a numeric mechanism must be in increasing order.")
     return labels
+
+
+def check_label_value(value: float) -> float:
+    """Return a numeric label, or a bound of a range of labels: of a size to compute with."""
+    if not math.isfinite(value):
+        raise InputError("The labels of a numeric mechanism must be finite.")
+    if abs(value) > LABEL_VALUES[1]:
+        raise InputError(
+            f"Numeric labels must lie from -{LABEL_VALUES[1]:g} to {LABEL_VALUES[1]:g}; state them "
+            "in a larger unit."
+        )
+    return value
 
 
 def check_prior(prior: Iterable[float], k: int) -> FloatArray:
@@ -144,7 +161,8 @@ def check_prior(prior: Iterable[float], k: int) -> FloatArray:
         raise InputError(f"The prior must give one probability to each of the {k} labels.")
     if not np.isfinite(values).all() or (values < 0).any():
         raise InputError("The probabilities of a prior must be finite and not negative.")
-    total = float(values.sum())
+    with np.errstate(over="ignore"):
+        total = float(values.sum())
     if abs(total - 1) > PRIOR_TOLERANCE:
         raise InputError(f"The prior must sum to 1. It sums to {total:.9g} instead.")
     return values / total

@@ -12,10 +12,11 @@ from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import AuditContext, Beside, Plan
 from ldpaudit.audits.listing import AUDITS, OF_COLUMNS
-from ldpaudit.audits.mechanism.evidence import label_counts
+from ldpaudit.audits.mechanism.evidence import label_counts, without_small_cells
 from ldpaudit.audits.others import refusals, taking_part
 from ldpaudit.audits.part import in_part, part_note
 from ldpaudit.audits.running import prepared, run_one
+from ldpaudit.audits.small_classes import without_small_classes
 from ldpaudit.device import check_device
 from ldpaudit.errors import PolicyError
 from ldpaudit.judging.checks.interface import Evidence
@@ -111,11 +112,17 @@ def run_audit(
         beside=beside,
     )
     chosen = chosen_audits(only, skip, {} if beside is None else OF_COLUMNS)
+    every = context
+    context, few = without_small_classes(context)
     context = in_part(context)
-    notes += part_note(context)
+    notes += (*few, *part_note(context))
     stop.running = True
     with _limited_threads(plan.threads):
-        outcomes = [run_one(job, context) for job in prepared(chosen, context)]
+        # Seeds are tried on rows as they were released, in their order.
+        outcomes = [
+            run_one(job, every if job.name == "seeds" else context)
+            for job in prepared(chosen, context)
+        ]
         columns = columns_finding(context)
         context.progress.phases((), ())
         records = tuple(record for record, _ in outcomes)
@@ -126,7 +133,7 @@ def run_audit(
         judgement = judge(
             policy,
             claim,
-            Evidence.collect(findings),
+            Evidence.collect(findings, claim.epsilon),
             rows=len(release),
             sha256=release.sha256,
             today=today,
@@ -177,9 +184,10 @@ def _circumstances(
     release, ran = context.release, {r.id for r in records if r.status == "ran"}
     option: LeavingOut = "--only" if only else "--skip"
     counted = "mechanism" in ran and release.bags is None and release.reports is None
+    known = release.truth is not None
     return Circumstances(
-        truth=release.truth is not None,
-        counts=label_counts(context) if counted and release.truth is not None else None,
+        truth=known,
+        counts=without_small_cells(label_counts(context)) if counted and known else None,
         channel=aligned_channel(context) if counted else None,
         records=records,
         left_out=dict.fromkeys(available_audits().keys() - {r.id for r in records}, option),

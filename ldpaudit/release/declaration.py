@@ -100,11 +100,9 @@ class VectorDeclaration:
         found = [one for one in self.labels if label in (None, one.label)]
         if found:
             return found[0]
-        declared = "the label" if len(self.labels) == 1 else "the labels"
-        names = ", ".join(quoted(name) for name in self.names)
         raise InputError(
-            f"The file declares {declared} {names}, but {quoted(str(label))} was asked for; its "
-            "claim is about the declared columns only."
+            f"{quoted(str(label))} is none of the {len(self.labels)} private column(s) that the "
+            "file declares, and its claim is about those only."
         )
 
     def only(self, labels: tuple[str, ...]) -> "VectorDeclaration":

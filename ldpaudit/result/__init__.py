@@ -26,7 +26,6 @@ from ldpaudit.result.audit_result import (
 )
 from ldpaudit.result.curve import Curve, Histogram
 from ldpaudit.result.estimate import (
-    SMALLEST_CELL,
     Details,
     Estimate,
     Frozen,
@@ -39,6 +38,7 @@ from ldpaudit.result.estimate import (
     readable,
 )
 from ldpaudit.result.finding import Finding, Note, in_stratum, together
+from ldpaudit.result.hiding import SMALLEST_CELL
 
 __all__ = [
     "SCHEMA_VERSION",

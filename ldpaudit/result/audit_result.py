@@ -1,12 +1,12 @@
 """The result of an audit as a whole, and its JSON form."""
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import Field, computed_field, model_validator
+from pydantic import FailFast, Field, computed_field, model_validator
 
+from ldpaudit.documents import stored
 from ldpaudit.errors import InputError, did_you_mean, quoted
 from ldpaudit.result.curve import Curve, Histogram
 from ldpaudit.result.earlier import EARLIER, upgraded
@@ -35,7 +35,8 @@ class ReleaseInfo(Frozen):
     name: str
     """The name of the released file, without its folder."""
     sha256: str | None
-    """The digest of the released file, of several that of their digests; None for a table."""
+    """The digest of the released file, of several that of their digests; None for a table in memory
+    and for a file with true labels in it."""
     rows: int
     """Rows that were audited."""
     features: int
@@ -247,25 +248,25 @@ class AuditResult(Frozen):
     """What was audited."""
     mechanism: MechanismInfo
     """What was claimed."""
-    estimates: tuple[Estimate, ...]
+    estimates: Annotated[tuple[Estimate, ...], FailFast()]
     """Numbers, each under an id."""
-    curves: tuple[Curve, ...]
+    curves: Annotated[tuple[Curve, ...], FailFast()]
     """Numbers as functions of one variable, each under an id."""
-    histograms: tuple[Histogram, ...] = ()
+    histograms: Annotated[tuple[Histogram, ...], FailFast()] = ()
     """Counts of people in bins."""
-    notes: tuple[Note, ...] = ()
+    notes: Annotated[tuple[Note, ...], FailFast()] = ()
     """Remarks and warnings."""
-    checks: tuple[Check, ...]
+    checks: Annotated[tuple[Check, ...], FailFast()]
     """The policy's questions and their answers."""
-    families: tuple[Family, ...] = ()
+    families: Annotated[tuple[Family, ...], FailFast()] = ()
     """How the checks that are tests share the error probability; none in earlier results."""
-    audits: tuple[AuditRecord, ...]
+    audits: Annotated[tuple[AuditRecord, ...], FailFast()]
     """What ran, and what did not."""
     run: RunInfo
     """How to do it again."""
-    labels: tuple["AuditResult", ...] = ()
+    labels: Annotated[tuple["AuditResult", ...], FailFast()] = ()
     """Of several private columns: the result of each; the numbers above are then of the vector."""
-    releases: tuple["AuditResult", ...] = ()
+    releases: Annotated[tuple["AuditResult", ...], FailFast()] = ()
     """Of several releases of the same people: the result of each; those above are of all."""
 
     @model_validator(mode="before")
@@ -418,12 +419,8 @@ class AuditResult(Frozen):
             If the text is not the JSON of a result of this schema version or an earlier one, or
             its verdict is not that of its checks and its sentence.
         """
-        try:
-            result = cls.model_validate(json.loads(text))
-        except ValueError:
-            raise InputError(
-                f"The file must be an ldpaudit result of schema version {SCHEMA_VERSION}."
-            ) from None
+        invalid = f"The file must be an ldpaudit result of schema version {SCHEMA_VERSION}."
+        result = stored(cls.model_validate, text, "A stored result", invalid)
         if not consistent(result):
             raise InputError(
                 "The result contradicts itself: its verdict is not that of its checks, parts and "

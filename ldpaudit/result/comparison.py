@@ -4,7 +4,6 @@ Like :mod:`ldpaudit.result` no field can hold a row, a cell or a per-row score, 
 hidden when a :class:`Difference` is built.
 """
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, model_validator
@@ -192,9 +191,7 @@ class Comparison(Frozen):
         ldpaudit.errors.InputError
             If the text is not the JSON of a comparison.
         """
-        from ldpaudit.errors import InputError
+        from ldpaudit.documents import stored
 
-        try:
-            return cls.model_validate(json.loads(text))
-        except ValueError:
-            raise InputError("The file must be a stored ldpaudit comparison.") from None
+        invalid = "The file must be a stored ldpaudit comparison."
+        return stored(cls.model_validate, text, "A stored comparison", invalid)

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from ldpaudit.result.estimate import SMALLEST_CELL, Number, Quantified, Side, Unit
+from ldpaudit.result.estimate import Number, Quantified, Side, Unit
+from ldpaudit.result.hiding import is_small
 
 
 class Curve(Quantified):
@@ -62,13 +63,13 @@ class Histogram(Quantified):
             return data
         edges, counts = list(data["edges"]), [int(c) for c in data["counts"]]
         while len(counts) > 1:
-            small = [i for i, c in enumerate(counts) if 0 < c < SMALLEST_CELL]
+            small = [i for i, c in enumerate(counts) if is_small(c)]
             if not small:
                 break
             left = small[0] if small[0] + 1 < len(counts) else small[0] - 1
             counts[left : left + 2] = [counts[left] + counts[left + 1]]
             del edges[left + 1]
-        if len(counts) == 1 and 0 < counts[0] < SMALLEST_CELL:
+        if len(counts) == 1 and is_small(counts[0]):
             counts = [0]
         return dict(data) | {"edges": tuple(edges), "counts": tuple(counts)}
 

@@ -6,13 +6,11 @@ exists, and no renderer has to think of it.
 
 import math
 import re
-from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal, Self, TypedDict, Unpack
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
-SMALLEST_CELL = 10
-"""A count of rows above 0 and below this is never shown."""
+from ldpaudit.result.hiding import hidden, is_small
 
 Kind = Literal["exact", "certified", "estimated"]
 Side = Literal["lower", "upper", "two-sided"]
@@ -129,6 +127,7 @@ class Details(TypedDict, total=False):
     n: int | None
     count: int | None
     smallest_cell: int | None
+    suppressed: bool
     method: str
     assumptions: tuple[str, ...]
     reference: str | None
@@ -141,17 +140,6 @@ class Bounded(Details, total=False):
 
 
 _CERTIFIED: Final = {"kind": "certified"}
-
-
-def _is_small(count: int, n: int | None) -> bool:
-    rest = SMALLEST_CELL if n is None else n - count
-    return 0 < count < SMALLEST_CELL or 0 < rest < SMALLEST_CELL
-
-
-def _outward(value: float | None, grid: float, rounding: Callable[[float], int]) -> float | None:
-    if value is None or math.isinf(value):
-        return value
-    return rounding(value / grid) * grid
 
 
 class Estimate(Quantified):
@@ -178,7 +166,7 @@ class Estimate(Quantified):
         Where it is one of a table of scores.
     suppressed : bool
         Whether a small cell (fewer than 10 rows, or all but fewer than 10) was behind the number:
-        then ``n`` and ``count`` are hidden and the interval is rounded outward to ten rows.
+        then ``n`` and ``count`` are hidden and the number is rounded outward, to wide steps.
     """
 
     value: Number
@@ -245,25 +233,10 @@ class Estimate(Quantified):
         if not isinstance(data, dict) or data.get("suppressed"):
             return data
         data = dict(data)
-        cell = data.pop("smallest_cell", None)
-        count, n = data.get("count"), data.get("n")
-        small = count is not None and _is_small(int(count), n)
-        small = small or (cell is not None and 0 < cell < SMALLEST_CELL)
-        if not small:
-            return data
-        proportion = data.get("unit") == "proportion" and n
-        grid = min(SMALLEST_CELL / n, 1.0) if proportion else 0.01
-        data["low"] = _outward(data.get("low"), grid, math.floor)
-        data["high"] = _outward(data.get("high"), grid, math.ceil)
-        # A one-sided bound is its own value, and both round to the safe side.
-        nearest: Callable[[float], int] = round
-        safe = {"lower": math.floor, "upper": math.ceil}.get(data.get("side") or "", nearest)
-        data["value"] = _outward(data.get("value"), grid, safe)
-        if proportion:
-            for key in ("value", "low", "high"):
-                if data.get(key) is not None:
-                    data[key] = min(max(data[key], -1.0), 1.0)
-        return data | {"n": None, "count": None, "suppressed": True}
+        cells = [data.pop("smallest_cell", None), data.get("count")]
+        if None not in (data.get("count"), data.get("n")):
+            cells.append(data["n"] - data["count"])
+        return hidden(data) if any(map(is_small, cells)) else data
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

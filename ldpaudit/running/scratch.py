@@ -9,7 +9,10 @@ import re
 import secrets
 import shutil
 import tempfile
+import time
 import weakref
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -17,10 +20,15 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from ldpaudit.drafts import hold
 from ldpaudit.errors import OutputError
+from ldpaudit.interruption import at_end, undisturbed
 
 _PREFIX: Final = "ldpaudit-scratch-"
 _LOCK: Final = "lock"
+_TIMES: Final = 3
+_ABANDONED: Final = 3600.0
+"""Seconds after which an empty folder is nobody's."""
 _SPAN: Final = 1 << 26
 """Bytes of a mapped array from which rows are taken before its pages are let go."""
 _NUMBERED: Final = re.compile(r"[a-z0-9-]{1,40}")
@@ -53,10 +61,10 @@ class Scratch:
         if self._folder is None:
             place = Path(tempfile.gettempdir())
             _remove_left_over(place)
-            with _full_disk(0):
+            with _full_disk(0), undisturbed():
                 self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-                lock = _locked(self._folder)
-                self._close = weakref.finalize(self, _remove_own, self._folder, lock, os.getpid())
+                remove = partial(_remove_own, self._folder, _locked(self._folder), os.getpid())
+                self._close = weakref.finalize(self, _remove_known, remove, at_end(remove))
         return self._folder
 
     def path(self, name: str) -> Path:
@@ -170,18 +178,13 @@ def _full_disk(size: int) -> Any:
 def _locked(folder: Path) -> int:
     """Make the folder's lock and hold it: as long as this process lives, unless it is removed."""
     descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    _try_lock(descriptor)
+    hold(descriptor)
     return descriptor
 
 
-def _try_lock(descriptor: int) -> bool:
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+def _remove_known(remove: Callable[[], object], forget: Callable[[], object]) -> None:
+    remove()
+    forget()
 
 
 def _remove_own(folder: Path, lock: int, owner: int) -> None:
@@ -194,9 +197,12 @@ def _remove(folder: Path, lock: int) -> None:
     """Remove a folder, its lock last: one that is removed half is still known as a left-over."""
     with contextlib.suppress(OSError):
         for entry in folder.iterdir():
-            if entry.name != _LOCK:
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name != _LOCK:
                 entry.unlink(missing_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
+    for _ in range(_TIMES):  # A thread may write there still.
+        shutil.rmtree(folder, ignore_errors=True)
     with contextlib.suppress(OSError):
         os.close(lock)
 
@@ -207,8 +213,11 @@ def _remove_left_over(place: Path) -> None:
         with contextlib.suppress(OSError):
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
+            if time.time() - folder.stat().st_mtime > _ABANDONED:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()  # Empty: its run was killed before it made the lock.
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-            if _try_lock(lock):
+            if hold(lock):
                 _remove(folder, lock)
             else:
                 os.close(lock)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 from ldpaudit.running.progress import Progress
 
@@ -89,7 +89,8 @@ class Stop:
     def on_signals(self) -> Iterator[None]:
         """Let Ctrl-C, a request to terminate or a lost terminal end the audit early, not at once.
 
-        A second one, or one before the audit has begun, raises KeyboardInterrupt; requests to
+        A second one, or one before the audit has begun or after it has ended, does what it did
+        before the block, or raises KeyboardInterrupt where that was nothing of its own. Requests to
         terminate within a second of the first are the same one. A lost terminal that is ignored
         (``nohup``) stays so. Outside of the main thread, where no signals arrive, nothing changes.
         """
@@ -99,23 +100,35 @@ class Stop:
         numbers = [signal.SIGINT, signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             numbers.append(signal.SIGHUP)
-        before = {number: signal.signal(number, self._heed) for number in numbers}
+        before: dict[int, Any] = {number: signal.getsignal(number) for number in numbers}
+
+        def heed(number: int, frame: FrameType | None) -> None:
+            if self._asks(number):
+                return
+            handler = before[number]
+            if callable(handler):
+                handler(number, frame)
+            else:
+                raise KeyboardInterrupt
+
+        for number in numbers:
+            signal.signal(number, heed)
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            for heeded, handler in before.items():
+                signal.signal(heeded, handler)
 
-    def _heed(self, number: int, _frame: FrameType | None) -> None:
+    def _asks(self, number: int) -> bool:
+        """Return whether a signal asks to end early, now or a moment ago; else it ends at once."""
         again = number != signal.SIGINT and self.clock() - self.since < _AT_ONCE
-        if self.asked and again:
-            return
         if self.asked or not self.running:
-            raise KeyboardInterrupt
+            return bool(self.asked) and again
         self.asked, self.since = INTERRUPTED, self.clock()
         # Not through sys.stderr, which may be writing when the signal comes.
         with suppress(OSError):
             os.write(2, f"\n{_TOLD}\n".encode())
+        return True
 
 
 @dataclass(frozen=True)

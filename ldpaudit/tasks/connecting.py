@@ -6,12 +6,15 @@ import signal
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.resource_tracker import ensure_running
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import psutil
+
 from ldpaudit.errors import InputError, LdpAuditError
+from ldpaudit.interruption import at_end
 from ldpaudit.tasks.processes import THREADS
 
 if TYPE_CHECKING:
@@ -53,6 +56,7 @@ def connected(
         if workers is None:
             client = open_until_then.enter_context(_client(place))
         else:
+            open_until_then.callback(at_end(_end_children))
             client = open_until_then.enter_context(_started(workers, memory, folder))
         yield client
 
@@ -108,6 +112,13 @@ def _started(workers: int, memory: float | None, folder: Path) -> "Iterator[Clie
         ) from None
     with cluster, Client(cluster, set_as_default=False) as client:
         yield client
+
+
+def _end_children() -> None:
+    """End the workers: nothing waits for them any more."""
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            child.kill()
 
 
 @contextmanager

@@ -1,33 +1,41 @@
 """Child processes that do tasks, each within a time limit, all below one memory limit.
 
-A child can hang, crash or outgrow the memory without harm to the command. Each leads a process
-group, so that everything it starts ends with it, and it ends when its parent does, even if killed.
+A child can hang, crash or outgrow the memory without harm to the command. Everything that it starts
+ends with it (:mod:`ldpaudit.tasks.keeper`), and it ends when its parent does, even if killed.
 """
 
 import math
 import os
+import pickle
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from types import TracebackType
 from typing import Any, Final, Self
 
 import psutil
 
+from ldpaudit.interruption import at_end, undisturbed
+from ldpaudit.running.scratch import Scratch
 from ldpaudit.tasks.interface import Answer
+from ldpaudit.tasks.keeper import KEEPERS
+from ldpaudit.tasks.wire import TRUSTED, Inbox, MessageError, Wire, post
 
 _GIB: Final = 1 << 30
 _TICK: Final = 0.5
 """Seconds between two looks at the clock and the memory."""
+_GRACE: Final = 10.0
+"""Seconds in which a child that is told to end must have ended what it started."""
 _SHARE: Final = 0.75
 _CHILD: Final = "from ldpaudit.tasks.child_process import serve; serve()"
+_UNREADABLE: Final = "Its process answered with something that is no answer."
 THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """The variables that say how many threads a process uses."""
 
@@ -36,6 +44,7 @@ THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 class _Child:
     process: subprocess.Popen[bytes]
     connection: Any
+    inbox: Any
     number: int
     """Of its task."""
     since: float
@@ -43,9 +52,11 @@ class _Child:
     """Whether it is prepared for tasks."""
 
     def size(self) -> float:
-        """Return its memory in GiB; 0 where it has ended."""
+        """Return the memory of its worker in GiB; 0 where that has ended."""
         with suppress(psutil.Error):
-            return float(psutil.Process(self.process.pid).memory_info().rss / _GIB)
+            keeper = psutil.Process(self.process.pid)
+            processes = (keeper, *keeper.children())
+            return float(max(one.memory_info().rss for one in processes) / _GIB)
         return 0.0
 
 
@@ -69,6 +80,8 @@ class Processes:
         Time limit of each task and of the preparation.
     gib : float
         Memory limit of all together.
+    wire : Wire
+        How answers are written and read.
     """
 
     prepare: str
@@ -77,12 +90,18 @@ class Processes:
     threads: int = 1
     seconds: float = math.inf
     gib: float = math.inf
+    wire: Wire = TRUSTED
     _room: int = field(default=0, init=False)
     _largest: float = field(default=0.0, init=False)
     _busy: list[_Child] = field(default_factory=list, init=False)
     _idle: list[_Child] = field(default_factory=list, init=False)
+    _forget: Callable[[], object] = field(init=False, repr=False)
+
+    _scratch: Scratch = field(default_factory=Scratch, init=False, repr=False)
 
     def __enter__(self) -> Self:
+        _ = self._scratch.folder  # Made first, it is removed last.
+        self._forget = at_end(self._end_all)
         return self
 
     def __exit__(
@@ -91,7 +110,15 @@ class Processes:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        for child in [*self._busy, *self._idle]:
+        self._end_all()
+        self._forget()
+        self._scratch.close()
+
+    def _end_all(self) -> None:
+        children = [*self._busy, *self._idle]
+        for child in children if KEEPERS else ():
+            child.process.terminate()  # All at once; then each is waited for.
+        for child in children:
             self._end(child)
 
     def run(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Answer]]:
@@ -106,41 +133,55 @@ class Processes:
             yield from self._too_large(queue)
 
     def _give(self, number: int, tasks: Sequence[Any]) -> None:
-        child = self._idle.pop() if self._idle else self._started()
-        child.number = number
-        self._busy.append(child)
+        with undisturbed():
+            new = not self._idle
+            child = self._started() if new else self._idle.pop()
+            child.number = number
+            self._busy.append(child)
         if child.ready:
             self._send(child, tasks)
+        elif new:
+            with suppress(OSError):  # Its end is noticed when it is read.
+                told = pickle.dumps((self.prepare, self.setup, self.wire))
+                post(child.connection, told, self.seconds)
 
     def _started(self) -> _Child:
-        mine, theirs = Pipe()
+        mine, theirs = socket.socketpair()
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _CHILD, str(theirs.fileno()), str(os.getpid())],
             pass_fds=[theirs.fileno()],
-            start_new_session=True,  # A group of its own: what it starts ends with it.
+            start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=os.environ | dict.fromkeys(THREADS, str(self.threads)),
+            env=os.environ | dict.fromkeys(THREADS, str(self.threads)) | self._temporary,
         )
         theirs.close()
-        with suppress(OSError):  # Its end is noticed when it is read.
-            mine.send((self.prepare, self.setup))
-        return _Child(process, mine, -1, time.monotonic())
+        return _Child(process, mine, Inbox(mine, self.wire.most), -1, time.monotonic())
+
+    @property
+    def _temporary(self) -> dict[str, str]:
+        """Where a child puts its temporary files, which it cannot remove when it is killed."""
+        return {"TMPDIR": str(self._scratch.folder)}
 
     def _send(self, child: _Child, tasks: Sequence[Any]) -> None:
         child.since = time.monotonic()
         with suppress(OSError):
-            child.connection.send(tasks[child.number])
+            post(child.connection, pickle.dumps(tasks[child.number]), self.seconds)
 
     def _answered(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Answer]]:
-        connections: list[Connection[Any, Any]] = [child.connection for child in self._busy]
-        ready = wait(connections, min(_TICK, self.seconds))
+        ready = wait([child.connection for child in self._busy], min(_TICK, self.seconds))
         for child in [child for child in self._busy if child.connection in ready]:
             try:
-                answer: Answer = child.connection.recv()
+                content = child.inbox.take()
+                if content is None:
+                    continue
+                answer = self.wire.unpack(content)
+            except MessageError:
+                yield self._failed(child, Answer(reason=_UNREADABLE))
+                continue
             except (EOFError, OSError):
-                yield self._failed(child, _ended(child.process.wait()))
+                yield self._failed(child, self._ended(child))
                 continue
             if child.ready:
                 self._release(child)
@@ -192,11 +233,23 @@ class Processes:
         self._end(child)
         return child.number, answer
 
+    def _ended(self, child: _Child) -> Answer:
+        """Return why a child that closed its socket is no more."""
+        with suppress(subprocess.TimeoutExpired):
+            return _ended(child.process.wait(min(_GRACE, self.seconds)))
+        return Answer(reason=_UNREADABLE)
+
     def _end(self, child: _Child) -> None:
+        """End a child: its keeper ends all that it started, and is ended where it does not."""
+        child.connection.close()
+        if KEEPERS:
+            child.process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                child.process.wait(_GRACE)
+                return
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(child.process.pid, signal.SIGKILL)
         child.process.wait()
-        child.connection.close()
 
 
 def default_cap() -> float:

@@ -38,7 +38,9 @@ def digest(result: AuditResult) -> str:
     """Return the digest of the released file."""
     if result.releases:
         return ", ".join(map(digest, result.releases))
-    return name(result.release.sha256 or "none (a table in memory)")
+    return name(
+        result.release.sha256 or "none (a table in memory, or a file with true labels in it)"
+    )
 
 
 def declared(result: AuditResult) -> Iterator[Pair]:

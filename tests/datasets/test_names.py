@@ -35,7 +35,11 @@ def test_the_end_of_a_sentence() -> None:
 
 def test_a_missing_column() -> None:
     close = str(missing_column("labell", "label", ["label", "x"]))
-    assert close == ("There is no label column 'labell' among the 2 columns; did you mean 'label'?")
+    assert close.endswith(
+        "column 'labell' among the 2 columns; the name of column 1 is most like it."
+    )
+    case = str(missing_column("Label", "label", ["x", "label"]))
+    assert case.endswith("the name of column 2 differs only in case.")
     assert str(missing_column("q", "id", ["label"])).endswith("among the 1 columns.")
 
 

@@ -48,7 +48,7 @@ def test_dates_give_month_day_and_weekday():
 
 
 def accuracy(columns, truth):
-    table = encode_features(columns, len(truth)).table()
+    table = encode_features(columns, len(truth), [name for name, _ in columns]).table()
     half = len(truth) // 2
     first, rest = np.arange(half), np.arange(half, len(truth))
     rng = np.random.default_rng(0)
@@ -72,7 +72,9 @@ def test_a_weekday_that_gives_the_label_away_is_learnt():
 def test_a_table_without_some_columns_keeps_nothing_read_out():
     rng = np.random.default_rng(4)
     column = texts(300, rng)
-    table = encode_features([("a", column), ("b", pa.chunked_array([np.arange(300)]))], 300).table()
+    table = encode_features(
+        [("a", column), ("b", pa.chunked_array([np.arange(300)]))], 300, ["a", "b"]
+    ).table()
     assert table.expanded().numeric.shape[1] == 129
     assert table.take(np.arange(5)).expanded().numeric.shape == (5, 129)
     assert table.without([1]).extra is None

@@ -1,3 +1,5 @@
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +119,11 @@ def test_a_failed_renaming_takes_the_other_name_back(
             raise OSError
         return replace(self, target)
 
+    def no_link(source: Path, target: Path) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
     monkeypatch.setattr(Path, "replace", second_fails)
+    monkeypatch.setattr(os, "link", no_link)
     with pytest.raises(OutputError, match="cannot be written"):
         write_two(tmp_path)
     assert names(tmp_path) == []

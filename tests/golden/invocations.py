@@ -46,6 +46,11 @@ LONG = {
     "run-rr-dishonest",  # tests/stranger, tests/zoo
     "run-rr-policy",  # run-rr-claim-of-policy
     "run-rr-ints",  # run-rr-three-words
+    "run-discrete-staircase",  # run-laplace, tests/commands/privatize/test_rounding.py
+    "run-exponential",  # run-channel-file, tests/commands/privatize/test_rounding.py
+    "run-debiased-rr",  # run-optimal-unbiased
+    "run-rr-without-truth",  # run-double-rr-outsider, tests/stranger
+    "run-rr-top-k",  # run-rr-on-bins
 }
 """The recordings of which `make test` needs no run: where else their paths are taken."""
 

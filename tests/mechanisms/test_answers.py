@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ldpaudit.attacks.interface import NEEDS
+from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import MechanismOptions, from_declaration, names, traits_of
 from ldpaudit.mechanisms.analysis import delta_curve, label_errors, privacy_of, rdp_curve
 from ldpaudit.mechanisms.finite import FiniteMechanism
@@ -127,15 +128,15 @@ def _check_numbers(mechanism: NumericMechanism) -> None:
     assert (likelihood >= 0).all()
 
 
-def test_an_epsilon_beyond_all_floats_is_one_line() -> None:
-    """λ would be 0: refused or infinite, but never an overflow."""
+def test_an_epsilon_outside_of_the_limits_is_refused() -> None:
     for name in names():
         if "lambda" in traits_of(name).stated_by:
-            settings = SETTINGS.get(name, {})
-            options = MechanismOptions(epsilon=800.0, classes=WORDS, settings=settings)
-            epsilon = family(name).from_options(options).epsilon
-            assert epsilon is not None
-            assert epsilon >= 700
+            for epsilon in (1e-308, 800.0):
+                options = MechanismOptions(
+                    epsilon=epsilon, classes=WORDS, settings=SETTINGS.get(name, {})
+                )
+                with pytest.raises(InputError, match="from 1e-06 to 50 nats"):
+                    family(name).from_options(options)
 
 
 # What may stand outside of mechanisms/ although it reads like a mechanism's name, and why.

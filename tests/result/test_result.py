@@ -35,11 +35,11 @@ def test_no_small_count_can_be_read_off(n: int, data: st.DataObject) -> None:
     assert estimate.suppressed
     assert estimate.count is None
     assert estimate.n is None
-    # The printed numbers lie on a grid of ten rows, so several counts look the same.
+    # The printed numbers lie on steps that do not depend on how many people are behind them.
     for end in (estimate.value, estimate.low, estimate.high):
         assert end is not None
-        steps = end * n / SMALLEST_CELL
-        assert math.isclose(steps, round(steps), abs_tol=1e-6) or end in (0.0, 1.0)
+        assert math.isclose(end * 2, round(end * 2)) or n >= 1000
+        assert math.isclose(end * 10, round(end * 10))
 
 
 @given(st.integers(20, 5000), st.data())
@@ -70,7 +70,7 @@ def test_a_bound_from_a_small_cell_rounds_to_the_safe_side() -> None:
             "smallest_cell": 4,
         }
     )
-    assert bound.low == pytest.approx(2.34)
+    assert bound.low == pytest.approx(2.3)
     assert bound.value == bound.low
 
 
@@ -155,7 +155,7 @@ def test_what_is_built_is_redacted(cell: int, unit: Any) -> None:
     for estimate in built:
         assert estimate.suppressed
         assert estimate.n is None
-        assert estimate.value in (pytest.approx(0.12), pytest.approx(0.13))
+        assert estimate.value in (pytest.approx(0.1), pytest.approx(0.2))
         assert "smallest_cell" not in estimate.model_dump()
     assert Estimate.estimated("a.b", "B", 0.1234, smallest_cell=10).value == 0.1234
 

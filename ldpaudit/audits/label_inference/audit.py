@@ -7,6 +7,7 @@ no better than the features alone is what good privacy looks like.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,10 +21,14 @@ from ldpaudit.audits.label_inference.missing import not_learnt, not_run, samplin
 from ldpaudit.audits.label_inference.outsider import outsider_estimates
 from ldpaudit.audits.label_inference.references import AUDIT_ID, ceiling_estimates, utility_estimate
 from ldpaudit.audits.label_inference.runs import AttackRun, folds_of, run_attacks
+from ldpaudit.audits.mechanism.evidence import label_counts
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.result import Curve, Estimate, Finding, Note
 
+PLAIN = "released-label"
+"""The attack that takes the released label for the true one."""
 MIN_ROWS = 40
 """With fewer rows there is nothing to fit and score an attack on."""
 
@@ -59,6 +64,7 @@ def _insider(context: AuditContext, channel: Channel | None) -> Finding:
     confidence = context.plan.confidence
     folds = folds_of(context)
     runs, missing = run_attacks(context, folds)
+    runs = _with_cells(context, runs)
     estimates = [e for run in runs for e in score_estimates(run, confidence)]
     best, bounds = best_estimates(runs, confidence, missing.possible)
     closer, curves, remarks = _closer(context, runs, missing.possible)
@@ -72,6 +78,17 @@ def _insider(context: AuditContext, channel: Channel | None) -> Finding:
         notes=(*notes, *remarks, *sampling(context, len(model)), *_remarks(context, missing)),
         bounds=bounds,
     )
+
+
+def _with_cells(context: AuditContext, runs: Sequence[AttackRun]) -> list[AttackRun]:
+    """Return the attacks, those as good as the released label with the count that they tell."""
+    cell = smallest_positive(label_counts(context))
+    right = [sum(fold.correct for fold in run.folds) for run in runs]
+    plain = {count for run, count in zip(runs, right, strict=True) if run.name == PLAIN}
+    return [
+        replace(run, cell=cell) if count in plain else run
+        for run, count in zip(runs, right, strict=True)
+    ]
 
 
 def _closer(

@@ -6,7 +6,8 @@ from ldpaudit.attacks.scoring.fold import SHARES, Counts
 from ldpaudit.audits.label_inference.runs import AttackRun
 from ldpaudit.estimators.intervals.ranking import auc_lower as chernoff_lower
 from ldpaudit.estimators.intervals.ranking import auc_upper as chernoff_upper
-from ldpaudit.result import SMALLEST_CELL, Curve
+from ldpaudit.result import Curve
+from ldpaudit.result.hiding import is_small
 
 
 def confidence_curve(run: AttackRun, confidence: float, attacks: int = 1) -> Curve | None:
@@ -25,7 +26,7 @@ def confidence_curve(run: AttackRun, confidence: float, attacks: int = 1) -> Cur
     """
     counts = [np.cumsum(fold.steps, axis=0) for fold in run.folds]
     ends = whole_steps(np.sum([fold.steps for fold in run.folds], axis=0))
-    if not ends:
+    if not ends or is_small(run.cell):
         return None
     tail = (1 - confidence) / 2 / (len(counts) * len(SHARES) * attacks)
     points = [_point([fold[end].tolist() for fold in counts], tail) for end in ends]
@@ -93,4 +94,4 @@ def _begin(ends: list[int]) -> int:
 
 def _is_small(rows: int, correct: int) -> bool:
     cells = (rows, correct, rows - correct)
-    return rows == 0 or any(0 < cell < SMALLEST_CELL for cell in cells)
+    return rows == 0 or any(map(is_small, cells))

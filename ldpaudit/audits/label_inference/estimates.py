@@ -63,7 +63,7 @@ def _point(run: AttackRun, measure: Measure) -> Estimate:
         score=score,
         unit=measure.unit,
         n=sum(fold.n for fold in run.folds),
-        smallest_cell=smallest_cell(run.folds, measure),
+        smallest_cell=_cell(run, measure),
         method="as counted, mean over labels and folds; no interval: the attack learns from the "
         "rows that it guesses, and an interval would need rows that are alike",
         assumptions=("the number describes these people only",),
@@ -84,10 +84,15 @@ def _estimate(run: AttackRun, measure: Measure, confidence: float) -> Estimate:
         unit=measure.unit,
         n=sum(fold.n for fold in run.folds),
         count=sum(fold.correct for fold in run.folds) if counted else None,
-        smallest_cell=smallest_cell(run.folds, measure),
+        smallest_cell=_cell(run, measure),
         method=measure.method + (GIVEN if run.given_release else ""),
         reference=_REFERENCE if measure in GAINS else None,
     )
+
+
+def _cell(run: AttackRun, measure: Measure) -> int | None:
+    cells = (run.cell, smallest_cell(run.folds, measure))
+    return min((cell for cell in cells if cell is not None), default=None)
 
 
 def _in_sample(run: AttackRun) -> Estimate:
@@ -101,6 +106,7 @@ def _in_sample(run: AttackRun) -> Estimate:
         unit="proportion",
         n=run.fitted_n,
         count=run.fitted_correct,
+        smallest_cell=run.cell,
         method="guesses on rows that the attack was fitted on (of large releases, a sample)",
         assumptions=(
             "exact for these rows; an attack that memorises its rows does differently on new ones",
@@ -163,7 +169,7 @@ def _best(
     tail = (1 - confidence) / 2
     best = strongest(attacks, measure)
     assert best is not None
-    cells = [smallest_cell(run.folds, measure) for run in attacks]
+    cells = [_cell(run, measure) for run in attacks]
     score = attack_score(BEST, BEST_TITLE, measure)
     return Estimate.interval(
         score_id(score),

@@ -22,6 +22,7 @@ from ldpaudit.audits.label_inference.runs import AttackRun
 from ldpaudit.datasets.beside.slices import Slices
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.result import SMALLEST_CELL, Details, Estimate, Note, Score
+from ldpaudit.result.hiding import is_small
 
 MOST_CLASSES = 20
 """With more classes none is shown separately."""
@@ -40,10 +41,11 @@ class _Group:
     def rows(self) -> int:
         return sum(fold[0] for fold in self.folds)
 
-    def cells(self) -> list[int]:
-        """Return the counts above 0 that the group's numbers rest on."""
-        right = sum(fold[1] for fold in self.folds)
-        return [cell for cell in (right, self.rows - right) if cell > 0]
+    @property
+    def small(self) -> bool:
+        """Whether one of the counts that its numbers rest on is small."""
+        rows, right, gained, lost = (sum(fold[i] for fold in self.folds) for i in range(4))
+        return any(map(is_small, (rows, right, rows - right, gained, lost)))
 
 
 def class_estimates(
@@ -126,7 +128,7 @@ def _accuracies(
             method=_method(run, group, len(groups), attacks),
         )
         for group in groups
-        if group.rows
+        if group.rows >= SMALLEST_CELL
     ]
 
 
@@ -136,10 +138,10 @@ def _advantages(
     tail = _tail(groups, confidence, attacks)
     decided = all(is_decided(fold) for fold in run.folds)
     lower = partial(gain_lower, decided=decided)
-    estimates = []
+    estimates, hidden = [], _hidden(groups)
     for group in groups:
         gained, lost = (sum(fold[i] for fold in group.folds) for i in (2, 3))
-        if not group.rows:
+        if group.rows < SMALLEST_CELL:
             continue
         estimates.append(
             _estimate(
@@ -151,7 +153,7 @@ def _advantages(
                     _average(group, lambda n, _, g, b: -lower(b, g, n, tail)),
                 ),
                 confidence,
-                smallest_cell=min((c for c in (gained, lost) if c > 0), default=None),
+                smallest_cell=1 if group.key in hidden else None,
                 method=_method(run, group, len(groups), attacks),
             )
         )
@@ -182,12 +184,10 @@ def _average(group: _Group, bound: Callable[[int, int, int, int], Any]) -> float
 
 
 def _hidden(groups: Sequence[_Group]) -> set[str]:
-    """Return groups with a small cell; if only one, a second, or the total would reveal it."""
-    small = {g.key for g in groups if any(cell < SMALLEST_CELL for cell in g.cells())}
-    if len(small) == 1:
-        others = [g for g in groups if g.key not in small and g.rows]
-        small |= {min(others, key=lambda g: min(g.cells())).key} if others else set()
-    return small
+    """Return groups with a small count, and a large one, or the total would give the small away."""
+    small = {group.key for group in groups if group.small}
+    large = [group for group in groups if group.key not in small and group.rows]
+    return small | {min(large, key=lambda group: group.rows).key} if small and large else small
 
 
 def _method(run: AttackRun, group: _Group, groups: int, attacks: int) -> str:

@@ -6,6 +6,8 @@ refute a claim; it cannot prove one.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,8 @@ from ldpaudit.audits.mechanism.evidence import (
     insider_evidence,
     label_counts,
     outsider_evidence,
+    shown_evidence,
+    without_small_cells,
 )
 from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
 from ldpaudit.audits.mechanism.local_reports import report_counts
@@ -42,6 +46,7 @@ from ldpaudit.estimators.epsilon.strongest import METHODS, BoundEvidence
 from ldpaudit.estimators.epsilon.subgroups import SubgroupEvidence
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.result import Estimate, Finding, Note, together
+from ldpaudit.result.hiding import is_small, just_above
 
 _STRONGEST = "True labels, strongest bound"
 _GROUP_SOURCES = {
@@ -85,11 +90,12 @@ class MechanismAudit:
         noise = counted(context)
         agreement, differing = _agreement(context)
         insider, outsider = insider_evidence(context), outsider_evidence(context)
+        shown = shown_evidence(context)
         estimates = [*exact_estimates(context.claim), *agreement]
         bounds: dict[str, Callable[[float], float]] = {}
         if insider is not None:
-            estimates += _insider_estimates(context, insider)
-            bounds[INSIDER] = lambda alpha: insider.strongest(alpha).epsilon
+            estimates += _insider_estimates(context, insider, shown)
+            bounds[INSIDER] = partial(_shown_bound, insider, shown, context.claim.epsilon)
         groups = subgroup_evidence(context)
         if not isinstance(groups, str):
             estimates.append(subgroup_estimate(context, groups))
@@ -111,21 +117,46 @@ class MechanismAudit:
         )
 
 
-def _insider_estimates(context: AuditContext, evidence: BoundEvidence) -> Iterator[Estimate]:
+def _shown_bound(
+    insider: BoundEvidence, shown: BoundEvidence | None, claimed: float | None, alpha: float
+) -> float:
+    """Return the bound that may be shown; above the claim where the one of all counts is."""
+    exact = insider.strongest(alpha).epsilon
+    if shown is insider:
+        return exact
+    found = 0.0 if shown is None else min(exact, shown.strongest(alpha).epsilon)
+    return found if claimed is None or exact <= claimed else max(found, just_above(claimed, exact))
+
+
+def _no_more(bound: EpsilonBound, shown: EpsilonBound | None, cell: int) -> EpsilonBound:
+    """Return a bound as it may be shown where counts of ``cell`` people are behind it."""
+    if not is_small(cell):
+        return bound
+    least = 0.0 if shown is None else min(bound.epsilon, shown.epsilon)
+    return replace(bound, epsilon=least, smallest_cell=cell)
+
+
+def _insider_estimates(
+    context: AuditContext, evidence: BoundEvidence, shown: BoundEvidence | None
+) -> Iterator[Estimate]:
     alpha, primary = 1 - context.plan.confidence, evidence.design.primary
+    counts = label_counts(context)
+    cell = smallest_positive(counts)
     best, share = evidence.strongest(alpha), evidence.design.weights[primary]
+    best = _no_more(best, None if shown is None else shown.strongest(alpha), cell)
     words = (
         f"the strongest of {len(METHODS)} methods, here '{best.method}'; corrected: "
         f"'{primary}', chosen before the outcomes were seen, has {share:.0%} of "
         "the error probability, the others share the rest"
     )
     yield _bound(context, (INSIDER, _STRONGEST), best, words, None)
-    for method in METHODS:
+    # Of small counts one number says less than several that rest on them in different ways.
+    for method in () if is_small(cell) else METHODS:
         bound, reference = evidence.bound(method, alpha), _REFERENCES[method]
         names = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
         words = f"{_METHODS[method]}; at its own level, not corrected for the other methods"
         yield _bound(context, names, bound, words, reference)
-    yield _observed(label_counts(context))
+    yield _observed(without_small_cells(counts), cell)
 
 
 def _report_estimate(context: AuditContext, counts: GuessCounts) -> Estimate:
@@ -174,7 +205,7 @@ def _bound(
     )
 
 
-def _observed(counts: npt.NDArray[np.int64]) -> Estimate:
+def _observed(counts: npt.NDArray[np.int64], cell: int) -> Estimate:
     """Return the plug-in ε of the counts: half a row is added to every cell."""
     table = counts[counts.sum(axis=1) > 0] + 0.5
     logs = np.log(table / table.sum(axis=1, keepdims=True))
@@ -185,7 +216,7 @@ def _observed(counts: npt.NDArray[np.int64]) -> Estimate:
         axis="epsilon",
         unit="nats",
         n=int(counts.sum()),
-        smallest_cell=smallest_positive(counts),
+        smallest_cell=cell,
         method="the largest log-ratio of observed frequencies, half a row added to every cell",
         assumptions=(
             FEATURE_BLIND,
@@ -234,6 +265,8 @@ def _cell_agreement(context: AuditContext, channel: Channel, alpha: float) -> It
     title = "Counts against the declared channel (p-value)"
     names = ("mechanism.channel_consistency", title)
     yield _p_value(context, names, test.p_value, words, cell)
+    if is_small(cell):
+        return
     yield Estimate.lower_bound(
         "mechanism.inconsistent_entries",
         "Entries of the channel outside their intervals",
@@ -248,7 +281,6 @@ def _cell_agreement(context: AuditContext, channel: Channel, alpha: float) -> It
         "Counts against the declared channel, G test (p-value)",
         max(likelihood_ratio_p_value(counts, channel.matrix), SMALLEST_P_VALUE),
         n=int(counts.sum()),
-        smallest_cell=cell,
         method="p-value of the likelihood-ratio (G) test of all entries at once",
         assumptions=("counts are large: the χ² distribution is an approximation",),
         reference="Wilks (1938)",

@@ -1,5 +1,7 @@
 """What the bounds of ε are computed from: counted once per audit run, used by several audits."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +19,7 @@ from ldpaudit.estimators.epsilon.release_only.bound import (
 )
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidence
 from ldpaudit.release import label_table
+from ldpaudit.result import SMALLEST_CELL
 
 
 def label_counts(context: AuditContext) -> npt.NDArray[np.int64]:
@@ -55,10 +58,49 @@ def insider_evidence(context: AuditContext) -> BoundEvidence | None:
     return context.once("epsilon.insider", lambda: _count_insider(context))
 
 
-def _count_insider(context: AuditContext) -> BoundEvidence | None:
+def _count_insider(
+    context: AuditContext, counts: npt.NDArray[np.int64] | None = None
+) -> BoundEvidence | None:
     channel = aligned_channel(context)
     matrix = None if channel is None else worth_looking_for(channel).matrix
-    return epsilon_evidence(label_counts(context), matrix, context.rng("epsilon", "insider"))
+    counts = label_counts(context) if counts is None else counts
+    return epsilon_evidence(counts, matrix, context.rng("epsilon", "insider"))
+
+
+def shown_evidence(context: AuditContext) -> BoundEvidence | None:
+    """Return the insider's evidence as far as it is shown: counts of 1 to 9 people count as 9.
+
+    A bound from them is shown only where it is not above the one from the true counts.
+    """
+    insider = insider_evidence(context)
+    if insider is None:
+        return None
+    counts = label_counts(context)
+    blurred = without_small_cells(counts)
+    if (blurred == counts).all():
+        return insider
+    return context.once("epsilon.shown", lambda: _count_insider(context, blurred))
+
+
+def without_small_cells(counts: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
+    """Return counts by label and output with 9 for each of 1 to 9, all sums kept where possible.
+
+    How many people have an output is public, and how many a large class has is shown: whoever knows
+    both can follow a count through its row and column. So people are exchanged between two labels
+    and two outputs, which leaves the sums as they are, until the small count is 9. It comes out the
+    same for each small count that the sums allow.
+    """
+    table = np.array(counts, dtype=np.int64)
+    for y, z in np.argwhere((table > 0) & (table < SMALLEST_CELL)):
+        other, common = int(table[:, z].argmax()), int(table[y].argmax())
+        people = SMALLEST_CELL - 1 - table[y, z]
+        people = min(people, table[other, z], table[y, common])
+        if other != y and common != z and people > 0:
+            table[y, z] += people
+            table[other, common] += people
+            table[y, common] -= people
+            table[other, z] -= people
+    return table
 
 
 def outsider_evidence(context: AuditContext) -> ReleaseOnlyEvidence | str:

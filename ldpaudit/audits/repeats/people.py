@@ -7,20 +7,20 @@ import numpy as np
 from ldpaudit.audits.repeats.seen import SeenReleases
 from ldpaudit.datasets.same_features import same_features
 from ldpaudit.result import Estimate, Note
-from ldpaudit.result.estimate import SMALLEST_CELL
+from ldpaudit.result.hiding import SMALLEST_CELL, is_small, people
 
 
 def people_estimates(seen: SeenReleases) -> Iterator[Estimate]:
     """Return how many people are in the releases, and how many changed."""
-    releases, people = seen.releases, len(seen.releases.rows)
+    releases, people = seen.everyone, len(seen.everyone.rows)
     how = "rows joined on their ids" if releases.by_id else "rows in the same order"
     yield _count("repeats.people", "People in any of the releases", people, people, how)
     everywhere = len(releases.in_all)
     yield _count("repeats.people_in_all", "People in all releases", everywhere, people, how)
-    if releases.known:
-        same = everywhere - seen.changed
+    if seen.releases.known:
+        inside = len(seen.releases.in_all)
         title = "People in all releases whose true label stayed the same"
-        yield _count("repeats.unchanged", title, same, everywhere, "true labels")
+        yield _count("repeats.unchanged", title, inside - seen.changed, inside, "true labels")
     changed = _changed_features(seen)
     if changed is not None:
         yield changed
@@ -28,7 +28,7 @@ def people_estimates(seen: SeenReleases) -> Iterator[Estimate]:
 
 def people_notes(seen: SeenReleases) -> Iterator[Note]:
     """Return what the join found, in words."""
-    releases = seen.releases
+    releases = seen.everyone
     if not releases.by_id:
         text = (
             "No id column was named (--id): row 1 of each release is taken to be the same person, "
@@ -51,15 +51,17 @@ def people_notes(seen: SeenReleases) -> Iterator[Note]:
         yield Note.info("repeats", text)
 
 
-def _words(people: int) -> str:
-    return f"Fewer than {SMALLEST_CELL} people" if people < SMALLEST_CELL else f"{people:,} people"
+def _words(count: int) -> str:
+    return f"{people(count)} people".capitalize()
 
 
 def _count(name: str, title: str, count: int, of: int, method: str) -> Estimate:
-    if 0 < count < SMALLEST_CELL or 0 < of - count < SMALLEST_CELL:
-        hidden = f"{method}; to the nearest ten, as fewer than {SMALLEST_CELL} people are hidden"
-        return Estimate.exact(name, title, round(count, -1), unit="rows", method=hidden)
-    return Estimate.exact(name, title, count, unit="rows", n=of, count=count, method=method)
+    """Return a number of people; of 1 to 9, and of all but so few, only that they are so few."""
+    if not (is_small(count) or is_small(of - count)):
+        return Estimate.exact(name, title, count, unit="rows", n=of, count=count, method=method)
+    nearest = 0 if is_small(count) else of
+    words = f"{method}; fewer than {SMALLEST_CELL} people are not counted"
+    return Estimate.exact(name, title, nearest, unit="rows", suppressed=True, method=words)
 
 
 def _changed_features(seen: SeenReleases) -> Estimate | None:

@@ -13,6 +13,7 @@ from ldpaudit.audits.assumptions.standing import standing
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Repeats
 from ldpaudit.audits.mechanism.evidence import feature_dependence
+from ldpaudit.audits.small_classes import people_alone
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import RepeatedReleases
@@ -29,26 +30,30 @@ class SeenReleases:
     Attributes
     ----------
     asked : Repeats
-        The releases, and what is claimed of their noise.
+        The releases, without the people of small classes, and what is claimed of their noise.
+    everyone : RepeatedReleases
+        The releases with all people.
     contexts : tuple of AuditContext, length t
         One for each release.
     """
 
     asked: Repeats
+    everyone: RepeatedReleases
     contexts: tuple[AuditContext, ...]
 
     @classmethod
     def of(cls, context: AuditContext) -> "SeenReleases":
         """See the releases of a context, which lends its plan, progress and stop."""
         assert context.repeats is not None
-        contexts = []
-        for release in context.repeats.releases.releases:
+        contexts, everyone = [], context.repeats.releases
+        releases = people_alone(everyone, context.plan.seed)
+        for release in releases.releases:
             claim = from_declaration(release.declaration, release.classes)
             own = replace(
                 context, release=release, claim=claim, whole=None, repeats=None, _shared={}
             )
             contexts.append(own)
-        return cls(context.repeats, tuple(contexts))
+        return cls(replace(context.repeats, releases=releases), everyone, tuple(contexts))
 
     @property
     def releases(self) -> RepeatedReleases:

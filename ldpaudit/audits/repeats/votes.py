@@ -15,7 +15,7 @@ from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.repeats.answers import log_likelihoods
 from ldpaudit.estimators.repeats.votes import estimated_prior, guesses
 from ldpaudit.result import Curve, Estimate, Finding, Score
-from ldpaudit.result.estimate import SMALLEST_CELL
+from ldpaudit.result.hiding import SMALLEST_CELL
 
 _FEWEST = 40
 _TITLES = {

@@ -13,6 +13,7 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import feature_dependence
 from ldpaudit.audits.part import rows_looked_at
+from ldpaudit.audits.small_classes import columns_alone
 from ldpaudit.estimators.vectors.patterns import TrueVectors
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.capabilities import LabelByStratum
@@ -49,8 +50,9 @@ class SeenVector:
     ) -> "SeenVector":
         """See a vector; ``context`` lends its plan, progress and stop."""
         contexts, some = [], rows_looked_at(len(vector), context.plan.seed, MOST_ROWS)
-        for place in range(len(vector.columns)):
-            alone = vector.alone(place) if some is None else vector.alone(place).take(some)
+        columns = [vector.alone(place) for place in range(len(vector.columns))]
+        columns = columns if some is None else [column.take(some) for column in columns]
+        for alone in columns_alone(columns, context.plan.seed):
             claim = from_declaration(alone.declaration, alone.classes)
             own = replace(context, release=alone, claim=claim, whole=None, _shared={})
             contexts.append(own)

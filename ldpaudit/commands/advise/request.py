@@ -94,7 +94,7 @@ class AdviseRequest(FileOptions):
         str | None, Option("DATA is a release, and this file holds its true labels.", file=True)
     ] = None
     minutes: Annotated[float, Option("Minutes at most; simulations take what is left.")] = 5.0
-    seed: Annotated[int | None, Option("The seed (default: derived from the data).")] = None
+    seed: Annotated[int | None, Option("The seed (default: 0).")] = None
     threads: Annotated[int | None, Option("Processors to use (default: 1).")] = None
     apart: bool = False
 

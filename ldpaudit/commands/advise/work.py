@@ -8,11 +8,13 @@ from ldpaudit.commands.advise.request import AdviseRequest
 from ldpaudit.commands.advise.result import Advice
 from ldpaudit.commands.advise.several import advise_several
 from ldpaudit.commands.advise.tables import JOIN, checked
+from ldpaudit.datasets.formats.watching import unchanged
 from ldpaudit.judging.policy import default_policy
 from ldpaudit.options import PlanOptions
 from ldpaudit.running.progress import NoProgress, Progress
 
 
+@unchanged()
 def advise(request: AdviseRequest, progress: Progress | None = None) -> Advice:
     """Say what to release, so that a policy lets it pass.
 

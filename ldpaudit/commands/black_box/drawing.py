@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from ldpaudit.commands.black_box.estimators.events import Event
 from ldpaudit.commands.black_box.estimators.forms import OutputForm
 from ldpaudit.commands.black_box.loading import Randomizer, load_function
@@ -59,6 +61,25 @@ class DrawTask:
         table = randomizer.draw(self.chosen, self.n, rng, self.used, self.form)
         return [event.counts(table) for event in self.events] if self.events else table
 
+    def checked(self, content: Any) -> Any:
+        """Return what came back, if it can be the result: it comes from the client's process.
+
+        Raises
+        ------
+        InputError
+            If it cannot.
+        """
+        if self.events:
+            fits = len(content) == len(self.events) and all(
+                min(counts) >= 0 and sum(counts) <= self.n for counts in content
+            )
+        else:
+            fits = isinstance(content, np.ndarray) and content.shape[1] > 0
+            fits = fits and len(content) == self.n
+        if not fits:
+            raise InputError("The function's process answered with something that is no answer.")
+        return content
+
 
 def prepare(place: RandomizerPlace) -> Callable[[DrawTask], Any]:
     """Import a randomizer, and return what does a task with it."""
@@ -81,7 +102,7 @@ def drawn(pool: Processes, tasks: Sequence[DrawTask], progress: Progress) -> lis
     for done, (number, answer) in enumerate(pool.run(tasks), 1):
         if answer.reason:
             raise InputError(_in_words(answer, pool.seconds))
-        results[number] = answer.content
+        results[number] = tasks[number].checked(answer.content)
         progress.advance(done, len(tasks))
     return results
 

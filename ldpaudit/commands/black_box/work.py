@@ -17,6 +17,7 @@ from ldpaudit.commands.black_box.estimators.events import (
 )
 from ldpaudit.commands.black_box.estimators.forms import OutputForm
 from ldpaudit.commands.black_box.estimators.outputs import OutputTable, joined
+from ldpaudit.commands.black_box.plain import PLAIN
 from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, BlackBoxRequest, Claim
 from ldpaudit.commands.black_box.result import BlackBoxAudit, PairFound
 from ldpaudit.errors import InputError
@@ -62,7 +63,8 @@ def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) 
     progress = progress or NoProgress()
     path = (*request.path, str(Path.cwd()))
     place = RandomizerPlace(request.function, request.features, request.inputs, path)
-    with Processes(PREPARE, place, _processes(request), seconds=request.timeout) as pool:
+    most, seconds = _processes(request), request.timeout
+    with Processes(PREPARE, place, most, seconds=seconds, wire=PLAIN) as pool:
         progress.step("trying the function")
         widths = _probe(pool, request, progress)
         training = _training_size(request, widths)

@@ -18,6 +18,7 @@ from ldpaudit.commands.compare.sentence import intervals_of, sentences
 from ldpaudit.commands.compare.side import Side, attack_scores
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import Utility, utility
+from ldpaudit.datasets.formats.watching import unchanged
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.pipeline import run_info
@@ -44,6 +45,7 @@ _ORDER = (
 )
 
 
+@unchanged()
 def compare(request: CompareRequest, progress: Progress | None = None) -> Comparison:
     """Compare releases of the same data.
 

@@ -15,8 +15,9 @@ from ldpaudit.datasets.batchwise.opening import open_source
 from ldpaudit.datasets.beside.channel_tables import RELEASED
 from ldpaudit.datasets.declaration import declared_content, parse_declaration, same_claims
 from ldpaudit.datasets.domains import declared_labels
+from ldpaudit.datasets.formats.watching import watching
 from ldpaudit.datasets.labels import in_order, read_labels, read_texts
-from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.datasets.names import called, missing_column, quoted
 from ldpaudit.datasets.roles import DEFAULT_LABEL
 from ldpaudit.datasets.writing.declaring import places_of, write_into
 from ldpaudit.errors import InputError, OutputError
@@ -28,7 +29,6 @@ from ldpaudit.mechanisms.joint import from_declaration as vector_mechanism
 from ldpaudit.options import LabelOptions
 from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
 from ldpaudit.running.progress import Progress
-from ldpaudit.writing import terminable
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ class Declared:
     remarks: tuple[str, ...] = ()
 
 
+@watching()  # Checked before its own writing changes the file.
 def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
     """Write a declaration, after it was checked against the labels; or return the present one.
 
@@ -227,8 +228,8 @@ def _beside(labels: tuple[str, ...], table: Any) -> tuple[str, ...]:
     before = [one.removesuffix(RELEASED) for one in labels if one.endswith(RELEASED)]
     left = [one for one in before if one in table.names]
     return tuple(
-        f"The column {quoted(one)} seems to hold the values before they were post-randomized: "
-        "do not publish it beside the released one."
+        f"{called(one, table.names).capitalize()} seems to hold the values before they were "
+        "post-randomized: do not publish it beside the released one."
         for one in left
     )
 
@@ -247,9 +248,5 @@ def _written(table: Any, declared: Declared) -> Declared:
         check_apart(places, table.location.paths)
     assert declared.claim is not None
     content = declared_content(declared.claim)
-    before = table.stamp()
-    with terminable():
-        if table.stamp() != before:
-            raise InputError("The file changed while it was being read.")
-        write_into(table, content, request.output)
+    write_into(table, content, request.output)
     return replace(declared, written=places)

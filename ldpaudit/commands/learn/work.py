@@ -11,6 +11,7 @@ from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.reading import ColumnToLearn, column_to_learn
 from ldpaudit.commands.utility.scores import utility
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
+from ldpaudit.datasets.formats.watching import unchanged
 from ldpaudit.mechanisms import UNKNOWN
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import ReleasedLabels
@@ -18,6 +19,7 @@ from ldpaudit.result import Estimate
 from ldpaudit.running.progress import Progress
 
 
+@unchanged()
 def learn(request: LearnRequest, progress: Progress) -> Learnt:
     """Train a learner that is corrected for the declared mechanism, and score it on test rows.
 

@@ -10,7 +10,7 @@ from ldpaudit.commands.privatize.labels.domains import GridDomain, RangeDomain, 
 from ldpaudit.commands.privatize.labels.priors import Prior
 from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.datasets.beside.channel_tables import ColumnChannels, column_channels
-from ldpaudit.errors import InputError, did_you_mean, quoted
+from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms import MechanismOptions, family
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.mechanisms.interface import Mechanism
@@ -205,14 +205,12 @@ def channels_of(request: ColumnRequest) -> ColumnChannels:
     tables = column_channels(request.channel, by, request)
     found = [one for one in tables if one.variable in (None, request.label)]
     if not found:
-        names = [one.variable or "" for one in tables]
         raise InputError(
-            f"The table of channels has none for the column {quoted(request.label)}"
-            f"{did_you_mean(request.label, names)}"
+            f"The table of channels has none for the column {quoted(request.label)}; it has those "
+            f"of {len(tables)} other column(s)."
         )
     if found[0].by is not None and by is None:
         raise InputError(
-            f"The table has a channel for each value of {quoted(found[0].by)}; say so: "
-            f"by={found[0].by}."
+            "The table has a channel for each value of one of its columns; name it: by=COLUMN."
         )
     return found[0]

@@ -43,7 +43,10 @@ def _check_free(target: Path, *, overwrite: bool) -> None:
     shown = quoted(target.name)
     check_place(target)
     if os.path.lexists(target) and not overwrite:
-        raise OutputError(f"{shown} exists already and is left as it is; --overwrite replaces it.")
+        raise OutputError(
+            f"{shown} exists already and is left as it is; --overwrite replaces it, but a second "
+            "draw of the same labels tells more than one."
+        )
 
 
 def check_columns(options: DataOptions, labels: Collection[str], source: BatchSource) -> None:

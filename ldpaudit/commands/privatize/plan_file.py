@@ -1,13 +1,14 @@
 """A plan: what to do with each private column of a table, as TOML."""
 
 import os
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from ldpaudit.documents import parse_toml, read_document
 from ldpaudit.errors import InputError, did_you_mean, quoted
+from ldpaudit.limits import POLICY_BYTES
 from ldpaudit.options import LabelOptions, label_options
 
 _COLUMN: Final = ("label", "mechanism", "strata")
@@ -62,11 +63,13 @@ def read_plan(source: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
         )
     path = Path(source)
     try:
-        stated = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        stated = parse_toml(read_document(path, POLICY_BYTES), "A plan")
+    except InputError:
+        raise
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
         raise InputError(f"The plan {quoted(path.name)} cannot be read: {reason}.") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise InputError(f"The plan {quoted(path.name)} is not TOML: {error}.") from None
     return _plan(stated, path.parent)
 

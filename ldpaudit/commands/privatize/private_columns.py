@@ -1,11 +1,12 @@
 """The private columns of a release, each with its mechanism, or with one for all together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
-from ldpaudit.commands.privatize.labels.domains import ClassDomain
+from ldpaudit.commands.privatize.labels.domains import ClassDomain, RoundedDomain
 from ldpaudit.commands.privatize.labels.priors import Prior
 from ldpaudit.commands.privatize.labels.survey import Survey
 from ldpaudit.commands.privatize.request import ColumnRequest
@@ -125,6 +126,33 @@ class PrivateColumns:
         return VectorDeclaration(
             tuple(LabelDeclaration(c.name, _claim(c.mechanism), c.request.by) for c in self)
         )
+
+
+class LabelCounts:
+    """How often each label occurs when the rows are read again: as often as the first time."""
+
+    def __init__(self, columns: PrivateColumns) -> None:
+        self._columns = columns
+        self._counts = [np.zeros_like(one.survey.counts) for one in columns]
+
+    def add(self, codes: Sequence[IntArray]) -> None:
+        """Count the labels of further rows, for each column."""
+        for counts, own in zip(self._counts, codes, strict=True):
+            np.add(counts, np.bincount(own, minlength=len(counts)), out=counts)
+
+    def check(self) -> None:
+        """Check that all rows were read, and each label as often as before.
+
+        Raises
+        ------
+        InputError
+            If that is not so. Labels that are rounded at random are counted all together.
+        """
+        for one, counts in zip(self._columns, self._counts, strict=True):
+            drawn = isinstance(one.survey.domain, RoundedDomain)
+            before = one.survey.counts
+            if counts.sum() != before.sum() or not (drawn or np.array_equal(counts, before)):
+                raise InputError(CHANGED)
 
 
 def _claim(mechanism: Mechanism | JointMechanism) -> Declaration:

@@ -19,12 +19,15 @@ class PrivatizeSummary:
         One sentence each.
     sample_rows : int
         Rows of the synthetic sample, 0 where none was asked for.
+    again : tuple of str
+        Those of the warnings that say that the same labels were drawn a second time.
     """
 
     request: PrivatizeRequest
     columns: PrivateColumns
     warnings: tuple[str, ...] = ()
     sample_rows: int = 0
+    again: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:

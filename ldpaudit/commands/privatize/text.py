@@ -3,12 +3,14 @@
 from ldpaudit.commands.privatize.result import PrivatizeSummary
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.writing.tables import written_places
-from ldpaudit.terminal import say
+from ldpaudit.terminal import remark, say
 
 
 def print_summary(summary: PrivatizeSummary, *, quiet: bool) -> None:
-    """Print what was released and where; nothing when ``quiet``."""
+    """Print what was released and where; ``quiet``: only that labels were drawn a second time."""
     if quiet:
+        for line in summary.again:
+            remark(line)
         return
     request = summary.request
     _say_mechanisms(summary)

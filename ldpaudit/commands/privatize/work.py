@@ -20,9 +20,10 @@ from ldpaudit.commands.privatize.features.synthetic_sample import (
     check_sample,
     synthetic_sample,
 )
+from ldpaudit.commands.privatize.labels.former import second_draw
 from ldpaudit.commands.privatize.labels.remembered import RememberedAnswers, check_remembered
 from ldpaudit.commands.privatize.places import check_places, check_roles
-from ldpaudit.commands.privatize.private_columns import CHANGED, PrivateColumns
+from ldpaudit.commands.privatize.private_columns import LabelCounts, PrivateColumns
 from ldpaudit.commands.privatize.provenance import provenance, released_schema
 from ldpaudit.commands.privatize.reading import read_columns, stated_columns
 from ldpaudit.commands.privatize.request import PrivatizeRequest
@@ -34,6 +35,7 @@ from ldpaudit.datasets.formats.csv_batches import CsvBatches
 from ldpaudit.datasets.formats.dialect import Dialect
 from ldpaudit.datasets.formats.memory_batches import MemoryBatches
 from ldpaudit.datasets.formats.opening import open_batches
+from ldpaudit.datasets.formats.watching import check_unchanged, watching
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.writing.tables import (
     USUAL,
@@ -42,9 +44,8 @@ from ldpaudit.datasets.writing.tables import (
     is_csv,
     write_declaration,
 )
-from ldpaudit.errors import InputError
 from ldpaudit.running.progress import NoProgress, Progress
-from ldpaudit.writing import WholeFiles, terminable
+from ldpaudit.writing import WholeFiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,7 @@ class _Plan:
         return [n for n in self.read if n in self.columns.names or n == self.person]
 
 
+@watching()  # Checked before anything is published: a fault after that would be a second draw.
 def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> PrivatizeSummary:
     """Release a table: rows in their order, private columns replaced, features as options say.
 
@@ -102,11 +104,13 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
         progress.remark(f"Read the data as {said}.")
     check_roles(stated, source)
     columns = read_columns(stated, declared, source, progress)
+    again = tuple(second_draw(request, columns))
+    for line in again:
+        progress.remark(line)
     plan = _plan(request, source, columns, progress)
-    with terminable():
-        warnings = plan.warnings + _write(plan, request, progress)
+    warnings = plan.warnings + _write(plan, request, progress)
     sampled = 0 if plan.sample is None else plan.sample.rows
-    return PrivatizeSummary(request, columns, warnings, sampled)
+    return PrivatizeSummary(request, columns, again + warnings, sampled, again)
 
 
 def _opened(request: PrivatizeRequest) -> BatchSource:
@@ -180,9 +184,11 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
     Returns warnings of columns that tell more than they should.
     """
     progress.step("releasing")
-    private, done = plan.columns.names, 0
-    columns = ReleasedColumns(plan.watched, request.keep, plan.columns.rows, private)
-    with WholeFiles(overwrite=request.overwrite) as files:
+    private, done, again = plan.columns.names, 0, LabelCounts(plan.columns)
+    columns = ReleasedColumns(
+        *(plan.watched, request.keep, plan.columns.rows, private), plan.source.schema.names
+    )
+    with WholeFiles(request.overwrite, last=True) as files:
         secret = None
         if request.secret is not None:
             true = pa.schema([pa.field(n, plan.source.schema.field(n).type) for n in plan.secret])
@@ -193,6 +199,7 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
             features, labels = batch.select(plan.features), [batch.column(n) for n in private]
             codes = [one.codes(own) for one, own in zip(plan.columns, labels, strict=True)]
             columns.watch(features, labels, codes)
+            again.add(codes)
             new, released = plan.rows.release(features, labels, codes)
             if plan.remembered is not None:
                 ids = batch.column(plan.person)
@@ -203,8 +210,8 @@ def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[
             done += len(batch)
             progress.advance(done, plan.columns.rows)
         warnings = columns.check()
-        if done != plan.columns.rows:
-            raise InputError(CHANGED)
+        check_unchanged()
+        again.check()
         if plan.remembered is not None and request.remember is not None:
             warnings += tuple(plan.remembered.check())
             plan.remembered.write(files.add(request.remember, private=True, overwrite=True))

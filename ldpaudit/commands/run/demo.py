@@ -13,7 +13,7 @@ from ldpaudit.commands.run.work import run_and_write
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.result import AuditResult
 from ldpaudit.tasks.processes import Processes
-from ldpaudit.terminal import progress_on_terminal, say
+from ldpaudit.terminal import progress_on_terminal, say, words_only
 
 _AUDITOR: Final = "ldpaudit.commands.run.demo:auditor"
 _MADE_WITH: Final = (1, 3)
@@ -32,14 +32,15 @@ def run_demo(folder: Path, seed: int) -> int:
     files = write_demo(folder, seed)
     jobs = [(path, files.truth) for path in (files.honest, files.dishonest)]
     results = _audited(jobs)
-    for (release, truth), made_with, result in zip(jobs, _MADE_WITH, results, strict=True):
-        say(f"\n{release.name}: declares ε = 1 and was made with ε = {made_with}")
-        say(f"$ ldpaudit run {release} --truth {truth}")
-        print_summary(result, quiet=False)
-        ReportOutputs().or_beside(str(release), "audit").announce()
     as_meant = [result.verdict for result in results] == ["pass", "fail"]
-    page = ReportOutputs().or_beside(str(files.dishonest), "audit").html
-    say(f"\n{_LAST[as_meant]}\nOpen {page} in a browser.")
+    with words_only():
+        for (release, truth), made_with, result in zip(jobs, _MADE_WITH, results, strict=True):
+            say(f"\n{release.name}: declares ε = 1 and was made with ε = {made_with}")
+            say(f"$ ldpaudit run {release} --truth {truth}")
+            print_summary(result, quiet=False)
+            ReportOutputs().or_beside(str(release), "audit").announce()
+        page = ReportOutputs().or_beside(str(files.dishonest), "audit").html
+        say(f"\n{_LAST[as_meant]}\nOpen {page} in a browser.")
     return 0 if as_meant else 1
 
 

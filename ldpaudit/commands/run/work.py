@@ -23,7 +23,7 @@ from ldpaudit.reports.text.harmless import one_line
 from ldpaudit.result import AuditResult, Profile
 from ldpaudit.running.progress import Progress
 from ldpaudit.running.stopping import Stop
-from ldpaudit.terminal import say, stream
+from ldpaudit.terminal import say, stream, words_only
 
 PIPELINE: Final = ("sarif", "junit", "markdown")
 """Formats that other programs read, besides the result itself."""
@@ -119,8 +119,9 @@ def render_again(
         raise InputError(f"The result was not judged by the policy {quoted(policy.name)}.")
     formats = outputs.asked
     streamed = outputs.write({name: partial(render, result, name, around) for name in formats})
-    with outputs.for_people():
+    with words_only(), outputs.for_people():
         for path in outputs.given():
             say(f"Wrote {one_line(str(path))}.")
     if streamed:
-        stream(streamed)
+        with words_only():
+            stream(streamed)

@@ -1,6 +1,7 @@
-"""The folder of a sweep: its options, and one file for each finished point."""
+"""The folder of a sweep: digests of its options, and one file for each finished point."""
 
-import json
+import hmac
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -10,11 +11,15 @@ from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.formats.locations import locate
 from ldpaudit.datasets.names import quoted
+from ldpaudit.documents import parse_json, read_document
+from ldpaudit.drafts import remove_left_over
 from ldpaudit.errors import InputError, OutputError
+from ldpaudit.limits import DOCUMENT_BYTES
 from ldpaudit.reports.json_report import as_json
-from ldpaudit.writing import write_whole
+from ldpaudit.writing import WholeFiles
 
 _FORMAT: Final = "ldpaudit-sweep"
+_MANIFEST: Final = "manifest"
 _WHAT: Final = {
     "version": "version of ldpaudit",
     "data": "data",
@@ -26,9 +31,9 @@ FILES: Final = ("test", "synthetic", "generator_data", "prior")
 
 
 def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dict[str, Any]:
-    """Return everything that the numbers of a sweep depend on.
+    """Return everything that the numbers of a sweep depend on; it stays in memory.
 
-    Files are named by their digest; the number of processes and the memory change no number.
+    Files are known by their digest; the number of processes and the memory change no number.
     """
     options = {
         name: getattr(request, name)
@@ -41,7 +46,6 @@ def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dic
     lists = {name: list(getattr(request, name)) for name in ("mechanisms", "drop", "only", "skip")}
     files = {name: _digest(getattr(request, name)) for name in FILES}
     return {
-        "format": _FORMAT,
         "version": __version__,
         "data": _digest(request.data),
         "policy": policy_sha256,
@@ -60,9 +64,19 @@ def _digest(path: str | Path | None) -> str | None:
     return None if path is None else locate(path).sha256()
 
 
+def _digests(key: str, options: dict[str, Any]) -> dict[str, str]:
+    """Return a digest of each option, which nobody can make without the key."""
+    texts = {name: as_json({name: value}).encode() for name, value in options.items()}
+    return {name: hmac.digest(key.encode(), text, "sha256").hex() for name, text in texts.items()}
+
+
 @dataclass(frozen=True)
 class SweepFolder:
-    """The folder where the points of a sweep are kept."""
+    """The folder where the points of a sweep are kept; its files can be read by its owner only.
+
+    Of its options, the data among them, it holds digests made with a random key: without the key
+    no guess of a true label or of a column's name can be tested against them.
+    """
 
     path: Path
 
@@ -83,7 +97,8 @@ class SweepFolder:
         """
         shown = quoted(self.path.name)
         try:
-            self._points.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._points.mkdir(mode=0o700, exist_ok=True)
             entries = [e for e in self.path.iterdir() if not e.name.startswith(".")]
             started = [e for e in entries if e != self._points or any(self._points.glob("*.json"))]
         except OSError:
@@ -94,19 +109,23 @@ class SweepFolder:
             )
         if started:
             self._check(options)
-        for leftover in self.path.rglob(".*.tmp"):  # Half-written by a killed sweep.
-            leftover.unlink(missing_ok=True)
-        self.keep_part("manifest", options)
+        else:
+            key = secrets.token_hex(32)
+            content = {"format": _FORMAT, "key": key, "digests": _digests(key, options)}
+            self.keep_part(_MANIFEST, content)
+        for folder in (self.path, self._points):
+            remove_left_over(folder)
 
     def _check(self, options: dict[str, Any]) -> None:
-        shown, stored = quoted(self.path.name), self.kept_part("manifest")
+        shown, stored = quoted(self.path.name), self.kept_part(_MANIFEST)
         if stored is None or stored.get("format") != _FORMAT:
             raise InputError(f"The folder {shown} holds something that is no sweep.")
-        wanted = json.loads(as_json(options))
-        other = [name for name in wanted if stored.get(name) != wanted[name]]
+        known, wanted = stored.get("digests"), _digests(str(stored.get("key")), options)
+        known = known if isinstance(known, dict) else {}
+        other = [name for name in wanted if known.get(name) != wanted[name]]
         if other:
-            # An earlier version stored fewer options.
-            first = other[0] if other[0] in stored else "version"
+            # An earlier version stored fewer options, or no digests of them.
+            first = other[0] if other[0] in known else "version"
             what = _WHAT.get(first, f"--{first.replace('_', '-')}")
             raise InputError(
                 f"The folder {shown} holds a sweep with another {what}; give another folder."
@@ -122,12 +141,15 @@ class SweepFolder:
 
     def keep_part(self, name: str, content: dict[str, Any]) -> None:
         """Write what all points share."""
-        write_whole(self.path / f"{name}.json", as_json(content))
+        with WholeFiles() as files:
+            part = files.add(self.path / f"{name}.json", private=True)
+            part.write(as_json(content).encode())
 
     def kept_part(self, name: str) -> dict[str, Any] | None:
         """Return what all points share; None without a whole file."""
         try:
-            content = json.loads((self.path / f"{name}.json").read_text(encoding="utf-8"))
+            text = read_document(self.path / f"{name}.json", DOCUMENT_BYTES)
+            content = parse_json(text, name, "It is no whole file.")
         except (OSError, ValueError):
             return None
         return content if isinstance(content, dict) else None

@@ -54,7 +54,7 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
     learner : {"linear", "network"}
         What learns from each release: logistic or ridge regression, or a dense network.
     seed : int or None
-        None: derived from the data.
+        None: 0.
     processes : int or None
         None: as many as processors.
     memory : int, str or None
@@ -81,7 +81,7 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
     learner: Annotated[Literal["linear", "network"], Option("What learns from each release.")] = (
         "linear"
     )
-    seed: Annotated[int | None, Option("The seed (default: derived from the data).")] = None
+    seed: Annotated[int | None, Option("The seed (default: 0).")] = None
     processes: Annotated[int | None, Option("Processes at most (default: processors).")] = None
     threads: Annotated[int | None, Option("Threads of each (default: 1).")] = None
     memory: Annotated[

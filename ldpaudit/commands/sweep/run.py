@@ -13,7 +13,9 @@ from ldpaudit.commands.sweep.points.workbench import Setup, Task, measured
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.summary import Setting, setting_of
+from ldpaudit.datasets.formats.watching import check_unchanged
 from ldpaudit.errors import LdpAuditError
+from ldpaudit.interruption import last_words
 from ldpaudit.running.memory import size_of
 from ldpaudit.running.progress import Progress
 from ldpaudit.running.scratch import Scratch
@@ -63,13 +65,10 @@ class SweepRun:
         """Do what is left."""
         if not self._left() and "reference" in self.shared:
             return
-        try:
-            setup = setup.anywhere()
-            with self._pool() as pool:
-                self._fit_generator(pool, setup)
-                self._do(pool, setup, self._tasks())
-        except KeyboardInterrupt:
-            raise LdpAuditError(self._interrupted()) from None
+        setup = setup.anywhere()
+        with last_words(self._interrupted), self._pool() as pool:
+            self._fit_generator(pool, setup)
+            self._do(pool, setup, self._tasks())
 
     @contextmanager
     def _pool(self) -> Iterator[Pool]:
@@ -114,6 +113,7 @@ class SweepRun:
             if answer.content is None:
                 self.failed[task] = answer.reason
             else:
+                check_unchanged()
                 self.folder.keep(task, answer.content)
                 # Read back, so that an interrupted sweep gives the same result.
                 self.done[task] = self.folder.kept(task) or {}

@@ -1,9 +1,7 @@
 """The work of ``sweep``: check everything before any point is measured, then do the points."""
 
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from pathlib import Path
+from contextlib import contextmanager
 
 from ldpaudit.api import policy_of
 from ldpaudit.commands.privatize.columns.exact import DecidingColumns
@@ -15,13 +13,16 @@ from ldpaudit.commands.sweep.points.workbench import Setup
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.commands.sweep.run import SweepRun
+from ldpaudit.datasets.formats.watching import unchanged
 from ldpaudit.errors import OutputError, PolicyError
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms import traits_of
 from ldpaudit.pipeline import chosen_audits
 from ldpaudit.running.progress import NoProgress, Progress
+from ldpaudit.running.scratch import Scratch
 
 
+@unchanged()
 def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
     """Simulate, audit and learn at every point of a grid.
 
@@ -79,5 +80,5 @@ def _check_data(tables: SweepTables) -> None:
 @contextmanager
 def _folder(request: SweepRequest) -> Iterator[SweepFolder]:
     """Give the folder of ``--out``, or a temporary one."""
-    with tempfile.TemporaryDirectory() if request.out is None else nullcontext(request.out) as path:
-        yield SweepFolder(Path(path))
+    with Scratch() as scratch:
+        yield SweepFolder(request.out or scratch.path("sweep"))

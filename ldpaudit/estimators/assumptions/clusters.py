@@ -197,7 +197,8 @@ def _standardised(numeric: Float32Array) -> Callable[[slice], FloatArray]:
     scaler, n = StandardScaler(), len(numeric)
     # Of no rows there are no batches: scikit-learn refuses to make any.
     for rows in gen_batches(n, _rows_at_once(numeric.shape[1])) if numeric.size else ():
-        scaler.partial_fit(numeric[rows].astype(np.float64))
+        with np.errstate(invalid="ignore"):  # A column may have no value at all.
+            scaler.partial_fit(numeric[rows].astype(np.float64))
 
     def scaled(rows: slice) -> FloatArray:
         values = numeric[rows].astype(np.float64)

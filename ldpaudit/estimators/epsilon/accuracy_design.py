@@ -5,7 +5,7 @@ label are counted. It is chosen from the true labels' frequencies and a presumed
 its bound is valid whatever the channel really is.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,8 @@ _SHARES = 1 / (1 + np.exp(-np.linspace(-4, 4, 33)))
 _MOST_OUTPUTS = 64
 _FINALISTS = 6
 """Plans that are compared by their exact bounds, the best of all by an approximation."""
+_AT_ONCE = 4_000_000
+"""Numbers in one array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +103,13 @@ def expected_bound(
         np.floor(correct[..., None] + spread[..., None] * _NODES + 0.5), 0, n[..., None]
     )
     level = lower(outcome, n[..., None], alpha)
-    shape = (*level.shape, np.shape(sizes)[-1])
-    wide = np.broadcast_to(np.asarray(sizes, dtype=np.float64)[..., None, :], shape)
-    return np.asarray(epsilon_of_accuracy(level, wide).mean(axis=-1))
+    groups = np.asarray(sizes, dtype=np.float64)[..., None, :]
+    return np.asarray(epsilon_of_accuracy(level, groups).mean(axis=-1))
 
 
-def best_plan(sizes: IndexArray, channel: FloatArray, alpha: float) -> tuple[AccuracyPlan, float]:
+def best_plan(
+    sizes: IndexArray, channel: FloatArray, alpha: float, lower: LowerBound = trials_lower
+) -> tuple[AccuracyPlan, float]:
     """Return the plan with the largest expected bound under a presumed channel, and that bound.
 
     Parameters
@@ -117,13 +120,13 @@ def best_plan(sizes: IndexArray, channel: FloatArray, alpha: float) -> tuple[Acc
         The presumed channel.
     alpha : float
         The level at which plans are compared.
+    lower : callable
+        The lower bound by which they are compared; Wilson's is quick.
     """
-    best: tuple[AccuracyPlan, float] | None = None
-    for groups, guess in _finalists(sizes, channel, alpha):
-        option = _best_rows(groups, guess, sizes, channel, alpha)
-        if best is None or option[1] > best[1] + 1e-9:
+    best, *others = _best_rows(_finalists(sizes, channel, alpha), sizes, channel, alpha, lower)
+    for option in others:
+        if option[1] > best[1] + 1e-9:
             best = option
-    assert best is not None
     return best
 
 
@@ -134,7 +137,7 @@ def _finalists(
     options = list(_partitions(sizes, channel))
     if len(options) <= _FINALISTS:
         return options
-    roughly = [_best_rows(*option, sizes, channel, alpha, score_lower)[1] for option in options]
+    roughly = [value for _, value in _best_rows(options, sizes, channel, alpha, score_lower)]
     return [options[i] for i in sorted(np.argsort(roughly)[::-1][:_FINALISTS])]
 
 
@@ -183,35 +186,61 @@ def _around_output(
 
 
 def _best_rows(
-    groups: IntArray,
-    guess: IntArray,
+    options: Sequence[tuple[IntArray, IntArray]],
     sizes: IndexArray,
     channel: FloatArray,
     alpha: float,
     lower: LowerBound = trials_lower,
-) -> tuple[AccuracyPlan, float]:
-    totals = np.bincount(groups[groups >= 0], weights=sizes[groups >= 0]).astype(np.float64)
-    fractions = _fractions(totals)
-    used = groups >= 0
-    keep = np.zeros((len(fractions), len(sizes)))
-    keep[:, used] = np.floor(fractions[:, groups[used]] * sizes[used] + 1e-9)
-    grouped = np.stack([keep[:, groups == g].sum(axis=1) for g in range(len(totals))], axis=1)
-    usable = (grouped > 0).all(axis=1)
-    keep, grouped = keep[usable], grouped[usable]
-    plans = AccuracyPlan(groups, guess, sizes)
-    values = expected_bound(keep @ plans.success(channel), grouped, alpha, lower)
-    best = int(np.argmax(values))
-    return AccuracyPlan(groups, guess, keep[best].astype(np.int64)), float(values[best])
+) -> list[tuple[AccuracyPlan, float]]:
+    """Return for each (groups, guess) the rows that bound ε best, and the expected bound."""
+    found: dict[int, tuple[AccuracyPlan, float]] = {}
+    at_once = max(1, _AT_ONCE // max(len(_SHARES) * len(sizes), channel.size))
+    numbers = [int(groups.max()) + 1 for groups, _ in options]
+    for number in sorted({*numbers}):
+        alike = [place for place, of in enumerate(numbers) if of == number]
+        for start in range(0, len(alike), at_once):
+            some = alike[start : start + at_once]
+            best = _best_of_alike([options[place] for place in some], sizes, channel, alpha, lower)
+            found.update(zip(some, best, strict=True))
+    return [found[place] for place in range(len(options))]
+
+
+def _best_of_alike(
+    options: Sequence[tuple[IntArray, IntArray]],
+    sizes: IndexArray,
+    channel: FloatArray,
+    alpha: float,
+    lower: LowerBound,
+) -> Iterator[tuple[AccuracyPlan, float]]:
+    """Yield the same for options of one number of groups, all in a few array operations."""
+    groups = np.stack([option[0] for option in options])
+    guess = np.stack([option[1] for option in options])
+    member = (groups[:, :, None] == np.arange(groups.max() + 1)).astype(np.float64)
+    fractions = _fractions(sizes @ member)
+    # Rows kept of each label: shape (options, candidates, k); a label left out is in no group.
+    keep = np.floor(fractions @ member.transpose(0, 2, 1) * sizes + 1e-9)
+    right = (groups[:, :, None] == guess[:, None, :]) & (groups[:, :, None] >= 0)
+    grouped, correct = keep @ member, keep @ (channel * right).sum(axis=2)[:, :, None]
+    usable = (grouped > 0).all(axis=2)
+    values = np.full(usable.shape, -np.inf)
+    values[usable] = expected_bound(correct[usable][:, 0], grouped[usable], alpha, lower)
+    for place, best in enumerate(values.argmax(axis=1)):
+        rows = keep[place, best].astype(np.int64)
+        yield AccuracyPlan(groups[place], guess[place], rows), float(values[place, best])
 
 
 def _fractions(totals: FloatArray) -> FloatArray:
-    """Return candidate fractions of each group to keep, all rows first, shape (c, g)."""
-    if len(totals) == 2:
+    """Return candidate fractions of each group to keep, all rows first.
+
+    ``totals`` has shape (options, g), the fractions (options, candidates, g).
+    """
+    every = np.ones((len(totals), 1, totals.shape[1]))
+    if totals.shape[1] == 2:
         # Every share of the first group, with as many rows as the two groups allow.
         shares = np.stack([_SHARES, 1 - _SHARES], axis=1)
-        rows = (totals / shares).min(axis=1, keepdims=True)
-        thinned = rows * shares / totals
+        rows = (totals[:, None, :] / shares).min(axis=2, keepdims=True)
+        thinned = rows * shares / totals[:, None, :]
     else:
-        caps = np.geomspace(totals.min(), totals.max(), 24)[:, None]
-        thinned = np.minimum(totals, caps) / totals
-    return np.concatenate([np.ones((1, len(totals))), np.minimum(thinned, 1.0)])
+        caps = np.geomspace(totals.min(axis=1), totals.max(axis=1), 24, axis=1)[:, :, None]
+        thinned = np.minimum(totals[:, None, :], caps) / totals[:, None, :]
+    return np.concatenate([every, np.minimum(thinned, 1.0)], axis=1)

@@ -21,6 +21,7 @@ from ldpaudit.estimators.epsilon.strongest import (
     gather_evidence,
     presumed_channel,
 )
+from ldpaudit.estimators.intervals.binomial import score_lower
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, label_table
 
 CANDIDATES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
@@ -171,7 +172,7 @@ def _promise(counts: IndexArray, factor: float) -> float:
     if len(counts) > _MANY_LABELS:
         counts = _commonest(counts)
         sizes = np.floor(class_counts(counts) * factor).astype(np.int64)
-    return best_plan(sizes, presumed_channel(counts), DESIGN_ALPHA)[1]
+    return best_plan(sizes, presumed_channel(counts), DESIGN_ALPHA, score_lower)[1]
 
 
 def _commonest(counts: IndexArray) -> IndexArray:

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.result import Curve, Estimate, Finding, Side, Verdict
+from ldpaudit.result import Check, Curve, Estimate, Finding, Side, Verdict
+from ldpaudit.result.hiding import NATS, just_above, lower_bound, p_value_up
 
 POWER = "power.min_detectable_excess"
 CLEAR_GROUP, CLEAR_SHARE = "power.smallest_clear_group", "power.smallest_clear_share"
@@ -39,14 +41,40 @@ class Evidence:
         return low if alpha >= 1 - (curve.level or 1.0) - 1e-12 else -math.inf
 
     @classmethod
-    def collect(cls, findings: Iterable[Finding]) -> "Evidence":
-        """Merge findings."""
+    def collect(cls, findings: Iterable[Finding], claimed: float | None = None) -> "Evidence":
+        """Merge findings; bounds of ε from small counts are rounded, as the estimates are.
+
+        One that lies above the ``claimed`` ε stays above it.
+        """
         every = list(findings)
-        return cls(
-            {e.id: e for finding in every for e in finding.estimates},
-            {c.id: c for finding in every for c in finding.curves},
-            {key: bound for finding in every for key, bound in finding.bounds.items()},
-        )
+        estimates = {e.id: e for finding in every for e in finding.estimates}
+        bounds = {key: bound for finding in every for key, bound in finding.bounds.items()}
+        for key in bounds.keys() & estimates.keys():
+            if estimates[key].suppressed and estimates[key].unit == "nats":
+                bounds[key] = partial(_rounded, bounds[key], claimed)
+        curves = {c.id: c for finding in every for c in finding.curves}
+        return cls(estimates, curves, bounds)
+
+    def shown(self, check: Check) -> Check:
+        """Return a check as it may be shown: what rests on small counts is rounded to be safe."""
+        behind = [self.estimates[i] for i in check.evidence if i in self.estimates]
+        small = [estimate for estimate in behind if estimate.suppressed]
+        if not small:
+            return check
+        fields: dict[str, float] = {}
+        if check.p_value is not None:
+            most = 1.0 if check.confidence is None else 1 - check.confidence
+            fields["p_value"] = max(min(p_value_up(check.p_value), most), check.p_value)
+        first, observed = small[0], check.observed
+        if check.side == "lower" and first.unit == "proportion" and observed is not None:
+            least = min(observed, -1.0 if first.low is None else first.low)
+            over = check.limit is not None and least <= check.limit < observed
+            fields["observed"] = just_above(check.limit or 0.0, observed) if over else least
+        return check.model_copy(update=fields)
+
+
+def _rounded(bound: Callable[[float], float], claimed: float | None, alpha: float) -> float:
+    return lower_bound(bound(alpha), NATS, claimed)
 
 
 @dataclass(frozen=True)

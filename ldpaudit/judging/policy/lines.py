@@ -12,6 +12,10 @@ _ELSEWHERE: Final[dict[str, Place]] = {"min-rows": ("audit", "min_rows")}
 """Checks that are asked for outside of ``[checks]``."""
 _LONGEST: Final = 60
 """Lines of one statement, at most: a text or a list over several."""
+_MOST_LETTERS: Final = 1 << 18
+"""Letters that are parsed to find a line, which nobody waits for in a long text."""
+_EACH: Final = 20
+"""Letters that take as long as the start of a parser."""
 
 
 def check_lines(text: str, checks: Iterable[str]) -> dict[str, int]:
@@ -69,10 +73,16 @@ def _places(text: str) -> Iterator[tuple[Place, int]]:
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
     """Yield each header and each key with its value, and the line that it starts in."""
-    lines, start = text.splitlines(), 0
-    while start < len(lines):
+    lines, start, left = text.splitlines(), 0, _MOST_LETTERS
+    while start < len(lines) and left > 0:
         ends = range(start + 1, min(start + _LONGEST, len(lines)) + 1)
-        end = next((end for end in ends if _whole("\n".join(lines[start:end]))), start + 1)
+        for end in ends:
+            statement = "\n".join(lines[start:end])
+            left -= len(statement) + _EACH
+            if left < 0 or _whole(statement):
+                break
+        else:
+            end = start + 1
         statement = "\n".join(lines[start:end]).strip()
         if statement and not statement.startswith("#") and _whole(statement):
             yield start + 1, statement
@@ -82,7 +92,7 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
 def _whole(statement: str) -> bool:
     try:
         tomllib.loads(statement)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return False
     return True
 

@@ -3,17 +3,18 @@
 import contextlib
 import hashlib
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from ldpaudit.errors import PolicyError, did_you_mean, quoted
+from ldpaudit.documents import parse_toml, read_document
+from ldpaudit.errors import InputError, PolicyError, did_you_mean, quoted
 from ldpaudit.judging.policy.lines import Place, line_of
 from ldpaudit.judging.policy.presets import DEFAULT, PREFIX, preset, preset_text
 from ldpaudit.judging.policy.sections import OWN, Policy, check_names, keys_of, section_in
+from ldpaudit.limits import POLICY_BYTES
 
 _NO_CHECK = (
     "The policy asks for no check, so nothing could be judged. Start from a preset: "
@@ -60,7 +61,7 @@ def load_policy(path: Path | str) -> Policy:
         return _named(parse_policy(preset_text(str(path))), str(path))
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_document(path, POLICY_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         why = _unreadable(path, error)
         raise PolicyError(f"The policy file {quoted(path.name)} cannot be read: {why}.") from None
@@ -87,8 +88,10 @@ def _parsed(text: str) -> Policy:
     if not text.strip():
         raise _MistakeError("The policy is empty; 'ldpaudit policy init' writes one to start from.")
     try:
-        stated = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        stated = parse_toml(text, "A policy")
+    except InputError as error:
+        raise _MistakeError(str(error)) from None
+    except ValueError as error:
         found = re.search(r" \(at line (\d+), column \d+\)", str(error))
         line = int(found[1]) if found else None
         words = str(error).replace(found[0], "") if found else str(error)

@@ -4,9 +4,19 @@ What each means is in ``words.toml``, beside this file.
 """
 
 import datetime
+import math
+from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    model_validator,
+)
 
 from ldpaudit.audits.allowed_excess import AllowedExcess
 from ldpaudit.judging.policy.limits import Loss, Share, share_of
@@ -156,9 +166,28 @@ class ChecksSection(_Section):
 
     def asked(self) -> tuple[str, ...]:
         """Return the ids of the checks that are asked for."""
-        fields = type(self).model_fields.items()
-        found = ((str(field.alias), getattr(self, name)) for name, field in fields)
-        return tuple(name for name, section in found if section and section.level != "off")
+        return tuple(name for name, section in self._sections() if section.level != "off")
+
+    def can_fail(self) -> bool:
+        """Return whether some release could fail by it: a check of level error that can be missed.
+
+        A share is never above 1, and an audit that may miss any excess misses none too many.
+        """
+        sections = (section for _, section in self._sections() if section.level == "error")
+        return any(not _always_kept(section) for section in sections)
+
+    def _sections(self) -> Iterator[tuple[str, CheckSection]]:
+        for name, field in type(self).model_fields.items():
+            section = getattr(self, name)
+            if section is not None:
+                yield str(field.alias), section
+
+
+def _always_kept(section: CheckSection) -> bool:
+    if isinstance(section, PowerSection):
+        return not math.isfinite(section.max.nats)
+    shares = LimitSection | AdvantageSection | RevealSection
+    return isinstance(section, shares) and section.max == 1
 
 
 def _one_line(text: str) -> str:
@@ -208,7 +237,7 @@ class Policy(_Section):
     claim: ClaimSection | None = None
     audit: AuditSection = AuditSection()
     checks: ChecksSection = ChecksSection()
-    waivers: Annotated[tuple[Waiver, ...], Field(strict=False)] = ()
+    waivers: Annotated[tuple[Waiver, ...], Field(strict=False), FailFast()] = ()
     sha256: str | None = None
     """The digest of the policy file; None for the built-in default."""
     name: Annotated[str | None, Field(exclude=True)] = None

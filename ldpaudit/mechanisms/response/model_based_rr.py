@@ -16,7 +16,7 @@ from ldpaudit.mechanisms.exact_sampling import BitSource, Randomness, bit_source
 from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.options import RESPONSE, MechanismOptions
-from ldpaudit.mechanisms.parameters import Parameter, check_classes, check_proportion
+from ldpaudit.mechanisms.parameters import Parameter, check_classes, check_epsilon, check_proportion
 from ldpaudit.release import FloatArray, IntArray, Label
 
 _BLOCK = 1 << 14
@@ -242,7 +242,7 @@ class ModelBasedRR(PublicModelLabel):
         floor = stated["floor"] = check_proportion("floor", stated.get("floor", default))
         epsilon = stated.pop("epsilon", None)
         if epsilon is not None:
-            stated["lambda"] = _noise(epsilon, floor)
+            stated["lambda"] = _noise(check_epsilon(epsilon), floor)
         return stated
 
 

@@ -22,7 +22,14 @@ from ldpaudit.mechanisms.finite import FiniteMechanism, check_codes
 from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.noise.step_loss import StepLoss
 from ldpaudit.mechanisms.options import RESPONSE
-from ldpaudit.mechanisms.parameters import AGREEMENT, Parameter, check_classes, only_known, real
+from ldpaudit.mechanisms.parameters import (
+    AGREEMENT,
+    Parameter,
+    check_classes,
+    check_epsilon,
+    only_known,
+    real,
+)
 from ldpaudit.release import IntArray, Label
 from ldpaudit.result import Estimate
 
@@ -216,13 +223,12 @@ def _noise(parameters: Mapping[str, Any], k: int) -> float:
         assert noise is not None
         epsilon_of_lambda(noise, k)
         return noise
-    implied = lambda_of_epsilon(epsilon, k)
-    if noise is not None:
-        stated = epsilon_of_lambda(noise, k)
-        if not math.isclose(stated, epsilon, rel_tol=AGREEMENT, abs_tol=AGREEMENT):
-            raise InputError(
-                f"'epsilon' and 'lambda' must agree: lambda = {noise:.6g} on {k} labels means "
-                f"epsilon = {stated:.6g}, but epsilon = {epsilon:.6g} is stated."
-            )
-        return noise
-    return implied
+    if noise is None:
+        return lambda_of_epsilon(check_epsilon(epsilon), k)
+    stated = epsilon_of_lambda(noise, k)
+    if not math.isclose(stated, epsilon, rel_tol=AGREEMENT, abs_tol=AGREEMENT):
+        raise InputError(
+            f"'epsilon' and 'lambda' must agree: lambda = {noise:.6g} on {k} labels means "
+            f"epsilon = {stated:.6g}, but epsilon = {epsilon:.6g} is stated."
+        )
+    return noise

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.datasets.formats.columns import LISTS, NUMBERS, is_any
-from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.names import ColumnError
 from ldpaudit.release import FloatArray, IntArray
 
 
@@ -37,15 +36,15 @@ def present_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.filter(pa.array(missing_codes(column) == 0))
 
 
-def flattened(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+def flattened(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column of scalars: of a list column, all entries after each other."""
     if not is_list(column.type):
         return column
     if pc.count_distinct(pc.list_value_length(column)).as_py() > 1:
-        raise InputError(f"The lists in the column {quoted(name)} must all have one length.")
+        raise ColumnError("must hold lists of one length.")
     entries = pc.list_flatten(column)
     if (missing_codes(entries) != 0).any():
-        raise InputError(f"The lists in the column {quoted(name)} must have no missing entries.")
+        raise ColumnError("must hold lists without missing entries.")
     return entries
 
 
@@ -59,9 +58,9 @@ def whole_range(scalars: pa.ChunkedArray) -> tuple[int, int]:
     return low, high - low
 
 
-def numbers_of(column: pa.ChunkedArray, name: str, offset: int) -> FloatArray:
+def numbers_of(column: pa.ChunkedArray, offset: int) -> FloatArray:
     """Return present values as float64 of shape (n, width), whole numbers less the offset."""
-    scalars = flattened(column, name)
+    scalars = flattened(column)
     target = _integer_type(scalars.type)
     if target is None:
         values = np.asarray(scalars.cast(pa.float64()).to_numpy(), dtype=np.float64)
@@ -99,7 +98,7 @@ def arrow_of(
     return pc.if_else(pa.array(null), pa.scalar(None, scalar), entries)
 
 
-def list_entries(column: pa.ChunkedArray, name: str) -> FloatArray:
+def list_entries(column: pa.ChunkedArray) -> FloatArray:
     """Return the entries of a list column without missing rows, float64 of shape (n, width).
 
     Raises
@@ -107,8 +106,8 @@ def list_entries(column: pa.ChunkedArray, name: str) -> FloatArray:
     InputError
         If the lists have missing entries or differing lengths.
     """
-    offset, _ = whole_range(flattened(column, name))
-    return numbers_of(column, name, offset) + offset
+    offset, _ = whole_range(flattened(column))
+    return numbers_of(column, offset) + offset
 
 
 def lists_of(values: FloatArray, kind: pa.DataType) -> pa.Array:

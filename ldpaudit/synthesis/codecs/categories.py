@@ -7,8 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.names import ColumnError
 from ldpaudit.release import FloatArray, IntArray
 
 _MOST_LEVELS = 100
@@ -39,7 +38,7 @@ class CategoryColumn:
         return min(len(self.levels), _MOST_LEVELS + 1)
 
     @classmethod
-    def fit(cls, column: pa.ChunkedArray, name: str) -> "CategoryColumn":
+    def fit(cls, column: pa.ChunkedArray) -> "CategoryColumn":
         """Learn a column's values.
 
         Raises
@@ -47,13 +46,13 @@ class CategoryColumn:
         InputError
             If they are of a type that cannot be told apart, such as nested objects.
         """
-        plain = _plain(column, name)
+        plain = _plain(column)
         try:
             counted = pc.value_counts(plain)
         except pa.ArrowException:
-            raise InputError(
-                f"The column {quoted(name)} cannot be generated: it must hold numbers, texts, "
-                f"booleans, dates or lists of numbers (leave it out)."
+            raise ColumnError(
+                "cannot be generated: it must hold numbers, texts, booleans, dates or lists of "
+                "numbers (leave it out)."
             ) from None
         counts = np.asarray(counted.field("counts").to_numpy(), dtype=np.float64)
         # Equal counts keep the order in which the values first occur.
@@ -61,9 +60,9 @@ class CategoryColumn:
         levels = counted.field("values").take(pa.array(order))
         return cls(column.type, levels, counts[order] / counts.sum())
 
-    def encode(self, column: pa.ChunkedArray, name: str) -> IntArray:
+    def encode(self, column: pa.ChunkedArray) -> IntArray:
         """Return codes in 0 … cardinality − 1, int32 of shape (n,)."""
-        places = pc.index_in(_plain(column, name), self.levels, skip_nulls=False)
+        places = pc.index_in(_plain(column), self.levels, skip_nulls=False)
         codes = np.asarray(places.to_numpy(), dtype=np.int32)
         return np.minimum(codes, np.int32(self.cardinality - 1))
 
@@ -78,13 +77,13 @@ class CategoryColumn:
         return _typed(self.levels.take(pa.array(chosen)), self.kind)
 
 
-def _plain(column: pa.ChunkedArray, name: str) -> Any:
+def _plain(column: pa.ChunkedArray) -> Any:
     if not pa.types.is_dictionary(column.type):
         return column
     try:
         return column.cast(column.type.value_type)
     except pa.ArrowException:
-        raise InputError(f"The categories of {quoted(name)} cannot be read.") from None
+        raise ColumnError("holds categories that cannot be read.") from None
 
 
 def _typed(values: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.names import ColumnError
 from ldpaudit.errors import InputError
 from ldpaudit.release import Float32Array, FloatArray
 from ldpaudit.synthesis.codecs.arrow_numbers import list_entries, lists_of, missing_codes
@@ -48,22 +48,21 @@ class ImageCodec:
             If the table is not one list column of square images without missing entries.
         """
         side = image_side(table)
-        name = table.schema.names[0]
         if side is None:
             raise InputError(
                 "A convolutional generator must have one column of lists of s² numbers, s ≥ 8, and "
                 "no other feature column."
             )
-        pixels = list_entries(table.column(0), name)
+        pixels = list_entries(table.column(0))
         if not np.isfinite(pixels).all():
-            raise InputError(f"The column {quoted(name)} must be finite to be generated.")
+            raise ColumnError("must be finite to be generated.")
         schema = table.schema.remove_metadata()
         return cls(schema, side, float(pixels.min()), float(pixels.max()), seen_values(pixels))
 
     def encode(self, table: pa.Table) -> Float32Array:
         """Return the pixels, float32 of shape (n, s²)."""
         check_same_schema(self.schema, table.schema, "The table")
-        pixels = list_entries(table.column(0), table.schema.names[0])
+        pixels = list_entries(table.column(0))
         spread = max(self.high - self.low, np.finfo(np.float64).tiny)
         return (2 * (pixels - self.low) / spread - 1).astype(np.float32)
 
@@ -90,7 +89,7 @@ def image_side(table: pa.Table) -> int | None:
     if not hasattr(kind, "value_field") or (missing_codes(column) != 0).any():
         return None
     try:
-        width = list_entries(column, table.schema.names[0]).shape[1]
+        width = list_entries(column).shape[1]
     except (InputError, pa.ArrowException):
         return None
     side = math.isqrt(width)

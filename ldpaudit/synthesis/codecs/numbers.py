@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtr, ndtri
 
-from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.names import ColumnError
 from ldpaudit.release import Float32Array, FloatArray, IntArray
 from ldpaudit.synthesis.codecs.arrow_numbers import (
     arrow_of,
@@ -57,7 +56,7 @@ class NumberColumn:
         return int(self.quantiles.shape[1])
 
     @classmethod
-    def fit(cls, column: pa.ChunkedArray, name: str) -> "NumberColumn":
+    def fit(cls, column: pa.ChunkedArray) -> "NumberColumn":
         """Learn a column's quantiles from the rows that are present.
 
         Raises
@@ -66,21 +65,21 @@ class NumberColumn:
             If a value is infinite, or the lists have missing entries or differing lengths.
         """
         present = present_values(column)
-        offset, span = whole_range(flattened(present, name))
-        values = numbers_of(present, name, offset)
+        offset, span = whole_range(flattened(present))
+        values = numbers_of(present, offset)
         if np.isinf(values).any():
-            raise InputError(f"The column {quoted(name)} must be finite to be generated.")
+            raise ColumnError("must be finite to be generated.")
         if len(values) == 0:
             return cls(column.type, np.zeros((2, values.shape[1])), np.zeros(0))
         levels = np.linspace(0.0, 1.0, min(_QUANTILES, max(len(values), 2)))
         quantiles = np.quantile(values, levels, axis=0)
         return cls(column.type, quantiles, seen_values(values), offset, span)
 
-    def encode(self, column: pa.ChunkedArray, name: str, rng: np.random.Generator) -> Float32Array:
+    def encode(self, column: pa.ChunkedArray, rng: np.random.Generator) -> Float32Array:
         """Return the coordinates, float32 of shape (n, width); a missing row gets random ones."""
         present = missing_codes(column) == 0
         out = rng.standard_normal((len(column), self.width)).astype(np.float32)
-        values = numbers_of(present_values(column), name, self.offset)
+        values = numbers_of(present_values(column), self.offset)
         levels = np.linspace(0.0, 1.0, len(self.quantiles))
         where = np.flatnonzero(present)
         for j in range(self.width):

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.datasets.names import check_unique, quoted
+from ldpaudit.datasets.names import called, check_unique, of_column, shown_type
 from ldpaudit.errors import InputError
 from ldpaudit.release import Float32Array, IntArray
 from ldpaudit.synthesis.codecs.arrow_numbers import can_be_numbers, missing_codes
@@ -15,6 +16,7 @@ from ldpaudit.synthesis.codecs.encoded import EncodedRows
 from ldpaudit.synthesis.codecs.numbers import NumberColumn
 
 Column = NumberColumn | CategoryColumn
+_OF_FEATURES: Final = " of the features"
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class TableCodec:
             numeric = can_be_numbers(field.type)
             kinds = np.unique(missing_codes(column)) if numeric else np.zeros(0)
             coder = NumberColumn if numeric else CategoryColumn
-            columns.append(coder.fit(column, field.name))
+            with of_column(field.name, table.schema.names, _OF_FEATURES):
+                columns.append(coder.fit(column))
             missing.append(tuple(int(kind) for kind in kinds))
         return cls(table.schema.remove_metadata(), tuple(columns), tuple(missing))
 
@@ -77,13 +80,11 @@ class TableCodec:
         check_same_schema(self.schema, table.schema, "The table")
         numbers: list[Float32Array] = [np.zeros((table.num_rows, 0), dtype=np.float32)]
         codes: list[IntArray] = []
-        for field, column, kinds, cells in zip(
-            self.schema, self.columns, self.missing, table.columns, strict=True
-        ):
+        for column, kinds, cells in zip(self.columns, self.missing, table.columns, strict=True):
             if isinstance(column, CategoryColumn):
-                codes.append(column.encode(cells, field.name))
+                codes.append(column.encode(cells))
                 continue
-            numbers.append(column.encode(cells, field.name, rng))
+            numbers.append(column.encode(cells, rng))
             if len(kinds) > 1:
                 codes.append(np.searchsorted(kinds, missing_codes(cells)).astype(np.int32))
         return EncodedRows(np.hstack(numbers), _columns(codes, table.num_rows), self.cardinalities)
@@ -112,24 +113,27 @@ def check_same_schema(wanted: pa.Schema, given: pa.Schema, what: str) -> None:
     Raises
     ------
     InputError
-        Naming the first column that differs.
+        With the place of the first column that differs.
     """
-    for field in wanted:
-        if field.name not in given.names:
-            raise InputError(f"{what} must have the column {quoted(field.name)}; it has none.")
+    for name in wanted.names:
+        if name not in given.names:
+            expected = called(name, wanted.names)
+            raise InputError(f"{what} must have {expected} of the data's features; it has none.")
     extra = [name for name in given.names if name not in wanted.names]
     if extra:
-        raise InputError(f"{what} must not have the column {quoted(extra[0])}; leave it out.")
-    for ours, theirs in zip(wanted, given, strict=True):
+        raise InputError(
+            f"{what} must not have {called(extra[0], given.names)}, which is none of the data's; "
+            "leave it out."
+        )
+    for place, (ours, theirs) in enumerate(zip(wanted, given, strict=True), start=1):
         if ours.name != theirs.name:
             raise InputError(
-                f"{what} must have its columns in the same order; {quoted(theirs.name)} stands "
-                f"where {quoted(ours.name)} was expected."
+                f"{what} must have its columns in the same order; in place {place} stands another."
             )
         if ours.type != theirs.type:
             raise InputError(
-                f"{what}'s column {quoted(ours.name)} must be of type {ours.type}. "
-                f"Got {theirs.type} instead."
+                f"{what}'s column {place} must be of type {shown_type(ours.type)}. "
+                f"Got {shown_type(theirs.type)} instead."
             )
 
 

@@ -335,7 +335,7 @@ def test_small_cells_are_hidden() -> None:
     assert made.title == "X: Accuracy"
     assert made.suppressed
     assert made.n is None
-    assert (made.low, made.high) == pytest.approx((-0.02, 0.01))
+    assert (made.low, made.high) == pytest.approx((-0.1, 0.1))
     assert made.low <= made.value <= made.high
 
 

@@ -161,7 +161,7 @@ MISTAKES = {
     "--label a --label b --mechanism rr --epsilon 1 --classes no,yes": "must follow the --label",
     "--label a:rr:epsilon=1:prior=p.csv --label b:rr:epsilon=1": "prior is no part of a claim",
     "--label a:rr:epsilon=1:by=region --label b:rr:epsilon=1": "need a table",
-    "--label b --channel strata.csv --by regin": "did you mean 'region'",
+    "--label b --channel strata.csv --by regin": "no strata (--by) column 'regin'",
     "--label b --channel strata.csv --by label": "no strata column 'label' among the 7 columns",
     "--label region:rr:epsilon=1 --label b:channel=strata.csv:by=region": "'region' is private",
     "--label a --channel strata.csv --by region": "rows hold another value",

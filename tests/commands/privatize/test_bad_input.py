@@ -48,8 +48,8 @@ OPTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "no mechanism": (("--mechanism", "unknown"), "cannot be applied"),
     "seed": ((*RR, "--epsilon", "1", "--seed", "3"), "--experimental"),
     "negative seed": ((*RR, "--epsilon", "1", "--experimental", "--seed", "-3"), "negative"),
-    "label": ((*RR, "--epsilon", "1", "--label", "labell"), "did you mean 'label'"),
-    "drop": ((*RR, "--epsilon", "1", "--drop", "towm"), "did you mean 'town'"),
+    "label": ((*RR, "--epsilon", "1", "--label", "labell"), "is most like it"),
+    "drop": ((*RR, "--epsilon", "1", "--drop", "towm"), "the name of column 2 is most like it"),
     "drop the label": ((*RR, "--epsilon", "1", "--drop", "label"), "must not be dropped"),
     "one class": ((*RR, "--epsilon", "1", "--classes", "no"), "two classes"),
     "classes twice": ((*RR, "--epsilon", "1", "--classes", "no,no,yes"), "distinct"),
@@ -121,7 +121,7 @@ def test_options(case: str, data: Path, command: Command, monkeypatch: pytest.Mo
         (("--radius", "0", "--sigma", "1", "--delta", "1e-5"), "radius"),
         (("--radius", "1", "--delta", "1e-5"), "--feature-epsilon"),
         (("--radius", "1", "--sigma", "1"), "--delta"),
-        (("--radius", "50", "--sigma", "1", "--delta", "1e-5"), "'town'"),
+        (("--radius", "50", "--sigma", "1", "--delta", "1e-5"), "Column 2 of the features"),
         (("--radius", "1", "--sigma", "1", "--delta", "1e-5", "--drop", "town"), "norm"),
     ],
 )
@@ -166,7 +166,7 @@ TABLES: dict[str, tuple[Callable[[pd.DataFrame], Any], str]] = {
     "nan": (lambda f: f.assign(label=[np.nan, *[1.0, 2.0] * 999, 1.0]), "1 of 2000 are missing"),
     "continuous": (lambda f: f.assign(label=f["x"]), "different values"),
     "nested": (lambda f: f.assign(label=[[1]] * len(f)), "label must be"),
-    "copy": (lambda f: f.assign(copy=f["label"].str.upper()), "'copy'"),
+    "copy": (lambda f: f.assign(copy=f["label"].str.upper()), "Column 7 of 7"),
 }
 
 
@@ -180,14 +180,14 @@ def test_tables(case: str, tmp_path: Path, command: Command) -> None:
 
 
 SYNTHETIC: dict[str, tuple[Callable[[pd.DataFrame], Any], str]] = {
-    "column missing": (lambda f: f.drop(columns="town"), "'town'"),
-    "column more": (lambda f: f.assign(more=1), "'more'"),
-    "type": (lambda f: f.assign(town=1), "'town'"),
+    "column missing": (lambda f: f.drop(columns="town"), "column 2 of the data's"),
+    "column more": (lambda f: f.assign(more=1), "such as column 7"),
+    "type": (lambda f: f.assign(town=1), "Column 2 of the"),
     "loss": (lambda f: f.assign(weeks=0.5), "without a loss"),
     "class missing": (lambda f: f[f["label"] != "yes"], "1 have none"),
     "class more": (lambda f: f.assign(label=["maybe", *f["label"][1:]]), "1 of 2000 rows"),
     "no rows": (lambda f: f.iloc[:0], "no rows"),
-    "no label": (lambda f: f.drop(columns="label"), "'label'"),
+    "no label": (lambda f: f.drop(columns="label"), "must have the label's column"),
 }
 
 

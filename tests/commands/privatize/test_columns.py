@@ -57,7 +57,9 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_tells_the_label_in_every_row_is_refused(case: str, tmp_path: Path) -> None:
     data = table(secret=REFUSED[case])
-    with pytest.raises(InputError, match=r"'secret' tells the true label in every row.*--keep"):
+    with pytest.raises(
+        InputError, match=r"Column 4 of 4 tells the true label in every row.*--keep"
+    ):
         released(data, tmp_path)
     assert not (tmp_path / "out.parquet").exists()
     assert released(data, tmp_path, drop=("secret",)) == ()
@@ -71,7 +73,7 @@ def test_a_refused_column_can_be_kept(tmp_path: Path) -> None:
 def test_a_number_that_decides_a_rare_label_is_refused(tmp_path: Path) -> None:
     claims = np.random.default_rng(0).choice(6, N, p=[0.8, 0.15, 0.04, 0.005, 0.003, 0.002])
     data = pa.table({"claims": claims, "x": RNG.normal(size=N), "label": claims >= 3})
-    with pytest.raises(InputError, match="claims"):
+    with pytest.raises(InputError, match="Column 1 of 3 tells"):
         released(data, tmp_path)
 
 
@@ -79,11 +81,11 @@ def test_the_same_number_up_to_a_factor_and_an_offset_is_refused(tmp_path: Path)
     revenue = RNG.random(N) * 400
     data = pa.table({"euro": revenue * 1.1 + 3, "x": RNG.normal(size=N), "label": revenue})
     options = {"mechanism": "laplace", "labels": "0:400", "experimental": True}
-    with pytest.raises(InputError, match="euro"):
+    with pytest.raises(InputError, match="Column 1 of 3 tells"):
         released(data, tmp_path, **options)
     almost = data.set_column(0, "euro", pa.array(revenue + RNG.normal(size=N) * 0.01))
     (warning,) = released(almost, tmp_path, **options)
-    assert "'euro' tells at least 98 %" in warning
+    assert "Column 1 of 3 tells at least 98 %" in warning
 
 
 WARNED = {
@@ -110,8 +112,8 @@ WARNED = {
 def test_what_may_give_people_away_is_warned_of(case: str, tmp_path: Path) -> None:
     values, words = WARNED[case]
     warnings = released(table(secret=values), tmp_path)
-    assert any("'secret'" in text and words in text for text in warnings)
-    assert all("'x'" not in text and "'town'" not in text for text in warnings)
+    assert any("olumn 4 of 4" in text and words in text for text in warnings)
+    assert all("secret" not in text and "olumn 1" not in text for text in warnings)
     assert released(table(secret=values), tmp_path, keep=("secret",), overwrite=True) == ()
 
 

@@ -147,7 +147,7 @@ def test_what_is_refused_leaves_the_memory_as_it_was(
         (("none.parquet", *rr, *known), "1 of the data have none"),
         (("data.parquet", *rr, *known[:2]), "--remember must come with --id"),
         (("data.parquet", *rr, *known[2:]), "--id must come with --remember or --secret"),
-        (("data.parquet", *rr, *known[:3], "persn"), "did you mean 'person'"),
+        (("data.parquet", *rr, *known[:3], "persn"), "is most like it"),
         (("data.parquet", *rr, *known[:3], "label"), "another column than the private"),
         (("data.parquet", *rr, "--remember", "other.parquet", *known[2:]), "is none of remembered"),
         (

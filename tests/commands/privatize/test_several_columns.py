@@ -174,7 +174,7 @@ def test_private_priors_add_up(here: Path) -> None:
 def test_every_private_column_is_watched(here: Path) -> None:
     true = frame()
     true.assign(copy=true["flag"].map({True: "t", False: "f"})).to_parquet("data.parquet")
-    with pytest.raises(InputError, match=r"'copy' tells the true 'flag' in every row"):
+    with pytest.raises(InputError, match=r"Column 7 of 7 tells the true 'flag' in every row"):
         applied(label=("label", "flag"), mechanism="randomized-response", epsilon=1.0)
     assert not Path("applied.parquet").exists()
     dropped = applied(
@@ -202,7 +202,7 @@ def test_the_whole_epsilon_is_warned_of(here: Path, command: Command) -> None:
 
 REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "twice": (("--label", "flag:rr:epsilon=1", "--label", "flag:rr:epsilon=1"), "named twice"),
-    "absent": ((*TWO, "--label", "flagg:rr:epsilon=1"), "did you mean 'flag'"),
+    "absent": ((*TWO, "--label", "flagg:rr:epsilon=1"), "is most like it"),
     "unknown mechanism": ((*TWO, "--label", "flag:rrr:epsilon=1"), "'rrr' is not known"),
     "no mechanism": ((*TWO, "--label", "flag"), "'flag' must have a mechanism"),
     "no amount": ((*TWO, "--label", "flag:rr"), "The column 'flag': The mechanism"),
@@ -284,7 +284,7 @@ PLANS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "stratum absent": (
         {"labels": [{"label": "flag", "by": "towm", "strata": {"oslo": RR}}]},
-        "did you mean 'town'",
+        "is most like it",
     ),
 }
 

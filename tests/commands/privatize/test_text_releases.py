@@ -94,7 +94,7 @@ def test_nothing_is_left_of_a_release_that_fails(tmp_path: Path, command: Comman
     table = pa.Table.from_pandas(frame(200)).append_column("image", pa.array([[0.5, 1.0]] * 200))
     pq.write_table(table, tmp_path / "d.parquet")
     status, line = command(tmp_path / "d.parquet", "-o", tmp_path / "r.csv", *RR)
-    assert (status, ".parquet" in line, "'image'" in line) == (2, True, True)
+    assert (status, ".parquet" in line, "Column 7 is of type list" in line) == (2, True, True)
     assert [p.name for p in tmp_path.iterdir()] == ["d.parquet"]
     assert command(tmp_path / "d.parquet", "-o", tmp_path / "r.jsonl", *RR)[0] == 0
     assert read_release(tmp_path / "r.jsonl").release.features.numeric.shape[1] >= 4
@@ -111,7 +111,7 @@ def test_a_declaration_beside_a_file(tmp_path: Path) -> None:
     assert result.mechanism.epsilon == pytest.approx(1.0)
     with pytest.raises(InputError, match="one mechanism's parameters and the options another"):
         ldpaudit.audit(path, mechanism="rr", epsilon=2)
-    with pytest.raises(InputError, match="declares the label"):
+    with pytest.raises(InputError, match="none of the 1 private"):
         read_release(path, label="x")
     for content, word in (
         ("{", "must be valid JSON"),

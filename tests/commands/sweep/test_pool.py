@@ -38,7 +38,8 @@ def test_a_folder_of_something_else_is_refused(data: Path, tmp_path: Path) -> No
     with pytest.raises(InputError, match="another --repeats"):
         started(other, folder)
     asked_for = json.loads((out / "manifest.json").read_text())
-    (out / "manifest.json").write_text(json.dumps(asked_for | {"version": "0"}))
+    old = asked_for["digests"] | {"version": "0"}
+    (out / "manifest.json").write_text(json.dumps(asked_for | {"digests": old}))
     with pytest.raises(InputError, match="another version of ldpaudit"):
         started(again, folder)
     (out / "manifest.json").write_text(json.dumps(asked_for))
@@ -57,10 +58,12 @@ def test_half_a_file_is_no_point(data: Path, tmp_path: Path) -> None:
     request = asked(data, "randomized-response", out=tmp_path / "out", resume=True)
     started(request, folder)
     (tmp_path / "out" / "points" / f"{point.key}.json").write_text('{"verdict": "pa')
-    (tmp_path / "out" / "points" / ".ldpaudit-0.tmp").write_text("{")
+    points = tmp_path / "out" / "points"
+    (points / ".ldpaudit-0123456789abcdef.tmp").write_text("{")
+    (points / ".notes.tmp").write_text("of somebody else")
     started(request, folder)
     assert folder.kept(point) is None
-    assert not list((tmp_path / "out").rglob("*.tmp"))
+    assert [path.name for path in (tmp_path / "out").rglob("*.tmp")] == [".notes.tmp"]
 
 
 def test_a_process_that_is_killed_is_a_failed_point(data: Path, tmp_path: Path) -> None:

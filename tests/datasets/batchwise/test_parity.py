@@ -100,7 +100,7 @@ def test_the_same_release(suffix: str, tmp_path: Path, monkeypatch: pytest.Monke
     whole = read()
     in_batches(monkeypatch)
     monkeypatch.setattr("ldpaudit.datasets.formats.batches._MOST_ROWS", 640)
-    monkeypatch.setattr("ldpaudit.datasets.formats.csv_batches._BLOCK", 1 << 13)
+    monkeypatch.setattr("ldpaudit.datasets.formats.csv_batches.ROW_BYTES", 1 << 13)
     monkeypatch.setattr("ldpaudit.datasets.batchwise.features.RESTED", 1 << 14)
     batched = read()
     assert whole.warnings == batched.warnings
@@ -148,10 +148,10 @@ def test_too_little_memory_is_said_before_the_work(
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pa.array([1.0] * (N - 1) + [np.inf]), "'bad' must be finite"),
-        (pa.array([[1.0]] * (N - 1) + [[1.0, 2.0]]), "'bad' must all have one length"),
-        (pa.array([{"a": 1}] * N), "'bad' holds nested objects"),
-        (pa.array([[["a"]]] * N), "'bad' must hold numbers"),
+        (pa.array([1.0] * (N - 1) + [np.inf]), "Column 16 must be finite"),
+        (pa.array([[1.0]] * (N - 1) + [[1.0, 2.0]]), "Column 16 must hold lists of one length"),
+        (pa.array([{"a": 1}] * N), "Column 16 holds nested objects"),
+        (pa.array([[["a"]]] * N), "Column 16 must hold lists of numbers"),
     ],
 )
 def test_what_cannot_be_a_feature(

@@ -97,7 +97,7 @@ def test_one_channel_is_for_any_column(tmp_path: Path) -> None:
         (
             "label,a,b\na,1,0\nb,0,1\n",
             "regio",
-            "must have the column 'regio'",
+            "no strata .--by. column 'regio'",
         ),
         ("from,to,probability\na,a,1\na,b,0\nb,b,1\n", None, "each pair of labels once: 2 × 2"),
         ("variable,r,s,from,to,freq\nx,1,1,a,a,1\n", None, "2 columns that may tell strata"),

@@ -67,7 +67,7 @@ def test_original_is_joined_on_the_id() -> None:
     ("companions", "message"),
     [
         ({"original": frame(59)}, "as many rows"),
-        ({"original": frame().drop(columns="town")}, "town"),
+        ({"original": frame().drop(columns="town")}, "column 2 of the release"),
         ({"original": frame().assign(x="secret-cell")}, "same kind"),
         ({"synthetic": frame().drop(columns="label")}, "label"),
         ({"synthetic": frame().assign(label="secret-cell")}, "60 of 60 rows hold another"),

@@ -96,7 +96,7 @@ def test_csv_types_fit_every_row(
 ) -> None:
     cells, kind = TYPES[case]
     # So small that every row is a block of its own.
-    monkeypatch.setattr(csv_batches, "_BLOCK", 64)
+    monkeypatch.setattr(csv_batches, "ROW_BYTES", 64)
     padding = "p" * 60
     rows = "".join(f"{cell},{padding}\n" for cell in cells)
     (tmp_path / "t.csv").write_text("c,padding\n" + rows)

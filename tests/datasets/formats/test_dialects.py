@@ -121,7 +121,7 @@ def test_what_is_not_clear_is_refused(content: str | bytes, option: str, tmp_pat
 
 
 def test_a_contradiction_in_a_later_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_batches, "_BLOCK", 1 << 12)
+    monkeypatch.setattr(csv_batches, "ROW_BYTES", 1 << 12)
     (tmp_path / "t.csv").write_text("a;b\n" + "1,5;x\n" * 20_000 + "n/a;x\n" * 2000 + "2.5;x\n")
     with pytest.raises(InputError, match="further down"):
         _ = open_batches(tmp_path / "t.csv").schema

@@ -13,7 +13,7 @@ from ldpaudit.errors import InputError
 
 @pytest.fixture
 def narrow(monkeypatch):
-    monkeypatch.setattr(width, "MOST_COLUMNS", 10)
+    monkeypatch.setattr(width, "COLUMNS", 10)
 
 
 def _table(columns):
@@ -62,7 +62,7 @@ def test_a_frame_and_an_arrow_table_are_refused(narrow):
 
 
 def test_a_first_line_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(width, "_LONGEST_HEADER", 1000)
+    monkeypatch.setattr(width, "HEADER_BYTES", 1000)
     path = tmp_path / "long.csv"
     path.write_text("a" * 2000)
     with pytest.raises(InputError, match="longer than 1,000 characters"):

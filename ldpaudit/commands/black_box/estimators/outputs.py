@@ -86,7 +86,7 @@ def is_ragged(table: OutputTable) -> bool:
 
 def as_ragged(rows: Iterable[Iterable[Any]]) -> OutputTable:
     """Return rows of entries as sets, of shape (n, 1)."""
-    return _objects([(Ragged(row),) for row in rows], 1)
+    return objects([(Ragged(row),) for row in rows], 1)
 
 
 def entries_of(returned: Any) -> list[tuple[Any, ...]]:
@@ -170,7 +170,7 @@ def _flat(output: Sequence[Any]) -> Iterator[Any]:
 def _typed_rows(rows: Sequence[tuple[Any, ...]], width: int) -> OutputTable:
     if all(isinstance(entry, _SCALARS) for row in rows for entry in row):
         return _typed(np.array(rows))
-    return _objects(rows, width)
+    return objects(rows, width)
 
 
 def _typed(array: npt.NDArray[Any]) -> OutputTable:
@@ -178,7 +178,8 @@ def _typed(array: npt.NDArray[Any]) -> OutputTable:
     return array if array.dtype.kind == "O" else _from_array(array, len(array))
 
 
-def _objects(rows: Sequence[tuple[Any, ...]], width: int) -> OutputTable:
+def objects(rows: Sequence[Sequence[Any]], width: int) -> OutputTable:
+    """Return rows of entries as a table of objects."""
     table = np.empty((len(rows), width), dtype=object)
     for column in range(width):
         table[:, column] = [row[column] for row in rows]

@@ -14,6 +14,7 @@ from ldpaudit.commands.mechanism.request import ComposeRequest
 from ldpaudit.commands.mechanism.specification import Specification, build, settings
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats.watching import unchanged
 from ldpaudit.datasets.labels import positions
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms import UNKNOWN, from_declaration, full_name, names
@@ -41,6 +42,7 @@ _NUMBERED: Final = (
 _KNOWN: Final = "Features are taken as known: this is about the labels alone."
 
 
+@unchanged()
 def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
     """Analyse the joint release.
 

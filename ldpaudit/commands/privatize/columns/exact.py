@@ -11,7 +11,7 @@ import pyarrow as pa
 from ldpaudit.commands.privatize.columns.leaves import Path, leaves
 from ldpaudit.commands.privatize.labels.domains import bare_labels
 from ldpaudit.datasets.formats.columns import is_any
-from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.names import listed
 from ldpaudit.errors import InputError
 
 _GLANCE: Final = 1 << 10
@@ -38,6 +38,8 @@ class DecidingColumns:
         Those that are released whatever they tell.
     told : str
         What a message calls the true labels.
+    names : sequence of str
+        All columns of the file: a message tells the places of those that are found.
     """
 
     def __init__(
@@ -45,9 +47,10 @@ class DecidingColumns:
         columns: Sequence[str],
         kept: Collection[str] = (),
         told: str = "the true label",
+        names: Sequence[str] = (),
     ) -> None:
         self._columns = [name for name in columns if name not in kept]
-        self._told = told
+        self._told, self._names = told, names
         self._watches: dict[Path, list[_Watch]] = {}
         self._started = False
 
@@ -84,15 +87,12 @@ class DecidingColumns:
         found = self.found()
         if not found:
             return
-        names = [quoted(name) for name in found[:_MOST_LISTED]]
-        more = f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
-        which = f"column {names[0]} tells" if len(found) == 1 else f"columns {', '.join(names)}"
-        which += "" if len(found) == 1 else f"{more} tell"
-        it = "it" if len(found) == 1 else "they"
+        which = listed(found, self._names, _MOST_LISTED).capitalize()
+        tell, it, them = ("tells", "it", "it") if len(found) == 1 else ("tell", "they", "them")
         raise InputError(
-            f"The {which} {self._told} in every row, so {it} would give away what the mechanism "
-            f"hides; leave {'it' if len(found) == 1 else 'them'} out with --drop, or release "
-            f"{'it' if len(found) == 1 else 'them'} all the same with --keep."
+            f"{which} of {len(self._names)} {tell} {self._told} in every row, so {it} would give "
+            f"away what the mechanism hides; leave {them} out with --drop, or release {them} all "
+            "the same with --keep."
         )
 
 
@@ -228,6 +228,8 @@ class _Line(_Watch):
 
 def _coded(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """Return codes by first occurrence, and the distinct values; a missing one is a value too."""
+    if is_any(column.type, "temporal"):  # Python's dates end with the year 9999.
+        column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
     encoded = column.dictionary_encode(null_encoding="encode")
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, encoded.dictionary.to_pylist()

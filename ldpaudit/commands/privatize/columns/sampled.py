@@ -54,13 +54,13 @@ class ColumnSample:
             self._kept.append(features.select(self._columns).take(few))
             self._labels.append([bare_labels(label.take(few)) for label in labels])
 
-    def survey(self) -> list[ColumnSurvey]:
-        """Return what each column is like in these rows."""
+    def survey(self, names: Sequence[str]) -> list[ColumnSurvey]:
+        """Return what each column is like in these rows; ``names``: all columns of the file."""
         if not self._kept:
             return []
         table = pa.Table.from_batches(self._kept)
         found: list[ColumnSurvey] = []
-        for _ in surveyed(((name, table.column(name)) for name in self._columns), found):
+        for _ in surveyed(((name, table.column(name)) for name in self._columns), found, names):
             pass
         return found
 

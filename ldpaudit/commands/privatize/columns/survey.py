@@ -31,16 +31,23 @@ class ReleasedColumns:
         How many rows there will be.
     private : sequence of str
         The private columns; each is looked at.
+    names : sequence of str
+        All columns of the file.
     """
 
     def __init__(
-        self, columns: Sequence[str], kept: Collection[str], rows: int, private: Sequence[str]
+        self,
+        columns: Sequence[str],
+        kept: Collection[str],
+        rows: int,
+        private: Sequence[str],
+        names: Sequence[str],
     ) -> None:
         others = [name for name in columns if name not in kept]
-        self._private = list(private)
+        self._private, self._names = list(private), names
         alone = len(self._private) == 1
         told = ["the true label" if alone else f"the true {quoted(name)}" for name in private]
-        self._deciding = [DecidingColumns(others, told=what) for what in told]
+        self._deciding = [DecidingColumns(others, told=what, names=names) for what in told]
         self._pairs = [DecidingColumns(self._private[i + 1 :]) for i in range(len(told) - 1)]
         self._sample = ColumnSample(others, rows)
         self._orders = [RowOrder() for _ in told]
@@ -70,9 +77,9 @@ class ReleasedColumns:
             about = "" if len(self._private) == 1 else f"Private column {quoted(name)}: "
             scanned = self._sample.scan(place)
             if scanned is not None:
-                yield from (about + text for text in scan_warnings(*scanned))
+                yield from (about + text for text in scan_warnings(*scanned, self._names))
             if place == len(self._private) - 1:
-                yield from survey_warnings(self._sample.survey())
+                yield from survey_warnings(self._sample.survey(self._names), self._names)
             yield from (about + text for text in order_warning(self._orders[place].strongest()))
         for pair, name in zip(self._pairs, self._private, strict=False):
             yield from pair_warnings(name, pair.found())

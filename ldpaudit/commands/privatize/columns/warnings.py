@@ -1,12 +1,12 @@
 """What the owner of a table is told about columns before it leaves the house."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ldpaudit.columns import ColumnSurvey
 from ldpaudit.commands.privatize.columns.leaves import Path
 from ldpaudit.commands.privatize.columns.together import LIMIT
-from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.names import listed, quoted
 from ldpaudit.estimators.columns.row_order import Agreement
 from ldpaudit.estimators.columns.scan import Scan
 from ldpaudit.mechanisms.interface import Mechanism
@@ -23,8 +23,13 @@ _CONCERNS: Final = {
 }
 
 
-def scan_warnings(paths: list[Path], found: Scan, together: float | None) -> Iterator[str]:
-    """Yield a warning for each group of columns that tell labels, and of all together."""
+def scan_warnings(
+    paths: list[Path], found: Scan, together: float | None, names: Sequence[str]
+) -> Iterator[str]:
+    """Yield a warning for each group of columns that tell labels, and of all together.
+
+    ``names``: all columns of the file.
+    """
     if together is not None and together > LIMIT:
         yield (
             "The columns together tell true labels nearly without error (held-out accuracy or AUC "
@@ -32,17 +37,17 @@ def scan_warnings(paths: list[Path], found: Scan, together: float | None) -> Ite
             "them (--drop), or make it coarser."
         )
     tell = "tells at least 98 % of the true labels by itself, so noise on the label hides little"
-    yield from _about([paths[i][0] for i in found.deciding], tell)
+    yield from _about([paths[i][0] for i in found.deciding], names, tell)
     flag = "follows from the true label in at least 98 % of the rows, so it tells some labels apart"
-    yield from _about([paths[i][0] for i in found.flags], flag)
+    yield from _about([paths[i][0] for i in found.flags], names, flag)
     near = "tells at least 98 % of the true labels of rows next to its own"
-    yield from _about([paths[i][0] for i, _ in found.lagged], near)
+    yield from _about([paths[i][0] for i, _ in found.lagged], names, near)
 
 
-def survey_warnings(columns: list[ColumnSurvey]) -> Iterator[str]:
+def survey_warnings(columns: list[ColumnSurvey], names: Sequence[str]) -> Iterator[str]:
     """Yield a warning for each group of columns that may lead back to a person."""
     for concern, words in _CONCERNS.items():
-        yield from _about([c.name for c in columns if c.concern == concern], words)
+        yield from _about([c.name for c in columns if c.concern == concern], names, words)
 
 
 def order_warning(found: Agreement | None) -> Iterator[str]:
@@ -59,9 +64,9 @@ def order_warning(found: Agreement | None) -> Iterator[str]:
 def pair_warnings(name: str, others: list[str]) -> Iterator[str]:
     """Yield a warning where private columns follow from each other."""
     if others:
-        listed = ", ".join(quoted(other) for other in others[:_MOST_LISTED])
+        also = ", ".join(quoted(other) for other in others[:_MOST_LISTED])
         yield (
-            f"The private column {quoted(name)} and {listed} follow from each other in every row: "
+            f"The private column {quoted(name)} and {also} follow from each other in every row: "
             "they are noisy answers to one question, and together tell as much as the sum of their "
             "ε. Release one of them."
         )
@@ -104,14 +109,13 @@ def _percent(share: float) -> str:
     return "nearly all" if share >= 0.9995 else f"{100 * share:.1f} % of"
 
 
-def _about(names: list[str], what: str) -> Iterator[str]:
-    """Yield one sentence about columns; nothing where there are none."""
-    names = list(dict.fromkeys(names))
-    if not names:
+def _about(some: list[str], names: Sequence[str], what: str) -> Iterator[str]:
+    """Yield one sentence about columns, by their places; nothing where there are none."""
+    some = list(dict.fromkeys(some))
+    if not some:
         return
-    listed = ", ".join(quoted(name) for name in names[:_MOST_LISTED])
-    if len(names) == 1:
-        yield f"The column {listed} {what}. Leave it out with --drop {listed}."
+    which = listed(some, names, _MOST_LISTED)
+    if len(some) == 1:
+        yield f"{which.capitalize()} of {len(names)} {what}. Leave it out with --drop."
         return
-    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    yield f"Of the columns {listed}{more}, each {what}. Leave them out with --drop."
+    yield f"Of the {which}, each {what}. Leave them out with --drop."

@@ -14,8 +14,7 @@ from ldpaudit.commands.privatize.features.synthetic_rows import (
     read_features,
 )
 from ldpaudit.datasets.features import is_categorical
-from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.names import ColumnError, of_column, shown_type
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FloatArray, Label
 
@@ -49,10 +48,10 @@ class _Columns:
     known: dict[str, pa.Array]
 
     def matrix(self, features: Any) -> FloatArray:
-        columns = [
-            _numbers(features.column(name), name, self.known.get(name))
-            for name in features.schema.names
-        ]
+        names, columns = features.schema.names, []
+        for name in names:
+            with of_column(name, names, " of the features"):
+                columns.append(_numbers(features.column(name), self.known.get(name)))
         return np.column_stack(columns) if columns else np.zeros((features.num_rows, 1))
 
     @property
@@ -117,7 +116,7 @@ def _values(column: pa.ChunkedArray) -> pa.Array | None:
     return distinct.take(pc.array_sort_indices(distinct))
 
 
-def _numbers(column: Any, name: str, known: pa.Array | None) -> FloatArray:
+def _numbers(column: Any, known: pa.Array | None) -> FloatArray:
     if known is not None:
         plain = column.cast(known.type) if column.type != known.type else column
         place = pc.index_in(plain, value_set=known)
@@ -129,8 +128,8 @@ def _numbers(column: Any, name: str, known: pa.Array | None) -> FloatArray:
             column = column.cast(pa.int8())
         values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     except (pa.ArrowException, TypeError):
-        raise InputError(
-            f"The column {quoted(name)} is of type {column.type}, from which no model can be "
-            f"fitted; leave it out with --drop."
+        raise ColumnError(
+            f"is of type {shown_type(column.type)}, from which no model can be fitted; leave it "
+            "out with --drop."
         ) from None
     return np.asarray(values, dtype=np.float64)

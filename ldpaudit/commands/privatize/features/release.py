@@ -1,6 +1,7 @@
 """Released features: unchanged, replaced by synthetic ones, withheld, or with Gaussian noise."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +11,12 @@ import pyarrow.compute as pc
 from ldpaudit.commands.privatize.features.generated_rows import RowSource
 from ldpaudit.commands.privatize.features.synthetic_rows import plain_schema
 from ldpaudit.datasets.formats.columns import LISTS, NUMBERS, is_any
-from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.names import ColumnError, of_column, shown_type
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.mechanisms.exact_sampling import bit_source, uniform_below
 from ldpaudit.release import FloatArray, IndexArray
+
+_OF_FEATURES: Final = " of the features"
 
 
 class AsTheyAre:
@@ -128,11 +130,18 @@ class GaussianNoise:
 
     def schema(self, features: pa.Schema) -> pa.Schema:
         """Return the features' columns, all float64 or lists of it."""
-        return pa.schema([pa.field(f.name, _noisy_type(f)) for f in features])
+        fields = []
+        for field in features:
+            with of_column(field.name, features.names, _OF_FEATURES):
+                fields.append(pa.field(field.name, _noisy_type(field)))
+        return pa.schema(fields)
 
     def release(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the noisy features."""
-        blocks = [_matrix(c, n) for c, n in zip(batch.columns, batch.schema.names, strict=True)]
+        names, blocks = batch.schema.names, []
+        for name, cells in zip(names, batch.columns, strict=True):
+            with of_column(name, names, _OF_FEATURES):
+                blocks.append(_matrix(cells))
         widths = np.cumsum([block.shape[1] for block in blocks])
         true = np.column_stack(blocks) if blocks else np.empty((len(batch), 0))
         if self.project:
@@ -162,28 +171,28 @@ def _noisy_type(field: pa.Field) -> pa.DataType:
         return pa.float64()
     if is_any(field.type, *LISTS) and _is_number(field.type.value_type):
         return pa.list_(pa.float64())
-    raise InputError(
-        f"Gaussian noise needs numbers; the column {quoted(field.name)} is of type {field.type}. "
-        f"Leave it out with --drop, or turn it into numbers."
+    raise ColumnError(
+        f"is of type {shown_type(field.type)}, and Gaussian noise needs numbers. Leave it out with "
+        "--drop, or turn it into numbers."
     )
 
 
-def _matrix(column: pa.Array, name: str) -> FloatArray:
+def _matrix(column: pa.Array) -> FloatArray:
     """Return a feature as float64 of shape (n, width), all of it finite."""
     width, cells = 1, column
     if is_any(column.type, *LISTS):
         lengths = pc.unique(pc.list_value_length(column))
         if len(lengths) != 1 or lengths.null_count:
-            raise InputError(f"The lists in the column {quoted(name)} must all have one length.")
+            raise ColumnError("must hold lists of one length.")
         width, cells = lengths[0].as_py(), pc.list_flatten(column)
     if pa.types.is_boolean(cells.type):
         cells = cells.cast(pa.int8())
     values = np.asarray(cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     bad = int((~np.isfinite(values)).sum())
     if bad:
-        raise InputError(
-            f"Gaussian noise needs complete, finite features; {bad} values of {quoted(name)} are "
-            f"missing or infinite."
+        raise ColumnError(
+            f"has {bad} values that are missing or infinite; Gaussian noise needs complete, finite "
+            "features."
         )
     return values.reshape(len(column), width)
 

@@ -11,7 +11,7 @@ from ldpaudit.commands.privatize.labels.domains import ClassDomain, bare_labels,
 from ldpaudit.datasets.formats.batches import read_whole
 from ldpaudit.datasets.formats.columns import TEXTS, decoded, is_any, value_type
 from ldpaudit.datasets.formats.opening import open_batches
-from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.datasets.names import called, shown_type
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import IndexArray, IntArray, Label
@@ -79,35 +79,37 @@ def read_features(
     names = [*features.names, label]
     for name in names:
         if name not in table.schema.names:
-            raise missing_column(name, role, table.schema.names)
+            what = "the label's column" if name == label else called(name, names)
+            of = "" if name == label else " of the data's features"
+            raise InputError(f"The {role} table must have {what}{of}; it has none of that name.")
     surplus = sorted(set(table.schema.names) - set(names) - set(ignored))
     if surplus:
         raise InputError(
-            f"The {role} table must have the data's columns only; it has {len(surplus)} more, such "
-            f"as {quoted(surplus[0])}."
+            f"The {role} table must have the data's columns only; it has {len(surplus)} more, "
+            f"such as {called(surplus[0], table.schema.names)}."
         )
     if not len(table):
         raise InputError(f"The {role} table has no rows.")
-    columns = [_as_type(table.column(f.name), f.type, f.name, role) for f in features]
+    columns = [_as_type(table, field, role) for field in features]
     return pa.table(dict(zip(names, [*columns, table.column(label)], strict=True)))
 
 
-def _as_type(column: pa.ChunkedArray, kind: pa.DataType, name: str, role: str) -> pa.ChunkedArray:
+def _as_type(table: pa.Table, field: pa.Field, role: str) -> pa.ChunkedArray:
     """Return a column in the data's type; only numbers and texts of another width are converted."""
-    column = decoded(column)
+    column, kind = decoded(table.column(field.name)), field.type
+    which = f"{called(field.name, table.schema.names).capitalize()} of the {role} table"
     if column.type == kind:
         return column
     if _family(column.type) != _family(kind) and not pa.types.is_null(column.type):
         raise InputError(
-            f"The column {quoted(name)} of the {role} table must be of the data's type {kind}. "
-            f"Got {column.type} instead."
+            f"{which} must be of the data's type {shown_type(kind)}. Got {shown_type(column.type)} "
+            "instead."
         )
     try:
         return column.cast(kind)
     except pa.ArrowException:
         raise InputError(
-            f"The column {quoted(name)} of the {role} table cannot be turned into the data's type "
-            f"{kind} without a loss."
+            f"{which} cannot be turned into the data's type {shown_type(kind)} without a loss."
         ) from None
 
 

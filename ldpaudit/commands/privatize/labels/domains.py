@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from ldpaudit.datasets.formats.columns import NUMBERS, TEXTS, is_any
 from ldpaudit.datasets.labels import positions
+from ldpaudit.datasets.names import shown_type
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.numeric.rounding import Rounding
@@ -149,13 +150,14 @@ def check_label_type(kind: pa.DataType, *, numeric: bool) -> None:
         If it is nested, or not numeric where the mechanism needs numbers.
     """
     bare = bare_type(kind)
+    shown = shown_type(bare)
     if pa.types.is_null(bare):
         raise InputError("Every row must have a label; the column has none, or the table no rows.")
     if numeric and not is_any(bare, *NUMBERS):
-        raise InputError(f"The labels of a numeric mechanism must be numbers. Got {bare} instead.")
+        raise InputError(f"The labels of a numeric mechanism must be numbers. Got {shown} instead.")
     if not is_any(bare, *NUMBERS, *TEXTS, "boolean", "date", "timestamp"):
         raise InputError(
-            f"A label must be text, a number, a date or a boolean. Got {bare} instead."
+            f"A label must be text, a number, a date or a boolean. Got {shown} instead."
         )
 
 
@@ -175,7 +177,10 @@ def label_values(found: pa.Array) -> tuple[Label, ...]:
     """
     kind = found.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return tuple(found.cast(pa.large_string()).to_pylist())
+        try:
+            return tuple(found.cast(pa.large_string()).to_pylist())
+        except pa.ArrowException:
+            raise InputError("Labels that are dates must be of a known time zone.") from None
     values = found.to_pylist()
     if pa.types.is_float32(kind):
         values = [float(str(np.float32(value))) for value in values]

@@ -1,0 +1,135 @@
+"""True classes with fewer than ten people: no number of an audit rests on them.
+
+Whatever is computed from true labels, many numbers together would tell how many people a small
+class has, however each is rounded. So its rows are left out before anything is computed, with as
+many others, drawn at random, as make their number a multiple of ten: what is shown is a function of
+the rows that are left. A class without anybody is treated alike.
+
+Leaving rows out by their true label keeps every bound valid: given the true labels, the released
+ones of the rows that are left are what they were.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.arrays import IndexArray, IntArray
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.part import of_rows
+from ldpaudit.randomness import child_generator
+from ldpaudit.release import Release, RepeatedReleases
+from ldpaudit.result import SMALLEST_CELL, Note
+
+MOST_CLASSES: Final = 20
+"""With more classes, seldom all large, none is shown separately and no row is left out."""
+_FEW: Final = (
+    f"Some true classes have fewer than {SMALLEST_CELL} people, or none: their rows were left out, "
+    "with others drawn at random, {left} of {rows} rows in all, so that no number tells how many "
+    "they are. What their labels give away was not measured"
+)
+_TOO_FEW: Final = (
+    f"Fewer than two true classes have {SMALLEST_CELL} people or more: the true labels were not "
+    "used, as every number would tell how many have which. This is the outsider's audit"
+)
+
+
+def without_small_classes(context: AuditContext) -> tuple[AuditContext, tuple[Note, ...]]:
+    """Return the context without the people of small true classes, and what to say of it."""
+    release = context.release
+    if release.truth is None or release.bags is not None:
+        return context, ()
+    kept = large_classes([(release.truth, len(release.classes))], context.plan.seed)
+    if kept is None:
+        alone = replace(context, release=without_truth(release))
+        return alone, (Note.warning("reading", f"{_TOO_FEW}."),)
+    if len(kept) == len(release):
+        return context, ()
+    if context.guesses is not None:
+        context.guesses.people = kept
+    left = len(release) - len(kept)
+    text = f"{_FEW.format(left=f'{left:,}', rows=f'{len(release):,}')}."
+    return of_rows(context, kept), (Note.warning("reading", text),)
+
+
+def without_truth(release: Release) -> Release:
+    """Return a release as outsiders have it."""
+    return replace(release, truth=None, canaries=None)
+
+
+def columns_alone(columns: Sequence[Release], seed: int) -> list[Release]:
+    """Return the private columns of a release without the people of a small class of any."""
+    if any(column.truth is None for column in columns):
+        return list(columns)
+    labels = [(one.truth, len(one.classes)) for one in columns if one.truth is not None]
+    kept = large_classes(labels, seed)
+    if kept is None:
+        return [without_truth(column) for column in columns]
+    return list(columns) if len(kept) == len(columns[0]) else [c.take(kept) for c in columns]
+
+
+def people_alone(releases: RepeatedReleases, seed: int) -> RepeatedReleases:
+    """Return several releases without the people of a class that is small in one of them."""
+    if not releases.known:
+        return releases
+    labels = []
+    for place, release in enumerate(releases.releases):
+        k, there = len(release.classes), releases.rows[:, place] >= 0
+        # Who is not in a release is in a class of its own, which is no secret.
+        codes = np.full(len(there), -1, dtype=np.int64)
+        assert release.truth is not None
+        codes[there] = release.truth[releases.rows[there, place]]
+        labels.append((codes, k))
+    kept = large_classes(labels, seed)
+    if kept is None:
+        outside = tuple(without_truth(release) for release in releases.releases)
+        return replace(releases, releases=outside)
+    return replace(releases, rows=releases.rows[kept])
+
+
+def large_classes(
+    columns: Sequence[tuple[IntArray | IndexArray, int]], seed: int
+) -> IndexArray | None:
+    """Return the rows to look at, int64 in order; None where no two classes are large.
+
+    Parameters
+    ----------
+    columns : sequence of (codes of shape (n,), number of classes)
+        The true labels of each private column; a row is left out where one of them is small. A
+        code of -1 is no class.
+    seed : int
+        The audit's; the same true labels give the same rows.
+    """
+    n = len(columns[0][0])
+    columns = [(codes, k) for codes, k in columns if k <= MOST_CLASSES]
+    if not columns:
+        return np.arange(n)
+    order = child_generator(seed, "rows of small classes").permutation(n)
+    kept, left, few = np.ones(n, dtype=bool), -1, False
+    while left != kept.sum():  # Who is left out of one column may make a class of another small.
+        left = kept.sum()
+        for codes, k in columns:
+            sizes = np.bincount(codes[kept & (codes >= 0)], minlength=k)
+            few |= bool((sizes < SMALLEST_CELL).any())
+            if (sizes >= SMALLEST_CELL).sum() < 2:
+                return None
+            kept &= np.append(sizes >= SMALLEST_CELL, True)[codes]
+    if not few:
+        return np.arange(n)
+    gone = n - int(left)
+    wanted = SMALLEST_CELL * max(-(-gone // SMALLEST_CELL), 1) - gone
+    order = order[kept[order]]
+    spare = np.all([_rank(codes[order]) >= SMALLEST_CELL for codes, _ in columns], axis=0)
+    others = order[spare][:wanted]
+    kept[others] = False
+    return np.flatnonzero(kept) if len(others) == wanted else None
+
+
+def _rank(codes: IntArray | IndexArray) -> IndexArray:
+    """Return how many rows before each one have the same code."""
+    places = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[places], codes[places])
+    rank = np.empty(len(codes), dtype=np.int64)
+    rank[places] = np.arange(len(codes)) - starts
+    return rank

@@ -1,0 +1,103 @@
+"""What is hidden of small counts, and what is shown in their place: the one rule for every number.
+
+A count of 1 to 9 people is never shown, nor a number from which it can be computed. Where a number
+rests on such a count, its own counts are hidden and it is rounded outward, to steps that do not
+depend on what is hidden: a lower bound only becomes lower, an upper one higher, and both hold as
+before. :mod:`ldpaudit.audits.small_classes` says what becomes of true classes with few people.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+SMALLEST_CELL: Final = 10
+"""A count of people above 0 and below this is never shown."""
+NATS: Final = 0.1
+"""The step of hidden numbers in nats."""
+P_VALUES: Final = (1.0, 0.01, 1e-4, 1e-6, 1e-9, 1e-12)
+"""What p-values of hidden counts are rounded up to."""
+
+Rounding = Callable[[float], int]
+
+
+def is_small(count: float | None) -> bool:
+    """Return whether a count is one to hide: above 0 and below ten."""
+    return count is not None and 0 < count < SMALLEST_CELL
+
+
+def people(count: int) -> str:
+    """Return a count for a message: a small one as "fewer than 10"."""
+    return f"fewer than {SMALLEST_CELL}" if is_small(count) else f"{count:,}"
+
+
+def share_step(n: float | None) -> float:
+    """Return the step of hidden shares of about ``n`` people, 1 where that is not known.
+
+    It depends on the number of digits of ``n`` alone, and is so wide that bounds of 1 to 9 people,
+    and of all but 1 to 9, all round to the same.
+    """
+    if n is None or n < 100:
+        return 1.0
+    return 0.5 if n < 1000 else 10.0 ** (2 - math.floor(math.log10(n)))
+
+
+def p_value_up(p_value: float) -> float:
+    """Return the next larger of a few p-values."""
+    return min((step for step in P_VALUES if step >= p_value), default=1.0)
+
+
+def outward(value: float, step: float, rounding: Rounding) -> float:
+    """Return a number as a multiple of the step."""
+    if math.isinf(value):
+        return value
+    return round(rounding(round(value / step, 9)) * step, 12)
+
+
+def just_above(limit: float, value: float) -> float:
+    """Return a number above ``limit`` and at most ``value``, which tells little of ``value``."""
+    steps = (limit + 10.0**-digits for digits in range(2, 9))
+    return next((step for step in steps if step <= value), math.nextafter(limit, math.inf))
+
+
+def lower_bound(value: float, step: float, limit: float | None) -> float:
+    """Return a lower bound rounded down, but not below a limit that it lies above."""
+    rounded = outward(value, step, math.floor)
+    if limit is None or not rounded <= limit < value:
+        return rounded
+    return just_above(limit, value)
+
+
+def hidden(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a number that rests on a small count, without what tells the count."""
+    side, kind = fields.get("side"), fields.get("unit", "1")
+    shown = fields | {"n": None, "count": None, "suppressed": True}
+    if (kind == "1" and side == "upper") or "p-value" in str(fields.get("title")):
+        p_value = p_value_up(fields["value"])
+        return shown | {"value": p_value, "high": p_value if side == "upper" else None}
+    step = _step(kind, fields)
+    for key, rounding in (("low", math.floor), ("high", math.ceil)):
+        if fields.get(key) is not None:
+            shown[key] = outward(fields[key], step, rounding)
+    if kind == "proportion":
+        shown |= {key: max(min(shown[key], 1.0), -1.0) for key in ("low", "high") if shown.get(key)}
+    return shown | {"value": _value(shown, step)}
+
+
+def _step(unit: str, fields: dict[str, Any]) -> float:
+    if unit == "proportion":
+        return share_step(fields.get("n"))
+    if unit == "nats":
+        return NATS
+    if unit == "rows":
+        return SMALLEST_CELL
+    largest = max(abs(fields.get(key) or 0.0) for key in ("value", "low", "high"))
+    return 10.0 ** math.floor(math.log10(largest)) if 0 < largest < math.inf else 1.0
+
+
+def _value(shown: dict[str, Any], step: float) -> float:
+    """Return the number itself, within its ends; a one-sided bound is its own value."""
+    low, high = shown.get("low"), shown.get("high")
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
+    one_sided = {"lower": low, "upper": high}.get(shown.get("side") or "")
+    value = outward(shown["value"], step, round) if one_sided is None else one_sided
+    return float(min(max(value, low), high))

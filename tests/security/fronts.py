@@ -1,0 +1,117 @@
+"""The command line in a child of its own, started from a process that has everything imported.
+
+What becomes of the child (its status, its text, its time and memory) is all that is looked at, so a
+crash, a hang or a library that ends the process is seen as well.
+"""
+
+import os
+import resource
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+IMPORTED = (
+    "pandas",
+    "scipy.stats",
+    "scipy.sparse.linalg",
+    "sklearn.ensemble",
+    "sklearn.linear_model",
+    "sklearn.datasets",
+    "pyarrow.csv",
+    "pyarrow.json",
+    "pyarrow.dataset",
+    "openpyxl",
+    "ldpaudit.cli",
+    "ldpaudit.api",
+    "ldpaudit.commands.run",
+    "ldpaudit.commands.privatize",
+    "ldpaudit.commands.compare",
+    "ldpaudit.commands.learn",
+    "ldpaudit.commands.sweep",
+    "ldpaudit.commands.declare",
+    "ldpaudit.commands.advise",
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a command.
+
+    Attributes
+    ----------
+    status : int
+        Its exit status; the negative number of the signal that ended it.
+    text : str
+        What it printed, on both streams.
+    seconds : float
+        Of CPU time.
+    grown : int
+        Bytes of memory beyond those of the process that started it.
+    """
+
+    status: int
+    text: str
+    seconds: float
+    grown: int
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.strip().splitlines()
+
+    @property
+    def faulty(self) -> str:
+        """Say in a word what is wrong with it as an answer to bad input; empty where nothing is."""
+        if self.status not in (0, 1, 2, 3):
+            return f"status {self.status}"
+        for sign in ("Internal fault", "Traceback", "Warning:", "site-packages"):
+            if sign in self.text:
+                return sign
+        if self.status == 2 and len(self.lines) != 1:
+            return f"{len(self.lines)} lines"
+        return ""
+
+
+def attempt(*words: object, folder: Path, seconds: int = 60, memory: int = 6 << 30) -> Outcome:
+    """Carry out a command in a child whose working directory is ``folder``."""
+    for name in IMPORTED:
+        __import__(name)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as printed:
+        child = os.fork()
+        if not child:
+            _carry_out([str(word) for word in words], printed.fileno(), folder, seconds, memory)
+        _, ended, used = os.wait4(child, 0)
+        printed.seek(0)
+        text = printed.read().decode(errors="replace")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return Outcome(
+        os.waitstatus_to_exitcode(ended),
+        text,
+        used.ru_utime + used.ru_stime,
+        max(0, used.ru_maxrss - before) << 10,
+    )
+
+
+def _carry_out(words: list[str], output: int, folder: Path, seconds: int, memory: int) -> NoReturn:
+    status = 99
+    try:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.chdir(folder)
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        sys.argv = ["ldpaudit", *words]
+        from ldpaudit import cli
+
+        cli.main()
+    except SystemExit as stopped:
+        status = int(stopped.code or 0)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)

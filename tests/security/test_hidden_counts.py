@@ -1,0 +1,179 @@
+"""Counts under ten cannot be computed back from what a result says."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from security.hidden_counts import LARGEST_HIDDEN, class_counts, small_counts
+
+import ldpaudit
+from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.mechanism.audit import MechanismAudit
+from ldpaudit.audits.mechanism.evidence import without_small_cells
+from ldpaudit.audits.small_classes import large_classes, without_small_classes
+from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
+from ldpaudit.judging.checks.interface import Evidence
+from ldpaudit.mechanisms import from_declaration
+from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels, TrueLabels
+from ldpaudit.result import SMALLEST_CELL, Estimate
+
+CLASSES = "ABCDE"
+
+
+def labels_of(rng: np.random.Generator, small: int | None = None) -> np.ndarray:
+    """Draw the true labels of a small table with one or two small classes."""
+    k = int(rng.integers(2, 6))
+    sizes = rng.integers(15, 60, size=k)
+    for place in rng.choice(k, size=min(int(rng.integers(1, 3)), k - 1), replace=False):
+        sizes[place] = rng.integers(1, SMALLEST_CELL) if small is None else small
+    return rng.permutation(np.repeat(np.arange(k), sizes))
+
+
+def released(rng: np.random.Generator, truth: np.ndarray, epsilon: float) -> np.ndarray:
+    k = int(truth.max()) + 1
+    kept = rng.random(len(truth)) < np.exp(epsilon) / (np.exp(epsilon) + k - 1)
+    return np.where(kept, truth, (truth + rng.integers(1, k, len(truth))) % k)
+
+
+def audited(seed: int, *audits: str, **options: Any) -> tuple[np.ndarray, ldpaudit.AuditResult]:
+    """Return the sizes of the true classes of a random small release, and its result."""
+    rng = np.random.default_rng(seed)
+    truth = labels_of(rng)
+    answers, names = released(rng, truth, 1.0), np.array(list(CLASSES))
+    features = {"x": rng.normal(size=len(truth))} if options.pop("features", False) else {}
+    table = pd.DataFrame({"label": names[answers], **features})
+    result = ldpaudit.audit(
+        table,
+        truth=pd.DataFrame({"label": names[truth]}),
+        label="label",
+        mechanism="rr",
+        epsilon=1.0,
+        only=audits,
+        seed=seed,
+        **options,
+    )
+    return np.bincount(truth), result
+
+
+def ambiguous(sizes: np.ndarray, result: ldpaudit.AuditResult) -> None:
+    """Assert that nothing printed tells how many people a small class has."""
+    printed = json.loads(result.to_json())
+    assert small_counts(printed) == []
+    for size, fitting in zip(sizes, class_counts(printed), strict=True):
+        assert size in fitting
+        if size < SMALLEST_CELL:
+            assert len(fitting) > LARGEST_HIDDEN // 2, (size, fitting)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sizes_of_small_classes_fit_many_ways(seed: int) -> None:
+    ambiguous(*audited(seed, "label-inference"))
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("seed", range(100, 400))
+def test_sizes_of_small_classes_fit_many_ways_in_many_releases(seed: int) -> None:
+    ambiguous(*audited(seed, "label-inference", "mechanism", "power", "instance-loss"))
+
+
+def context_of(truth: np.ndarray, answers: np.ndarray, epsilon: float = 1.0) -> AuditContext:
+    names = tuple(CLASSES[: int(max(truth.max(), answers.max())) + 1])
+    n, empty = len(truth), np.empty((len(truth), 0), dtype=np.float32)
+    release = Release(
+        FeatureTable(empty, empty.astype(np.int32), (), 0),
+        ReleasedLabels(answers.astype(np.int32)),
+        names,
+        names,
+        TrueLabels(truth.astype(np.int32)),
+        Declaration("randomized-response", {"classes": list(names), "epsilon": epsilon}),
+    )
+    assert len(release) == n
+    return AuditContext(release, from_declaration(release.declaration, names), Plan(seed=1))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rows_that_are_looked_at_say_nothing_of_small_classes(seed: int) -> None:
+    """How many rows are left, and of which classes, is the same for each size of a small class."""
+    left = set()
+    for size in range(SMALLEST_CELL):
+        rng = np.random.default_rng(seed)
+        truth = labels_of(rng)
+        large = truth[np.bincount(truth)[truth] >= SMALLEST_CELL]
+        k = int(truth.max()) + 1
+        if (np.bincount(large, minlength=k) >= SMALLEST_CELL).sum() < 2:
+            return
+        small = np.argmin(np.bincount(large, minlength=k))
+        codes = rng.permutation(np.r_[large, np.full(size, small)])
+        kept = large_classes([(codes, k)], seed)
+        assert kept is not None
+        counts = np.bincount(codes[kept], minlength=k)
+        assert not any(0 < count < SMALLEST_CELL for count in counts)
+        left.add(len(codes) - len(kept))
+    assert left == {SMALLEST_CELL}
+
+
+def test_a_class_of_one_column_stays_large_where_people_of_another_are_left_out() -> None:
+    first = np.repeat([0, 1, 2], [30, 30, 12])
+    second = np.r_[np.repeat([0, 1], [30, 30]), np.full(8, 2), np.full(4, 1)]
+    kept = large_classes([(first, 3), (second, 3)], 1)
+    assert kept is not None
+    for codes in (first, second):
+        assert not any(0 < count < SMALLEST_CELL for count in np.bincount(codes[kept]))
+    assert (len(first) - len(kept)) % SMALLEST_CELL == 0
+
+
+def test_two_classes_one_of_them_small_leave_the_truth_out() -> None:
+    truth = np.repeat([0, 1], [90, 4])
+    context, notes = without_small_classes(context_of(truth, truth))
+    assert context.release.truth is None
+    assert "not used" in notes[0].text
+
+
+@pytest.mark.parametrize("tail", [0.025, 1e-3, 1e-5])
+@pytest.mark.parametrize("n", [100, 173, 400, 999, 1000, 5000, 50_000])
+def test_a_share_of_few_people_is_the_same_for_each_number_of_them(n: int, tail: float) -> None:
+    for counts in (range(1, SMALLEST_CELL), range(n - LARGEST_HIDDEN, n)):
+        printed = set()
+        for count in counts:
+            ends = float(trials_lower(count, n, tail)), float(trials_upper(count, n, tail))
+            found = {"unit": "proportion", "n": n, "count": count}
+            e = Estimate.interval("a", "A", count / n, ends, 0.95, **found)
+            assert e.low <= ends[0]
+            assert e.high >= ends[1]
+            printed.add(e.model_dump_json())
+        assert len(printed) == 1
+
+
+def mechanism_of(table: np.ndarray, epsilon: float) -> str:
+    """Return what the audit of the mechanism prints of counts by true and released label."""
+    order = np.random.default_rng(1).permutation(table.sum())
+    truth = np.repeat(np.repeat([0, 1], 2), table.ravel())[order]
+    answers = np.repeat(np.tile([0, 1], 2), table.ravel())[order]
+    finding = MechanismAudit().run(context_of(truth, answers, epsilon))
+    shown = Evidence.collect([finding], epsilon).bounds
+    return str([finding.estimates, {name: bound(0.01) for name, bound in shown.items()}])
+
+
+@pytest.mark.parametrize(
+    ("rows", "other", "epsilon"), [((120, 90), 6, 3.0), ((700, 300), 7, 4.5), ((400, 600), 9, 4.5)]
+)
+def test_a_small_joint_count_fits_many_ways(
+    rows: tuple[int, int], other: int, epsilon: float
+) -> None:
+    """True sizes and released labels are known; one count decides the whole table."""
+    printed: dict[str, list[int]] = {}
+    for cell in range(1, SMALLEST_CELL):
+        second = other + cell - 5
+        table = np.array([[rows[0] - cell, cell], [second, rows[1] - second]])
+        printed.setdefault(mechanism_of(table, epsilon), []).append(cell)
+    assert min(map(len, printed.values())) > 1, list(printed.values())
+
+
+def test_small_joint_counts_are_nine_where_bounds_are_shown() -> None:
+    counts = np.array([[80, 3, 0], [2, 40, 12], [0, 12, 50]])
+    blurred = without_small_cells(counts)
+    assert not ((blurred > 0) & (blurred < LARGEST_HIDDEN)).any()
+    assert (blurred.sum(axis=0) == counts.sum(axis=0)).all()
+    assert (blurred.sum(axis=1) == counts.sum(axis=1)).all()
