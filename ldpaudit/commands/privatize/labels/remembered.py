@@ -22,6 +22,7 @@ from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import VectorDeclaration
+from ldpaudit.result.hiding import few
 from ldpaudit.writing import PartFile
 
 Keys = npt.NDArray[np.uint64]
@@ -111,7 +112,7 @@ class RememberedAnswers:
         repeated = len(people) - len(np.unique(people))
         if repeated:
             raise InputError(
-                f"Every person must have one row, where answers are remembered; {repeated} of "
+                f"Every person must have one row, where answers are remembered; {few(repeated)} of "
                 f"{len(people)} rows repeat an id (--id)."
             )
         names = [c.name for c, hits in zip(self._columns, self._hits, strict=True) if not hits]
