@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ldpaudit.cli.streams import quiet_libraries
@@ -212,3 +213,20 @@ def one_line(answer: tuple[int, str, str], message: str) -> None:
     assert "Internal fault" not in err
     assert len(err) < 1000
     assert re.search(message, err), err
+
+
+@pytest.mark.parametrize("place", [6, 10])  # The version of zip, and how it is compressed.
+def test_an_archive_of_another_kind(place: int, command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "r.npz"
+    np.savez(file, label=np.arange(4), x=np.arange(4))
+    content = bytearray(file.read_bytes())
+    content[content.index(b"PK\x01\x02") + place] = 99
+    file.write_bytes(content)
+    one_line(command("declare", file), "damaged")
+
+
+@pytest.mark.parametrize("text", ["null\n", 'null\n{"label": "a"}\n', '{"\x83": 1}\n'])
+def test_json_lines_that_end_the_reader(text: str, command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(text.encode("latin-1"))
+    one_line(command("declare", file), "one JSON object a line")
