@@ -114,12 +114,12 @@ CASES: Final = {
     "privatize --overwrite, links": Case(
         f"{_RELEASE} -o l.parquet --secret k.parquet --overwrite", "r.parquet s.parquet", (_OTHER,)
     ),
-    "run": Case(f"{_RUN} {_REPORTS}", _WRITTEN, (_MADE,)),
+    "run": Case(f"{_RUN} {_REPORTS}", _WRITTEN, (_MADE,), status=3),
     "run over former reports": Case(
-        f"{_RUN} {_REPORTS}", _WRITTEN, (_MADE, f"{_RUN} {_REPORTS} --seed 1")
+        f"{_RUN} {_REPORTS}", _WRITTEN, (_MADE, f"{_RUN} {_REPORTS} --seed 1"), status=3
     ),
-    "run --resume": Case(f"{_RUN} --json a.json --resume parts", "a.json", (_MADE,), "parts"),
-    "run --json -": Case(f"{_RUN} --json - --html a.html", "a.html", (_MADE,)),
+    "run --resume": Case(f"{_RUN} --json a.json --resume parts", "a.json", (_MADE,), "parts", 3),
+    "run --json -": Case(f"{_RUN} --json - --html a.html", "a.html", (_MADE,), status=3),
     "report": Case(
         "report a.json --html b.html --junit b.xml --markdown b.md",
         "b.html b.xml b.md",
@@ -129,6 +129,7 @@ CASES: Final = {
         f"compare r.parquet r2.parquet --truth s.parquet {_QUICK} --json c.json --html c.html",
         "c.json c.html",
         (_MADE, f"{_RELEASE} -o r2.parquet"),
+        status=3,
     ),
     "declare, Parquet": Case(
         "declare r.parquet --mechanism rr --epsilon 2 --overwrite --quiet", "r.parquet", (_MADE,)
