@@ -101,12 +101,12 @@ def test_an_attack_that_peeks_at_true_labels_is_noticed(monkeypatch: pytest.Monk
     def peeking(self: ModelAttack, asked: Any) -> Any:
         if asked.truth is None:
             return np.full((len(asked), 4), 0.25)
-        # Some are wrong: what is certified of fewer than ten wrong guesses is not shown.
+        # Some are wrong: what is certified by fewer than ten wrong guesses is not shown.
         return np.eye(4)[(asked.truth + (np.arange(len(asked)) % 12 == 0)) % 4]
 
     monkeypatch.setattr(runs, "without_truth", lambda asked: asked)
     monkeypatch.setattr(ModelAttack, "posterior", peeking)
-    attacked = dataclasses.replace(HONEST, kind="as declared", classes=4)
+    attacked = dataclasses.replace(HONEST, kind="as declared", classes=4, rows=1400)
     assert figure(outcomes(attacked), "missed.attack.best.accuracy").finding == "refuted"
 
 
