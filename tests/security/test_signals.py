@@ -181,6 +181,15 @@ def test_no_process_is_left(inputs: Path, place: Place) -> None:
     assert demo.auditor(None) is demo._audit
 
 
+def test_a_signal_while_a_process_is_waited_for(inputs: Path, place: Place) -> None:
+    """The lock that is held then must not be waited for."""
+    prepare = at(subprocess.Popen, "_try_wait", signal.SIGTERM)
+    ended = run(BY_NAME["mechanism audit"], inputs, place, prepare)
+    assert (ended.status, ended.said.splitlines()[-1]) == (2, SAID)
+    assert ended.seconds < 30
+    assert (place.files(), place.left()) == ({}, [])
+
+
 def test_a_killed_run_leaves_drafts_that_the_next_one_removes(
     inputs: Path, ready: Place, place: Place
 ) -> None:
@@ -204,8 +213,13 @@ def test_a_forked_process_ends_by_itself() -> None:
         "from ldpaudit.interruption import at_end, heeded\n"
         "with heeded():\n"
         "    at_end(lambda: print('cleaned', flush=True))\n"
+        "    read, write = os.pipe()\n"
         "    child = os.fork()\n"
-        "    if not child: time.sleep(60)\n"
+        "    if not child:\n"
+        "        os.write(write, b'.')  # A signal that comes before is lost, in Python.\n"
+        "        time.sleep(9)\n"
+        "        os._exit(9)\n"
+        "    os.read(read, 1)\n"
         "    os.kill(child, signal.SIGTERM)\n"
         "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
