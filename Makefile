@@ -8,7 +8,7 @@ MINUTES ?= 10
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check sbom validate fuzz docs format clean
+.PHONY: help setup demo test check sbom validate fuzz mutate docs format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -50,6 +50,12 @@ sbom: $(READY) ## List what an installation pulls in, as CycloneDX: build/ldpaud
 
 validate: $(READY) ## Run the long statistical validation
 	$(BIN)/python -m pytest -n auto -m 'validate or hypothesis' --hypothesis-profile=validate
+
+SAMPLE ?= 1000
+SEED ?= 1
+
+mutate: $(READY) ## Put SAMPLE small faults into the formulas, and list those that no test notices
+	PYTHONPATH=tests $(BIN)/python -m mutation --sample $(SAMPLE) --seed $(SEED)
 
 fuzz: $(READY) ## Fuzz every parser of foreign input (MINUTES=10; Linux)
 	@$(PIP) --editable '.[fuzz]'

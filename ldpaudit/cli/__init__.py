@@ -14,7 +14,18 @@ from typing import Annotated, Any, Final
 import typer
 
 from ldpaudit import __version__
-from ldpaudit.cli import advise, compare, declare, learn, mechanism, policy, privatize, run, sweep
+from ldpaudit.cli import (
+    advise,
+    compare,
+    declare,
+    learn,
+    mechanism,
+    policy,
+    privatize,
+    run,
+    selftest,
+    sweep,
+)
 from ldpaudit.cli.grouped import GroupedCommand
 from ldpaudit.cli.limits import CHILD, status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
@@ -56,6 +67,7 @@ _COMMANDS = {
         advise.advise,
         compare.compare,
         learn.learn,
+        selftest.selftest,
     ),
     _policy: (policy.check, policy.explain, policy.show, policy.init),
     _mechanism: (
