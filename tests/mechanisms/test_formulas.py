@@ -27,6 +27,7 @@ from ldpaudit.mechanisms.label_range import LabelRange, between, nearest
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from ldpaudit.mechanisms.noise.exponential import Exponential
 from ldpaudit.mechanisms.noise.laplace import Laplace, laplace_rdp
+from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
 from ldpaudit.mechanisms.numeric.private_prior import check_prior_budget
 from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
 from ldpaudit.mechanisms.numeric.view import numeric_view, point_channel
@@ -314,3 +315,22 @@ def test_most_likely_labels_of_many_reports() -> None:
 def test_a_posterior_has_two_labels_at_least() -> None:
     with pytest.raises(InputError, match="at least two"):
         score_space(np.ones((5, 1)))
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, math.log(3), 7.3, 20.0])
+@pytest.mark.parametrize("d", [2, 3, 7])
+def test_integer_weights_never_exceed_the_stated_epsilon(epsilon: float, d: int) -> None:
+    """Exactly: the ratio of two whole numbers against e^ε with 60 digits."""
+    mechanism = RROnBins(tuple(range(d)), epsilon, tuple(range(d)), tuple(map(float, range(d))))
+    row = [int(w) for w in np.atleast_2d(mechanism.weights.weights)[0]]
+    with mpmath.workdps(60):
+        ratio = mpmath.mpf(max(row)) / min(row)
+        assert ratio <= mpmath.exp(mpmath.mpf(epsilon))
+        assert ratio >= mpmath.exp(mpmath.mpf(epsilon)) * (1 - mpmath.mpf("1e-10"))
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_debiased_response_keeps_as_often_as_it_says(k: int) -> None:
+    mechanism = DebiasedRR(tuple(range(k)), 1.5)
+    said = float(re.search(r"probability ([\d.]+)", mechanism.description).group(1))
+    assert said == pytest.approx(mechanism.channel.matrix.max(), rel=1e-5)

@@ -3,6 +3,7 @@
 import ast
 
 import pytest
+
 from mutation.points import changes
 
 SOURCE = '''"""A docstring with 1 + 1."""
