@@ -12,7 +12,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.estimators.label_inference.bag_posterior import log_odds_shift
 from ldpaudit.estimators.neighbors.metric import score_space
 from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
-from ldpaudit.mechanisms.analysis import LabelErrors, _distinct_rows
+from ldpaudit.mechanisms.analysis import LabelErrors, _distinct_rows, delta_curve, privacy_of
 from ldpaudit.mechanisms.channel import Channel, largest_log_ratios
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.finite import codes_of, noise_on
@@ -334,3 +334,24 @@ def test_debiased_response_keeps_as_often_as_it_says(k: int) -> None:
     mechanism = DebiasedRR(tuple(range(k)), 1.5)
     said = float(re.search(r"probability ([\d.]+)", mechanism.description).group(1))
     assert said == pytest.approx(mechanism.channel.matrix.max(), rel=1e-5)
+
+
+def test_seeds_of_local_hashing_have_32_bits() -> None:
+    hashing = OptimizedLocalHashing(("a", "b", "c"), 1.0, 4)
+    seeds = hashing.sample(np.zeros(2_000, np.int32), np.random.default_rng(0))[:, 0]
+    assert seeds.min() >= 0
+    assert 2**31 < seeds.max() < 2**32
+    assert abs(seeds.mean() / 2**31 - 1) < 5 * math.sqrt(1 / 3 / 2_000)
+
+
+def test_bags_have_two_labels() -> None:
+    made = LabelProportions("bag", ("no", "yes"), "geometric", 1.0)
+    with pytest.raises(InputError, match="declared range"):
+        made.release(np.array([0, 2], np.int32), np.array([0, 0]), np.random.default_rng(0))
+
+
+def test_a_curve_of_delta_ends_at_the_mechanisms_epsilon() -> None:
+    places = [at for at, _ in delta_curve(privacy_of(Laplace(LabelRange(0.0, 1.0), 3.0)))]
+    assert (places[0], places[-1]) == (0.0, pytest.approx(3.0))
+    blind = ExplicitChannel(Channel(np.full((2, 2), 0.5), (0, 1), (0, 1)))
+    assert delta_curve(privacy_of(blind))[-1] == (1.0, 0.0)
