@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -168,7 +167,7 @@ def check_remembered(column: PrivateColumn) -> None:
 
 def _read(path: Path) -> tuple[bytes, Keys, pa.Array]:
     """Return the key of the hashes, the hashes in increasing order, and their answers."""
-    if not os.path.lexists(path):
+    if not path.exists():  # Nor what a link names.
         return secrets.token_bytes(32), np.zeros(0, np.uint64), pa.array([], _TEXT)
     try:
         table = pq.read_table(path)
