@@ -13,10 +13,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from build import ProjectBuilder
 from build.env import DefaultIsolatedEnv
 from pyproject_hooks import quiet_subprocess_runner as quiet
-
-from build import ProjectBuilder
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ("py.typed", "affairs.csv.gz", "affairs.txt")
