@@ -14,7 +14,7 @@ from ldpaudit.datasets.formats.locations import Located, Location, unreadable
 from ldpaudit.datasets.formats.width import check_width
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
-from ldpaudit.limits import NESTING
+from ldpaudit.limits import COLUMNS, NESTING
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _STEPS: Final = np.zeros(256, dtype=np.int8)
@@ -79,7 +79,7 @@ class JsonLines(Located):
             if not text.strip():
                 continue
             read = pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
-            _check_nesting(text, self.name)
+            _check_shape(text, self.name)
             with unreadable(self.name, "must hold one JSON object a line"):
                 try:
                     block = pyarrow.json.read_json(pa.BufferReader(text), read, parse)
@@ -92,13 +92,20 @@ class JsonLines(Located):
             yield block
 
 
-def _check_nesting(text: bytes, name: str) -> None:
-    """Refuse lists and objects too deep in each other: the reader would end the process."""
+def _check_shape(text: bytes, name: str) -> None:
+    """Refuse values too deep in each other, which would end the process, and too many keys."""
     if _depth(text) > NESTING and _depth(_STRING.sub(b"", text)) > NESTING:
         raise InputError(
             f"The values of {quoted(name)} are nested too deeply: at most {NESTING} lists and "
             "objects inside each other can be read."
         )
+    if text.count(b":") > COLUMNS:
+        for line in filter(_may_be_wide, text.splitlines()):
+            check_width(_STRING.sub(b"", line).count(b":"), name)
+
+
+def _may_be_wide(line: bytes) -> bool:
+    return line.count(b":") > COLUMNS
 
 
 def _depth(text: bytes) -> int:
