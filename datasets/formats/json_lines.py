@@ -62,7 +62,9 @@ class JsonLines(Located):
         names = list(self.names if columns is None else columns)
         kinds = pa.schema([self.schema.field(name) for name in names])
         for block in self._blocks(self.schema):
-            yield from block.select(names).cast(kinds).combine_chunks().to_batches()
+            with unreadable(self.name, "holds lists or objects that cannot be read together"):
+                batches = block.select(names).cast(kinds).combine_chunks().to_batches()
+            yield from batches
 
     def columns(
         self, names: Sequence[str], as_text: Collection[str] = ()

@@ -1,6 +1,7 @@
 """Bad tables, made at random: every format, every kind of damage, for every command.
 
-``python tests/security/bad_tables.py 5000 --seed 1`` tries so many and prints what came of them.
+``python tests/security/readers/bad_tables.py 5000 --seed 1`` tries so many, and prints what came
+of them.
 The cases are carried out in children (:mod:`fronts`), so a crash or a hang counts as a fault.
 """
 
@@ -22,9 +23,9 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from security.fronts import Outcome, here, in_child
+from security.readers.fronts import Outcome, here, in_child
 
 Rng = np.random.Generator
 BATCH = 40

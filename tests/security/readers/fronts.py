@@ -62,12 +62,10 @@ class Outcome:
 
     @property
     def lines(self) -> list[str]:
-        """The lines that it printed, without those that say how far it is, or how files are read."""
-        notes = (" …", "ldpaudit: Read the ")
+        """The lines that it printed, without those that say how far it is, or how it reads."""
         every = self.text.strip().splitlines()
-        return [
-            line for line in every if not (line.endswith(notes[0]) or line.startswith(notes[1]))
-        ]
+        notes = [one.endswith(" …") or one.startswith("ldpaudit: Read the ") for one in every]
+        return [line for line, note in zip(every, notes, strict=True) if not note]
 
     @property
     def faulty(self) -> str:
