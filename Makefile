@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+MINUTES ?= 10
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check validate docs format clean
+.PHONY: help setup demo test check sbom validate fuzz mutate docs format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -35,15 +36,30 @@ demo: $(INSTALLED) ## Audit an honest and a dishonest release of the embedded sa
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not validate'
 
-check: $(READY) ## Check format, lint, types, layers and the wheel
+check: $(READY) ## Check format, lint, types, layers, security and the wheel
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive ldpaudit attacks reports datasets
+	$(BIN)/python tests/check_dependencies.py
 	$(BIN)/python tests/check_wheel.py
+
+sbom: $(READY) ## List what an installation pulls in, as CycloneDX: build/ldpaudit.cdx.json
+	$(BIN)/python tests/check_dependencies.py --sbom build/ldpaudit.cdx.json
 
 validate: $(READY) ## Run the long statistical validation
 	$(BIN)/python -m pytest -n auto -m 'validate or hypothesis' --hypothesis-profile=validate
+
+SAMPLE ?= 1000
+SEED ?= 1
+
+mutate: $(READY) ## Put SAMPLE small faults into the formulas, and list those that no test notices
+	PYTHONPATH=tests $(BIN)/python -m mutation --sample $(SAMPLE) --seed $(SEED)
+
+fuzz: $(READY) ## Fuzz every parser of foreign input (MINUTES=10; Linux)
+	@$(PIP) --editable '.[fuzz]'
+	PYTHONPATH=tests nice -n 19 $(BIN)/python -m fuzz.run --minutes $(MINUTES)
 
 docs: $(READY) ## Build the documentation: build/site/index.html
 	$(PIP) --editable '.[docs]'

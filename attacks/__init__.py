@@ -13,7 +13,8 @@ from ldpaudit.attacks.costs import Size
 from ldpaudit.attacks.foreign import Factory, Given, foreign, given_attacks
 from ldpaudit.attacks.interface import Attack, Knowledge, conditioned
 from ldpaudit.errors import InputError, did_you_mean, quoted
-from ldpaudit.plugins import added
+from ldpaudit.plugins import added, unloadable
+from ldpaudit.result.dictionary import attacks_of_their_own
 
 __all__ = [
     "ATTACKS",
@@ -24,6 +25,7 @@ __all__ = [
     "conditioned",
     "create_attack",
     "in_default_set",
+    "taken_names",
 ]
 
 
@@ -90,9 +92,14 @@ def available_attacks(given: Collection[Given] = ()) -> dict[str, str | Factory]
     InputError
         If one that is given cannot be loaded, or has the name of another.
     """
-    plugins = {name: point.value for name, point in added("attack", ATTACKS).items()}
+    plugins = {name: point.value for name, point in added("attack", taken_names()).items()}
     known: dict[str, str | Factory] = {**ATTACKS, **plugins}
-    return known | given_attacks(given, known) if given else known
+    return known | given_attacks(given, known.keys() | taken_names()) if given else known
+
+
+def taken_names() -> frozenset[str]:
+    """Return the names that no attack of others may have."""
+    return attacks_of_their_own() | ATTACKS.keys()
 
 
 def in_default_set(name: str, knowledge: Knowledge, size: Size) -> bool:
@@ -127,10 +134,17 @@ def create_attack(name: str, knowledge: Knowledge, given: Collection[Given] = ()
         listed, near = ", ".join(sorted(attacks)), did_you_mean(name, attacks)
         raise InputError(f"There is no attack {quoted(name)}; choose one of {listed}{near}")
     place = attacks[name]
-    return foreign(name, _factory(place) if isinstance(place, str) else place, knowledge)
+    return foreign(name, _plugin(name, place) if isinstance(place, str) else place, knowledge)
 
 
 def _factory(place: str) -> Factory:
     module, _, attribute = place.partition(":")
     factory: Factory = getattr(importlib.import_module(module), attribute)
     return factory
+
+
+def _plugin(name: str, place: str) -> Factory:
+    try:
+        return _factory(place)
+    except Exception as error:
+        raise unloadable("attack", name, error) from error

@@ -24,7 +24,9 @@ from ldpaudit.datasets.formats.columns import (
     stored,
 )
 from ldpaudit.errors import InputError
+from ldpaudit.limits import DIGITS
 from ldpaudit.release import IntArray, Label
+from ldpaudit.result.hiding import few
 
 MOST_CLASSES = 1000
 ROWS_PER_CLASS = 10
@@ -72,8 +74,8 @@ def check_inside(codes: IntArray, which: str, among: str) -> None:
     outside = int((codes < 0).sum())
     if outside:
         raise InputError(
-            f"Every {which} must be one of {among}; {outside} of {len(codes)} rows hold another "
-            f"value."
+            f"Every {which} must be one of {among}; {few(outside)} of {len(codes)} rows hold "
+            "another value."
         )
 
 
@@ -268,6 +270,8 @@ def read_texts(values: Sequence[str]) -> tuple[Label, ...]:
 
 def _number(text: str) -> int | float | None:
     """Return the number that ``text`` writes in the usual way, whole floats as ints; else None."""
+    if len(text) > DIGITS:
+        return None  # Beyond all floats.
     try:
         if str(int(text)) == text:
             return int(text)

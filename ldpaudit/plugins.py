@@ -6,6 +6,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ldpaudit.errors import InputError
+
 if TYPE_CHECKING:
     from ldpaudit.result import PlugIn, PlugInKind
 
@@ -29,6 +31,12 @@ def refused(kind: "PlugInKind", built_in: Collection[str]) -> Iterator[str]:
         if point.name in built_in:
             of = f" of the package {point.dist.name!r}" if point.dist else ""
             yield f"The plug-in {point.name!r}{of} has a built-in {kind}'s name and was not used."
+
+
+def unloadable(kind: str, name: str, error: BaseException) -> InputError:
+    """Return the one line about a part that cannot be imported: the kind of its error, no text."""
+    why = type(error).__name__
+    return InputError(f"The plug-in {name!r} ({kind}) cannot be loaded ({why}).")
 
 
 def used(

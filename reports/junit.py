@@ -7,7 +7,7 @@ from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.reports.text.answers import answer
 from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.pieces import Piece, pieces
-from ldpaudit.reports.text.wording import waiver_line
+from ldpaudit.reports.text.wording import plugin_words, plugins_of, waiver_line
 from ldpaudit.result import AuditRecord, AuditResult, Check
 
 _COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
@@ -76,6 +76,7 @@ def _add_properties(suite: ET.Element, result: AuditResult) -> None:
         "ldpaudit_version": name(result.ldpaudit_version),
         "release_sha256": name(result.release.sha256 or ""),
         "policy_sha256": name(result.run.policy_sha256 or ""),
+        "plugins": plugin_words(plugins_of(result)),
     }
     properties = ET.SubElement(suite, "properties")
     for key, value in known.items():

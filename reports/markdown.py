@@ -8,7 +8,13 @@ from ldpaudit.reports.text.marked import marked, quoted_name
 from ldpaudit.reports.text.numbers import rows
 from ldpaudit.reports.text.pieces import every_answer, table_of, worst_first
 from ldpaudit.reports.text.quantities import Printer, Quantity
-from ldpaudit.reports.text.wording import policy_words, publish_line, waiver_line
+from ldpaudit.reports.text.wording import (
+    plugin_words,
+    plugins_of,
+    policy_words,
+    publish_line,
+    waiver_line,
+)
 from ldpaudit.result import AuditResult, Check
 
 _MOST_CHECKS: Final = 20
@@ -52,6 +58,7 @@ class MarkdownReport:
                 *_checks(result),
                 *_numbers(result, printer),
                 *_warnings(result),
+                *_plugins(result),
                 "",
                 _origin(result),
                 "",
@@ -134,6 +141,11 @@ def _warnings(result: AuditResult) -> Iterator[str]:
     yield from (f"- {marked(text, 400)}" for text in texts[:_MOST_WARNINGS])
     if len(texts) > _MOST_WARNINGS:
         yield f"- … and {len(texts) - _MOST_WARNINGS} more, in the report."
+
+
+def _plugins(result: AuditResult) -> Iterator[str]:
+    if others := plugin_words(plugins_of(result)):
+        yield from ("", f"Parts of others took part: {marked(others, 400)}.")
 
 
 def _origin(result: AuditResult) -> str:

@@ -12,7 +12,13 @@ from ldpaudit.reports.text.answers import answer, grade
 from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.marked import marked
 from ldpaudit.reports.text.pieces import Piece, every_answer, pieces
-from ldpaudit.reports.text.wording import VERDICTS, audit_name, waiver_line
+from ldpaudit.reports.text.wording import (
+    VERDICTS,
+    audit_name,
+    plugin_words,
+    plugins_of,
+    waiver_line,
+)
 from ldpaudit.result import AuditResult, Check
 
 SCHEMA: Final = (
@@ -47,7 +53,7 @@ class SarifReport:
 
 def _run(result: AuditResult, around: Surroundings) -> dict[str, Any]:
     return {
-        "tool": {"driver": _driver(result, around)},
+        "tool": {"driver": _driver(result, around)} | _extensions(result),
         "automationDetails": {"id": f"ldpaudit/{_uri(name(result.release.name))}/"},
         "invocations": [_invocation(result, around)],
         "originalUriBaseIds": {
@@ -71,6 +77,16 @@ def _driver(result: AuditResult, around: Surroundings) -> dict[str, Any]:
         "version": name(result.ldpaudit_version),
         "rules": [_rule(piece, check, around) for piece, check in every_answer(result)],
     }
+
+
+def _extensions(result: AuditResult) -> dict[str, Any]:
+    """Return the parts of others that took part."""
+    parts = [
+        {"name": f"{part.kind} {name(part.name)}", "fullName": plugin_words([part])}
+        | ({"version": name(part.version)} if part.version else {})
+        for part in plugins_of(result)
+    ]
+    return {"extensions": parts} if parts else {}
 
 
 def _rule(piece: Piece, check: Check, around: Surroundings) -> dict[str, Any]:

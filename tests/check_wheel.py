@@ -1,5 +1,10 @@
-"""Build the wheel and the sdist and check that what they hold is right: real folders, no strays."""
+"""Build the sdist and the wheel, and check that they hold what they should, the same each time.
 
+With the environment variable SOURCE_DATE_EPOCH, here the time of the last commit, two wheels of the
+same sources are the same byte by byte.
+"""
+
+import os
 import re
 import subprocess
 import sys
@@ -8,16 +13,43 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from build import ProjectBuilder
+from build.env import DefaultIsolatedEnv
+from pyproject_hooks import quiet_subprocess_runner as quiet
+
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ("py.typed", "affairs.csv.gz", "affairs.txt")
 MANUAL = "data/share/man/man1/ldpaudit.1"
 PARTS = ("attacks", "reports", "datasets", "audits", "estimators", "mechanisms")
 
 
-def build(target: Path) -> tuple[Path, Path]:
-    command = [sys.executable, "-m", "build", "--outdir", str(target), str(ROOT)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    return next(target.glob("*.whl")), next(target.glob("*.tar.gz"))
+def build_all(target: Path) -> tuple[Path, Path, Path]:
+    """Build an sdist, and from it two wheels, each in a folder of its own."""
+    os.environ.setdefault("SOURCE_DATE_EPOCH", last_commit())
+    with DefaultIsolatedEnv() as environment:
+
+        def build(source: Path, kind: str, place: Path) -> Path:
+            builder = ProjectBuilder.from_isolated_env(environment, source, runner=quiet)
+            environment.install(builder.build_system_requires)
+            return Path(builder.build(kind, place))
+
+        sdist, wheels = build(ROOT, "sdist", target), []
+        for name in ("one", "other"):
+            with tarfile.open(sdist) as tar:
+                tar.extractall(target / name, filter="data")
+            (source,) = (target / name).iterdir()
+            wheels.append(build(source, "wheel", target / name))
+    return sdist, wheels[0], wheels[1]
+
+
+def last_commit() -> str:
+    """Return when the last commit was made, in seconds; without Git a day that never changes."""
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        said = ""
+    return said or "1700000000"
 
 
 def sources() -> set[str]:
@@ -55,11 +87,16 @@ def problems(wheel: Path, sdist: Path) -> list[str]:
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        wrong = problems(*build(Path(folder)))
+        sdist, wheel, again = build_all(Path(folder))
+        wrong = problems(wheel, sdist)
+        if wheel.read_bytes() != again.read_bytes():
+            wrong.append("two wheels of the same sources differ")
     for line in wrong:
         sys.stderr.write(f"{line}\n")
     if not wrong:
-        sys.stdout.write("The wheel and the sdist hold what they should.\n")
+        sys.stdout.write(
+            "The wheel and the sdist hold what they should; a second wheel is the same.\n"
+        )
     return 1 if wrong else 0
 
 

@@ -171,6 +171,20 @@ def test_advantage(low: float, high: float, verdict: str) -> None:
     assert judged(found, parse_policy(ADVANTAGE)).verdict == verdict
 
 
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_a_larger_limit_never_makes_a_verdict_worse(
+    low: float, high: float, limit: float, more: float
+) -> None:
+    low, high = sorted((low, high))
+    found = evidence(estimates=(advantage(low, high),))
+    order = ("fail", "inconclusive", "pass")
+    verdicts = []
+    for most in sorted((limit, more)):
+        policy = parse_policy(f"schema = 1\n[checks.label-inference-advantage]\nmax = {most!r}")
+        verdicts.append(order.index(judged(found, policy).verdict))
+    assert verdicts[0] <= verdicts[1]
+
+
 def test_an_estimated_advantage_cannot_fail_or_pass() -> None:
     found = evidence(estimates=(advantage(0.2, 0.3, "estimated"),))
     assert judged(found, parse_policy(ADVANTAGE)).verdict == "inconclusive"

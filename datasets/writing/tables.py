@@ -49,10 +49,14 @@ def write_release(
     """
     target = Path(path)
     with WholeFiles(overwrite) as files:
-        part = files.add(target)
-        with part.writing():
-            pq.write_table(table, part.stream, write_page_checksum=True)
+        write_table(table, files.add(target))
     return target
+
+
+def write_table(table: pa.Table, part: PartFile) -> None:
+    """Write a table as a Parquet file that is one of several (OutputError where that fails)."""
+    with part.writing():
+        pq.write_table(table, part.stream, write_page_checksum=True)
 
 
 class TableFile:

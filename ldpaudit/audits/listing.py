@@ -28,3 +28,5 @@ OF_RELEASES: Final[Mapping[str, str]] = {
     "repeats": "ldpaudit.audits.repeats.audit:RepeatsAudit",
 }
 """Those of several releases of the same people together."""
+BUILT_IN: Final = frozenset().union(AUDITS, OF_COLUMNS, OF_VECTORS, OF_RELEASES, ("columns",))
+"""The names that no audit of others may have."""

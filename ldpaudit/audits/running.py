@@ -11,9 +11,12 @@ from pydantic import BaseModel
 
 from ldpaudit.audits.costs import cost_of, plan_line
 from ldpaudit.audits.interface import Audit, AuditContext, Cost
+from ldpaudit.audits.listing import BUILT_IN
 from ldpaudit.audits.part import one_row_of_each_group
-from ldpaudit.errors import InsufficientDataError, LdpAuditError, MissingDependencyError
+from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
+from ldpaudit.plugins import unloadable
 from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Histogram, Note
+from ldpaudit.result.dictionary import meaning
 from ldpaudit.running.stopping import Stop, Stopped, Watched
 
 _OF_BAGS: Final = ("mechanism", "aggregates")
@@ -66,7 +69,7 @@ def prepared(chosen: Mapping[str, str], context: AuditContext) -> list[Job]:
     """
     jobs: list[Job] = []
     for name, path in chosen.items():
-        audit = load(path)
+        audit = _loaded(name, path)
         reason = _unavailable(name, audit, context)
         number = sum(job.reason is None for job in jobs)
         done = reason is not None or _key(name) in context.finished
@@ -122,6 +125,27 @@ def load(path: str) -> Audit:
     return audit
 
 
+def _loaded(name: str, path: str) -> Audit:
+    try:
+        return load(path)
+    except Exception as error:
+        if name in BUILT_IN:
+            raise
+        raise unloadable("audit", name, error) from error
+
+
+def _own_numbers(name: str, finding: Finding) -> Finding:
+    """Return what an audit found; one of another package may not replace a built-in number."""
+    ids = [part.id for part in (*finding.estimates, *finding.curves, *finding.histograms)]
+    for identifier in (*ids, *finding.bounds) if name not in BUILT_IN else ():
+        if meaning(identifier) is not None:
+            raise InputError(
+                f"The plug-in {name!r} (audit) must call its numbers {name}.…; {identifier!r} is "
+                f"the name of a built-in one."
+            )
+    return finding
+
+
 def _unavailable(name: str, audit: Audit, context: AuditContext) -> str | None:
     if context.release.constant and name not in _OF_CONSTANTS:
         return "every row has the same released label, which tells nothing of the true ones"
@@ -132,7 +156,8 @@ def _unavailable(name: str, audit: Audit, context: AuditContext) -> str | None:
 
 def _found(job: Job, context: AuditContext) -> Finding:
     try:
-        return job.audit.run(_seen(job, context)).in_section(job.name)
+        finding = job.audit.run(_seen(job, context)).in_section(job.name)
+        return _own_numbers(job.name, finding)
     except (LdpAuditError, MemoryError):
         raise
     except Exception as error:

@@ -2,8 +2,9 @@
 
 Whatever is computed from true labels, many numbers together would tell how many people a small
 class has, however each is rounded. So its rows are left out before anything is computed, with as
-many others, drawn at random, as make their number a multiple of ten: what is shown is a function of
-the rows that are left. A class without anybody is treated alike.
+many others of the largest class as make their number a multiple of ten: what is shown is a function
+of the rows that are left. A class without anybody is treated alike. Which rows are left out follows
+from the true labels alone, so audits with other seeds, or of other releases, tell no more.
 
 Leaving rows out by their true label keeps every bound valid: given the true labels, the released
 ones of the rows that are left are what they were.
@@ -15,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.arrays import IndexArray, IntArray
+from ldpaudit.arrays import BoolArray, IndexArray, IntArray
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.part import of_rows
 from ldpaudit.randomness import child_generator
@@ -26,8 +27,8 @@ MOST_CLASSES: Final = 20
 """With more classes, seldom all large, none is shown separately and no row is left out."""
 _FEW: Final = (
     f"Some true classes have fewer than {SMALLEST_CELL} people, or none: their rows were left out, "
-    "with others drawn at random, {left} of {rows} rows in all, so that no number tells how many "
-    "they are. What their labels give away was not measured"
+    "with others of the largest class, {left} of {rows} rows in all, so that no number tells how "
+    "many they are. What their labels give away was not measured"
 )
 _TOO_FEW: Final = (
     f"Fewer than two true classes have {SMALLEST_CELL} people or more: the true labels were not "
@@ -40,7 +41,7 @@ def without_small_classes(context: AuditContext) -> tuple[AuditContext, tuple[No
     release = context.release
     if release.truth is None or release.bags is not None:
         return context, ()
-    kept = large_classes([(release.truth, len(release.classes))], context.plan.seed)
+    kept = large_classes([(release.truth, len(release.classes))])
     if kept is None:
         alone = replace(context, release=without_truth(release))
         return alone, (Note.warning("reading", f"{_TOO_FEW}."),)
@@ -58,18 +59,18 @@ def without_truth(release: Release) -> Release:
     return replace(release, truth=None, canaries=None)
 
 
-def columns_alone(columns: Sequence[Release], seed: int) -> list[Release]:
+def columns_alone(columns: Sequence[Release]) -> list[Release]:
     """Return the private columns of a release without the people of a small class of any."""
     if any(column.truth is None for column in columns):
         return list(columns)
     labels = [(one.truth, len(one.classes)) for one in columns if one.truth is not None]
-    kept = large_classes(labels, seed)
+    kept = large_classes(labels)
     if kept is None:
         return [without_truth(column) for column in columns]
     return list(columns) if len(kept) == len(columns[0]) else [c.take(kept) for c in columns]
 
 
-def people_alone(releases: RepeatedReleases, seed: int) -> RepeatedReleases:
+def people_alone(releases: RepeatedReleases) -> RepeatedReleases:
     """Return several releases without the people of a class that is small in one of them."""
     if not releases.known:
         return releases
@@ -81,16 +82,14 @@ def people_alone(releases: RepeatedReleases, seed: int) -> RepeatedReleases:
         assert release.truth is not None
         codes[there] = release.truth[releases.rows[there, place]]
         labels.append((codes, k))
-    kept = large_classes(labels, seed)
+    kept = large_classes(labels)
     if kept is None:
         outside = tuple(without_truth(release) for release in releases.releases)
         return replace(releases, releases=outside)
     return replace(releases, rows=releases.rows[kept])
 
 
-def large_classes(
-    columns: Sequence[tuple[IntArray | IndexArray, int]], seed: int
-) -> IndexArray | None:
+def large_classes(columns: Sequence[tuple[IntArray | IndexArray, int]]) -> IndexArray | None:
     """Return the rows to look at, int64 in order; None where no two classes are large.
 
     Parameters
@@ -98,14 +97,11 @@ def large_classes(
     columns : sequence of (codes of shape (n,), number of classes)
         The true labels of each private column; a row is left out where one of them is small. A
         code of -1 is no class.
-    seed : int
-        The audit's; the same true labels give the same rows.
     """
     n = len(columns[0][0])
     columns = [(codes, k) for codes, k in columns if k <= MOST_CLASSES]
     if not columns:
         return np.arange(n)
-    order = child_generator(seed, "rows of small classes").permutation(n)
     kept, left, few = np.ones(n, dtype=bool), -1, False
     while left != kept.sum():  # Who is left out of one column may make a class of another small.
         left = kept.sum()
@@ -119,11 +115,19 @@ def large_classes(
         return np.arange(n)
     gone = n - int(left)
     wanted = SMALLEST_CELL * max(-(-gone // SMALLEST_CELL), 1) - gone
-    order = order[kept[order]]
+    order = _largest_first(columns[0][0], kept)
     spare = np.all([_rank(codes[order]) >= SMALLEST_CELL for codes, _ in columns], axis=0)
     others = order[spare][:wanted]
     kept[others] = False
     return np.flatnonzero(kept) if len(others) == wanted else None
+
+
+def _largest_first(codes: IntArray | IndexArray, kept: BoolArray) -> IndexArray:
+    """Return the rows that are kept, those of the largest class first, else in a fixed disorder."""
+    order = child_generator(0, "rows of small classes").permutation(len(codes))
+    order = order[kept[order]]
+    sizes = np.bincount(codes[kept] + 1)
+    return np.asarray(order[np.argsort(-sizes[codes[order] + 1], kind="stable")])
 
 
 def _rank(codes: IntArray | IndexArray) -> IndexArray:

@@ -14,7 +14,18 @@ from typing import Annotated, Any, Final
 import typer
 
 from ldpaudit import __version__
-from ldpaudit.cli import advise, compare, declare, learn, mechanism, policy, privatize, run, sweep
+from ldpaudit.cli import (
+    advise,
+    compare,
+    declare,
+    learn,
+    mechanism,
+    policy,
+    privatize,
+    run,
+    selftest,
+    sweep,
+)
 from ldpaudit.cli.grouped import GroupedCommand
 from ldpaudit.cli.limits import CHILD, status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
@@ -56,6 +67,7 @@ _COMMANDS = {
         advise.advise,
         compare.compare,
         learn.learn,
+        selftest.selftest,
     ),
     _policy: (policy.check, policy.explain, policy.show, policy.init),
     _mechanism: (
@@ -192,5 +204,5 @@ def _stop(message: str, debug: bool) -> None:
     typer.echo(f"ldpaudit: {message}", err=True)
     # An interruption inside an ``exec`` (a dataclass being made, say) leaves a mark in CPython,
     # by which ``python -m`` ends by the signal even though it was caught. The next exec lifts it.
-    exec("")
+    exec("")  # nothing to run # nosec B102
     sys.exit(COULD_NOT_RUN)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from ldpaudit.audits.listing import AUDITS
+from ldpaudit.audits.listing import AUDITS, BUILT_IN
 from ldpaudit.mechanisms.places import PLACES, SHORT
 from ldpaudit.plugins import added
 
@@ -13,7 +13,7 @@ def _mechanisms() -> Iterable[str]:
 
 
 def _audits() -> Iterable[str]:
-    return (*AUDITS, *added("audit", AUDITS))
+    return (*AUDITS, *added("audit", BUILT_IN))
 
 
 _NAMES: Final[dict[str, Callable[[], Iterable[str]]]] = {

@@ -199,16 +199,22 @@ def check_apart(targets: Sequence[Path], inputs: Iterable[Path | str | None]) ->
     for target in targets:
         if any(_same(target, path) for path in read):
             raise OutputError(f"{quoted(target.name)} is an input and is not overwritten.")
-        if any(path.resolve() in target.resolve().parents for path in read if path.is_dir()):
+        if any(lies_in(target, path) for path in read if path.is_dir()):
             raise OutputError(
                 f"{quoted(target.name)} would lie in a folder that is read; write it elsewhere."
             )
 
 
+def lies_in(target: Path, folder: Path) -> bool:
+    """Return whether a file lies in a folder, or would, wherever links lead."""
+    return Path(os.path.realpath(folder)) in Path(os.path.realpath(target)).parents
+
+
 def _same(one: Path, other: Path) -> bool:
     """Say whether two paths are one file; the other may be a pattern of files."""
     try:
-        here, there = one.resolve(), other.resolve()
+        # Unlike resolve(), this stands links in a circle.
+        here, there = Path(os.path.realpath(one)), Path(os.path.realpath(other))
         return here == there or here.match(str(there)) or one.samefile(other)
     except (OSError, ValueError):
         return False

@@ -12,6 +12,7 @@ STORED: Final = {
     "sweep": ("ldpaudit.commands.sweep.stored", "StoredSweep", "1.0"),
     "advise": ("ldpaudit.commands.advise.stored", "StoredAdvice", "1.0"),
     "learn": ("ldpaudit.commands.learn.stored", "StoredScore", "1.0"),
+    "selftest": ("ldpaudit.commands.selftest.stored", "StoredSelftest", "1.0"),
     "describe": ("ldpaudit.commands.mechanism.describe.stored", "StoredAnalysis", "1.0"),
     "design": ("ldpaudit.commands.mechanism.design.stored", "StoredDesign", "1.0"),
     "audit": ("ldpaudit.commands.black_box.stored", "StoredAudit", "1.0"),

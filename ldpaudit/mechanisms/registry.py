@@ -9,7 +9,7 @@ from ldpaudit.mechanisms.design import Candidate
 from ldpaudit.mechanisms.interface import Mechanism, Traits
 from ldpaudit.mechanisms.numeric.rounded_labels import ROUND, with_rounding
 from ldpaudit.mechanisms.places import PLACES, SHORT, UNKNOWN
-from ldpaudit.plugins import GROUPS, added
+from ldpaudit.plugins import GROUPS, added, unloadable
 from ldpaudit.release import Declaration, Label
 
 
@@ -25,7 +25,7 @@ def _entry_points() -> Mapping[str, EntryPoint]:
         name: EntryPoint(name, f"ldpaudit.mechanisms.{place}", GROUPS["mechanism"])
         for name, place in PLACES.items()
     }
-    return built_in | added("mechanism", PLACES)
+    return built_in | added("mechanism", PLACES.keys() | SHORT.keys())
 
 
 def names() -> tuple[str, ...]:
@@ -51,9 +51,7 @@ def family(name: str) -> type[Mechanism]:
     try:
         mechanism = points[name].load()
     except Exception as error:
-        raise InputError(
-            f"The plug-in {name!r} cannot be loaded ({type(error).__name__})."
-        ) from error
+        raise unloadable("mechanism", name, error) from error
     traits = getattr(mechanism, "traits", None)
     if not (isinstance(mechanism, type) and issubclass(mechanism, Mechanism) and traits):
         raise InputError(f"The plug-in {name!r} is not a mechanism with traits.")

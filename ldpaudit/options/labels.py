@@ -198,7 +198,7 @@ def _cell(value: Any) -> str:
 def _number(value: Any) -> float:
     try:
         return float("" if isinstance(value, bool) else value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"must be a number. Got {quoted(str(value))}.") from None
 
 
@@ -218,7 +218,7 @@ def _path(value: Any) -> Path:
 
 def _flag(value: Any) -> bool:
     known = {"yes": True, "true": True, "no": False, "false": False, True: True, False: False}
-    if value not in known:
+    if not isinstance(value, str | int) or value not in known:
         raise ValueError(f"must be yes or no. Got {quoted(str(value))}.")
     return known[value]
 

@@ -3,14 +3,15 @@
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from ldpaudit.audits.listing import AUDITS
+from ldpaudit.audits.listing import AUDITS, BUILT_IN
 from ldpaudit.errors import InputError
 from ldpaudit.plugins import added
 
 
 def available_audits() -> Mapping[str, str]:
     """Return the audits by id, with the place of each; a plug-in cannot replace a built-in one."""
-    return {**AUDITS, **{name: plugin.value for name, plugin in added("audit", AUDITS).items()}}
+    plugins = {name: plugin.value for name, plugin in added("audit", BUILT_IN).items()}
+    return {**AUDITS, **plugins}
 
 
 def chosen_audits(

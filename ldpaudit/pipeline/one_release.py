@@ -11,7 +11,7 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import AuditContext, Beside, Plan
-from ldpaudit.audits.listing import AUDITS, OF_COLUMNS
+from ldpaudit.audits.listing import OF_COLUMNS
 from ldpaudit.audits.mechanism.evidence import label_counts, without_small_cells
 from ldpaudit.audits.others import refusals, taking_part
 from ldpaudit.audits.part import in_part, part_note
@@ -153,13 +153,13 @@ def run_audit(
         estimates=found.estimates,
         curves=found.curves,
         histograms=found.histograms,
-        notes=(*notes, *refusals(AUDITS), *found.notes, *judgement.notes),
+        notes=(*notes, *refusals(), *found.notes, *judgement.notes),
         checks=judgement.checks,
         families=judgement.families,
         audits=records,
         run=run_info(
             *(plan, command, time.perf_counter() - start, policy),
-            taking_part(claim, plan, records, scored, AUDITS),
+            taking_part(claim, plan, records, scored),
         ),
     )
 

@@ -213,5 +213,11 @@ def meaning(identifier: str) -> str | None:
     return next((every[pattern] for pattern in fits), None)
 
 
+def attacks_of_their_own() -> frozenset[str]:
+    """Return what stands where an attack's name stands in ids, but is none: best, vote …"""
+    parts = (identifier.split(".") for identifier in ESTIMATES | CURVES)
+    return frozenset(p[1] for p in parts if p[0] == "attack" and len(p) > 1 and "<" not in p[1])
+
+
 def _expression(pattern: str) -> str:
     return re.sub(r"<\w+>", _NAME, pattern.replace(".", r"\."))

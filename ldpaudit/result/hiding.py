@@ -25,7 +25,7 @@ def is_small(count: float | None) -> bool:
     return count is not None and 0 < count < SMALLEST_CELL
 
 
-def people(count: int) -> str:
+def few(count: int) -> str:
     """Return a count for a message: a small one as "fewer than 10"."""
     return f"fewer than {SMALLEST_CELL}" if is_small(count) else f"{count:,}"
 

@@ -43,13 +43,13 @@ def parcel(folder: Path, content: Any) -> Iterator[Path]:
 def opened(path: Path) -> Any:
     """Return what a parcel holds; its large arrays are mapped, and read only."""
     with path.open("rb") as file:
-        head, sizes, start = pickle.load(file)
+        head, sizes, start = pickle.load(file)  # the parent wrote it, mode 0600 # nosec B301
     data = np.memmap(path, np.uint8, "r") if sizes else np.zeros(0, np.uint8)
     buffers = []
     for size in sizes:
         buffers.append(data[start : start + size])
         start += _padded(size)
-    return pickle.loads(head, buffers=buffers)
+    return pickle.loads(head, buffers=buffers)  # as above # nosec B301
 
 
 def _write(path: Path, content: Any) -> None:

@@ -94,7 +94,8 @@ def received(source: socket.socket) -> Any:
 
     Only the child's end reads like this: a parent may tell its child what to run.
     """
-    return pickle.loads(_exactly(source, _LENGTH.unpack(_exactly(source, _LENGTH.size))[0]))
+    length = _LENGTH.unpack(_exactly(source, _LENGTH.size))[0]
+    return pickle.loads(_exactly(source, length))  # from the parent # nosec B301
 
 
 def _exactly(source: socket.socket, length: int) -> bytearray:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.numbers import number, rows
-from ldpaudit.reports.text.wording import audit_name
+from ldpaudit.reports.text.wording import audit_name, plugin_words
 from ldpaudit.result import AuditResult, Note, PlugIn, RunInfo
 
 Pair = tuple[str, str]
@@ -44,17 +44,10 @@ def run_pairs(run: RunInfo, no_policy: str) -> Iterator[Pair]:
     yield "Policy", f"SHA-256 {name(run.policy_sha256)}" if run.policy_sha256 else no_policy
 
 
-def plugin_pairs(run: RunInfo) -> Iterator[Pair]:
+def plugin_pairs(plugins: Iterable[PlugIn]) -> Iterator[Pair]:
     """Yield the parts of other packages that took part, where there are some."""
-    words = (f"{part.kind} {name(part.name)}{_origin(part)}" for part in run.plugins)
-    if run.plugins:
-        yield "Plug-ins", ", ".join(words)
-
-
-def _origin(part: PlugIn) -> str:
-    if part.package:
-        return f" of {name(part.package)} {name(part.version or '')}".rstrip()
-    return f" (file with SHA-256 {name(part.sha256)})" if part.sha256 else ""
+    if words := plugin_words(plugins):
+        yield "Plug-ins", words
 
 
 def versions_pair(run: RunInfo) -> Pair:

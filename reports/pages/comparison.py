@@ -145,4 +145,4 @@ def _run(comparison: Comparison) -> tuple[Pair, ...]:
     confidence = f"{percent(comparison.confidence)}, for all differences together"
     schema = f"schema {comparison.schema_version}"
     pairs = [seed, ("Confidence", confidence), *others, ("Result", schema)]
-    return (*pairs, versions_pair(comparison.run), *plugin_pairs(comparison.run))
+    return (*pairs, versions_pair(comparison.run), *plugin_pairs(comparison.run.plugins))

@@ -144,4 +144,4 @@ def _run(result: AuditResult) -> Iterator[Pair]:
     yield from run_pairs(result.run, "built in")
     yield "Result", f"schema {result.schema_version}, ldpaudit {name(result.ldpaudit_version)}"
     yield versions_pair(result.run)
-    yield from plugin_pairs(result.run)
+    yield from plugin_pairs(wording.plugins_of(result))

@@ -1,8 +1,9 @@
 """Words of the page that belong to no number: verdicts, kinds, names of audits, the glossary."""
 
+from collections.abc import Iterable
 from typing import Final
 
-from ldpaudit.reports.text.harmless import shown
+from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.numbers import percent
 from ldpaudit.result import (
     AuditRecord,
@@ -10,6 +11,7 @@ from ldpaudit.result import (
     Check,
     Decision,
     Family,
+    PlugIn,
     RunInfo,
     Verdict,
     readable,
@@ -68,6 +70,23 @@ def policy_words(run: RunInfo) -> str:
     digest = f"SHA-256 {shown(run.policy_sha256[:12])}…" if run.policy_sha256 else ""
     named = shown(run.policy or "", 120)
     return f"{named} ({digest})" if named and digest else named or digest or "built in"
+
+
+def plugin_words(plugins: Iterable[PlugIn]) -> str:
+    """Return the parts of others that took part, each with its package or its file."""
+    return ", ".join(f"{part.kind} {name(part.name)}{_origin(part)}" for part in plugins)
+
+
+def _origin(part: PlugIn) -> str:
+    if part.package:
+        return f" of {name(part.package)} {name(part.version or '')}".rstrip()
+    return f" (file with SHA-256 {name(part.sha256)})" if part.sha256 else ""
+
+
+def plugins_of(result: AuditResult) -> tuple[PlugIn, ...]:
+    """Return the parts of others that took part in the audit of a whole, or of a part of it."""
+    every = (one for part in (result, *result.parts.values()) for one in part.run.plugins)
+    return tuple(dict.fromkeys(every))
 
 
 def correction_lines(result: AuditResult) -> tuple[str, ...]:

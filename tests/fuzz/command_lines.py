@@ -14,8 +14,7 @@ NAMES: Final = (
     *("randomized-response", "rr", "double-rr", "dummy-features-rr", "rr-top-k", "rr-on-bins"),
     *("optimal-unbiased", "debiased-rr", "laplace", "discrete-laplace", "staircase", "exponential"),
     *("discrete-staircase", "gaussian-rr", "channel", "unknown", "model-based-rr", "joint-rr"),
-    *("rs-fd", "oue", "sue", "olh", "blh", "subset-selection", "grr", "she", "the", "by-stratum"),
-    "label-proportions",
+    *("rs-fd", "frequency-oracle", "by-stratum", "label-proportions", "olh"),
 )
 CLASSES: Final = ("a,b", "no,yes", "1,2,3", "a,b,c,d", "0,1", '"a,b",c', "0.5,1.5", "true,false")
 RANGES: Final = ("0:10:1", "0:1", "0:100:5", "-3:3:0.5", "0:4:1", "1:20:1")
@@ -35,8 +34,8 @@ def _option(rng: random.Random, name: str, value: str, often: float = 0.9) -> tu
 
 def _labels(rng: random.Random) -> tuple[str, ...]:
     if rng.random() < 0.5:
-        return _option(rng, "--classes", one_or_other(rng, CLASSES, _list(rng), 0.6))
-    return _option(rng, "--labels", one_or_other(rng, RANGES, _range(rng), 0.4))
+        return _option(rng, "--classes", one_or_other(rng, CLASSES, _list(rng), 0.8))
+    return _option(rng, "--labels", one_or_other(rng, RANGES, _range(rng), 0.6))
 
 
 def _list(rng: random.Random) -> str:
@@ -51,11 +50,13 @@ def _range(rng: random.Random) -> str:
 
 def _amount(rng: random.Random) -> tuple[str, ...]:
     name = rng.choice(("--epsilon", "--epsilon", "--lambda"))
-    return _option(rng, name, one_or_other(rng, ("0.3", "1", "5"), number(rng), 0.3))
+    return _option(rng, name, one_or_other(rng, ("0.3", "1", "5"), number(rng), 0.6))
 
 
 def _setting(rng: random.Random) -> tuple[str, ...]:
     keys = ("clipped", "gamma", "sigma", "floor", "width", "k", "g", "hash", "radius", "round", "x")
+    if rng.random() < 0.2:
+        return (f"--set=protocol={rng.choice(('GRR', 'SUE', 'OUE', 'BLH', 'OLH', 'SS', 'SHE'))}",)
     return _option(rng, "--set", f"{rng.choice(keys)}={number(rng)}", 0.3)
 
 
@@ -112,7 +113,7 @@ def compose(rng: random.Random) -> Line:
 
 def channel(rng: random.Random) -> Line:
     """``mechanism channel`` of tables with odd cells, names and shapes."""
-    k, m = rng.randint(1, 5), rng.randint(1, 5)
+    k, m = rng.randint(2, 6), rng.randint(2, 6)
     rows = [["label", *(f"o{j}" for j in range(m))]]
     for i in range(k):
         tiny = rng.choice((0.0, 5e-324, 1e-300, 1e-20, 0.1))

@@ -15,7 +15,9 @@ def class_counts(result: dict[str, Any]) -> list[set[int]]:
     classes add up to the rows.
     """
     rows, k = result["release"]["rows"], result["release"]["classes"]
-    scores = {e["id"]: e for e in result["estimates"]}
+    scores = {e["id"]: e for e in result["estimates"] if ".class-" in e["id"]}
+    if not scores:  # Classes were not scored, or the true labels not used.
+        return [set(range(rows + 1))] * k
     left = rows - _looked_at(result)
     options = [_options(scores.get(f"attack.best.class-{y}.accuracy"), rows, left) for y in _to(k)]
     return [_that_add_up(options, place, rows) for place in range(k)]
@@ -50,7 +52,7 @@ def _to(k: int) -> range:
 def _looked_at(result: dict[str, Any]) -> int:
     """Return the rows that the numbers are of, as a note says where they are not all."""
     for note in result["notes"]:
-        found = re.search(r"drawn at random, ([\d,]+) of ([\d,]+) rows", note["text"])
+        found = re.search(r"of the largest class, ([\d,]+) of ([\d,]+) rows", note["text"])
         if found:
             left, rows = (int(text.replace(",", "")) for text in found.groups())
             return rows - left

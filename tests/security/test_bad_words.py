@@ -29,6 +29,7 @@ RELEASE = "label,x\n" + "a,1\nb,2\n" * 20
         (("rr", "--epsilon=1", "--labels=0:1e308:1e307"), "-1e.15 to 1e.15"),
         (("laplace", "--epsilon=1", "--labels=0:1e-200"), "at least 1e-100"),
         (("laplace", "--epsilon=1", "--labels=0:1:1e-300"), "at least 1e-100"),
+        (("laplace", "--epsilon=1", f"--classes=1,2,{'9' * 400}"), "labels on a range"),
         (("rr", "--epsilon=1", "--classes=" + ",".join(map(str, range(10_001)))), "most 10,000"),
     ],
 )

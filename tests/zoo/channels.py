@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from zoo.people import People
+from ldpaudit.commands.selftest.people import People
 from zoo.specimen import (
     CLAIM,
     Fault,

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ldpaudit.commands.selftest.people import People, classes, people, repeated
 from ldpaudit.release import IntArray
 from zoo.numbers import HARMLESS_NUMBERS, HIGH
-from zoo.people import CLASSES, People, people, repeated
 from zoo.shared import REMEMBERED
 from zoo.specimen import (
     CLAIM,
@@ -162,7 +162,7 @@ def _privatized(name: str) -> Fault:
 
 def _labels(name: str, persons: People, rng: np.random.Generator) -> np.ndarray:
     if name not in _NUMERIC:
-        return np.array(CLASSES[2])[persons.codes]
+        return np.array(classes(2))[persons.codes]
     signal = persons.frame["x0"].to_numpy() - persons.frame["x1"].to_numpy()
     return np.clip(np.rint(6 + 4 * signal + rng.standard_normal(len(persons))), 0, HIGH).astype(int)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from zoo.people import people
+from ldpaudit.commands.selftest.people import people
 from zoo.specimen import CLAIM, Fault, Specimen, Trace, declared
 
 HIGH = 20

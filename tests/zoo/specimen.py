@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from ldpaudit.commands.selftest.leaks import keep_chance as keep
+from ldpaudit.commands.selftest.people import People, people
 from ldpaudit.release import IntArray
-from zoo.people import People, people
 
 CLAIM = 1.0
 """The ε that every release of the zoo declares."""
@@ -111,11 +112,6 @@ def declared(
     content = {"version": 1, "label": "label", "mechanism": mechanism}
     table = table.replace_schema_metadata({"ldpaudit": json.dumps(content)})
     return Specimen(table, pa.Table.from_pandas(truth, preserve_index=False), options)
-
-
-def keep(epsilon: float, k: int) -> float:
-    """Return the chance that randomized response keeps one of k labels."""
-    return math.exp(epsilon) / (math.exp(epsilon) + k - 1)
 
 
 def replaced(codes: IntArray, k: int, kept: np.ndarray, rng: np.random.Generator) -> IntArray:

@@ -68,7 +68,7 @@ def test_averages_of_a_compensated_leak_fit_the_claim(name: str) -> None:
 
 
 def test_labels_are_kept_as_often_as_asked() -> None:
-    from zoo.people import people
+    from ldpaudit.commands.selftest.people import people
 
     rng = np.random.default_rng(0)
     persons = people(40_000, 5, rng)

@@ -68,7 +68,9 @@ def _label_noise(context: AuditContext) -> LabelNoise:
         outcomes = release.released != truth
     else:
         outcomes = label_sides(truth, release.released, same_labels=False)[1] == 1
-    by_released = flip_chances(outcomes, _strata(released))
+    # Not drawn to the mean: what is far below every label was never raised, and a chance of that
+    # would make rows sorted by what was released look as if they shared noise.
+    by_released = flip_chances(outcomes, _strata(released), prior_rows=0.0)
     return LabelNoise(outcomes.astype(np.float64), flip_chances(outcomes, strata), by_released)
 
 

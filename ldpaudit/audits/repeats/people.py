@@ -7,7 +7,7 @@ import numpy as np
 from ldpaudit.audits.repeats.seen import SeenReleases
 from ldpaudit.datasets.same_features import same_features
 from ldpaudit.result import Estimate, Note
-from ldpaudit.result.hiding import SMALLEST_CELL, is_small, people
+from ldpaudit.result.hiding import SMALLEST_CELL, few, is_small
 
 
 def people_estimates(seen: SeenReleases) -> Iterator[Estimate]:
@@ -52,7 +52,7 @@ def people_notes(seen: SeenReleases) -> Iterator[Note]:
 
 
 def _words(count: int) -> str:
-    return f"{people(count)} people".capitalize()
+    return f"{few(count)} people".capitalize()
 
 
 def _count(name: str, title: str, count: int, of: int, method: str) -> Estimate:

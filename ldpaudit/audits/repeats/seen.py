@@ -46,7 +46,7 @@ class SeenReleases:
         """See the releases of a context, which lends its plan, progress and stop."""
         assert context.repeats is not None
         contexts, everyone = [], context.repeats.releases
-        releases = people_alone(everyone, context.plan.seed)
+        releases = people_alone(everyone)
         for release in releases.releases:
             claim = from_declaration(release.declaration, release.classes)
             own = replace(

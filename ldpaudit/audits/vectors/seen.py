@@ -52,7 +52,7 @@ class SeenVector:
         contexts, some = [], rows_looked_at(len(vector), context.plan.seed, MOST_ROWS)
         columns = [vector.alone(place) for place in range(len(vector.columns))]
         columns = columns if some is None else [column.take(some) for column in columns]
-        for alone in columns_alone(columns, context.plan.seed):
+        for alone in columns_alone(columns):
             claim = from_declaration(alone.declaration, alone.classes)
             own = replace(context, release=alone, claim=claim, whole=None, _shared={})
             contexts.append(own)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from ldpaudit.commands.outputs import check_apart, check_place
+from ldpaudit.commands.outputs import check_apart, check_place, lies_in
 from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
 from ldpaudit.commands.privatize.stated import StatedRelease
 from ldpaudit.datasets.formats.batches import BatchSource
@@ -29,7 +29,7 @@ def check_places(request: PrivatizeRequest, stated: StatedRelease) -> None:
     for place in remembered:
         check_place(place)
     for target in targets:
-        if folder is not None and folder.resolve() in target.resolve().parents:
+        if folder is not None and lies_in(target, folder):
             raise OutputError(
                 f"{quoted(target.name)} would lie in the folder that is read; write it elsewhere."
             )

@@ -9,6 +9,7 @@ from ldpaudit.errors import OutputError
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Declaration
+from ldpaudit.writing import WholeFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,17 +49,17 @@ def demo_tables(seed: int) -> "tuple[pa.Table, pa.Table, pa.Table]":
 
 def write_demo(folder: Path, seed: int) -> DemoFiles:
     """Write the demonstration's files into a folder, which is made if needed."""
-    from ldpaudit.datasets import write_release
+    from ldpaudit.datasets.writing.tables import write_table
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"The folder cannot be made ({type(error).__name__}).") from None
     names = ("honest.parquet", "dishonest.parquet", "truth.parquet")
-    paths = [
-        write_release(table, folder / name, overwrite=True)
-        for table, name in zip(demo_tables(seed), names, strict=True)
-    ]
+    paths = [folder / name for name in names]
+    with WholeFiles() as files:
+        for path, table in zip(paths, demo_tables(seed), strict=True):
+            write_table(table, files.add(path))
     return DemoFiles(*paths)
 
 

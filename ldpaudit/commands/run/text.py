@@ -8,6 +8,8 @@ from ldpaudit.reports.text.pieces import Piece, every_answer, named, pieces, wor
 from ldpaudit.reports.text.wording import (
     assumptions_of_bounds,
     correction_lines,
+    plugin_words,
+    plugins_of,
     policy_words,
     publish_line,
     waiver_line,
@@ -46,6 +48,8 @@ def print_summary(
     every = pieces(result)
     for status, text in dict.fromkeys(line for piece in every for line in _not_run(piece)):
         _line(status, text)
+    if others := plugin_words(plugins_of(result)):
+        _line("plug-ins", f"parts of others took part: {others}")
     if assumed := assumptions_of_bounds(result):
         _line("certified", f"rests on: {assumed}")
     for note in result.notes:

@@ -75,12 +75,18 @@ def noise_test(
     return NoiseTest(min(1.0, smallest * (len(by_clusters) + 1)), by_clusters, lags)
 
 
-def flip_chances(flips: BoolArray, strata: IndexArray) -> FloatArray:
-    """Return the share of flips in each row's stratum, drawn a little to that of all; (n,)."""
+def flip_chances(
+    flips: BoolArray, strata: IndexArray, prior_rows: float = _PRIOR_ROWS
+) -> FloatArray:
+    """Return the share of flips in each row's stratum, drawn a little to that of all; (n,).
+
+    ``prior_rows``: so many rows of the mean are added to each stratum.
+    """
     rows = np.bincount(strata)
     ones = np.bincount(strata, weights=flips)
     overall = float(flips.mean())
-    return np.asarray(((ones + _PRIOR_ROWS * overall) / (rows + _PRIOR_ROWS))[strata])
+    every = np.maximum(rows + prior_rows, 1.0)
+    return np.asarray(((ones + prior_rows * overall) / every)[strata])
 
 
 def agreement_p_value(

@@ -93,7 +93,8 @@ def scan(
     """
     look = _Look(weights)
     position = look.at(np.arange(n, dtype=float), rows)
-    counted = decides(position)  # Then anything less the row's number tells labels too.
+    # Then anything less the row's number tells labels too, true ones or released ones.
+    counted = decides(position) or position.derived
     best, deciding, lagged, flags = Told(0.0, 0.0, 0), [], [], []
     for place, column in enumerate(columns):
         own = look.at(column, rows)

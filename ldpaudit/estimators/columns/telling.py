@@ -34,6 +34,8 @@ class Told:
         Its standard error.
     wrong : int
         How many of the counted rows it tells wrongly.
+    derived : bool
+        Whether it seems to tell more than all labels.
 
     Through the inverse of a channel a column that was computed from the released label seems to
     tell more than all labels; it tells none that the released label does not, and counts as 0.
@@ -42,6 +44,7 @@ class Told:
     share: float
     error: float
     wrong: int
+    derived: bool = False
 
 
 def label_weights(labels: IntArray, classes: int) -> FloatArray:
@@ -148,5 +151,5 @@ def _judged(balanced: FloatArray, plain: FloatArray, weights: FloatArray) -> Tol
         error = float(np.sqrt(max(plain[1].sum() - n * accuracy**2, 0.0))) / n
         share, wrong = accuracy, n - correct
     if share > 1 + 2.5 * error + 1e-9:  # More than all: its noise is that of the released label.
-        return Told(0.0, 0.0, int(n))
+        return Told(0.0, 0.0, int(n), derived=True)
     return Told(min(max(share, 0.0), 1.0), error, max(round(wrong), 0))

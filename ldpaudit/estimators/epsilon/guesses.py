@@ -121,7 +121,7 @@ def detectable_epsilon(
     if counts.guesses == 0 or share >= 1:
         return math.inf
     claimed = 1 / (1 + math.exp(-claim))
-    least = int(binom.isf(alpha - spent, counts.guesses, claimed + share * (1 - claimed))) + 2
+    least = int(binom.isf(alpha - spent, counts.guesses, claimed + share * (1 - claimed))) + 1
     if least > counts.guesses:
         return math.inf
     needed = float(betaincinv(least, counts.guesses - least + 1, power))

@@ -11,6 +11,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.exact_sampling import Randomness, bit_source
 from ldpaudit.mechanisms.parameters import check_numeric_classes
 from ldpaudit.release import FloatArray, IntArray, Label
+from ldpaudit.result.hiding import few
 
 RoundingMethod = Literal["unbiased", "nearest"]
 
@@ -70,7 +71,9 @@ class Rounding:
         values, points = np.asarray(labels, dtype=np.float64), self.points
         outside = int((~self.inside(values)).sum())
         if outside:
-            raise InputError(f"The labels must lie in the declared range; {outside} row(s) do not.")
+            raise InputError(
+                f"The labels must lie in the declared range; {few(outside)} row(s) do not."
+            )
         lower = np.clip(np.searchsorted(points, values, side="right") - 1, 0, len(points) - 2)
         up = (values - points[lower]) / (points[lower + 1] - points[lower])
         if self.method == "nearest":

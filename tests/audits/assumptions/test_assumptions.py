@@ -173,6 +173,20 @@ def test_a_file_sorted_by_its_released_labels_is_honest() -> None:
         assert not any("depend on the features" in fact for fact in found.facts)
 
 
+@pytest.mark.parametrize("high", [2, 8])
+def test_numbers_sorted_by_what_was_released_share_no_noise(high: int) -> None:
+    rng = np.random.default_rng(high)
+    truth = rng.integers(0, high + 1, 1500)
+    released = truth + rng.laplace(0, high, 1500)
+    frame = pd.DataFrame({"x": rng.standard_normal(1500), "label": released, "truth": truth})
+    frame = frame.sort_values("label", ignore_index=True)
+    claim = {"name": "laplace", "low": 0, "high": high, "epsilon": 1.0}
+    result = ldpaudit.audit(
+        frame[["x", "label"]], truth=frame["truth"], mechanism=claim, only=["assumptions"]
+    )
+    assert result[stated.SHARED_NOISE_TEST].value == 1.0
+
+
 def test_a_faint_score_of_the_released_label_is_no_violation() -> None:
     assert all(audited("faint", seed, n=2000).verdict != "fail" for seed in (0, 5, 6, 10))
 

@@ -1,6 +1,7 @@
 """Bets are valid p-values at every size, and grow where there is something to find."""
 
 import numpy as np
+import pytest
 
 from ldpaudit.estimators.assumptions.bets import bet_on_pairs, bet_on_rows, disjoint_pairs, p_value
 
@@ -52,3 +53,37 @@ def test_pairs_are_disjoint_and_of_one_cluster() -> None:
     assert (clusters[first] == clusters[second]).all()
     assert len(np.unique(np.r_[first, second])) == 2 * len(first)
     assert len(first) == (np.bincount(clusters) // 2).sum()
+
+
+def test_a_bet_on_rows_multiplies_its_gains() -> None:
+    """Each outcome is predicted from those of its stratum still to come, tilted; by a loop."""
+    rng = np.random.default_rng(4)
+    outcomes, strata = rng.integers(0, 2, 40).astype(np.int32), rng.integers(0, 3, 40)
+    tilt = rng.normal(0, 1, 40)
+    wealth = []
+    for boldness in (0.5, 1.0):
+        product = 1.0
+        for row in range(40):
+            left = [i for i in range(row, 40) if strata[i] == strata[row]]
+            share, factor = outcomes[left].mean(), np.exp(boldness * tilt[row])
+            chance = share * factor / (share * factor + 1 - share)
+            product *= chance / share if outcomes[row] else (1 - chance) / (1 - share)
+        wealth.append(product)
+    assert np.exp(bet_on_rows(outcomes, strata, tilt)) == pytest.approx(np.mean(wealth))
+
+
+def test_a_bet_on_pairs_multiplies_its_gains() -> None:
+    rng = np.random.default_rng(5)
+    chances = rng.choice([0.0, 0.2, 0.7, 1.0], 60)
+    outcomes = (rng.random(60) < chances).astype(float)
+    first, second = np.arange(0, 60, 2), np.arange(1, 60, 2)
+    wealth = []
+    for stake in (0.05, 0.1, 0.2, 0.4, 0.8):
+        product = 1.0
+        for a, b in zip(first, second, strict=True):
+            p, q = chances[a], chances[b]
+            if 0 < p < 1 and 0 < q < 1:
+                gain = (outcomes[a] - p) * (outcomes[b] - q)
+                product *= 1 + stake * gain / max(p * (1 - q), q * (1 - p))
+        wealth.append(product)
+    assert np.exp(bet_on_pairs(outcomes, chances, first, second)) == pytest.approx(np.mean(wealth))

@@ -89,3 +89,13 @@ def test_a_frequent_label_is_no_merit() -> None:
     y, rng = labels(10_000, 200, 1)
     rare = (y == 0).astype(np.int32)
     assert told(rng.normal(size=len(y)), label_weights(rare, 2)).share < 0.7
+
+
+def test_a_file_sorted_by_the_released_label_has_no_deciding_column() -> None:
+    rng = np.random.default_rng(5)
+    y = (rng.random(576) < 0.3).astype(np.int32)
+    weights = noisy_weights(y, 3.0, rng)
+    weights = weights[np.argsort(weights[:, 0], kind="stable")]
+    ages = rng.integers(18, 96, 576).astype(np.float32)
+    rows = rows_to_scan(576, 1, 2, rng)
+    assert not scan([ages], rows, weights[rows], 576).deciding

@@ -119,3 +119,12 @@ def test_draws_shared_by_few_labels_or_in_turn_are_found(signs):
 def test_outputs_are_parted_near_the_median_of_rows_with_the_same_label():
     high = high_outputs(np.array([0, 0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 2, 5, 7, 7]))
     assert high.tolist() == [False, False, True, True, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("outputs", "high"),
+    [([0, 0, 0, 1], [0, 0, 0, 1]), ([0, 1, 1, 1], [0, 1, 1, 1]), ([0, 0, 3, 3], [0, 0, 1, 1])],
+)
+def test_outputs_are_parted_most_evenly(outputs, high):
+    found = high_outputs(np.zeros(4, np.int64), np.array(outputs))
+    assert found.astype(int).tolist() == high

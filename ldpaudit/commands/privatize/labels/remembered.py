@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import VectorDeclaration
+from ldpaudit.result.hiding import few
 from ldpaudit.writing import PartFile
 
 Keys = npt.NDArray[np.uint64]
@@ -111,7 +111,7 @@ class RememberedAnswers:
         repeated = len(people) - len(np.unique(people))
         if repeated:
             raise InputError(
-                f"Every person must have one row, where answers are remembered; {repeated} of "
+                f"Every person must have one row, where answers are remembered; {few(repeated)} of "
                 f"{len(people)} rows repeat an id (--id)."
             )
         names = [c.name for c, hits in zip(self._columns, self._hits, strict=True) if not hits]
@@ -167,7 +167,7 @@ def check_remembered(column: PrivateColumn) -> None:
 
 def _read(path: Path) -> tuple[bytes, Keys, pa.Array]:
     """Return the key of the hashes, the hashes in increasing order, and their answers."""
-    if not os.path.lexists(path):
+    if not path.exists():  # Nor what a link names.
         return secrets.token_bytes(32), np.zeros(0, np.uint64), pa.array([], _TEXT)
     try:
         table = pq.read_table(path)

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from security.failing import Failing, failing_calls
+from security.output.failing import Failing, failing_calls
 
 from ldpaudit.errors import OutputError
 from ldpaudit.writing import WholeFiles, write_all

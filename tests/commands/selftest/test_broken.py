@@ -1,0 +1,90 @@
+"""The self-test notices an installation in which something is broken."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from ldpaudit.commands.selftest import trial
+from ldpaudit.commands.selftest.figures import Figure, figures
+from ldpaudit.commands.selftest.planted import Setting
+from ldpaudit.commands.selftest.trial import Outcome, outcome
+from ldpaudit.estimators.epsilon.strongest import BoundEvidence
+from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.pipeline import one_release
+
+pytestmark = pytest.mark.usefixtures("no_seeds")
+
+SEED = 7
+HONEST = Setting(0, "sorted by a feature", "randomized-response", 2, 500, 1.0)
+LEAKING = dataclasses.replace(HONEST, kind="some rows without noise", rows=2500, excess=2.0)
+
+
+def outcomes(setting: Setting, times: int = 4) -> list[Outcome]:
+    """Audit so many releases of a setting, by the audits that decide these."""
+    numbered = [dataclasses.replace(setting, number=number) for number in range(times)]
+    return [outcome(one, SEED) for one in numbered]
+
+
+@pytest.fixture
+def no_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "BESIDE", ("assumptions", "mechanism"))
+
+
+def figure(results: list[Outcome], name: str) -> Figure:
+    return {one.id: one for one in figures(results)}[name]
+
+
+@pytest.fixture
+def bound_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    _bounds_are(monkeypatch, lambda epsilon: 0.0 * epsilon)
+
+
+@pytest.fixture
+def bound_is_too_high(monkeypatch: pytest.MonkeyPatch) -> None:
+    _bounds_are(monkeypatch, lambda epsilon: 1.5 * epsilon)
+
+
+def _bounds_are(monkeypatch: pytest.MonkeyPatch, changed: Any) -> None:
+    strongest = BoundEvidence.strongest
+
+    def broken(self: BoundEvidence, alpha: float) -> Any:
+        bound = strongest(self, alpha)
+        return dataclasses.replace(bound, epsilon=changed(bound.epsilon))
+
+    monkeypatch.setattr(BoundEvidence, "strongest", broken)
+
+
+def test_a_sound_installation_is_not_refuted() -> None:
+    results = [*outcomes(HONEST), *outcomes(LEAKING)]
+    # A bound misses the truth in one of twenty releases at most: all of four in one of 160,000.
+    assert figure(results, "missed.mechanism.epsilon_lower").finding == "as documented"
+    assert figure(results, "false_alarms").finding == "as documented"
+    assert figure(results, "found.noise").finding == "as documented"
+
+
+@pytest.mark.usefixtures("bound_is_zero")
+def test_a_bound_that_is_always_zero_finds_nothing() -> None:
+    assert figure(outcomes(LEAKING), "found.noise").finding == "refuted"
+
+
+@pytest.mark.usefixtures("bound_is_too_high")
+def test_a_bound_that_is_too_high_misses_the_truth_and_accuses() -> None:
+    results = outcomes(HONEST)
+    assert figure(results, "missed.mechanism.epsilon_lower").finding == "refuted"
+    assert figure(results, "false_alarms").finding == "refuted"
+
+
+def test_a_randomizer_that_returns_the_truth_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RandomizedResponse, "sample", lambda self, labels, rng=None: labels)
+    assert figure(outcomes(HONEST), "false_alarms").finding == "refuted"
+
+
+def test_an_audit_that_cannot_run_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise OSError("/home/somebody/libfaiss.so: undefined symbol")
+
+    monkeypatch.setattr(one_release, "label_counts", broken)
+    results = outcomes(HONEST, 1)
+    assert figure(results, "faults").finding == "refuted"
+    assert results[0].reason == "OSError"

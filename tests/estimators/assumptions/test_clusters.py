@@ -1,0 +1,139 @@
+"""Groups of rows are those that comparing all pairs gives."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from ldpaudit.estimators.assumptions.clusters import (
+    _Search,
+    alike_rows,
+    equal_rows,
+    has_pairs,
+    merged,
+    one_of_each,
+    partly_equal_rows,
+    without_large,
+)
+from ldpaudit.release import FeatureTable, FloatArray, IndexArray
+
+
+def table(numbers: FloatArray, codes: IndexArray | None = None) -> FeatureTable:
+    n, d = numbers.shape
+    levels = np.zeros((n, 0), np.int32) if codes is None else codes.astype(np.int32)
+    sizes = tuple(int(column.max()) + 1 for column in levels.T)
+    return FeatureTable(numbers.astype(np.float32), levels, sizes, d + len(sizes))
+
+
+def same_groups(one: IndexArray, other: IndexArray) -> bool:
+    return bool(((one[:, None] == one) == (other[:, None] == other)).all())
+
+
+def test_equal_rows_have_one_code() -> None:
+    rng = np.random.default_rng(0)
+    numbers, codes = rng.integers(0, 3, (60, 2)) * 1.0, rng.integers(-1, 2, (60, 2))
+    numbers[:5, 0] = np.nan
+    numbers[5:8, 1] = -0.0
+    whole = np.c_[np.nan_to_num(numbers, nan=9), codes]
+    expected = np.unique(whole, axis=0, return_inverse=True)[1].ravel()
+    assert same_groups(equal_rows(table(numbers, codes)), expected)
+    assert equal_rows(table(np.zeros((3, 0)))).tolist() == [0, 0, 0]
+
+
+def test_more_than_thirty_equal_rows_are_no_cluster() -> None:
+    codes = np.repeat([0, 1, 2], [30, 31, 2])
+    found = without_large(codes)
+    assert found.min() == 0
+    assert len(np.unique(found)) == found.max() + 1 == 33
+    assert np.bincount(found).max() == 30
+    assert len(np.unique(found[30:61])) == 31
+    assert len(np.unique(found[61:])) == 1
+
+
+def test_groupings_are_merged_through_others() -> None:
+    rng = np.random.default_rng(1)
+    one, other = rng.integers(0, 30, 40), rng.integers(0, 30, 40)
+    together = (one[:, None] == one) | (other[:, None] == other)
+    for _ in range(40):
+        together = together @ together
+    assert ((merged(one, other)[:, None] == merged(one, other)) == together).all()
+
+
+def test_one_row_of_each_cluster_is_drawn() -> None:
+    codes = np.array([3, 1, 1, 3, 0, 3])
+    drawn = [one_of_each(codes, np.random.default_rng(s)) for s in range(200)]
+    assert all((np.diff(rows) > 0).all() and len(rows) == 3 for rows in drawn)
+    assert all(sorted(codes[rows]) == [0, 1, 3] for rows in drawn)
+    counts = np.bincount(np.concatenate(drawn), minlength=6)
+    assert counts[4] == 200
+    assert (np.abs(counts[[0, 3, 5]] - 200 / 3) < 33).all()  # 5 standard deviations.
+
+
+def test_disjoint_pairs_are_counted() -> None:
+    codes = np.repeat(np.arange(4), [1, 2, 3, 5])
+    assert has_pairs(codes, 4)
+    assert not has_pairs(codes, 5)
+
+
+@pytest.mark.parametrize("width", [0.1, 1.0])
+def test_nearly_equal_rows_have_one_code(width: float) -> None:
+    rng = np.random.default_rng(2)
+    people = rng.normal(size=(150, 3))
+    numbers = np.repeat(people, 2, axis=0) + 1e-4 * width * rng.normal(size=(300, 3))
+    levels = np.repeat(rng.integers(0, 50, 150), 2)[:, None]
+    codes = alike_rows(table(numbers, levels), rng, width)
+    assert np.mean(codes[::2] == codes[1::2]) > 0.95
+    near = {(a, b) for a, b in combinations(range(300), 2) if codes[a] == codes[b]}
+    assert len(near) < 300
+
+
+def test_rows_far_apart_share_no_cell() -> None:
+    grid = np.array([[i * 1.0, j] for i in range(5) for j in range(5)])
+    codes = alike_rows(table(grid), np.random.default_rng(0))
+    assert len(np.unique(codes)) == 25
+    wide = alike_rows(table(grid), np.random.default_rng(0), 100.0)
+    assert len(np.unique(wide)) < 5
+
+
+def test_rows_of_people_are_found_by_the_columns_in_which_they_are_equal() -> None:
+    rng = np.random.default_rng(4)
+    person = rng.permutation(np.repeat(np.arange(100), 3))
+    own = rng.integers(0, 12, (100, 4))[person]
+    codes = np.c_[own, rng.integers(0, 12, (300, 3))]
+    found = partly_equal_rows(table(np.zeros((300, 0)), codes), rng)
+    alike = person[:, None] == person
+    together = [group[:, None] == group for group in found]
+    best = max(np.mean(same[alike]) - np.mean(same[~alike]) for same in together)
+    assert best > 0.95
+    assert partly_equal_rows(table(np.zeros((5, 0))), rng) == []
+
+
+def test_the_column_that_joins_is_equal_most_above_chance() -> None:
+    rng = np.random.default_rng(5)
+    group = np.repeat(np.arange(100), 4)
+    usual = rng.integers(0, 2, 400)  # Often equal, by chance.
+    rare = rng.integers(0, 40, 100)[group]  # Equal within a group.
+    columns = [c.astype(np.int32) for c in (group, usual, rare)]
+    search = _Search(columns, np.array([0.01, 0.5, 0.025]), rng)
+    order = np.arange(400)
+    best, lift = search._next(np.bincount(group), order, [0])
+    assert best == 2
+    assert lift == pytest.approx(1.001 / 0.026, rel=1e-9)
+    assert search._next(np.bincount(group), order, [0, 1, 2]) == (-1, 0.0)
+    assert search._next(np.ones(400, np.int64), order, [0]) == (-1, 0.0)
+    within = (group[:, None] == group) & ~np.eye(400, dtype=bool)
+    share = np.mean((usual[:, None] == usual)[within])
+    # 50,000 pairs, three in four of two rows: 5 standard errors are 0.026 of 0.5.
+    lift = search._next(np.bincount(group), order, [0, 2])[1]
+    assert lift == pytest.approx((share + 0.001) / 0.501, abs=0.03)
+
+
+def test_a_quarter_of_the_starts_are_single_columns() -> None:
+    rng = np.random.default_rng(6)
+    columns = [rng.integers(0, 9, 50).astype(np.int32) for _ in range(20)]
+    starts = _Search.of(columns, rng).starts(16)
+    assert [len(start) for start in starts] == 4 * [1] + 12 * [2]
+    assert all(len(set(start)) == len(start) for start in starts)
+    assert _Search.of(columns[:1], rng).starts(16) == [(0,)]
+    many = [columns[j % 20] for j in range(80)]
+    assert len(_Search.of(many, rng).columns) == 64

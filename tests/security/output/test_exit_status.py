@@ -1,0 +1,218 @@
+"""The exit status is that of the work, whatever becomes of what is printed."""
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from ldpaudit import cli
+from ldpaudit.commands.privatize import work
+
+RELEASE = "privatize d.csv -o n.parquet --secret s2.parquet --mechanism rr --epsilon 1"
+RUN = "run r.parquet --truth s.parquet --only mechanism --json a.json"
+PAGES = "--json m.json --html m.html"
+
+
+class Faulty(io.StringIO):
+    """A stream with a fault that is none of a file."""
+
+    def write(self, text: str) -> int:
+        raise RuntimeError(text)
+
+
+def broken_pipe() -> int:
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+def full() -> int:
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+def on(descriptor: Callable[[], int], encoding: str = "utf-8", errors: str = "strict") -> Any:
+    return lambda: io.TextIOWrapper(io.FileIO(descriptor(), "w"), encoding, errors)
+
+
+def letters(errors: str) -> Any:
+    return lambda: io.TextIOWrapper(io.BytesIO(), "ascii", errors)
+
+
+STREAMS = {
+    "closed pipe": on(broken_pipe),
+    "full disk": on(full),
+    "ascii": letters("strict"),
+    "locale C": letters("surrogateescape"),
+    "closed": lambda: None,
+}
+"""What standard output is."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table, a release of it with more noise than declared, and a result."""
+    folder = tmp_path_factory.mktemp("made")
+    rng = np.random.default_rng(8)
+    labels = rng.choice(["A", "B"], 400)
+    table = pd.DataFrame({"x": rng.normal(size=400), "label": labels})
+    table.to_csv(folder / "d.csv", index=False)
+    table[["label"]].to_parquet(folder / "s.parquet")
+    for name, share in {"r": 0.73, "leak": 0.97}.items():
+        kept = rng.random(400) < share
+        released = np.where(kept, labels, np.where(labels == "A", "B", "A"))
+        table.assign(label=released).to_parquet(folder / f"{name}.parquet")
+    (folder / "c.csv").write_text("A,B\n0.7,0.3\n0.3,0.7\n")
+    (folder / "p.toml").write_text('schema = 1\n\n[checks."claimed-epsilon"]\n')
+    return folder
+
+
+@contextmanager
+def standard_output(stream: Any) -> Iterator[None]:
+    before = sys.stdout
+    sys.stdout = stream
+    try:
+        yield
+    finally:
+        left = sys.stdout if stream is None else stream
+        sys.stdout = before
+        if left is not before:
+            left.close()
+
+
+def status(words: str, stream: Any, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(sys, "argv", ["ldpaudit", *words.split()])
+    with standard_output(stream), pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+WORK = {
+    RELEASE: (0, "n.parquet s2.parquet"),
+    f"{RELEASE} --quiet": (0, "n.parquet s2.parquet"),
+    f"{RUN} --mechanism rr --epsilon 1 --exit-zero": (0, "a.json"),
+    f"{RUN.replace('run r.parquet', 'run leak.parquet')} --mechanism rr --epsilon 1": (1, "a.json"),
+    f"{RUN} --mechanism rr --epsilon 1 --json - --html a.html": (3, "a.html"),
+    f"mechanism describe rr --epsilon 1 --classes A,B {PAGES}": (0, "m.json m.html"),
+    f"mechanism channel c.csv {PAGES}": (0, "m.json m.html"),
+    f"mechanism compose rr:epsilon=1 rr:epsilon=2 --classes A,B {PAGES}": (0, "m.json m.html"),
+    "declare r.parquet --mechanism rr --epsilon 1 -o e.parquet": (0, "e.parquet"),
+    "policy check p.toml": (0, ""),
+    "policy explain": (0, ""),
+    "policy show ldpaudit:default": (0, ""),
+    "policy init own.toml": (0, "own.toml"),
+    "report --schema": (0, ""),
+    "--version": (0, ""),
+    "--help": (0, ""),
+    "run --help": (0, ""),
+    "privatize": (2, ""),
+    "nonsense": (2, ""),
+}
+"""Commands, how they end, and what they write."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for path in made.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("state", STREAMS)
+def test_nothing_that_happens_to_standard_output_changes_the_status(
+    state: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = (RELEASE, "policy explain", "run --help", "privatize")
+    for words, (expected, files) in WORK.items():
+        chosen = words in few or (state == "full disk" and "--json -" in words)
+        if state != "closed pipe" and not chosen:
+            continue
+        assert status(words, STREAMS[state](), monkeypatch) == expected, words
+        assert "Internal fault" not in capsys.readouterr().err
+        for name in files.split():
+            assert (folder / name).stat().st_size
+            (folder / name).unlink()
+
+
+def test_a_report_in_utf_8_reaches_an_ascii_terminal(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = io.BytesIO()
+    monkeypatch.setattr(content, "close", lambda: None, raising=False)
+    stream = io.TextIOWrapper(content, "ascii", "surrogateescape")
+    words = "mechanism describe rr --epsilon 1 --classes A,B --json -"
+    assert status(words, stream, monkeypatch) == 0
+    assert '"epsilon"' in content.getvalue().decode()
+
+
+PRINTING = [
+    words
+    for words, (_, files) in WORK.items()
+    if files and " - " not in words and "exit-zero" not in words and "policy" not in words
+]
+
+
+@pytest.mark.parametrize("words", PRINTING)
+def test_a_fault_while_printing_is_none_of_the_work(
+    words: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected, files = WORK[words]
+    assert status(words, Faulty(), monkeypatch) == expected
+    assert all((folder / name).exists() for name in files.split())
+    told = [line for line in capsys.readouterr().err.splitlines() if "…" not in line]
+    assert len(told) == (not words.endswith("quiet"))
+    assert all("The work is done; not all of it could be printed" in line for line in told)
+
+
+def test_a_broken_pipe_of_the_work_is_no_verdict(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """click ends with status 1 there, which means a violation here."""
+
+    def broken(*_: Any) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(work, "read_columns", broken)
+    assert status(RELEASE, sys.stdout, monkeypatch) == 2
+    assert "broken pipe" in capsys.readouterr().err.lower()
+
+
+PYTHON = f'"{sys.executable}"'
+
+
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", "2>&-"])
+def test_no_file_takes_the_place_of_a_closed_stream(tmp_path: Path, closed: str) -> None:
+    """A library that prints there would write into it, for instance into the true labels."""
+    code = (
+        "from ldpaudit.cli.streams import steady_streams\n"
+        "with steady_streams(), open('x', 'w') as file:\n"
+        "    file.write(str(file.fileno()))\n"
+    )
+    subprocess.run(["sh", "-c", f'{PYTHON} -c "{code}" {closed}'], cwd=tmp_path, check=True)
+    assert int((tmp_path / "x").read_text()) > 2
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{} <&- >&- 2>&-",
+        "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 {} >/dev/full",
+    ],
+)
+def test_a_release_is_whole_and_the_status_0(made: Path, tmp_path: Path, around: str) -> None:
+    """In a process of its own: what Python makes of its streams is part of it."""
+    (tmp_path / "d.csv").symlink_to(made / "d.csv")
+    line = around.format(f"{PYTHON} -m ldpaudit {RELEASE}")
+    assert subprocess.run(["sh", "-c", line], cwd=tmp_path, check=False).returncode == 0
+    assert pq.read_table(tmp_path / "n.parquet").num_rows == 400
+    assert pq.read_table(tmp_path / "s2.parquet").num_rows == 400

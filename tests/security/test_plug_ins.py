@@ -1,0 +1,134 @@
+"""Parts of other packages: none takes a built-in one's place; those that took part are named."""
+
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from releases import written
+
+import ldpaudit
+from ldpaudit.attacks import ATTACKS, available_attacks, create_attack
+from ldpaudit.attacks.interface import Knowledge
+from ldpaudit.audits.listing import BUILT_IN
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms import registry
+from ldpaudit.mechanisms.places import PLACES, SHORT
+from ldpaudit.pipeline import AUDITS, available_audits
+from ldpaudit.plugins import GROUPS
+from ldpaudit.reports import FORMATS, render
+from ldpaudit.result import AuditResult
+
+Install = Callable[..., None]
+CODE = """
+from ldpaudit.result import Estimate, Finding
+
+class Mild:
+    id = "mild"
+    number = "mild.share"
+
+    def unavailable(self, context):
+        return None
+
+    def run(self, context):
+        share = Estimate.exact(self.number, "Share", 0.0, unit="nats")
+        return Finding(estimates=(share,), bounds={})
+
+class Sly(Mild):
+    number = "mechanism.epsilon_lower"
+
+class SlyBound(Mild):
+    def run(self, context):
+        return Finding(bounds={"mechanism.epsilon_lower": lambda alpha: 0.0})
+"""
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Return what installs a package with entry points, given as lists of lines by group."""
+
+    def do(**lines: list[str]) -> None:
+        info = tmp_path / "mild_parts-1.0.dist-info"
+        info.mkdir()
+        (tmp_path / "mild_parts.py").write_text(CODE)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mild-parts\nVersion: 1.0\n")
+        texts = (f"[ldpaudit.{group}]\n" + "\n".join(lines[group]) for group in lines)
+        (info / "entry_points.txt").write_text("\n".join(texts))
+        monkeypatch.syspath_prepend(str(tmp_path))
+        _forget()
+
+    yield do
+    _forget()
+    sys.modules.pop("mild_parts", None)
+
+
+def _forget() -> None:
+    importlib.invalidate_caches()
+    registry.family.cache_clear()
+    registry._entry_points.cache_clear()
+
+
+def audited(folder: Path, *only: str) -> AuditResult:
+    release, truth = written(folder, rows=300)
+    return ldpaudit.audit(release, truth, only=only, budget=0.0)
+
+
+def test_no_group_lets_a_built_in_part_be_replaced(install: Install, tmp_path: Path) -> None:
+    taken = {"audits": BUILT_IN, "attacks": {*ATTACKS, "best"}, "mechanisms": {*PLACES, *SHORT}}
+    assert set(taken) == {group.removeprefix("ldpaudit.") for group in GROUPS.values()}
+    install(**{group: [f"{name} = mild_parts:Mild" for name in taken[group]] for group in taken})
+    assert available_audits() == AUDITS
+    assert available_attacks() == ATTACKS
+    assert registry.names() == tuple(PLACES)
+    result = audited(tmp_path, "mechanism", "power")
+    refused = [note.text for note in result.notes if note.audit == "plug-ins"]
+    assert len(refused) == sum(map(len, taken.values()))
+    assert all("of the package 'mild-parts'" in text for text in refused)
+    assert result.run.plugins == ()
+
+
+def test_what_took_part_is_named_in_every_form(
+    install: Install, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    install(audits=["mild = mild_parts:Mild"])
+    result = audited(tmp_path, "power", "mild")
+    assert [(p.kind, p.name, p.package, p.version) for p in result.run.plugins] == [
+        ("audit", "mild", "mild-parts", "1.0")
+    ]
+    for name in FORMATS:
+        words = "mild-parts" if name == "json" else "audit mild of mild-parts 1.0"
+        assert words in render(result, name), name
+    (run,) = json.loads(render(result, "sarif"))["runs"]
+    assert run["tool"]["extensions"][0]["version"] == "1.0"
+    release, truth = tmp_path / "release.parquet", tmp_path / "truth.parquet"
+    only = ("--only", "power", "--only", "mild")
+    _, printed, _ = command("run", release, "--truth", truth, *only, "--json", tmp_path / "r.json")
+    assert "plug-ins     parts of others took part: audit mild of mild-parts 1.0" in printed
+
+
+@pytest.mark.parametrize("part", ["Sly", "SlyBound"])
+def test_no_audit_of_others_puts_a_number_in_place_of_a_built_in_one(
+    install: Install, tmp_path: Path, part: str
+) -> None:
+    install(audits=[f"sly = mild_parts:{part}"])
+    with pytest.raises(InputError, match=r"must call its numbers sly\.…; 'mechanism.epsilon_lower"):
+        audited(tmp_path, "mechanism", "power", "sly")
+
+
+@pytest.mark.parametrize("place", ["no_such_module:Part", "mild_parts:Missing"])
+def test_one_that_cannot_be_imported_is_one_line(
+    install: Install, tmp_path: Path, place: str
+) -> None:
+    install(**{g: [f"broken = {place}"] for g in ("audits", "attacks", "mechanisms")})
+
+    def line(kind: str, ask: Callable[[], Any]) -> None:
+        with pytest.raises(InputError) as caught:
+            ask()
+        assert str(caught.value).startswith(f"The plug-in 'broken' ({kind}) cannot be loaded (")
+
+    line("audit", lambda: audited(tmp_path, "power", "broken"))
+    line("attack", lambda: create_attack("broken", Knowledge(None)))
+    line("mechanism", lambda: registry.family("broken"))
