@@ -16,6 +16,8 @@ from typing import Final, TypeAlias
 COULD_NOT_RUN: Final = 2
 INTERRUPTED: Final = "Interrupted; nothing was written."
 _LATE: Final = "Interrupted when everything was written; what is printed may end early."
+_LONGEST: Final = 60
+"""Seconds after which the program ends even if something is still being removed."""
 _HEEDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _Work: TypeAlias = Callable[[], object]
 
@@ -132,6 +134,8 @@ def _ignore() -> None:
 def _end() -> None:
     _state.held += 1  # A second signal changes nothing.
     _ignore()
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(COULD_NOT_RUN))
+    signal.alarm(_LONGEST)
     for action in reversed(_state.leftovers):
         with suppress(Exception):
             action()

@@ -47,3 +47,11 @@ EPSILON: Final = (1e-6, 50.0)
 """The smallest and the largest ε that a mechanism may have."""
 LABEL_VALUES: Final = (1e-100, 1e15)
 """The shortest range, or step, of numeric labels, and the largest absolute value of one."""
+RELEASES: Final = 100_000
+"""Simulated releases of a sweep: settings times draws."""
+INPUTS: Final = 1000
+"""Inputs of a randomizer that is audited by its outputs."""
+SAMPLES: Final = 1_000_000_000
+"""Outputs that are drawn of each of these inputs."""
+SECONDS: Final = 1_000_000
+"""Seconds that a time limit may have."""

@@ -249,7 +249,7 @@ class PartFile:
         with contextlib.suppress(OSError, AttributeError):
             self.stream.close()
         self.remove()
-        if self._former is not None and self._in_place():
+        if self._in_place():
             remove_left_over(self._target.parent, self._target)
 
     def remove(self) -> None:

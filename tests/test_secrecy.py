@@ -3,10 +3,14 @@
 import html.parser
 import itertools
 import json
+import shutil
 import string
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,8 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import ldpaudit
 from ldpaudit import cli
+from ldpaudit.commands.sweep.run import SweepRun
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.tasks.interface import attempt
 
 ROWS = 600
 
@@ -93,6 +100,92 @@ def test_no_token_leaves_the_audit(
         assert data.found_in(printed.replace(str(tmp_path), "")) == []
         for name in formats:
             assert data.found_in((tmp_path / f"a.{name}").read_text()) == []
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Sentinels:
+    """Return sentinels with further files that commands read, beside the release."""
+    data = Sentinels(tmp_path_factory.mktemp("house"))
+    columns = pq.read_table(data.release).drop_columns([data.id])
+    words, _, lists = (name for name in columns.column_names if name != data.label)
+    numeric = columns.drop_columns([words, lists])
+    pq.write_table(numeric, data.folder / "numeric.parquet")
+    true = pq.read_table(data.truth)[data.label]
+    true = numeric.drop_columns([data.label]).append_column(data.label, true)
+    pq.write_table(true.replace_schema_metadata({}), data.folder / "true.parquet")
+    result = ldpaudit.audit(numeric, truth=true[data.label], only=("mechanism",))
+    (data.folder / "stored.json").write_text(result.to_json())
+    return data
+
+
+FORMATS = ("html", "json", "sarif", "junit", "markdown")
+FAST = ("--only", "mechanism", "--only", "label-inference", "--budget", "0.1")
+RR = ("--mechanism", "rr", "--epsilon", "1")
+
+
+def every_command(data: Sentinels, out: Path) -> dict[str, tuple[Any, ...]]:
+    """Return commands of each kind in each of their formats; what they release is no output."""
+    folder, label = data.folder, ("--label", data.label)
+    numeric, true = folder / "numeric.parquet", folder / "true.parquet"
+    both = ("--json", out / "a.json", "--html", out / "a.html")
+    formats = [word for name in FORMATS for word in (f"--{name}", out / f"a.{name}")]
+    secret = ("-o", folder / "new.parquet", "--secret", folder / "aside.parquet", "--overwrite")
+    advice = ("--policy", "ldpaudit:strict", "--minutes", "0.001", *both)
+    return {
+        "run --debug": ("run", numeric, "--truth", true, *FAST, *formats, "--debug"),
+        "run --resume": ("run", numeric, "--truth", true, *FAST, "--resume", out / "kept", *both),
+        "report": ("report", folder / "stored.json", *formats),
+        "compare": ("compare", numeric, numeric, "--truth", true, *FAST, *both),
+        "sweep": ("sweep", true, *label, *RR, *FAST, "--test-share", "0.2", *both),
+        "sweep --out": ("sweep", true, *label, *RR, *FAST, "--out", out / "kept", *both),
+        "advise": ("advise", true, *label, *advice),
+        "learn": ("learn", numeric, "--test", true, "--json", out / "a.json"),
+        "privatize": ("privatize", true, *label, *RR, *secret),
+        "declare": ("declare", numeric),
+        "compose": ("mechanism", "compose", numeric, numeric, "--json", out / "a.json"),
+        "no truth --debug": ("run", numeric, "--truth", folder / "none.parquet", "--debug"),
+        "no table --debug": ("run", folder / "stored.json", "--debug"),
+        "no label --debug": ("privatize", true, *RR, *secret, "--debug"),
+        "other rows --debug": ("learn", numeric, "--test", data.truth, "--debug"),
+        "taken": ("privatize", true, *label, *RR, *secret[:4]),
+    }
+
+
+COMMANDS = tuple(every_command(SimpleNamespace(folder=Path(), label="", truth=Path()), Path()))  # type: ignore[arg-type]
+
+
+class _Here:
+    """Measures the points of a sweep in this process."""
+
+    def answers(self, function: Any, tasks: Any, setup: Any) -> Iterator[Any]:
+        yield from enumerate([attempt(function, task, setup) for task in tasks])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_command_tells_a_token(
+    name: str, house: Sentinels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """In no format, nor in what is kept, nor in the names of temporary files; all are private."""
+    out, temporary = tmp_path / "out", tmp_path / "temporary"
+    for folder in (out, temporary):
+        folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
+    monkeypatch.setattr(SweepRun, "_pool", lambda _: nullcontext(_Here()))
+    for variable in ("HOME", "USER", "LOGNAME"):
+        monkeypatch.setenv(variable, str(house.folder))
+    status, printed = run(monkeypatch, capsys, *every_command(house, out)[name])
+    failing = name.endswith("taken") or name.startswith(("no ", "other "))
+    assert (status == 2) == failing, printed
+    # What was typed, the terminal repeats: places of outputs, and the release in the next command.
+    typed = printed.replace(str(house.folder), "").replace(str(tmp_path), "")
+    assert house.found_in(typed) == []
+    for path in out.rglob("*"):
+        texts = [path.name, "" if path.is_dir() else path.read_bytes().decode("latin-1")]
+        assert house.found_in(" ".join(texts)) == [], path.name
+    for path in temporary.rglob("*"):
+        assert house.found_in(path.name) == []
+        assert path.stat().st_mode & 0o077 == 0 or path.parent != temporary
 
 
 def of_several_columns(data: Sentinels) -> tuple[Path, Path]:

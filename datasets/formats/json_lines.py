@@ -20,6 +20,9 @@ _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _STEPS: Final = np.zeros(256, dtype=np.int8)
 _STEPS[[*b"[{"]], _STEPS[[*b"]}"]] = 1, -1
 
+_OBJECT: Final = re.compile(rb"\s*\{")
+_ONE_A_LINE: Final = "must hold one JSON object a line"
+
 SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 
@@ -82,7 +85,10 @@ class JsonLines(Located):
                 continue
             read = pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
             _check_shape(text, self.name)
-            with unreadable(self.name, "must hold one JSON object a line"):
+            with unreadable(self.name, _ONE_A_LINE):
+                text.decode()  # The reader does not look at the letters of names.
+                if not _OBJECT.match(text):  # The reader would end the process at null.
+                    raise InputError(f"The file {quoted(self.name)} {_ONE_A_LINE}.")
                 try:
                     block = pyarrow.json.read_json(pa.BufferReader(text), read, parse)
                 except pa.ArrowInvalid as error:

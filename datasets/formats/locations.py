@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 import fsspec
 import pyarrow as pa
@@ -167,6 +167,12 @@ class Located:
         return self._digest
 
 
+_DAMAGED: Final = (
+    *(pa.ArrowException, OSError, EOFError, ValueError, csv.Error, RecursionError),
+    NotImplementedError,  # Of zip archives.
+)
+
+
 @contextlib.contextmanager
 def unreadable(
     name: str, problem: str = "is damaged or truncated", part: str = ""
@@ -195,7 +201,7 @@ def unreadable(
         raise InputError(
             f"{file} says that it holds more than fits in memory; it is damaged or made to do so."
         ) from None
-    except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error, RecursionError) as error:
+    except _DAMAGED as error:
         problem = _told(error) or problem
         raise InputError(f"{file} {problem} ({type(error).__name__}).") from None
     except Exception as error:

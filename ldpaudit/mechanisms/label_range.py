@@ -40,14 +40,14 @@ class LabelRange:
         high = check_label_value(check_finite("high", self.high))
         if not low < high:
             raise InputError("The lowest label must lie below the highest.")
-        shortest = LABEL_VALUES[0]
-        if min(high - low, self.step or math.inf) < shortest and (self.step or 1.0) > 0:
+        step = None if self.step is None else check_positive("step", self.step)
+        if min(high - low, step or math.inf) < LABEL_VALUES[0]:
             raise InputError(
-                f"The labels' range, and their step, must be at least {shortest:g}; state them in "
-                "a smaller unit."
+                f"The labels' range, and their step, must be at least {LABEL_VALUES[0]:g}; state "
+                "them in a smaller unit."
             )
-        if self.step is not None:
-            self._check_step(check_positive("step", self.step))
+        if step is not None:
+            self._check_step(step)
 
     def _check_step(self, step: float) -> None:
         steps = (self.high - self.low) / step

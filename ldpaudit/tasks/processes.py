@@ -101,7 +101,7 @@ class Processes:
 
     def __enter__(self) -> Self:
         _ = self._scratch.folder  # Made first, it is removed last.
-        self._forget = at_end(self._end_all)
+        self._forget = at_end(self._kill_all)
         return self
 
     def __exit__(
@@ -113,6 +113,14 @@ class Processes:
         self._end_all()
         self._forget()
         self._scratch.close()
+
+    def _kill_all(self) -> None:
+        """End all at a signal, which may come in the middle of waiting for one of them."""
+        for child in [*self._busy, *self._idle]:
+            if child.process.returncode is None:
+                with suppress(OSError):
+                    os.killpg(child.process.pid, signal.SIGKILL)
+                    os.waitpid(child.process.pid, 0)  # Popen.wait would wait for its own lock.
 
     def _end_all(self) -> None:
         children = [*self._busy, *self._idle]

@@ -346,6 +346,36 @@ def black_box(rng: random.Random) -> Line:
     return Line(("mechanism", "audit", f"--inputs={inputs}", *more, "--", name), files)
 
 
+_AMOUNTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "run": (
+        *("seed", "projection", "queries", "neighbors", "budget", "threads", "memory"),
+        *("seeds-tried", "made-on", "timeout", "separator", "decimal", "encoding", "sheet"),
+    ),
+    "privatize": (
+        *("private-prior", "floor", "radius", "sigma", "feature-epsilon", "delta", "seed"),
+        *("synthetic-rows", "separator", "decimal", "encoding"),
+    ),
+    "sweep": ("repeats", "test-share", "seed", "processes", "threads", "memory", "budget"),
+    "advise": ("minutes", "seed", "threads", "for"),
+    "compare": ("seed", "queries", "neighbors", "budget", "threads", "memory"),
+}
+_WHOLE: Final[Mapping[str, tuple[str, ...]]] = {
+    "run": ("r.csv", "--epsilon=1", "--only=mechanism", "--json=out.json"),
+    "privatize": ("r.csv", "--output=out.csv", "--mechanism=rr", "--epsilon=1"),
+    "sweep": ("r.csv", "--mechanism=rr", "--epsilon=1", "--only=mechanism", "--label=nolabel"),
+    "advise": ("r.csv", "--policy=ldpaudit:default", "--label=nolabel"),
+    "compare": ("r.csv", "r.csv", "--only=mechanism"),
+}
+
+
+def amounts(rng: random.Random) -> Line:
+    """Commands with odd numbers in their options."""
+    command = rng.choice(tuple(_AMOUNTS))
+    chosen = rng.sample(_AMOUNTS[command], rng.choice((1, 1, 2)))
+    odd = (f"--{name}={rng.choice((number, number, text))(rng)}" for name in chosen)
+    return Line((command, *_WHOLE[command], *odd), {"r.csv": TABLE})
+
+
 KINDS: Final[Mapping[str, Callable[[random.Random], Line]]] = {
     "mechanism describe": describe,
     "mechanism design": design,
@@ -358,5 +388,6 @@ KINDS: Final[Mapping[str, Callable[[random.Random], Line]]] = {
     "stored results": result,
     "sweeps": grid,
     "black-box audits": black_box,
+    "numbers in options": amounts,
 }
 """What makes a bad command line, by the kind of input."""

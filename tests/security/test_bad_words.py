@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ldpaudit.cli.streams import quiet_libraries
@@ -144,6 +145,46 @@ def test_a_document_that_is_too_long_is_not_read_to_its_end(
     one_line(command("report", file), "at most 32 MiB")
 
 
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ("[" * 9000, "at most 64 lists"),
+        (f"[1, {'9' * 5000}]", "must be a JSON list"),
+        ("[1, NaN]", "must be a JSON list"),
+        (",".join(map(str, range(1001))), "at most 1,000 inputs"),
+        (f"1,{'9' * 5000}", "given as MODULE:FUNCTION"),
+    ],
+)
+def test_odd_inputs_of_a_randomizer(inputs: str, message: str, command: Command) -> None:
+    one_line(black_box(command, f"--inputs={inputs}"), message)
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("--epsilon=1e300", "at most 50"),
+        (f"--samples={2**63}", "at most 1,000,000,000 samples"),
+        ("--timeout=1e308", "1,000,000 seconds"),
+        ("--timeout=nan", "1,000,000 seconds"),
+    ],
+)
+def test_odd_amounts_of_a_black_box_audit(word: str, message: str, command: Command) -> None:
+    one_line(black_box(command, "--inputs=0,1", word), message)
+
+
+def black_box(command: Command, *words: str) -> tuple[int, str, str]:
+    """Audit a randomizer that there is not; what it says without its progress."""
+    status, out, err = command("mechanism", "audit", "nonsense:", *words)
+    return status, out, "".join(line for line in err.splitlines(True) if "…" not in line)
+
+
+def test_a_sweep_without_end(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "r.csv"
+    file.write_text(RELEASE)
+    words = ("sweep", file, "--mechanism=rr", "--epsilon=1", f"--repeats={10**19}")
+    one_line(command(*words), "at most 100,000 simulated releases")
+
+
 def test_a_policy_says_whether_any_check_can_fail(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     weak = "[checks.label-inference-advantage]\nmax = 1\n[checks.identifiers]\nlevel = 'warn'\n"
@@ -172,3 +213,20 @@ def one_line(answer: tuple[int, str, str], message: str) -> None:
     assert "Internal fault" not in err
     assert len(err) < 1000
     assert re.search(message, err), err
+
+
+@pytest.mark.parametrize("place", [6, 10])  # The version of zip, and how it is compressed.
+def test_an_archive_of_another_kind(place: int, command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "r.npz"
+    np.savez(file, label=np.arange(4), x=np.arange(4))
+    content = bytearray(file.read_bytes())
+    content[content.index(b"PK\x01\x02") + place] = 99
+    file.write_bytes(content)
+    one_line(command("declare", file), "damaged")
+
+
+@pytest.mark.parametrize("text", ["null\n", 'null\n{"label": "a"}\n', '{"\x83": 1}\n'])
+def test_json_lines_that_end_the_reader(text: str, command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(text.encode("latin-1"))
+    one_line(command("declare", file), "one JSON object a line")

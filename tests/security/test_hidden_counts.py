@@ -12,11 +12,13 @@ from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.audit import MechanismAudit
 from ldpaudit.audits.mechanism.evidence import without_small_cells
 from ldpaudit.audits.small_classes import large_classes, without_small_classes
+from ldpaudit.errors import InputError
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels, TrueLabels
-from ldpaudit.result import SMALLEST_CELL, Estimate
+from ldpaudit.result import SMALLEST_CELL, Check, Estimate, Finding
+from ldpaudit.result.hiding import lower_bound
 
 CLASSES = "ABCDE"
 
@@ -179,3 +181,41 @@ def test_small_joint_counts_are_nine_where_bounds_are_shown() -> None:
     assert not ((blurred > 0) & (blurred < LARGEST_HIDDEN)).any()
     assert (blurred.sum(axis=0) == counts.sum(axis=0)).all()
     assert (blurred.sum(axis=1) == counts.sum(axis=1)).all()
+
+
+def test_messages_count_few_people_as_few() -> None:
+    answers = pd.DataFrame({"label": ["A", "B"] * 50})
+    truth = pd.DataFrame({"label": [None, None, None, *["A", "B"] * 48, "B"]})
+    with pytest.raises(InputError, match="fewer than 10 of 100 are missing"):
+        ldpaudit.audit(answers, truth=truth, label="label", mechanism="rr", epsilon=1.0)
+
+
+def test_a_bound_that_lies_above_a_limit_is_shown_above_it() -> None:
+    assert lower_bound(1.04, 0.1, 1.0) == 1.01
+    assert lower_bound(1.0000001, 0.1, 1.0) > 1.0
+    assert lower_bound(0.99, 0.1, 1.0) == 0.9
+    for value in np.random.default_rng(1).uniform(0, 3, 200):
+        shown = lower_bound(value, 0.1, 1.05)
+        assert shown <= value
+        assert (shown > 1.05) == (value > 1.05)
+
+
+def test_a_check_is_decided_on_all_counts_and_shown_rounded() -> None:
+    """An attack that is right but for four of 400 people fails a limit of 0.9."""
+    found = {"unit": "proportion", "n": 400, "count": 396}
+    best = Estimate.interval("attack.best.accuracy", "A", 0.99, (0.97, 0.998), 0.95, **found)
+    evidence = Evidence.collect([Finding((best,), bounds={best.id: lambda _: 0.9731})])
+    check = Check(
+        id="label-inference-accuracy",
+        question="?",
+        limit=0.9,
+        observed=0.9731,
+        side="lower",
+        verdict="fail",
+        level="error",
+        confidence=0.95,
+        p_value=3.217e-5,
+        evidence=(best.id,),
+    )
+    shown = evidence.shown(check)
+    assert (shown.verdict, shown.observed, shown.p_value) == ("fail", 0.91, 1e-4)

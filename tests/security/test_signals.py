@@ -181,6 +181,15 @@ def test_no_process_is_left(inputs: Path, place: Place) -> None:
     assert demo.auditor(None) is demo._audit
 
 
+def test_a_signal_while_a_process_is_waited_for(inputs: Path, place: Place) -> None:
+    """The lock that is held then must not be waited for."""
+    prepare = at(subprocess.Popen, "_try_wait", signal.SIGTERM)
+    ended = run(BY_NAME["mechanism audit"], inputs, place, prepare)
+    assert (ended.status, ended.said.splitlines()[-1]) == (2, SAID)
+    assert ended.seconds < 30
+    assert (place.files(), place.left()) == ({}, [])
+
+
 def test_a_killed_run_leaves_drafts_that_the_next_one_removes(
     inputs: Path, ready: Place, place: Place
 ) -> None:

@@ -14,6 +14,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.estimators.intervals.poisson_binomial import ShiftedCoins, shift_lower
 from ldpaudit.release import FloatArray, IndexArray, IntArray
+from ldpaudit.result.hiding import few
 
 _FEWEST_CANARIES: Final = 20
 _FEWEST_WRONG: Final = 5.0
@@ -168,13 +169,13 @@ def _check_canaries(drawn: FloatArray, truth: IntArray) -> None:
     if len(drawn) < _FEWEST_CANARIES:
         raise InputError(
             f"There must be at least {_FEWEST_CANARIES} canaries with probabilities for every "
-            f"class; {len(drawn)} rows have them."
+            f"class; {few(len(drawn))} rows have them."
         )
     never = int((drawn[everyone, truth] <= 0).sum())
     if never:
         raise InputError(
             "The canaries' labels must be ones that their probabilities allow (the proxy must "
-            f"overlap the release); {never} of {len(drawn)} have probability 0."
+            f"overlap the release); {few(never)} of {len(drawn)} have probability 0."
         )
     likeliest, chance = drawn.argmax(axis=1), drawn.max(axis=1)
     hits = int((likeliest == truth).sum())

@@ -5,7 +5,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
+from ldpaudit.documents import parse_json
 from ldpaudit.errors import InputError
+from ldpaudit.limits import EPSILON, INPUTS, SAMPLES, SECONDS
 from ldpaudit.options import Argument, Option
 
 FEWEST_SAMPLES: Final = 200
@@ -17,17 +19,15 @@ def parse_inputs(text: str) -> tuple[Any, ...]:
     A part that is a JSON number, true or false is one; anything else is text.
     """
     if text.lstrip().startswith("["):
-        try:
-            return tuple(json.loads(text))
-        except (json.JSONDecodeError, RecursionError):
-            raise InputError("Inputs that begin with [ must be a JSON list.") from None
+        invalid = "Inputs that begin with [ must be a JSON list."
+        return tuple(parse_json(text, "The inputs", invalid))
     return tuple(_value(part.strip()) for part in text.split(","))
 
 
 def _value(text: str) -> Any:
     try:
         value = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return text
     return value if isinstance(value, int | float) else text
 
@@ -108,11 +108,17 @@ class BlackBoxRequest:
     def __post_init__(self) -> None:
         if len(self.inputs) < 2:
             raise InputError(f"There must be at least two inputs. Got {len(self.inputs)} instead.")
+        if len(self.inputs) > INPUTS:
+            raise InputError(f"There must be at most {INPUTS:,} inputs. Got {len(self.inputs):,}.")
         if any(a == b for i, a in enumerate(self.inputs) for b in self.inputs[:i]):
             raise InputError("The inputs must differ from one another; some are given twice.")
         if self.samples < FEWEST_SAMPLES:
             raise InputError(
                 f"There must be at least {FEWEST_SAMPLES} samples. Got {self.samples} instead."
+            )
+        if self.samples > SAMPLES or not self.timeout <= SECONDS:
+            raise InputError(
+                f"There must be at most {SAMPLES:,} samples, and {SECONDS:,} seconds for a call."
             )
         if not 0 < self.confidence < 1:
             raise InputError(f"The confidence must lie in (0, 1). Got {self.confidence:g} instead.")
@@ -121,5 +127,7 @@ class BlackBoxRequest:
         epsilon = self.claim.epsilon
         if epsilon is not None and not (epsilon >= 0 and math.isfinite(epsilon)):
             raise InputError(f"The claimed ε must be finite and at least 0. Got {epsilon:g}.")
+        if epsilon is not None and epsilon > EPSILON[1]:
+            raise InputError(f"The claimed ε must be at most {EPSILON[1]:g}. Got {epsilon:g}.")
         if not self.timeout > 0 or not self.max_excess > 0 or (self.processes or 1) < 1:
             raise InputError("The time limit, the excess and the processes must be above 0.")

@@ -4,6 +4,7 @@ from ldpaudit.commands.privatize.checks import check_column, options_of
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.device import need_torch
 from ldpaudit.errors import InputError
+from ldpaudit.limits import RELEASES
 from ldpaudit.mechanisms.registry import applicable, traits_of
 from ldpaudit.options import option_name
 
@@ -84,5 +85,11 @@ def _check_numbers(request: SweepRequest) -> None:
         value = getattr(request, name)
         if value is not None and value < 1:
             raise InputError(f"--{name} must be at least 1. Got {value} instead.")
+    releases = request.repeats * len(request.grid.values) * len(request.mechanisms)
+    if releases > RELEASES:
+        raise InputError(
+            f"A sweep must have at most {RELEASES:,} simulated releases. Got {releases:.6g}: take "
+            "a coarser grid, fewer mechanisms or fewer --repeats."
+        )
     if request.seed is not None and request.seed < 0:
         raise InputError("--seed must not be negative.")
