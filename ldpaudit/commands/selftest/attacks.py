@@ -25,8 +25,8 @@ def attacked(setting: Setting) -> bool:
 
 def to_attack(setting: Setting) -> Setting:
     """Return the setting changed so that label inference is audited."""
-    rows, name = min(setting.rows, LARGEST), "randomized-response"
-    return replace(setting, kind="as declared", mechanism=name, truth=True, rows=rows)
+    name = "randomized-response"
+    return replace(setting, kind="as declared", mechanism=name, truth=True, rows=LARGEST)
 
 
 @cache

@@ -155,6 +155,7 @@ def _held(result: AuditResult, epsilon: float) -> Iterator[tuple[str, bool]]:
 
 def _attack(result: AuditResult, setting: Setting) -> Iterator[tuple[str, bool]]:
     """Yield whether what the best attack is certified to reach can be reached."""
-    for estimate in result.estimates:
-        if estimate.id == _BEST and estimate.low is not None and attacked(setting):
+    for estimate in result.estimates if attacked(setting) else ():
+        # Of fewer than ten wrong guesses the bound is not shown.
+        if estimate.id == _BEST and estimate.low is not None and not estimate.suppressed:
             yield _BEST, estimate.low <= best_accuracy(setting.classes, setting.epsilon)

@@ -3,15 +3,21 @@
 import dataclasses
 from typing import Any
 
+import numpy as np
 import pytest
 
+from ldpaudit.attacks.model_attack import ModelAttack
+from ldpaudit.audits.label_inference import runs
 from ldpaudit.commands.selftest import trial
 from ldpaudit.commands.selftest.figures import Figure, figures
 from ldpaudit.commands.selftest.planted import Setting
+from ldpaudit.commands.selftest.request import SelftestRequest
 from ldpaudit.commands.selftest.trial import Outcome, outcome
+from ldpaudit.commands.selftest.work import selftest
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.pipeline import one_release
+from ldpaudit.running.progress import NoProgress
 
 pytestmark = pytest.mark.usefixtures("no_seeds")
 
@@ -88,3 +94,29 @@ def test_an_audit_that_cannot_run_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     results = outcomes(HONEST, 1)
     assert figure(results, "faults").finding == "refuted"
     assert results[0].reason == "OSError"
+
+
+@pytest.mark.validate
+def test_an_attack_that_peeks_at_true_labels_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def peeking(self: ModelAttack, asked: Any) -> Any:
+        if asked.truth is None:
+            return np.full((len(asked), 4), 0.25)
+        # Some are wrong: what is certified by fewer than ten wrong guesses is not shown.
+        return np.eye(4)[(asked.truth + (np.arange(len(asked)) % 12 == 0)) % 4]
+
+    monkeypatch.setattr(runs, "without_truth", lambda asked: asked)
+    monkeypatch.setattr(ModelAttack, "posterior", peeking)
+    attacked = dataclasses.replace(HONEST, kind="as declared", classes=4, rows=1400)
+    assert figure(outcomes(attacked), "missed.attack.best.accuracy").finding == "refuted"
+
+
+@pytest.mark.validate
+def test_this_installation_works_as_documented() -> None:
+    # By chance it is refuted in one of 10,000.
+    tested = selftest(SelftestRequest(seed=SEED), NoProgress())
+    assert tested.verdict == "pass", tested.sentence
+    again = selftest(SelftestRequest(seed=SEED, threads=1, minutes=0.2), NoProgress())
+    kept = {(one.setting.kind, one.setting.number): one for one in tested.outcomes}
+    for one in again.outcomes:
+        same = kept[one.setting.kind, one.setting.number]
+        assert dataclasses.replace(one, seconds=same.seconds) == same
