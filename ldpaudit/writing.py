@@ -149,6 +149,8 @@ class PartFile:
     """What was at the target, until the new content is safe."""
     _known: os.stat_result = field(init=False)
     """By which the new file is told from the former one."""
+    _stuck: bool = False
+    """Whether it could not be taken back: what is kept of former files stays."""
 
     def open(self) -> None:
         """Start a new file in the target's folder."""
@@ -224,6 +226,7 @@ class PartFile:
                 return ""
             _twice(partial(former.replace, self._target))
         except OSError:
+            self._stuck = True
             if former is None:
                 return f"Nor can {shown} be taken back: it is there, new and whole."
             self._former = None  # It is all that there is of it.
@@ -249,7 +252,7 @@ class PartFile:
         with contextlib.suppress(OSError, AttributeError):
             self.stream.close()
         self.remove()
-        if self._in_place():
+        if self._in_place() and not self._stuck:
             remove_left_over(self._target.parent, self._target)
 
     def remove(self) -> None:

@@ -20,6 +20,8 @@ from ldpaudit.options import FileOptions
 EXCEL: Final = (".xlsx", ".xlsm")
 NUMPY: Final = (".npz",)
 _ROWS_AT_ONCE: Final = 1 << 16
+_SECRET: Final = 0b1000001
+"""Bits of what is encrypted."""
 
 Loaded = tuple[pa.Table, str]
 
@@ -84,7 +86,10 @@ def open_sheet(location: Location, files: FileOptions) -> LoadedFile:
 
 def _check_size(file: Any, name: str) -> None:
     try:
-        unpacked = sum(entry.file_size for entry in zipfile.ZipFile(file).infolist())
+        entries = zipfile.ZipFile(file).infolist()
+        if any(entry.flag_bits & _SECRET for entry in entries):
+            raise zipfile.BadZipFile
+        unpacked = sum(entry.file_size for entry in entries)
     except zipfile.BadZipFile:
         raise InputError(f"The file {quoted(name)} is damaged, truncated or encrypted.") from None
     check_unpacked(unpacked, file.size(), name, LOADED_BYTES)

@@ -12,7 +12,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.estimators.label_inference.bag_posterior import log_odds_shift
 from ldpaudit.estimators.neighbors.metric import score_space
 from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
-from ldpaudit.mechanisms.analysis import LabelErrors, _distinct_rows
+from ldpaudit.mechanisms.analysis import LabelErrors, _distinct_rows, delta_curve, privacy_of
 from ldpaudit.mechanisms.channel import Channel, largest_log_ratios
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.finite import codes_of, noise_on
@@ -27,6 +27,7 @@ from ldpaudit.mechanisms.label_range import LabelRange, between, nearest
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from ldpaudit.mechanisms.noise.exponential import Exponential
 from ldpaudit.mechanisms.noise.laplace import Laplace, laplace_rdp
+from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
 from ldpaudit.mechanisms.numeric.private_prior import check_prior_budget
 from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
 from ldpaudit.mechanisms.numeric.view import numeric_view, point_channel
@@ -102,7 +103,7 @@ def test_labels_may_miss_the_grid_by_a_millionth_of_a_step() -> None:
     grid = LabelRange(0.0, 10.0, 0.5)
     assert grid.codes([0.0, 1.0 + 0.4e-6, 10.0]).tolist() == [0, 2, 20]
     for off in (0.75e-6, -0.75e-6):
-        with pytest.raises(InputError, match="1 row"):
+        with pytest.raises(InputError, match="row"):
             grid.codes([5.0, 1.0 + off])
     LabelRange(0.0, 10.0 + 0.4e-6, 0.5)
     with pytest.raises(InputError, match="whole number"):
@@ -218,7 +219,7 @@ def test_labels_that_are_not_declared_are_counted() -> None:
     assert codes_of(["b", "a", "b"], ("a", "b")).tolist() == [1, 0, 1]
     assert codes_of([], ("a", "b")).tolist() == []
     for labels in (["a", "c", "d"], np.array(["a", None, 3], dtype=object)):
-        with pytest.raises(InputError, match="2 row"):
+        with pytest.raises(InputError, match="row"):
             codes_of(labels, ("a", "b"))
 
 
@@ -314,3 +315,43 @@ def test_most_likely_labels_of_many_reports() -> None:
 def test_a_posterior_has_two_labels_at_least() -> None:
     with pytest.raises(InputError, match="at least two"):
         score_space(np.ones((5, 1)))
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, math.log(3), 7.3, 20.0])
+@pytest.mark.parametrize("d", [2, 3, 7])
+def test_integer_weights_never_exceed_the_stated_epsilon(epsilon: float, d: int) -> None:
+    """Exactly: the ratio of two whole numbers against e^ε with 60 digits."""
+    mechanism = RROnBins(tuple(range(d)), epsilon, tuple(range(d)), tuple(map(float, range(d))))
+    row = [int(w) for w in np.atleast_2d(mechanism.weights.weights)[0]]
+    with mpmath.workdps(60):
+        ratio = mpmath.mpf(max(row)) / min(row)
+        assert ratio <= mpmath.exp(mpmath.mpf(epsilon))
+        assert ratio >= mpmath.exp(mpmath.mpf(epsilon)) * (1 - mpmath.mpf("1e-10"))
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_debiased_response_keeps_as_often_as_it_says(k: int) -> None:
+    mechanism = DebiasedRR(tuple(range(k)), 1.5)
+    said = float(re.search(r"probability ([\d.]+)", mechanism.description).group(1))
+    assert said == pytest.approx(mechanism.channel.matrix.max(), rel=1e-5)
+
+
+def test_seeds_of_local_hashing_have_32_bits() -> None:
+    hashing = OptimizedLocalHashing(("a", "b", "c"), 1.0, 4)
+    seeds = hashing.sample(np.zeros(2_000, np.int32), np.random.default_rng(0))[:, 0]
+    assert seeds.min() >= 0
+    assert 2**31 < seeds.max() < 2**32
+    assert abs(seeds.mean() / 2**31 - 1) < 5 * math.sqrt(1 / 3 / 2_000)
+
+
+def test_bags_have_two_labels() -> None:
+    made = LabelProportions("bag", ("no", "yes"), "geometric", 1.0)
+    with pytest.raises(InputError, match="declared range"):
+        made.release(np.array([0, 2], np.int32), np.array([0, 0]), np.random.default_rng(0))
+
+
+def test_a_curve_of_delta_ends_at_the_mechanisms_epsilon() -> None:
+    places = [at for at, _ in delta_curve(privacy_of(Laplace(LabelRange(0.0, 1.0), 3.0)))]
+    assert (places[0], places[-1]) == (0.0, pytest.approx(3.0))
+    blind = ExplicitChannel(Channel(np.full((2, 2), 0.5), (0, 1), (0, 1)))
+    assert delta_curve(privacy_of(blind))[-1] == (1.0, 0.0)

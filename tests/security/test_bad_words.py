@@ -215,7 +215,7 @@ def one_line(answer: tuple[int, str, str], message: str) -> None:
     assert re.search(message, err), err
 
 
-@pytest.mark.parametrize("place", [6, 10])  # The version of zip, and how it is compressed.
+@pytest.mark.parametrize("place", [6, 8, 10])  # Version of zip, encryption, compression.
 def test_an_archive_of_another_kind(place: int, command: Command, tmp_path: Path) -> None:
     file = tmp_path / "r.npz"
     np.savez(file, label=np.arange(4), x=np.arange(4))

@@ -26,7 +26,7 @@ CLASSES = "ABCDE"
 def labels_of(rng: np.random.Generator, small: int | None = None) -> np.ndarray:
     """Draw the true labels of a small table with one or two small classes."""
     k = int(rng.integers(2, 6))
-    sizes = rng.integers(20, 60, size=k)
+    sizes = rng.integers(40, 80, size=k)
     for place in rng.choice(k, size=min(int(rng.integers(1, 3)), k - 1), replace=False):
         sizes[place] = rng.integers(1, SMALLEST_CELL) if small is None else small
     return rng.permutation(np.repeat(np.arange(k), sizes))

@@ -11,7 +11,9 @@ from ldpaudit.attacks.scoring.fold import BINS, SHARES, FoldScore, score_fold
 from ldpaudit.attacks.scoring.measures import (
     ADVANTAGE,
     BALANCED_ACCURACY,
+    GAINS,
     MULTIPLICATIVE_ADVANTAGE,
+    SCORES,
     TPR_AT_FPR,
     advantage_lower,
     gain_lower,
@@ -95,3 +97,16 @@ def test_the_upper_end_is_the_lower_one_of_the_reverse() -> None:
     turned = replace(mine, gained=mine.lost, lost=mine.gained)
     assert ADVANTAGE.upper(mine, 0.05) == -ADVANTAGE.lower(turned, 0.05)
     assert ADVANTAGE.value(mine) == (mine.gained - mine.lost) / 300
+
+
+def test_the_counts_behind_a_score() -> None:
+    mine, _ = fold()
+    right, reference = mine.correct, mine.baseline_correct
+    cells = [right, 300 - right, reference, 300 - reference]
+    assert MULTIPLICATIVE_ADVANTAGE.cells(mine) == cells
+
+
+def test_scores_that_rows_of_chances_of_their_own_may_have() -> None:
+    unlike = {measure.name for measure in (*SCORES, *GAINS) if measure.unlike}
+    assert {"accuracy", "advantage", "multiplicative_advantage"} <= unlike
+    assert not {"balanced_accuracy", "auc", "tpr_at_fpr_1pct"} & unlike

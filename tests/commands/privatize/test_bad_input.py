@@ -37,7 +37,7 @@ OPTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "epsilon negative": ((*RR, "--epsilon", "-1"), "above 0"),
     "epsilon infinite": ((*RR, "--epsilon", "inf"), "finite"),
     "epsilon nan": ((*RR, "--epsilon", "nan"), "number"),
-    "epsilon beyond floats": ((*RR, "--epsilon", "800"), "infinite"),
+    "epsilon beyond floats": ((*RR, "--epsilon", "800"), "from 1e-06 to 50"),
     "lambda above": ((*RR, "--lambda", "1.5"), "[0, 1]"),
     "lambda below": ((*RR, "--lambda", "-0.1"), "[0, 1]"),
     "lambda zero": ((*RR, "--lambda", "0"), "every true label"),

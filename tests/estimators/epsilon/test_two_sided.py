@@ -3,6 +3,8 @@ import math
 import numpy as np
 import pytest
 
+from ldpaudit.estimators.epsilon import two_sided
+from ldpaudit.estimators.epsilon.bounds import two_sided_bound
 from ldpaudit.estimators.epsilon.two_sided import TwoSidedPlan, best_two_sided
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 
@@ -40,3 +42,18 @@ def test_no_difference_gives_no_plan() -> None:
     plan, expected = best_two_sided(np.array([10, 10]), np.full((2, 2), 0.5), 0.05)
     assert expected == 0.0
     assert plan.bound(np.full((2, 2), 5), 0.05).epsilon == 0.0
+
+
+def test_the_expected_bound_is_the_mean_over_quantiles() -> None:
+    """Both tails at α/2, at every pair of nodes of the two counts."""
+    sizes = np.array([300, 200])
+    channel = np.array([[0.8, 0.2], [0.3, 0.7]])
+    plan = two_sided.TwoSidedPlan(np.array([0, 1], np.int32), np.array([0, 1]))
+    values = []
+    for up in two_sided._NODES:
+        positive = np.clip(np.floor(140 + np.sqrt(140 * 0.3) * up + 0.5), 0, 200)
+        for down in two_sided._NODES:
+            negative = np.clip(np.floor(60 + np.sqrt(60 * 0.8) * down + 0.5), 0, 300)
+            values.append(two_sided_bound((negative, positive), (300, 200), 0.1).epsilon)
+    found = two_sided._expected_bound(plan, sizes, channel, 0.1)
+    assert found == pytest.approx(np.mean(values))

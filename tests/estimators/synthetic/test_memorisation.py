@@ -190,3 +190,19 @@ def test_what_cannot_be_compared_is_refused() -> None:
         count_own_rows(rows, rows[:9], rng)
     with pytest.raises(InsufficientDataError, match="At least 40 rows"):
         count_own_rows(rows[:9], rows[:9], rng)
+
+
+def test_one_coordinate_that_is_not_finite_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    training, held_out, made = rng.normal(size=(3, 60, 2)).astype(np.float32)
+    training[7, 1] = np.nan
+    with pytest.raises(InputError, match="finite"):
+        count_memorisation(training, held_out, made, rng)
+
+
+def test_forty_replaced_rows_are_enough() -> None:
+    rng = np.random.default_rng(0)
+    replaced, made = rng.normal(size=(2, 40, 2)).astype(np.float32)
+    assert count_own_rows(replaced, made, rng=rng).decisive <= 20
+    with pytest.raises(InsufficientDataError, match="40 rows"):
+        count_own_rows(replaced[1:], made[1:], rng=rng)

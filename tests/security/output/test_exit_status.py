@@ -149,8 +149,11 @@ def test_a_report_in_utf_8_reaches_an_ascii_terminal(
     content = io.BytesIO()
     monkeypatch.setattr(content, "close", lambda: None, raising=False)
     stream = io.TextIOWrapper(content, "ascii", "surrogateescape")
-    words = "mechanism describe rr --epsilon 1 --classes A,B --json -"
+    words = "mechanism describe rr --epsilon 1 --classes A,B"
     assert status(words, stream, monkeypatch) == 0
+    assert "? = 1" in content.getvalue().decode()
+    stream = io.TextIOWrapper(content, "ascii", "surrogateescape")
+    assert status(f"{words} --json -", stream, monkeypatch) == 0
     assert '"epsilon"' in content.getvalue().decode()
 
 

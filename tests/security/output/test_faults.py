@@ -96,6 +96,29 @@ def test_calls_that_go_on_failing_lose_nothing(
     assert kept > 2
 
 
+def test_a_former_file_that_cannot_be_put_back_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Renaming fails for good, removing does not: nothing that is all there is may be removed."""
+    for name, content in FORMER.items():
+        (tmp_path / name).write_bytes(content)
+    real, done = Path.replace, []
+
+    def once(self: Path, target: Path) -> Path:
+        if done:
+            raise OSError(errno.EIO, "Input/output error")
+        done.append(target.name)
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", once)
+    with pytest.raises(OutputError, match="'a' be taken back: it is the new one") as refused:
+        write_new(tmp_path)
+    beside = re.findall(r"'(\.[^']+)'", str(refused.value))
+    found = contents(tmp_path)
+    assert found.keys() == {"a", "b", *beside}
+    assert [found[name] for name in ("a", "b", *beside)] == [b"new a", b"former b", b"former a"]
+
+
 def test_a_renaming_that_is_done_and_still_fails_is_taken_back(tmp_path: Path) -> None:
     """File systems of the network do that; and so may an interruption."""
     real = Path.replace

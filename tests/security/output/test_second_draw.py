@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import ldpaudit
+from ldpaudit.writing import WholeFiles
 
 Command = Callable[..., tuple[int, str, str]]
 TOLD = "second, independent draw"
@@ -80,6 +81,20 @@ def test_answers_that_are_remembered(tmp_path: Path, table: Path, command: Comma
     before = pd.read_parquet(tmp_path / "r.parquet")
     assert released(command, table, *words) == ""
     assert pd.read_parquet(tmp_path / "r.parquet").equals(before)
+
+
+def test_a_file_that_changes_after_publication_is_no_reason_to_draw_again(
+    tmp_path: Path, table: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is told that it failed does it again."""
+    publish = WholeFiles._publish
+
+    def then_changes(files: WholeFiles) -> None:
+        publish(files)
+        table.write_text("")
+
+    monkeypatch.setattr(WholeFiles, "_publish", then_changes)
+    released(command, table, "-o", tmp_path / "r.parquet")
 
 
 def test_in_python_it_is_a_warning(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from scipy.stats import binom
 
 from ldpaudit.estimators.epsilon.accuracy_design import accuracy_bound
 from ldpaudit.estimators.epsilon.bounds import two_sided_bound
-from ldpaudit.estimators.epsilon.matched.bound import matched_tests
+from ldpaudit.estimators.epsilon.matched import design
+from ldpaudit.estimators.epsilon.matched.bound import matched_bound, matched_tests
 from ldpaudit.estimators.epsilon.matched.power import (
     MatchedPower,
     ModelBasedFamily,
@@ -106,3 +107,18 @@ def test_the_smallest_detectable_epsilon_is_found(truth: float) -> None:
     assert len(asked) < 45
     assert smallest_detectable(lambda _: 0.1, 1.0, 0.9) == math.inf
     assert smallest_detectable(lambda e: 0.9 * (e >= 2), 1.0, 0.9) == pytest.approx(2, abs=1e-4)
+
+
+def test_nobody_matched_bounds_nothing() -> None:
+    found = matched_bound([MatchedCounts(1, 0, 0, 0, 0)], 0.05)
+    assert (found.epsilon, found.n, found.smallest_cell) == (0.0, 0, 0)
+
+
+def test_the_bound_that_a_matching_is_chosen_by() -> None:
+    """log of the rates, less 2.2 standard errors; −∞ below 20 cases or 5 hits among controls."""
+    cases, chance = np.array([19, 20, 400, 400]), np.array([0.5, 0.5, 0.1, 0.001])
+    found = design._expected(cases, chance, 4, 0.5)
+    hit, false = 0.5 + 0.5 * chance, 0.5 * chance
+    spread = np.sqrt((1 - hit) / (hit * cases)) + np.sqrt((1 - false) / (false * 4 * cases))
+    expected = np.log(hit / false) - 2.2 * spread
+    assert found.tolist() == [-math.inf, *expected[1:3].tolist(), -math.inf]
