@@ -284,6 +284,12 @@ def test_bad_options(word: str, command: Command, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.audit.*"))
 
 
+def test_an_address_that_holds_its_own_data(command: Command) -> None:
+    status, _, said = command("run", "data:,hello", "--epsilon", 1)
+    assert status == 2
+    assert "cannot be reached" in said
+
+
 def test_bad_truth(command: Command, tmp_path: Path) -> None:
     path, truth = written(tmp_path, rows=300)
     pq.write_table(pq.read_table(truth).slice(5), tmp_path / "short.parquet")

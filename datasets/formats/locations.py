@@ -239,7 +239,13 @@ def locate(path: str | os.PathLike[str]) -> Location:
     name = _base_name(text)
     system, place = _file_system(text, name)
     with unreadable(name, "cannot be reached"):
-        paths, folder = _files(system, place, name)
+        try:
+            paths, folder = _files(system, place, name)
+        except (LookupError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            # "data:,a" and the like: a file system that does not understand its own address.
+            raise InputError(f"The place of {quoted(name)} cannot be reached.") from None
     local = "file" in _protocols(system)
     arrow = pafs.LocalFileSystem() if local else pafs.PyFileSystem(pafs.FSSpecHandler(system))
     location = Location(name, arrow, tuple(paths), folder)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import BaseModel, ValidationError
+
 from ldpaudit import __version__
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.request import SweepRequest
@@ -16,6 +18,7 @@ from ldpaudit.drafts import remove_left_over
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.limits import DOCUMENT_BYTES
 from ldpaudit.reports.json_report import as_json
+from ldpaudit.result import AuditResult, Decision, Estimate, Verdict
 from ldpaudit.writing import WholeFiles
 
 _FORMAT: Final = "ldpaudit-sweep"
@@ -68,6 +71,26 @@ def _digests(key: str, options: dict[str, Any]) -> dict[str, str]:
     """Return a digest of each option, which nobody can make without the key."""
     texts = {name: as_json({name: value}).encode() for name, value in options.items()}
     return {name: hmac.digest(key.encode(), text, "sha256").hex() for name, text in texts.items()}
+
+
+class _Kept(BaseModel):
+    """What a point's file must hold, as far as it is read again."""
+
+    verdict: Verdict
+    decision: Decision
+    sentence: str
+    test: Estimate
+    correction: str
+    result: AuditResult
+
+
+def is_finished(content: dict[str, Any] | None) -> bool:
+    """Return whether a point's file holds all of it; if not, the point is measured again."""
+    try:
+        _Kept.model_validate(content)
+    except ValidationError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldpaudit.api import available_threads, cluster_of
-from ldpaudit.commands.sweep.folder import SweepFolder
+from ldpaudit.commands.sweep.folder import SweepFolder, is_finished
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.least_noise import least_noise
 from ldpaudit.commands.sweep.points.workbench import Setup, Task, measured
@@ -54,7 +54,7 @@ class SweepRun:
         """Take what the folder holds."""
         for point in self.request.points():
             content = self.folder.kept(point)
-            if content is not None:
+            if content is not None and is_finished(content):
                 self.done[point] = content
         for name in ("generator", "reference"):
             part = self.folder.kept_part(name)

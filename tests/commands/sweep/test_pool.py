@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from commands.sweep.conftest import asked
 
-from ldpaudit.commands.sweep.folder import SweepFolder, manifest
+from ldpaudit.commands.sweep.folder import SweepFolder, is_finished, manifest
 from ldpaudit.commands.sweep.points.workbench import Setup, measured
 from ldpaudit.errors import InputError
 from ldpaudit.tasks.interface import Answer
@@ -51,6 +51,11 @@ def test_a_folder_of_something_else_is_refused(data: Path, tmp_path: Path) -> No
     (out / "manifest.json").unlink()
     with pytest.raises(InputError, match="no sweep"):
         started(again, folder)
+
+
+def test_a_file_of_another_shape_is_no_point() -> None:
+    for content in (None, {}, {"a": 1}, {"verdict": "pass", "result": {}}):
+        assert not is_finished(content)
 
 
 def test_half_a_file_is_no_point(data: Path, tmp_path: Path) -> None:

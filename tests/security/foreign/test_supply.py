@@ -10,7 +10,7 @@ from typing import Any
 import check_dependencies
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FOLDERS = ("ldpaudit", "attacks", "reports", "datasets")
 UNPICKLERS = {
     "ldpaudit/tasks/parcels.py": "files of mode 0600 that this process or its parent wrote",
