@@ -55,6 +55,7 @@ def _of(
     private: str = "",
     replaces: bool = True,
     grows: str = "",
+    again: str = "",
 ) -> Command:
     """Return a command of words in which ``<x`` is an input and ``>x`` an output."""
 
@@ -66,7 +67,13 @@ def _of(
         return [known.get(word[0], str)(word) for word in words.split()]
 
     return Command(
-        name, placed, tuple(made.split()), tuple(private.split()), replaces, tuple(grows.split())
+        name,
+        placed,
+        tuple(made.split()),
+        tuple(private.split()),
+        replaces,
+        tuple(grows.split()),
+        tuple(again.split()),
     )
 
 
@@ -152,6 +159,7 @@ SLOW = (
         "",
         replaces=False,
         grows="kept/",
+        again="--resume",
     ),
     _of(
         "advise",

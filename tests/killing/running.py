@@ -17,7 +17,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -48,6 +48,8 @@ class Command:
         Whether it can be run over its own outputs.
     grows : tuple of str
         How the names of files begin that are kept one after the other, for a later run.
+    again : tuple of str
+        What the next run after one that was killed is told besides.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Command:
     private: tuple[str, ...] = ()
     replaces: bool = True
     grows: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
 
 
 @dataclass
@@ -324,7 +327,9 @@ def one_case(
     wrong = list(faults(command, place, before, found, usual.status, name == "KILL"))
     found.left = bool(place.left())
     if name == "KILL" and found.left:
-        again = run(command, inputs, place)
+        words = command.words
+        going_on = replace(command, words=lambda *places: [*words(*places), *command.again])
+        again = run(going_on, inputs, place)
         wrong += [f"left after the next run: {one}" for one in place.left()]
         if again.status != usual.status:
             wrong.append(f"the next run ended with {again.status}: {again.said[-300:]!r}")
