@@ -106,6 +106,8 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
     rows = len(column)
     column, codes = _used(stored(column))
     plain = _plain(column, role)
+    if pa.types.is_null(plain.type):
+        check_complete(max(rows, 1), rows, f"a {role} label")
     encoded = plain.dictionary_encode().combine_chunks()
     found = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
     if codes is not None:

@@ -17,7 +17,7 @@ UNPACKED_BYTES: Final = 64 << 30
 """Bytes of a compressed file, unpacked."""
 UNPACKED_TIMES: Final = 200
 """How many times its own size a compressed file, a workbook or an .npz file may unpack to …"""
-UNPACKED_FREE: Final = 256 << 20
+UNPACKED_FREE: Final = 64 << 20
 """… where that is more than so many bytes."""
 LOADED_BYTES: Final = 4 << 30
 """Bytes of a workbook or an .npz file, unpacked: these are read whole."""

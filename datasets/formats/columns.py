@@ -12,6 +12,8 @@ NUMBERS: Final = ("integer", "floating", "decimal")
 TEXTS: Final = ("string", "large_string", "string_view")
 BYTES: Final = ("binary", "large_binary")
 
+_COMPUTED: Final = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
 
 def is_any(kind: pa.DataType, *tests: str) -> bool:
     """Return whether a type passes one of the tests of ``pa.types``, such as ``"integer"``."""
@@ -24,8 +26,9 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column without its dictionary."""
+    """Return a column without its dictionary; texts in a form that can be computed on."""
     kind = value_type(column.type)
+    kind = _COMPUTED.get(kind, kind)
     return column if kind == column.type else column.cast(kind)
 
 

@@ -14,7 +14,7 @@ from ldpaudit.datasets.formats.locations import Located, Location, unreadable
 from ldpaudit.datasets.formats.width import check_width
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
-from ldpaudit.limits import NESTING
+from ldpaudit.limits import COLUMNS, NESTING
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _STEPS: Final = np.zeros(256, dtype=np.int8)
@@ -65,7 +65,9 @@ class JsonLines(Located):
         names = list(self.names if columns is None else columns)
         kinds = pa.schema([self.schema.field(name) for name in names])
         for block in self._blocks(self.schema):
-            yield from block.select(names).cast(kinds).combine_chunks().to_batches()
+            with unreadable(self.name, "holds lists or objects that cannot be read together"):
+                batches = block.select(names).cast(kinds).combine_chunks().to_batches()
+            yield from batches
 
     def columns(
         self, names: Sequence[str], as_text: Collection[str] = ()
@@ -82,7 +84,7 @@ class JsonLines(Located):
             if not text.strip():
                 continue
             read = pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
-            _check_nesting(text, self.name)
+            _check_shape(text, self.name)
             with unreadable(self.name, _ONE_A_LINE):
                 text.decode()  # The reader does not look at the letters of names.
                 if not _OBJECT.match(text):  # The reader would end the process at null.
@@ -98,13 +100,20 @@ class JsonLines(Located):
             yield block
 
 
-def _check_nesting(text: bytes, name: str) -> None:
-    """Refuse lists and objects too deep in each other: the reader would end the process."""
+def _check_shape(text: bytes, name: str) -> None:
+    """Refuse values too deep in each other, which would end the process, and too many keys."""
     if _depth(text) > NESTING and _depth(_STRING.sub(b"", text)) > NESTING:
         raise InputError(
             f"The values of {quoted(name)} are nested too deeply: at most {NESTING} lists and "
             "objects inside each other can be read."
         )
+    if text.count(b":") > COLUMNS:
+        for line in filter(_may_be_wide, text.splitlines()):
+            check_width(_STRING.sub(b"", line).count(b":"), name)
+
+
+def _may_be_wide(line: bytes) -> bool:
+    return line.count(b":") > COLUMNS
 
 
 def _depth(text: bytes) -> int:

@@ -13,7 +13,7 @@ from ldpaudit.datasets.formats.locations import Located, Location, unreadable
 from ldpaudit.datasets.formats.tabular import MemoryTable
 from ldpaudit.datasets.formats.width import check_unpacked, check_width
 from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError, MissingDependencyError
+from ldpaudit.errors import InputError, LdpAuditError, MissingDependencyError
 from ldpaudit.limits import LOADED_BYTES, SHEET_ROWS
 from ldpaudit.options import FileOptions
 
@@ -33,7 +33,7 @@ class LoadedFile(Located, MemoryTable):
         self.location = location
         with unreadable(location.name), location.filesystem.open_input_file(location.paths[0]) as f:
             _check_size(f, location.name)
-            table, remark = load(f, location.name)
+            table, remark = _whole(f, location.name, load)
         super().__init__(table)
         self.name, self.remark = location.name, remark
         self.schema, self.row_count = self._table.schema, self._table.num_rows
@@ -47,6 +47,17 @@ class LoadedFile(Located, MemoryTable):
         """Yield the rows in order, with the named columns in the given order (None: all)."""
         names = list(self.names if columns is None else columns)
         yield from self._table.select(names).to_batches(_ROWS_AT_ONCE)
+
+
+def _whole(file: Any, name: str, load: Callable[[Any, str], Loaded]) -> Loaded:
+    """Load a file; what damaged ones make the libraries raise is one line (InputError)."""
+    try:
+        return load(file, name)
+    except (LdpAuditError, MemoryError):
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+        raise InputError(f"The file {quoted(name)} is damaged or truncated ({kind}).") from None
 
 
 def open_arrays(location: Location) -> LoadedFile:

@@ -119,7 +119,7 @@ def _guesses(
     seen = np.bincount(cells, minlength=amount) > 0
     totals = np.maximum(counts.sum(axis=0), 1e-9)
     balanced, plain = (counts / totals).argmax(axis=1), counts.argmax(axis=1)
-    if between:
+    if between and amount:
         last = np.maximum.accumulate(np.where(seen, np.arange(amount), seen.argmax()))
         return balanced[last], plain[last]
     return np.where(seen, balanced, -1), np.where(seen, plain, -1)

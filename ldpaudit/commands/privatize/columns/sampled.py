@@ -50,9 +50,9 @@ class ColumnSample:
         """Add a batch of features and the true labels of each private column of the same rows."""
         if self._columns and len(features):
             # A slice would keep the whole batch in memory.
-            few = pa.array(np.arange(max(1, round(self._share * len(features)))))
-            self._kept.append(features.select(self._columns).take(few))
-            self._labels.append([bare_labels(label.take(few)) for label in labels])
+            few = max(1, round(self._share * len(features)))
+            self._kept.append(_first(features.select(self._columns), few))
+            self._labels.append([bare_labels(_first(label, few)) for label in labels])
 
     def survey(self, names: Sequence[str]) -> list[ColumnSurvey]:
         """Return what each column is like in these rows; ``names``: all columns of the file."""
@@ -143,3 +143,11 @@ def _groups(labels: pa.Array) -> tuple[IntArray, list[str]]:
     ends = np.unique(np.quantile(values, np.arange(1, 10) / 10))
     groups = np.searchsorted(ends, values, side="right").astype(np.int32)
     return groups, [""] * (len(ends) + 1)
+
+
+def _first(values: Any, few: int) -> Any:
+    """Return a copy of the first rows of a batch or a column."""
+    try:
+        return values.take(pa.array(np.arange(few)))
+    except pa.ArrowNotImplementedError:  # Not of every type, such as views of texts.
+        return values.slice(0, few)

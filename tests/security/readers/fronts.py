@@ -4,10 +4,14 @@ What becomes of the child (its status, its text, its time and memory) is all tha
 crash, a hang or a library that ends the process is seen as well.
 """
 
+import contextlib
+import io
 import os
 import resource
 import sys
 import tempfile
+import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -58,7 +62,10 @@ class Outcome:
 
     @property
     def lines(self) -> list[str]:
-        return self.text.strip().splitlines()
+        """The lines that it printed, without those that say how far it is, or how it reads."""
+        every = self.text.strip().splitlines()
+        notes = [one.endswith(" …") or one.startswith("ldpaudit: Read the ") for one in every]
+        return [line for line, note in zip(every, notes, strict=True) if not note]
 
     @property
     def faulty(self) -> str:
@@ -75,6 +82,17 @@ class Outcome:
 
 def attempt(*words: object, folder: Path, seconds: int = 60, memory: int = 6 << 30) -> Outcome:
     """Carry out a command in a child whose working directory is ``folder``."""
+
+    def call() -> int:
+        status, text = here([str(word) for word in words], folder)
+        os.write(1, text.encode(errors="replace"))
+        return status
+
+    return in_child(call, seconds, memory)
+
+
+def in_child(call: Callable[[], int | None], seconds: int, memory: int = 6 << 30) -> Outcome:
+    """Call a function in a child, whose status is what it returns."""
     for name in IMPORTED:
         __import__(name)
     sys.stdout.flush()
@@ -82,7 +100,7 @@ def attempt(*words: object, folder: Path, seconds: int = 60, memory: int = 6 << 
     with tempfile.TemporaryFile() as printed:
         child = os.fork()
         if not child:
-            _carry_out([str(word) for word in words], printed.fileno(), folder, seconds, memory)
+            _carry_out(call, printed.fileno(), seconds, memory)
         _, ended, used = os.wait4(child, 0)
         printed.seek(0)
         text = printed.read().decode(errors="replace")
@@ -95,22 +113,39 @@ def attempt(*words: object, folder: Path, seconds: int = 60, memory: int = 6 << 
     )
 
 
-def _carry_out(words: list[str], output: int, folder: Path, seconds: int, memory: int) -> NoReturn:
+def here(words: list[str], folder: Path) -> tuple[int, str]:
+    """Carry out a command in this process; return its status and what it printed."""
+    from ldpaudit import cli
+
+    status, before = 99, Path.cwd()
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace")
+    os.chdir(folder)
+    sys.argv = ["ldpaudit", *words]
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            cli.main()
+    except SystemExit as stopped:
+        status = int(stopped.code or 0)
+    finally:
+        os.chdir(before)
+    printed.flush()
+    raw = printed.buffer
+    assert isinstance(raw, io.BytesIO)
+    return status, raw.getvalue().decode(errors="replace")
+
+
+def _carry_out(call: Callable[[], int | None], output: int, seconds: int, memory: int) -> NoReturn:
     status = 99
     try:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        os.chdir(folder)
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        sys.argv = ["ldpaudit", *words]
-        from ldpaudit import cli
-
-        cli.main()
-    except SystemExit as stopped:
-        status = int(stopped.code or 0)
+        status = call() or 0
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
