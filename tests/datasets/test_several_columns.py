@@ -248,7 +248,7 @@ def test_what_cannot_be_read_together() -> None:
         (frame, {"labels": ["a", "a"]}, "named once"),
         (frame, {"labels": ["a", "bb"]}, "column 4 is most like it"),
         (two, {"labels": ["a", "x"]}, "'x' is none of the 2 private"),
-        (two, {"truth": truth.drop(columns="b")}, "no true label column 'b'"),
+        (two, {"truth": truth.drop(columns="b")}, "column 2 of 2 has none"),
         (two, {"truth": truth["a"]}, "must be a table"),
         (two, {"truth": truth, "truth_column": ["a"]}, "for each of the 2"),
         (two, {"features": ["x", "b"]}, "must not be a feature"),

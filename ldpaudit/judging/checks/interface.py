@@ -74,9 +74,7 @@ class Evidence:
         return check.model_copy(update=fields)
 
 
-def _above(
-    claimed: float | None, estimate: Estimate, bound: Callable[[float], float]
-) -> Estimate:
+def _above(claimed: float | None, estimate: Estimate, bound: Callable[[float], float]) -> Estimate:
     """Return a rounded lower bound as just above the claim where its bound is."""
     if claimed is None or estimate.side != "lower" or estimate.level is None:
         return estimate
