@@ -146,7 +146,7 @@ def test_codes_do_not_depend_on_the_order_of_rows() -> None:
         (
             [1.0, np.inf, -np.inf],
             None,
-            "Column 1 must be finite; fewer than 10 values are infinite",
+            "must be finite; fewer than 10 values are infinite",
         ),
         ([[1.0, np.inf]], None, "fewer than 10 values are infinite"),
         ([np.float32(np.inf)], pa.float32(), "fewer than 10 values are infinite"),

@@ -118,7 +118,7 @@ def test_a_declaration_beside_a_file(tmp_path: Path) -> None:
         (json.dumps(claim | {"version": 9}), "must have version 1"),
         (
             json.dumps(claim | {"label": "zzz"}),
-            "no label column, which the file's declaration names, among the 2 columns",
+            "no label column, which the file's declaration names",
         ),
         (json.dumps(claim).replace('"b"', '"c"'), "rows hold another value"),
     ):
