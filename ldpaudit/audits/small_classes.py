@@ -12,6 +12,7 @@ ones of the rows that are left are what they were.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Final
 
 import numpy as np
@@ -123,8 +124,12 @@ def large_classes(columns: Sequence[tuple[IntArray | IndexArray, int]]) -> Index
 
 
 def _largest_first(codes: IntArray | IndexArray, kept: BoolArray) -> IndexArray:
-    """Return the rows that are kept, those of the largest class first, else in a fixed disorder."""
-    order = child_generator(0, "rows of small classes").permutation(len(codes))
+    """Return the rows that are kept, those of the largest class first, else in a secret disorder.
+
+    It follows from all true labels: who could draw it again could tell the others from the few.
+    """
+    labels = sha256(codes.astype("<i8").tobytes()).hexdigest()
+    order = child_generator(0, "rows of small classes", labels).permutation(len(codes))
     order = order[kept[order]]
     sizes = np.bincount(codes[kept] + 1)
     return np.asarray(order[np.argsort(-sizes[codes[order] + 1], kind="stable")])

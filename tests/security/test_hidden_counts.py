@@ -219,3 +219,12 @@ def test_a_check_is_decided_on_all_counts_and_shown_rounded() -> None:
     )
     shown = evidence.shown(check)
     assert (shown.verdict, shown.observed, shown.p_value) == ("fail", 0.91, 1e-4)
+
+
+def test_who_is_left_out_of_a_large_class_cannot_be_drawn_again() -> None:
+    truth = np.repeat([0, 1, 2], [200, 100, 3])
+    other = truth[np.r_[0:200, 299:199:-1, 300:303]].copy()
+    other[[200, 300]] = other[[300, 200]]
+    left = [np.setdiff1d(np.flatnonzero(t == 0), large_classes([(t, 3)])) for t in (truth, other)]
+    assert len(left[0]) == len(left[1]) == 7
+    assert set(left[0]) != set(left[1])
