@@ -18,8 +18,8 @@ from hypothesis import settings  # noqa: E402
 from ldpaudit import cli  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-FULL_MODELS = {"attacks", "golden", "zoo"}
-"""Folders of tests in which the models of the labels are as large as for users."""
+FULL_MODELS = {"attacks", "golden", "zoo", "renyi", "test_resume.py"}
+"""Folders and files of tests in which the models of the labels are as large as for users."""
 
 # Examples are drawn anew on each run, but a slow machine is no failure.
 settings.register_profile("ldpaudit", deadline=None, max_examples=40)

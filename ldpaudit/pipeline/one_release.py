@@ -130,10 +130,11 @@ def run_audit(
             outcomes = [(r, as_it_stands(context, r.id, finding)) for r, finding in outcomes]
         findings = (*(finding for _, finding in outcomes), columns)
         today = today or datetime.datetime.now(datetime.UTC).date()
+        evidence = Evidence.collect(findings, claim.epsilon)
         judgement = judge(
             policy,
             claim,
-            Evidence.collect(findings, claim.epsilon),
+            evidence,
             rows=len(release),
             sha256=release.sha256,
             today=today,
@@ -150,7 +151,7 @@ def run_audit(
         date=today.isoformat(),
         release=release_info(release, plan),
         mechanism=mechanism_info(release, claim, plan),
-        estimates=found.estimates,
+        estimates=tuple(evidence.estimates[e.id] for e in found.estimates),
         curves=found.curves,
         histograms=found.histograms,
         notes=(*notes, *refusals(), *found.notes, *judgement.notes),

@@ -48,7 +48,7 @@ def whole_result(
         sentence=judgement.sentence,
         next_steps=judgement.next_steps,
         date=today.isoformat(),
-        estimates=finding.estimates,
+        estimates=tuple(evidence.estimates[e.id] for e in finding.estimates),
         curves=finding.curves,
         histograms=finding.histograms,
         notes=(*notes, *finding.notes, *unused),

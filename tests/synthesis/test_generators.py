@@ -266,7 +266,7 @@ def test_a_users_table_gives_its_own_rows_of_the_label() -> None:
     ("change", "labels", "words"),
     [
         ({"age": pa.array([1.0, 2.0, 3.0])}, [0, 0, 1], "must be of type int16. Got double"),
-        ({"more": [1, 2, 3]}, [0, 0, 1], "must not have the column 'more'"),
+        ({"more": [1, 2, 3]}, [0, 0, 1], "must not have column 4"),
         ({}, [0, 0, 0], "rows of every class; 1 of 2"),
         ({}, [0, 0, 2], "must be one of 0 … 1"),
         ({}, [0, 0], "3 rows, the labels 2"),

@@ -71,7 +71,7 @@ def _check_data(tables: SweepTables) -> None:
         if point.repeat == 1:
             mechanism_at(tables, point)
     if any(traits_of(name).feature_values_kept for name in request.mechanisms):
-        deciding = DecidingColumns(tables.features.names, request.keep)
+        deciding = DecidingColumns(tables.features.names, request.keep, names=tables.columns)
         for batch in tables.everything.table.to_batches():
             deciding.watch(batch.select(tables.features.names), batch.column(request.label))
         deciding.check()

@@ -52,6 +52,7 @@ class Evidence:
         for key in bounds.keys() & estimates.keys():
             if estimates[key].suppressed and estimates[key].unit == "nats":
                 bounds[key] = partial(_rounded, bounds[key], claimed)
+                estimates[key] = _above(claimed, estimates[key], bounds[key])
         curves = {c.id: c for finding in every for c in finding.curves}
         return cls(estimates, curves, bounds)
 
@@ -71,6 +72,16 @@ class Evidence:
             over = check.limit is not None and least <= check.limit < observed
             fields["observed"] = just_above(check.limit or 0.0, observed) if over else least
         return check.model_copy(update=fields)
+
+
+def _above(claimed: float | None, estimate: Estimate, bound: Callable[[float], float]) -> Estimate:
+    """Return a rounded lower bound as just above the claim where its bound is."""
+    if claimed is None or estimate.side != "lower" or estimate.level is None:
+        return estimate
+    value = bound(1 - estimate.level)
+    if not estimate.value <= claimed < value:
+        return estimate
+    return estimate.model_copy(update={"value": value, "low": value})
 
 
 def _rounded(bound: Callable[[float], float], claimed: float | None, alpha: float) -> float:

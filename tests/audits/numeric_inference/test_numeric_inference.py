@@ -28,7 +28,7 @@ def audited(claim, n=800, seed=1):
 
 @pytest.fixture(scope="module")
 def open_labels():
-    return audited(DiscreteLaplace(WEEKS, 60.0, clipped=True))
+    return audited(DiscreteLaplace(WEEKS, 50.0, clipped=True))
 
 
 def of(result, name):

@@ -279,7 +279,7 @@ def test_a_policy_decides_the_exit_status(
         (("{double}", "--synthetic", "{synthetic}", "--synthetic", "{rr}"), "Got 2 for 1"),
         (("{folder}/nowhere.parquet",), "nowhere.parquet"),
         (("{folder}/nowhere.json",), "nowhere.json"),
-        (("{weak}", "--test", "{truth}"), "x0"),
+        (("{weak}", "--test", "{truth}"), "column 1"),
         (("{weak}", "--model", "forest"), "--model"),
     ],
 )

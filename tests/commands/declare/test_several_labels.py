@@ -163,7 +163,7 @@ MISTAKES = {
     "--label a:rr:epsilon=1:by=region --label b:rr:epsilon=1": "need a table",
     "--label b --channel strata.csv --by regin": "no strata (--by) column 'regin'",
     "--label b --channel strata.csv --by label": "no strata column 'label' among the 7 columns",
-    "--label region:rr:epsilon=1 --label b:channel=strata.csv:by=region": "'region' is private",
+    "--label region:rr:epsilon=1 --label b:channel=strata.csv:by=region": "column 2 is private",
     "--label a --channel strata.csv --by region": "rows hold another value",
     "--label b --channel pram.csv": "none of the column 'b'",
     "--label b --channel strata.csv --by region --epsilon 1": "whole claim",
@@ -171,7 +171,7 @@ MISTAKES = {
     "--label a --joint rs-fd --epsilon 1": "at least two columns",
     "--label a --label b --joint rs-fd": "stated with --epsilon",
     "--label a --label b --joint rsfd --epsilon 1": "did you mean 'rs-fd'",
-    "--label a:classes=no,no2 --label b --joint rs-fd --epsilon 1": "Private column 'a': Every",
+    "--label a:classes=no,no2 --label b --joint rs-fd --epsilon 1": "Private column 1: Every",
     "--label a:rr:epsilon=1 --label b --joint rs-fd --epsilon 1": "its classes alone",
     "--label a --joint joint-rr --epsilon 1 --label b --by region": "by nothing else",
 }

@@ -136,7 +136,7 @@ def test_the_column_to_learn_must_be_named_and_declared(ldpaudit, tmp_path):
     status, said = ldpaudit(*words)
     assert (status, "declares 2 private columns; name the one to learn" in said) == (2, True)
     status, said = ldpaudit(*words, "--label", "region")
-    assert (status, "'region' was asked for" in said) == (2, True)
+    assert (status, "'region' is none of the 2 private" in said) == (2, True)
 
 
 def test_channels_by_stratum(ldpaudit, tmp_path):

@@ -121,7 +121,7 @@ def test_options(case: str, data: Path, command: Command, monkeypatch: pytest.Mo
         (("--radius", "0", "--sigma", "1", "--delta", "1e-5"), "radius"),
         (("--radius", "1", "--delta", "1e-5"), "--feature-epsilon"),
         (("--radius", "1", "--sigma", "1"), "--delta"),
-        (("--radius", "50", "--sigma", "1", "--delta", "1e-5"), "Column 2 of the features"),
+        (("--radius", "50", "--sigma", "50", "--delta", "1e-5"), "Column 2 of the features"),
         (("--radius", "1", "--sigma", "1", "--delta", "1e-5", "--drop", "town"), "norm"),
     ],
 )

@@ -240,5 +240,6 @@ def test_an_unnamed_pandas_index_is_not_released_unnoticed(tmp_path: Path) -> No
     request = PrivatizeRequest(str(data), tmp_path / "release.parquet", **given)
     (warning,) = privatize(request).warnings
     assert "Column 7 of 7 numbers the rows" in warning
-    request = replace(request, drop=("__index_level_0__",), overwrite=True)
+    (tmp_path / "release.parquet").unlink()
+    request = replace(request, drop=("__index_level_0__",))
     assert privatize(request).warnings == ()

@@ -322,7 +322,7 @@ def test_a_table_has_the_channels_of_columns_and_strata(here: Path, command: Com
     label = "label:rr:epsilon=1"
     assert command("data.parquet", "-o", "r2.parquet", "--label", word, "--label", label)[0] == 0
     for wrong, part in (
-        ("flag:channel=t.csv:by=weeks", "must have the column 'weeks'"),
+        ("flag:channel=t.csv:by=weeks", "column 'weeks' among the 5 columns"),
         ("weeks:channel=t.csv:by=town", "has none for the column 'weeks'"),
     ):
         assert part in refused(command, here, "data.parquet", "-o", "r3.parquet", "--label", wrong)

@@ -107,7 +107,7 @@ def test_bad_options(data: Path, command: Command) -> None:
     lists = pq.read_table(data).append_column("image", pa.array([[0.5, 1.0]] * 600))
     pq.write_table(lists, data)
     line = message(*made_here[:3], folder / "s.csv")
-    assert "Column 7 is of type list" in line
+    assert "Column 6 is of type list" in line
     assert ".parquet" in line
 
 

@@ -116,7 +116,10 @@ def test_a_declaration_beside_a_file(tmp_path: Path) -> None:
     for content, word in (
         ("{", "must be valid JSON"),
         (json.dumps(claim | {"version": 9}), "must have version 1"),
-        (json.dumps(claim | {"label": "zzz"}), "no label column 'zzz'"),
+        (
+            json.dumps(claim | {"label": "zzz"}),
+            "no label column, which the file's declaration names, among the 2 columns",
+        ),
         (json.dumps(claim).replace('"b"', '"c"'), "rows hold another value"),
     ):
         beside.write_text(content)

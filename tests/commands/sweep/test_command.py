@@ -83,7 +83,7 @@ def test_a_column_that_tells_the_label_is_refused(tmp_path: Path, command: Comma
     made.assign(copy=made["label"].str.upper()).to_parquet(tmp_path / "d.parquet")
     status, printed = command(tmp_path / "d.parquet", "--mechanism", "rr", *GRID)
     assert status == 2
-    assert "Column 7 of 7" in printed
+    assert "Column 5 of 5 tells" in printed
 
 
 def test_a_policy_of_another_mechanism(data: Path, command: Command) -> None:

@@ -126,7 +126,7 @@ def test_rare_categories_share_a_code_and_keep_their_shares() -> None:
     [
         (pa.array([1.0, np.inf, 2.0]), "must be finite"),
         (pa.array([[1.0], [1.0, 2.0], [3.0]]), "one length"),
-        (pa.array([[1.0], [None], [3.0]]), "no missing entries"),
+        (pa.array([[1.0], [None], [3.0]]), "without missing entries"),
         (pa.array([{"a": 1}, {"a": 2}, {"a": 3}]), "cannot be generated"),
         (pa.array([["a"], ["b"], ["c"]]), "cannot be generated"),
     ],
@@ -134,14 +134,15 @@ def test_rare_categories_share_a_code_and_keep_their_shares() -> None:
 def test_what_cannot_be_generated_is_refused(column: pa.Array, words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
         TableCodec.fit(pa.table({"odd": column}))
-    assert "'odd'" in str(caught.value)
+    assert "Column 1" in str(caught.value)
+    assert "odd" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"a": [1], "b": ["x"], "c": [0]}, "must not have the column 'c'"),
-        ({"a": [1]}, "must have the column 'b'"),
+        ({"a": [1], "b": ["x"], "c": [0]}, "must not have column 3"),
+        ({"a": [1]}, "must have column 2"),
         ({"b": ["x"], "a": [1]}, "same order"),
         ({"a": [1.5], "b": ["x"]}, "must be of type int64. Got double"),
     ],

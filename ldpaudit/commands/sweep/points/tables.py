@@ -1,5 +1,6 @@
 """The data of a sweep in memory: rows that are released in simulations, and rows held out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,8 @@ class SweepTables:
     test : pyarrow.Table or str
         The rows that learners are tested on, or their file.
     prior : LabelPrior or None
+    columns : sequence of str
+        All columns of the data's file, whose places messages tell.
     """
 
     request: SweepRequest
@@ -45,6 +48,7 @@ class SweepTables:
     training: pa.Table
     test: Any
     prior: LabelPrior | None
+    columns: Sequence[str]
     _surveys: dict[str, tuple[DeclaredLabels, Survey]] = field(default_factory=dict)
 
     @property
@@ -94,7 +98,8 @@ def read_tables(
     if request.test is None:
         training, test = _split(whole, request.test_share, seed)
     prior = None if request.prior is None else read_prior(request.prior, request)
-    return SweepTables(request, seed, MemoryBatches(whole, source.location), training, test, prior)
+    rows = MemoryBatches(whole, source.location)
+    return SweepTables(request, seed, rows, training, test, prior, source.schema.names)
 
 
 def opened_data(request: SweepRequest, progress: Progress | None) -> BatchSource:
