@@ -29,11 +29,13 @@ MOST_CLASSES: Final = 20
 _FEW: Final = (
     f"Some true classes have fewer than {SMALLEST_CELL} people, or none: their rows were left out, "
     "with others of the largest class, {left} of {rows} rows in all, so that no number tells how "
-    "many they are. What their labels give away was not measured"
+    "many they are. What their labels give away was not measured: the answer, and what it says "
+    "would have been found, is about the other rows alone"
 )
 _TOO_FEW: Final = (
     f"Fewer than two true classes have {SMALLEST_CELL} people or more: the true labels were not "
-    "used, as every number would tell how many have which. This is the outsider's audit"
+    "used, as every number would tell how many have which. This is the outsider's audit; to give "
+    "the labels again changes nothing, to merge rare ones before a release does"
 )
 
 

@@ -133,6 +133,14 @@ def test_two_classes_one_of_them_small_leave_the_truth_out() -> None:
     context, notes = without_small_classes(context_of(truth, truth))
     assert context.release.truth is None
     assert "not used" in notes[0].text
+    assert "give the labels again changes nothing" in notes[0].text
+
+
+def test_who_is_left_out_is_not_what_the_answer_is_about() -> None:
+    truth = np.repeat([0, 1, 2], [90, 60, 7])
+    _, notes = without_small_classes(context_of(truth, truth))
+    assert "10 of 157 rows" in notes[0].text
+    assert "is about the other rows alone" in notes[0].text
 
 
 @pytest.mark.parametrize("tail", [0.025, 1e-3, 1e-5])
