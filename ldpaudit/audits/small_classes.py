@@ -12,6 +12,7 @@ ones of the rows that are left are what they were.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Final
 
 import numpy as np
@@ -28,11 +29,13 @@ MOST_CLASSES: Final = 20
 _FEW: Final = (
     f"Some true classes have fewer than {SMALLEST_CELL} people, or none: their rows were left out, "
     "with others of the largest class, {left} of {rows} rows in all, so that no number tells how "
-    "many they are. What their labels give away was not measured"
+    "many they are. What their labels give away was not measured: the answer, and what it says "
+    "would have been found, is about the other rows alone"
 )
 _TOO_FEW: Final = (
     f"Fewer than two true classes have {SMALLEST_CELL} people or more: the true labels were not "
-    "used, as every number would tell how many have which. This is the outsider's audit"
+    "used, as every number would tell how many have which. This is the outsider's audit; to give "
+    "the labels again changes nothing, to merge rare ones before a release does"
 )
 
 
@@ -123,8 +126,12 @@ def large_classes(columns: Sequence[tuple[IntArray | IndexArray, int]]) -> Index
 
 
 def _largest_first(codes: IntArray | IndexArray, kept: BoolArray) -> IndexArray:
-    """Return the rows that are kept, those of the largest class first, else in a fixed disorder."""
-    order = child_generator(0, "rows of small classes").permutation(len(codes))
+    """Return the rows that are kept, those of the largest class first, else in a secret disorder.
+
+    It follows from all true labels: who could draw it again could tell the others from the few.
+    """
+    labels = sha256(codes.astype("<i8").tobytes()).hexdigest()
+    order = child_generator(0, "rows of small classes", labels).permutation(len(codes))
     order = order[kept[order]]
     sizes = np.bincount(codes[kept] + 1)
     return np.asarray(order[np.argsort(-sizes[codes[order] + 1], kind="stable")])

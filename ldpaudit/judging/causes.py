@@ -85,12 +85,12 @@ SHARED = (
 BY_CHECK: Final[Mapping[str, str]] = {
     "features-reveal-label": (
         "Take the columns out of the file that tell the label, or make them coarser (privatize "
-        "names them), and shuffle rows whose order tells it: noise on the label protects nothing "
+        "tells which), and shuffle rows whose order tells it: noise on the label protects nothing "
         "that the rest gives away."
     ),
     "identifiers": (
         "Take the columns out of the file that number rows or may lead to a person, such as ids, "
-        "exact dates and free text (privatize names them, and leaves them out with --drop)."
+        "exact dates and free text (privatize tells which, and leaves them out with --drop)."
     ),
     "shared-noise": SHARED,
     "composition": (

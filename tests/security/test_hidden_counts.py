@@ -133,6 +133,14 @@ def test_two_classes_one_of_them_small_leave_the_truth_out() -> None:
     context, notes = without_small_classes(context_of(truth, truth))
     assert context.release.truth is None
     assert "not used" in notes[0].text
+    assert "give the labels again changes nothing" in notes[0].text
+
+
+def test_who_is_left_out_is_not_what_the_answer_is_about() -> None:
+    truth = np.repeat([0, 1, 2], [90, 60, 7])
+    _, notes = without_small_classes(context_of(truth, truth))
+    assert "10 of 157 rows" in notes[0].text
+    assert "is about the other rows alone" in notes[0].text
 
 
 @pytest.mark.parametrize("tail", [0.025, 1e-3, 1e-5])
@@ -219,3 +227,12 @@ def test_a_check_is_decided_on_all_counts_and_shown_rounded() -> None:
     )
     shown = evidence.shown(check)
     assert (shown.verdict, shown.observed, shown.p_value) == ("fail", 0.91, 1e-4)
+
+
+def test_who_is_left_out_of_a_large_class_cannot_be_drawn_again() -> None:
+    truth = np.repeat([0, 1, 2], [200, 100, 3])
+    other = truth[np.r_[0:200, 299:199:-1, 300:303]].copy()
+    other[[200, 300]] = other[[300, 200]]
+    left = [np.setdiff1d(np.flatnonzero(t == 0), large_classes([(t, 3)])) for t in (truth, other)]
+    assert len(left[0]) == len(left[1]) == 7
+    assert set(left[0]) != set(left[1])
