@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import fsspec
@@ -247,6 +247,8 @@ def locate(path: str | os.PathLike[str]) -> Location:
             # "data:,a" and the like: a file system that does not understand its own address.
             raise InputError(f"The place of {quoted(name)} cannot be reached.") from None
     local = "file" in _protocols(system)
+    if local and any(Path(one).exists() and not Path(one).is_file() for one in paths):
+        raise InputError(f"{quoted(name)} is a pipe or a device; save what it gives as a file.")
     arrow = pafs.LocalFileSystem() if local else pafs.PyFileSystem(pafs.FSSpecHandler(system))
     location = Location(name, arrow, tuple(paths), folder)
     watch(location)

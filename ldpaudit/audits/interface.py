@@ -157,7 +157,8 @@ class AuditContext:
     is a folder on the disk for arrays that do not fit in memory. ``tasks`` does independent pieces
     of work side by side. ``whole``: the whole release, where ``release`` holds a part of its rows
     (:mod:`ldpaudit.audits.part`). ``beside``: the other private columns, where there are several.
-    ``repeats``: the other releases of the same people, where there are several.
+    ``repeats``: the other releases of the same people, where there are several. ``left_out``: how
+    many rows were left out with small true classes (:mod:`ldpaudit.audits.small_classes`).
 
     A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
     has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
@@ -178,6 +179,7 @@ class AuditContext:
     tasks: Tasks = field(default_factory=Threads)
     beside: Beside | None = None
     repeats: Repeats | None = None
+    left_out: int = 0
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property

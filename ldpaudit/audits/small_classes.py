@@ -1,10 +1,11 @@
 """True classes with fewer than ten people: no number of an audit rests on them.
 
 Whatever is computed from true labels, many numbers together would tell how many people a small
-class has, however each is rounded. So its rows are left out before anything is computed, with as
-many others of the largest class as make their number a multiple of ten: what is shown is a function
-of the rows that are left. A class without anybody is treated alike. Which rows are left out follows
-from the true labels alone, so audits with other seeds, or of other releases, tell no more.
+class has, however each is rounded. So its rows are left out before anything is computed, and some
+of the largest class: what is shown is a function of the rows that are left. How many are left out
+follows from the number of small classes alone, as if each had nine people; a class without anybody
+is treated alike. Which rows are left out follows from the true labels alone, so audits with other
+seeds, or of other releases, tell no more.
 
 Leaving rows out by their true label keeps every bound valid: given the true labels, the released
 ones of the rows that are left are what they were.
@@ -54,7 +55,8 @@ def without_small_classes(context: AuditContext) -> tuple[AuditContext, tuple[No
         context.guesses.people = kept
     left = len(release) - len(kept)
     text = f"{_FEW.format(left=f'{left:,}', rows=f'{len(release):,}')}."
-    return of_rows(context, kept), (Note.warning("reading", text),)
+    small = replace(of_rows(context, kept), left_out=left)
+    return small, (Note.warning("reading", text),)
 
 
 def without_truth(release: Release) -> Release:
@@ -105,19 +107,19 @@ def large_classes(columns: Sequence[tuple[IntArray | IndexArray, int]]) -> Index
     columns = [(codes, k) for codes, k in columns if k <= MOST_CLASSES]
     if not columns:
         return np.arange(n)
-    kept, left, few = np.ones(n, dtype=bool), -1, False
+    kept, left, few = np.ones(n, dtype=bool), -1, 0
     while left != kept.sum():  # Who is left out of one column may make a class of another small.
-        left = kept.sum()
+        left, few = kept.sum(), 0
         for codes, k in columns:
             sizes = np.bincount(codes[kept & (codes >= 0)], minlength=k)
-            few |= bool((sizes < SMALLEST_CELL).any())
+            few += int((sizes < SMALLEST_CELL).sum())
             if (sizes >= SMALLEST_CELL).sum() < 2:
                 return None
             kept &= np.append(sizes >= SMALLEST_CELL, True)[codes]
     if not few:
         return np.arange(n)
-    gone = n - int(left)
-    wanted = SMALLEST_CELL * max(-(-gone // SMALLEST_CELL), 1) - gone
+    most = (SMALLEST_CELL - 1) * few
+    wanted = SMALLEST_CELL * -(-most // SMALLEST_CELL) - (n - int(left))
     order = _largest_first(columns[0][0], kept)
     spare = np.all([_rank(codes[order]) >= SMALLEST_CELL for codes, _ in columns], axis=0)
     others = order[spare][:wanted]

@@ -43,6 +43,8 @@ class Circumstances:
     advisable : bool
         Whether ``ldpaudit advise`` can take the release with its true labels, which are in a file
         of their own.
+    unmeasured : float
+        The share of the release's rows that were left out with small true classes.
     """
 
     truth: bool = True
@@ -53,6 +55,7 @@ class Circumstances:
     holds_truth: bool = False
     columns_left_out: int = 0
     advisable: bool = False
+    unmeasured: float = 0.0
 
     def absence(self, audit: str) -> str | None:
         """Return why an audit has no numbers, or only a part of them; None if it ran."""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ldpaudit.judging.checks.interface import Case, Draft, Evidence
+from ldpaudit.judging.checks.interface import CLEAR_SHARE, Case, Draft, Evidence
 from ldpaudit.judging.checks.listing import draft_checks
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.next_steps import CLAIM_CHECKS, next_steps
@@ -23,6 +23,8 @@ from ldpaudit.reports.text.numbers import percent
 from ldpaudit.result import Check, CheckLevel, Family, Note, Verdict, decision_of, verdict_of
 
 _SMALLEST_ALPHA = 1e-12
+_UNMEASURED = 0.05
+"""The share of rows that may be left out where it is not known which would be found."""
 _LEVELS: tuple[CheckLevel, ...] = ("error", "warn")
 _REFUTED = (
     "The declared mechanism is refuted, at {confidence} confidence. Numbers marked exact are of "
@@ -71,6 +73,7 @@ def judge(
     case, known = Case(policy, claim, evidence, rows), known or Circumstances()
     checks, families = decided(draft_checks(case), policy)
     checks = [_unless_stopped(_explained(check, case, known), known) for check in checks]
+    checks = [_unless_unmeasured(check, evidence, known) for check in checks]
     checks = [evidence.shown(check) for check in checks]
     checks, notes = apply_waivers(checks, policy.waivers, sha256, today)
     notes += _refutation(checks)
@@ -123,6 +126,23 @@ def _unless_stopped(check: Check, known: Circumstances) -> Check:
     first = known.stopped[0]
     names = ", ".join(record.id for record in known.stopped)
     reason = f"{check.reason}, but not all audits could look: {first.reason} before {names} ended"
+    return check.model_copy(update={"verdict": "inconclusive", "reason": reason})
+
+
+def _unless_unmeasured(check: Check, evidence: Evidence, known: Circumstances) -> Check:
+    """Return a check that is not passed where more rows were left out than would be found.
+
+    Of true classes with few people nothing is measured: their labels may be in the clear.
+    """
+    share = evidence.estimates.get(CLEAR_SHARE)
+    most = _UNMEASURED if share is None or share.value > 1 else share.value
+    if known.unmeasured <= most or check.confidence is None or check.verdict != "pass":
+        return check
+    reason = (
+        f"{check.reason}, but {known.unmeasured:.1%} of the rows were left out with true classes "
+        f"of few people, more than the {most:.1%} in the clear that would be found; merge rare "
+        "classes before the release"
+    )
     return check.model_copy(update={"verdict": "inconclusive", "reason": reason})
 
 

@@ -4,6 +4,7 @@ import datetime
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import ldpaudit
 from ldpaudit.audits.assumptions.standing import as_it_stands
@@ -138,7 +139,10 @@ def run_audit(
             rows=len(release),
             sha256=release.sha256,
             today=today,
-            known=_circumstances(context, records, only),
+            known=replace(
+                _circumstances(context, records, only),
+                unmeasured=context.left_out / len(every.release),
+            ),
         )
     _check_some_ran(judgement.checks, records)
     found = together(findings)

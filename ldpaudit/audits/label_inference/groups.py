@@ -78,8 +78,10 @@ def slice_estimates(
     notes: list[Note] = []
     for place, column in enumerate(slices):
         groups = _groups(run, slices, place)
-        estimates += _accuracies(run, groups, confidence, attacks)
-        estimates += _advantages(run, groups, confidence, attacks)
+        # How many rows a slice lacks of those released would tell who is in a small true class.
+        every = context.left_out > 0
+        estimates += _accuracies(run, groups, confidence, attacks, every)
+        estimates += _advantages(run, groups, confidence, attacks, every)
         if context.plan.show_class_names:
             named = (f"{i + 1}: {name}" for i, name in enumerate(column.names))
             text = f"Slices {place + 1} are by the column {column.column}: {'; '.join(named)}."
@@ -109,10 +111,15 @@ def _padded(counts: Counts, shape: list[int]) -> Counts:
 
 
 def _accuracies(
-    run: AttackRun, groups: Sequence[_Group], confidence: float, attacks: int
+    run: AttackRun,
+    groups: Sequence[_Group],
+    confidence: float,
+    attacks: int,
+    every: bool = False,
 ) -> list[Estimate]:
+    """Return the accuracies, with the counts hidden of ``every`` group or of those that need it."""
     tail = _tail(groups, confidence, attacks)
-    hidden = _hidden(groups)
+    hidden = {group.key for group in groups} if every else _hidden(groups)
     return [
         _estimate(
             group,
@@ -133,12 +140,16 @@ def _accuracies(
 
 
 def _advantages(
-    run: AttackRun, groups: Sequence[_Group], confidence: float, attacks: int
+    run: AttackRun,
+    groups: Sequence[_Group],
+    confidence: float,
+    attacks: int,
+    every: bool = False,
 ) -> list[Estimate]:
     tail = _tail(groups, confidence, attacks)
     decided = all(is_decided(fold) for fold in run.folds)
     lower = partial(gain_lower, decided=decided)
-    estimates, hidden = [], _hidden(groups)
+    estimates, hidden = [], {group.key for group in groups} if every else _hidden(groups)
     for group in groups:
         gained, lost = (sum(fold[i] for fold in group.folds) for i in (2, 3))
         if group.rows < SMALLEST_CELL:
