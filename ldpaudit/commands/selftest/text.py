@@ -17,7 +17,7 @@ def print_summary(tested: Selftest, *, quiet: bool) -> None:
         say(f"  {'ended early':<14} {len(tested.outcomes):,} of {tested.planned:,} releases")
     say(
         f"Intervals are at {percent(LEVEL)} (Clopper–Pearson). A good installation is said not to "
-        f"work in one self-test of {1 / CHANCE:,.0f}. Seed {tested.seed}."
+        f"work in at most one self-test of {1 / CHANCE:,.0f}. Seed {tested.seed}."
     )
 
 
