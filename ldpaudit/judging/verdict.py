@@ -135,13 +135,14 @@ def _unless_unmeasured(check: Check, evidence: Evidence, known: Circumstances) -
     Of true classes with few people nothing is measured: their labels may be in the clear.
     """
     share = evidence.estimates.get(CLEAR_SHARE)
-    most = _UNMEASURED if share is None or share.value > 1 else share.value
+    most, words = _UNMEASURED, "more than may go unmeasured"
+    if share is not None and share.value <= 1:
+        most, words = share.value, "more than the share in the clear that would be found"
     if known.unmeasured <= most or check.confidence is None or check.verdict != "pass":
         return check
     reason = (
-        f"{check.reason}, but {known.unmeasured:.1%} of the rows were left out with true classes "
-        f"of few people, more than the {most:.1%} in the clear that would be found; merge rare "
-        "classes before the release"
+        f"{check.reason}, but {known.unmeasured:.2%} of the rows were left out with true classes "
+        f"of few people, {words} ({most:.2%}); merge rare classes before the release"
     )
     return check.model_copy(update={"verdict": "inconclusive", "reason": reason})
 

@@ -10,7 +10,11 @@ import pytest
 import ldpaudit
 from ldpaudit.audits.small_classes import large_classes
 from ldpaudit.errors import InputError
+from ldpaudit.judging.checks.interface import CLEAR_SHARE, Evidence
+from ldpaudit.judging.circumstances import Circumstances
+from ldpaudit.judging.verdict import _unless_unmeasured
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.result import Check, Estimate
 
 
 @pytest.mark.parametrize("sizes", [(9, 9), (1, 1), (5, 0), (9, 2)])
@@ -61,3 +65,22 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(InputError, match="a pipe or a device"):
         ldpaudit.audit(tmp_path / "pipe.csv", None, "rr", epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "words"),
+    [
+        (0.08, "pass", ""),
+        (0.07, "inconclusive", "the share in the clear that would be found (7.00%)"),
+        (None, "inconclusive", "more than may go unmeasured (5.00%)"),
+    ],
+)
+def test_a_share_that_was_not_computed_is_not_called_found(
+    found: float | None, verdict: str, words: str
+) -> None:
+    stated = {"level": "error", "limit": None, "observed": None, "reason": "r"}
+    check = Check(id="a", question="?", verdict="pass", confidence=0.95, **stated)
+    shares = {} if found is None else {CLEAR_SHARE: Estimate.exact(CLEAR_SHARE, "Share", found)}
+    told = _unless_unmeasured(check, Evidence(shares, {}, {}), Circumstances(unmeasured=0.08))
+    assert told.verdict == verdict
+    assert words in told.reason
