@@ -147,7 +147,7 @@ class Location:
 
 def _on_disk(path: str) -> tuple[int, ...]:
     try:
-        known = os.stat(path)  # noqa: PTH116
+        known = Path(path).stat()
     except OSError:
         return ()
     return known.st_ino, known.st_ctime_ns
