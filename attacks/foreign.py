@@ -12,7 +12,7 @@ import numpy as np
 from ldpaudit.attacks.costs import Parts, Size, cost_of
 from ldpaudit.attacks.interface import Attack, Knowledge
 from ldpaudit.errors import AttackError, InputError, LdpAuditError, quoted
-from ldpaudit.loading import load_object, where
+from ldpaudit.files.loading import load_object, where
 from ldpaudit.release import FloatArray, Release
 
 STATED: Final = ("name", "title", "needs", "uses_release", "learns_from_asked", "most_rows")

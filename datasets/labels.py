@@ -24,7 +24,7 @@ from ldpaudit.datasets.formats.columns import (
     stored,
 )
 from ldpaudit.errors import InputError
-from ldpaudit.limits import DIGITS
+from ldpaudit.files.limits import DIGITS
 from ldpaudit.release import IntArray, Label
 from ldpaudit.result.hiding import few
 

@@ -13,7 +13,7 @@ from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.labels import forms, read_texts
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
-from ldpaudit.limits import CLASSES
+from ldpaudit.files.limits import CLASSES
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FloatArray, Label
 

@@ -23,8 +23,8 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from ldpaudit.datasets.declaration.provenance import checked_provenance
-from ldpaudit.documents import parse_json
 from ldpaudit.errors import InputError
+from ldpaudit.files.documents import parse_json
 from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
 
 SINGLE: Final = 1

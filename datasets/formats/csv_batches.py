@@ -11,7 +11,7 @@ import pyarrow.csv
 from ldpaudit.datasets.formats.columns import is_any
 from ldpaudit.datasets.formats.csv_file import CsvFile
 from ldpaudit.datasets.formats.dialect import not_encoded
-from ldpaudit.limits import ROW_BYTES
+from ldpaudit.files.limits import ROW_BYTES
 
 _TEXT = pa.large_string()
 _TIMES = (pa.timestamp("s"), pa.timestamp("us"))

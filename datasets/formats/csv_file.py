@@ -17,7 +17,7 @@ from ldpaudit.datasets.formats.locations import Located, Location, locate, unrea
 from ldpaudit.datasets.formats.width import check_width, lines_of
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
-from ldpaudit.limits import ROW_BYTES
+from ldpaudit.files.limits import ROW_BYTES
 from ldpaudit.options import AS_FOUND, FileOptions
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")

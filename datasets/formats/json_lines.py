@@ -14,7 +14,7 @@ from ldpaudit.datasets.formats.locations import Located, Location, unreadable
 from ldpaudit.datasets.formats.width import check_width
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
-from ldpaudit.limits import COLUMNS, NESTING
+from ldpaudit.files.limits import COLUMNS, NESTING
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _STEPS: Final = np.zeros(256, dtype=np.int8)

@@ -14,7 +14,7 @@ from ldpaudit.datasets.formats.tabular import MemoryTable
 from ldpaudit.datasets.formats.width import check_unpacked, check_width
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, LdpAuditError, MissingDependencyError
-from ldpaudit.limits import LOADED_BYTES, SHEET_ROWS
+from ldpaudit.files.limits import LOADED_BYTES, SHEET_ROWS
 from ldpaudit.options import FileOptions
 
 EXCEL: Final = (".xlsx", ".xlsm")

@@ -18,7 +18,7 @@ from ldpaudit.datasets.formats.watching import watch
 from ldpaudit.datasets.formats.width import Unpacked
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, MissingDependencyError
-from ldpaudit.limits import (
+from ldpaudit.files.limits import (
     DOCUMENT_BYTES,
     FILES,
     LINE_BYTES,

@@ -6,7 +6,13 @@ from typing import Any, Final
 
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
-from ldpaudit.limits import COLUMNS, HEADER_BYTES, UNPACKED_BYTES, UNPACKED_FREE, UNPACKED_TIMES
+from ldpaudit.files.limits import (
+    COLUMNS,
+    HEADER_BYTES,
+    UNPACKED_BYTES,
+    UNPACKED_FREE,
+    UNPACKED_TIMES,
+)
 
 _FIELDS_IN_LIST: Final = 3
 """Entries of a Parquet schema for one column of lists; a column of numbers has one."""

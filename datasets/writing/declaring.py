@@ -19,7 +19,7 @@ from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.writing.parquet_footer import read_footer, with_declaration
 from ldpaudit.datasets.writing.tables import sidecar
 from ldpaudit.errors import InputError
-from ldpaudit.writing import PartFile, WholeFiles
+from ldpaudit.files.writing import PartFile, WholeFiles
 
 
 def places_of(table: Any, output: Path | None) -> tuple[Path, ...]:

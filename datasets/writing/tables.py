@@ -20,7 +20,7 @@ from ldpaudit.datasets.formats.tabular import DECLARATION_KEY
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.writing.text import CsvText, JsonText, check_kinds
 from ldpaudit.errors import OutputError
-from ldpaudit.writing import PartFile, WholeFiles
+from ldpaudit.files.writing import PartFile, WholeFiles
 
 _NOT_WRITTEN: Final = (*EXCEL, *NUMPY, ".svm", ".libsvm", ".svmlight", ".json", ".gz", ".xls")
 USUAL: Final = Dialect()

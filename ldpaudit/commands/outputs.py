@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from ldpaudit.errors import InputError, OutputError, quoted
+from ldpaudit.files.writing import place_of, write_all
 from ldpaudit.options import Option
 from ldpaudit.terminal import say
-from ldpaudit.writing import place_of, write_all
 
 if TYPE_CHECKING:
     from ldpaudit.result import AuditResult
@@ -147,8 +147,8 @@ class ReportOutputs(Outputs):
 
 def read_result(path: Path) -> "AuditResult":
     """Read a stored result (InputError where it is none)."""
-    from ldpaudit.documents import read_document
-    from ldpaudit.limits import DOCUMENT_BYTES
+    from ldpaudit.files.documents import read_document
+    from ldpaudit.files.limits import DOCUMENT_BYTES
     from ldpaudit.result import AuditResult
 
     try:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError
-from ldpaudit.limits import LABEL_VALUES
+from ldpaudit.files.limits import LABEL_VALUES
 from ldpaudit.mechanisms.parameters import check_finite, check_label_value, check_positive
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
 from ldpaudit.result.hiding import few

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError, did_you_mean
-from ldpaudit.limits import EPSILON, LABEL_VALUES
+from ldpaudit.files.limits import EPSILON, LABEL_VALUES
 from ldpaudit.release import FloatArray, Label
 
 PRIOR_TOLERANCE = 1e-6

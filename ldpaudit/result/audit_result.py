@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import FailFast, Field, computed_field, model_validator
 
-from ldpaudit.documents import stored
 from ldpaudit.errors import InputError, did_you_mean, quoted
+from ldpaudit.files.documents import stored
 from ldpaudit.result.curve import Curve, Histogram
 from ldpaudit.result.earlier import EARLIER, upgraded
 from ldpaudit.result.estimate import Estimate, Frozen, Identifier, Number, Side, readable
@@ -401,8 +401,8 @@ class AuditResult(Frozen):
     ) -> str:
         # The one import that goes up: methods for convenience, the report itself stays a function
         # of the result.
+        from ldpaudit.files.writing import write_whole
         from ldpaudit.reports import Surroundings, render
-        from ldpaudit.writing import write_whole
 
         text = render(self, format_name, Surroundings(profile=profile))
         if path is not None:

@@ -191,7 +191,7 @@ class Comparison(Frozen):
         ldpaudit.errors.InputError
             If the text is not the JSON of a comparison.
         """
-        from ldpaudit.documents import stored
+        from ldpaudit.files.documents import stored
 
         invalid = "The file must be a stored ldpaudit comparison."
         return stored(cls.model_validate, text, "A stored comparison", invalid)

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ldpaudit.errors import OutputError, quoted
-from ldpaudit.writing import WholeFiles
+from ldpaudit.files.writing import WholeFiles
 
 Part: TypeAlias = Any
 """What can be kept: None, bool, int, float, str, NumPy arrays of numbers, and lists, tuples (which

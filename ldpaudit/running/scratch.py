@@ -20,8 +20,8 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.drafts import hold
 from ldpaudit.errors import OutputError
+from ldpaudit.files.drafts import hold
 from ldpaudit.interruption import at_end, undisturbed
 
 _PREFIX: Final = "ldpaudit-scratch-"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ldpaudit.datasets.names import quoted
 from ldpaudit.device import need_torch
 from ldpaudit.errors import InputError
+from ldpaudit.files.writing import WholeFiles
 from ldpaudit.synthesis.interface import VERSION
-from ldpaudit.writing import WholeFiles
 
 if TYPE_CHECKING:
     from ldpaudit.synthesis.gan.generator import ConditionalGan

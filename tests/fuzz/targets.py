@@ -16,8 +16,8 @@ from ldpaudit.datasets.beside.channels import channel_table
 from ldpaudit.datasets.beside.priors import read_prior, split_labels
 from ldpaudit.datasets.declaration.provenance import remarks_on
 from ldpaudit.datasets.reading import read_release
-from ldpaudit.documents import parse_toml
 from ldpaudit.errors import InputError
+from ldpaudit.files.documents import parse_toml
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.mechanisms import full_name
 from ldpaudit.mechanisms.channel import Channel

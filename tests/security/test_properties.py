@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from ldpaudit.commands.privatize.plan_file import read_plan
 from ldpaudit.datasets import parse_declaration, read_channel
 from ldpaudit.datasets.declaration import declared_content
-from ldpaudit.documents import parse_toml
 from ldpaudit.errors import InputError, LdpAuditError
+from ldpaudit.files.documents import parse_toml
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.mechanisms import Channel, MechanismOptions, names, traits_of
 from ldpaudit.mechanisms.interface import AnalysedMechanism

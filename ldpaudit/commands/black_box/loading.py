@@ -9,7 +9,7 @@ import numpy as np
 from ldpaudit.commands.black_box.estimators.forms import OutputForm
 from ldpaudit.commands.black_box.estimators.outputs import OutputTable, as_outputs, joined_columns
 from ldpaudit.errors import InputError
-from ldpaudit.loading import load_object, where
+from ldpaudit.files.loading import load_object, where
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ldpaudit.commands.black_box.estimators.outputs import (
     is_ragged,
     objects,
 )
-from ldpaudit.limits import ANSWER_BYTES, ANSWER_ITEMS, DIGITS
+from ldpaudit.files.limits import ANSWER_BYTES, ANSWER_ITEMS, DIGITS
 from ldpaudit.tasks.interface import Answer
 from ldpaudit.tasks.wire import MessageError, Wire
 

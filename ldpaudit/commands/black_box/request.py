@@ -5,9 +5,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
-from ldpaudit.documents import parse_json
 from ldpaudit.errors import InputError
-from ldpaudit.limits import EPSILON, INPUTS, SAMPLES, SECONDS
+from ldpaudit.files.documents import parse_json
+from ldpaudit.files.limits import EPSILON, INPUTS, SAMPLES, SECONDS
 from ldpaudit.options import Argument, Option
 
 FEWEST_SAMPLES: Final = 200

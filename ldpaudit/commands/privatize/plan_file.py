@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ldpaudit.documents import parse_toml, read_document
 from ldpaudit.errors import InputError, did_you_mean, quoted
-from ldpaudit.limits import POLICY_BYTES
+from ldpaudit.files.documents import parse_toml, read_document
+from ldpaudit.files.limits import POLICY_BYTES
 from ldpaudit.options import LabelOptions, label_options
 
 _COLUMN: Final = ("label", "mechanism", "strata")

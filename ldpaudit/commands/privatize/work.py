@@ -44,8 +44,8 @@ from ldpaudit.datasets.writing.tables import (
     is_csv,
     write_declaration,
 )
+from ldpaudit.files.writing import WholeFiles
 from ldpaudit.running.progress import NoProgress, Progress
-from ldpaudit.writing import WholeFiles
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,13 +12,13 @@ from ldpaudit.commands.run.demonstration import write_demo
 from ldpaudit.commands.run.request import RunRequest
 from ldpaudit.commands.run.text import print_summary
 from ldpaudit.errors import LdpAuditError
+from ldpaudit.files.writing import write_all
 from ldpaudit.interruption import last_words
 from ldpaudit.reports import render
 from ldpaudit.reports.json_report import as_json
 from ldpaudit.result import AuditResult
 from ldpaudit.tasks.processes import Processes
 from ldpaudit.terminal import progress_on_terminal, say, words_only
-from ldpaudit.writing import write_all
 
 _AUDITOR: Final = "ldpaudit.commands.run.demo:auditor"
 _MADE_WITH: Final = (1, 3)

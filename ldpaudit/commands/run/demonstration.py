@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ldpaudit.errors import OutputError
+from ldpaudit.files.writing import WholeFiles
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Declaration
-from ldpaudit.writing import WholeFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,7 +4,7 @@ from ldpaudit.commands.privatize.checks import check_column, options_of
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.device import need_torch
 from ldpaudit.errors import InputError
-from ldpaudit.limits import RELEASES
+from ldpaudit.files.limits import RELEASES
 from ldpaudit.mechanisms.registry import applicable, traits_of
 from ldpaudit.options import option_name
 

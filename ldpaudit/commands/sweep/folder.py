@@ -13,13 +13,13 @@ from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.formats.locations import locate
 from ldpaudit.datasets.names import quoted
-from ldpaudit.documents import parse_json, read_document
-from ldpaudit.drafts import remove_left_over
 from ldpaudit.errors import InputError, OutputError
-from ldpaudit.limits import DOCUMENT_BYTES
+from ldpaudit.files.documents import parse_json, read_document
+from ldpaudit.files.drafts import remove_left_over
+from ldpaudit.files.limits import DOCUMENT_BYTES
+from ldpaudit.files.writing import WholeFiles
 from ldpaudit.reports.json_report import as_json
 from ldpaudit.result import AuditResult, Decision, Estimate, Verdict
-from ldpaudit.writing import WholeFiles
 
 _FORMAT: Final = "ldpaudit-sweep"
 _MANIFEST: Final = "manifest"

@@ -9,12 +9,12 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from ldpaudit.documents import parse_toml, read_document
 from ldpaudit.errors import InputError, PolicyError, did_you_mean, quoted
+from ldpaudit.files.documents import parse_toml, read_document
+from ldpaudit.files.limits import POLICY_BYTES
 from ldpaudit.judging.policy.lines import Place, line_of
 from ldpaudit.judging.policy.presets import DEFAULT, PREFIX, preset, preset_text
 from ldpaudit.judging.policy.sections import OWN, Policy, check_names, keys_of, section_in
-from ldpaudit.limits import POLICY_BYTES
 
 _NO_CHECK = (
     "The policy asks for no check, so nothing could be judged. Start from a preset: "

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import ldpaudit
-from ldpaudit.writing import WholeFiles
+from ldpaudit.files.writing import WholeFiles
 
 Command = Callable[..., tuple[int, str, str]]
 TOLD = "second, independent draw"

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ldpaudit import limits
 from ldpaudit.datasets.formats import json_lines, locations, width
 from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.sparse.table import open_svmlight
 from ldpaudit.errors import InputError
+from ldpaudit.files import limits
 
 Make = Callable[[Path], Any]
 MOST, FREE = 1000, 1 << 20

@@ -15,7 +15,7 @@ from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.sparse.table import open_svmlight
 from ldpaudit.datasets.writing.tables import TableFile
 from ldpaudit.errors import LdpAuditError
-from ldpaudit.writing import WholeFiles
+from ldpaudit.files.writing import WholeFiles
 
 QUICK = settings(
     max_examples=10, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]

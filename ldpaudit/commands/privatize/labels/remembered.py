@@ -20,9 +20,9 @@ from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
+from ldpaudit.files.writing import PartFile
 from ldpaudit.release import VectorDeclaration
 from ldpaudit.result.hiding import few
-from ldpaudit.writing import PartFile
 
 Keys = npt.NDArray[np.uint64]
 _METADATA: Final = b"ldpaudit-remembered"

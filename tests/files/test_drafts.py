@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ldpaudit import drafts
-from ldpaudit.drafts import draft_of, hold, open_draft, remove_left_over
-from ldpaudit.writing import write_whole
+from ldpaudit.files import drafts
+from ldpaudit.files.drafts import draft_of, hold, open_draft, remove_left_over
+from ldpaudit.files.writing import write_whole
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ldpaudit.errors import OutputError
-from ldpaudit.writing import WholeFiles, write_all, write_whole
+from ldpaudit.files.writing import WholeFiles, write_all, write_whole
 
 
 def names(folder: Path) -> list[str]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from ldpaudit.drafts import draft_of, open_draft, remove_left_over
 from ldpaudit.errors import OutputError, quoted
+from ldpaudit.files.drafts import draft_of, open_draft, remove_left_over
 from ldpaudit.interruption import at_end, over, tell, undisturbed
 
 

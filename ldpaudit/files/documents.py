@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ldpaudit.errors import InputError
-from ldpaudit.limits import DIGITS, DOCUMENT_BYTES, DOCUMENT_VALUES, NESTING, POLICY_BYTES
+from ldpaudit.files.limits import DIGITS, DOCUMENT_BYTES, DOCUMENT_VALUES, NESTING, POLICY_BYTES
 
 Form = TypeVar("Form")
 _PART: Final = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
@@ -49,7 +49,7 @@ def parse_json(content: bytes | str, what: str, invalid: str, *, distinct: bool 
     Raises
     ------
     InputError
-        If it is no JSON, or beyond a limit of :mod:`ldpaudit.limits`.
+        If it is no JSON, or beyond a limit of :mod:`ldpaudit.files.limits`.
     """
     _check_size(len(content), DOCUMENT_BYTES, what)
     try:
@@ -90,7 +90,7 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If it is beyond a limit of :mod:`ldpaudit.limits`.
+        If it is beyond a limit of :mod:`ldpaudit.files.limits`.
     ValueError
         If it is no TOML: what is wrong, with its place.
     """
