@@ -45,7 +45,7 @@ from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import METHODS, BoundEvidence
 from ldpaudit.estimators.epsilon.subgroups import SubgroupEvidence
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.result import Estimate, Finding, Note, together
+from ldpaudit.result import SMALLEST_CELL, Estimate, Finding, Note, together
 from ldpaudit.result.hiding import is_small, just_above
 
 _STRONGEST = "True labels, strongest bound"
@@ -156,7 +156,10 @@ def _insider_estimates(
         names = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
         words = f"{_METHODS[method]}; at its own level, not corrected for the other methods"
         yield _bound(context, names, bound, words, reference)
-    yield _observed(without_small_cells(counts), cell)
+    # Of a class with few rows, counted among others, the ratio would tell how many.
+    large = counts.sum(axis=1) >= SMALLEST_CELL
+    if large.sum() > 1:
+        yield _observed(without_small_cells(counts)[large], cell)
 
 
 def _report_estimate(context: AuditContext, counts: GuessCounts) -> Estimate:
@@ -207,7 +210,7 @@ def _bound(
 
 def _observed(counts: npt.NDArray[np.int64], cell: int) -> Estimate:
     """Return the plug-in ε of the counts: half a row is added to every cell."""
-    table = counts[counts.sum(axis=1) > 0] + 0.5
+    table = counts + 0.5
     logs = np.log(table / table.sum(axis=1, keepdims=True))
     return Estimate.estimated(
         "mechanism.epsilon_observed",
