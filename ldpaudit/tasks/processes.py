@@ -116,11 +116,15 @@ class Processes:
 
     def _kill_all(self) -> None:
         """End all at a signal, which may come in the middle of waiting for one of them."""
-        for child in [*self._busy, *self._idle]:
-            if child.process.returncode is None:
+        children = [*self._busy, *self._idle]
+        pids = [one.process.pid for one in children if one.process.returncode is None]
+        for last in (signal.SIGTERM, signal.SIGKILL) if KEEPERS else (signal.SIGKILL,):
+            for pid in pids:  # All at once; a keeper that is only told to end ends all below it.
                 with suppress(OSError):
-                    os.killpg(child.process.pid, signal.SIGKILL)
-                    os.waitpid(child.process.pid, 0)  # Popen.wait would wait for its own lock.
+                    os.killpg(pid, last)
+            deadline = time.monotonic() + _GRACE
+            while (pids := list(filter(_runs, pids))) and time.monotonic() < deadline:
+                time.sleep(0.01)
 
     def _end_all(self) -> None:
         children = [*self._busy, *self._idle]
@@ -268,6 +272,13 @@ def default_cap() -> float:
 def processes_within(gib: float, largest: float, most: int) -> int:
     """Return how many processes of a size fit: 1 at least, ``most`` at most."""
     return max(1, min(most, int(gib / largest))) if largest > 0 else 1
+
+
+def _runs(pid: int) -> bool:
+    """Return whether a child runs still; Popen.wait would wait for its own lock."""
+    with suppress(ChildProcessError):
+        return os.waitpid(pid, os.WNOHANG) == (0, 0)
+    return False
 
 
 def _ended(status: int) -> Answer:

@@ -3,6 +3,8 @@
 import os
 import pickle
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -190,6 +192,29 @@ def test_what_a_client_starts_ends_with_its_worker(
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 3
     assert not any(map(psutil.pid_exists, pids))
+
+
+ENDED = """
+import sys
+from hostile import pack, unpack
+from ldpaudit.interruption import heeded
+from ldpaudit.tasks.processes import Processes
+from ldpaudit.tasks.wire import Wire
+with heeded(), Processes("hostile:prepare", sys.argv[1], 1, wire=Wire(pack, unpack, 1000)) as pool:
+    list(pool.run(["stray, and hangs"]))
+"""
+
+
+@pytest.mark.skipif(not KEEPERS, reason="only Linux lets a process inherit orphans")
+def test_what_a_client_starts_ends_with_the_command(tmp_path: Path) -> None:
+    command = subprocess.Popen([sys.executable, "-c", ENDED, str(tmp_path)], stderr=subprocess.PIPE)
+    pids = tmp_path / "pids"
+    while not (pids.exists() and pids.read_text().endswith(" ")):
+        time.sleep(0.02)
+    command.terminate()
+    _, said = command.communicate()
+    assert (command.returncode, said) == (2, b"ldpaudit: Interrupted; nothing was written.\n")
+    assert not psutil.pid_exists(int(pids.read_text()))
 
 
 FORGER = """
