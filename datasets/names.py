@@ -4,9 +4,12 @@ The rule, kept by every message: it repeats what the user typed, and nothing tha
 holds. A name can be a cell: that of a file without a header.
 """
 
+import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -15,6 +18,7 @@ from ldpaudit.errors import InputError, nearest, quoted
 __all__ = [
     "ColumnError",
     "called",
+    "check_header",
     "check_unique",
     "column_of",
     "listed",
@@ -94,7 +98,9 @@ def missing_column(
         kind = type(name).__name__
         return InputError(f"The {role} column must be named by a text, as '5'. Got {kind} instead.")
     close = nearest(name, candidates)
-    if any(map(_is_number, candidates)):  # Perhaps no names at all, but the first row.
+    if any(
+        _number(one) is not None for one in candidates
+    ):  # Perhaps no names at all, but the first row.
         end = "does the file's first line name its columns?"
     elif close is None:
         end = advice
@@ -106,12 +112,65 @@ def missing_column(
     return InputError(f"{text}; {end}" if end else f"{text}.")
 
 
-def _is_number(name: str) -> bool:
+def _number(text: str) -> float | None:
     try:
-        float(name.replace(",", "."))
+        value = float(re.sub(r"\s", "", text.replace(",", ".")))
     except ValueError:
-        return False
-    return True
+        return None
+    return value if math.isfinite(value) else None
+
+
+def check_header(names: Sequence[str], columns: Sequence[Sequence[str]], file: str) -> None:
+    """Check that a file begins with the names of its columns, not with a row: a person's cells.
+
+    A row's cells are like those below: texts that occur there, numbers of that size. Columns tell
+    nothing where nearly every text is another, or where their names count (0, 1, 2 …, or years).
+
+    Parameters
+    ----------
+    names : sequence of str
+        The file's first line.
+    columns : sequence of sequences of str
+        The first cells of each column; there may be fewer columns than names.
+    file : str
+        The file's base name.
+
+    Raises
+    ------
+    InputError
+        If more than half of the names, in columns that tell, are like the cells below them.
+    """
+    counted = _count(names)
+    told = [
+        _is_at_home(name.strip(), [cell.strip() for cell in cells])
+        for name, cells in zip(names, columns, strict=False)
+        if not (counted and _number(name) is not None)
+    ]
+    if 2 * told.count(True) > len(told) - told.count(None):
+        raise InputError(
+            f"The first line of {quoted(file)} looks like a row of the table, not like the names "
+            "of its columns; put a line of names before it, or say that it is one with --header."
+        )
+
+
+def _count(names: Sequence[str]) -> bool:
+    """Return whether the numbers among the names are 0, 1, 2 …, or rise or fall by small steps."""
+    numbers = [number for number in map(_number, names) if number is not None]
+    steps = {b - a for a, b in pairwise(numbers)}
+    even = steps <= {*range(1, 11)} or steps <= {*range(-10, 0)}
+    whole = all(number.is_integer() for number in numbers)
+    return even and whole and (len(numbers) > 2 or numbers[:1] in ([0.0], [1.0]))
+
+
+def _is_at_home(name: str, cells: Sequence[str]) -> bool | None:
+    """Return whether a name is like the cells of its column, None where they do not tell."""
+    filled = [cell for cell in cells if cell]
+    numbers, own = [_number(cell) for cell in filled], _number(name)
+    known = [number for number in numbers if number is not None]
+    if filled and len(known) == len(filled):
+        low, high = min(known), max(known)
+        return own is not None and 2 * low - high <= own <= 2 * high - low
+    return name in filled if 2 * len({*filled}) <= len(filled) else None
 
 
 def check_unique(names: Sequence[str]) -> None:

@@ -182,7 +182,15 @@ def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
     audit |= {"--exact", "--projection"}
     claim = {"--epsilon", "--lambda", "--mechanism"}
     attacks = {"--budget", "--thorough", "--seeds-tried", "--made-on"}
-    work = {"--device", "--memory", "--timeout", "--separator", "--decimal", "--encoding"}
+    work = {
+        "--device",
+        "--memory",
+        "--timeout",
+        "--separator",
+        "--decimal",
+        "--encoding",
+        "--header",
+    }
     assert shown[run] == audit | claim | attacks | work | {"--answers"}
     assert shown[compare] == audit | claim | attacks | work | {"--model"}
 

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -15,12 +16,14 @@ import pyarrow.csv
 from ldpaudit.datasets.formats.dialect import LOOKED_AT, SEPARATORS, find_dialect, not_encoded
 from ldpaudit.datasets.formats.locations import Located, Location, locate, unreadable
 from ldpaudit.datasets.formats.width import check_width, lines_of
-from ldpaudit.datasets.names import check_unique, quoted
+from ldpaudit.datasets.names import check_header, check_unique, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.files.limits import ROW_BYTES
 from ldpaudit.options import AS_FOUND, FileOptions
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+_FEW, _SOME = 50, 200
+"""Rows and columns by which a first line that is none of names is known."""
 _WIDE = 1 << 13
 _BYTES_PER_FIELD = 1 << 10
 """Of a block for each column of a table of more than 8,192, or it falls into many pieces."""
@@ -56,7 +59,17 @@ class CsvFile(Located):
         if not self.names:
             raise InputError(f"The file {quoted(self.name)} is empty.")
         if named:
+            if not stated.header:
+                check_header(self.names, [*zip(*self._first_rows(), strict=False)], self.name)
             check_unique(self.names)
+
+    def _first_rows(self) -> list[list[str]]:
+        """Return the start of some rows, up to one that cannot be read: its reader says why."""
+        rows: list[list[str]] = []
+        with contextlib.suppress(InputError):
+            for row in islice(self.rows(), 1, _FEW if len(self.names) > _WIDE else _SOME):
+                rows += [row[:_FEW]] if row else []
+        return rows
 
     @cached_property
     def declaration(self) -> bytes | None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ldpaudit.datasets.formats.locations import Located, Location, unreadable
 from ldpaudit.datasets.formats.tabular import MemoryTable
 from ldpaudit.datasets.formats.width import check_unpacked, check_width
-from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.names import check_header, quoted
 from ldpaudit.errors import InputError, LdpAuditError, MissingDependencyError
 from ldpaudit.files.limits import LOADED_BYTES, SHEET_ROWS
 from ldpaudit.options import FileOptions
@@ -20,6 +20,7 @@ from ldpaudit.options import FileOptions
 EXCEL: Final = (".xlsx", ".xlsm")
 NUMPY: Final = (".npz",)
 _ROWS_AT_ONCE: Final = 1 << 16
+_LOOKED_AT: Final = 200
 _SECRET: Final = 0b1000001
 """Bits of what is encrypted."""
 
@@ -81,7 +82,7 @@ def open_sheet(location: Location, files: FileOptions) -> LoadedFile:
     MissingDependencyError
         Without openpyxl.
     """
-    return LoadedFile(location, lambda file, name: _sheet(file, name, files.sheet))
+    return LoadedFile(location, lambda file, name: _sheet(file, name, files))
 
 
 def _check_size(file: Any, name: str) -> None:
@@ -128,7 +129,7 @@ def _column(array: Any) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(flat, int(np.prod(array.shape[1:])))
 
 
-def _sheet(file: Any, name: str, wanted: str | None) -> Loaded:
+def _sheet(file: Any, name: str, files: FileOptions) -> Loaded:
     try:
         from openpyxl import load_workbook
     except ImportError:
@@ -137,7 +138,7 @@ def _sheet(file: Any, name: str, wanted: str | None) -> Loaded:
         ) from None
     book = load_workbook(file, read_only=True, data_only=True)
     sheets = book.worksheets
-    sheet = _chosen(sheets, wanted, name)
+    sheet = _chosen(sheets, files.sheet, name)
     sheet.reset_dimensions()  # What the sheet says of its own size may be anything.
     rows = sheet.iter_rows(values_only=True)
     header = [*next(rows, ())]
@@ -156,12 +157,18 @@ def _sheet(file: Any, name: str, wanted: str | None) -> Loaded:
         raise InputError(f"The sheet of {quoted(name)} must have at most {SHEET_ROWS:,} rows.")
     columns = [*zip_longest(*filled)] or [()] * len(header)
     columns += [(None,) * len(filled)] * (len(header) - len(columns))
-    names = ["" if cell is None else str(cell) for cell in header]
+    names = _texts(header)
+    if not files.header:
+        check_header(names, [_texts(cells[:_LOOKED_AT]) for cells in columns], name)
     arrays = [_typed(cells, place, name) for place, cells in enumerate(columns, start=1)]
-    first = wanted is None and len(sheets) > 1
+    first = files.sheet is None and len(sheets) > 1
     return pa.Table.from_arrays(arrays, names), (
         f"the first of {len(sheets)} sheets (--sheet chooses another)" if first else ""
     )
+
+
+def _texts(cells: Sequence[Any]) -> list[str]:
+    return ["" if cell is None else str(cell) for cell in cells]
 
 
 def _chosen(sheets: Sequence[Any], wanted: str | None, name: str) -> Any:

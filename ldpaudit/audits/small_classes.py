@@ -66,13 +66,23 @@ def without_truth(release: Release) -> Release:
 
 def columns_alone(columns: Sequence[Release]) -> list[Release]:
     """Return the private columns of a release without the people of a small class of any."""
-    if any(column.truth is None for column in columns):
-        return list(columns)
-    labels = [(one.truth, len(one.classes)) for one in columns if one.truth is not None]
-    kept = large_classes(labels)
+    kept = _kept(columns)
     if kept is None:
         return [without_truth(column) for column in columns]
     return list(columns) if len(kept) == len(columns[0]) else [c.take(kept) for c in columns]
+
+
+def rows_left_out(columns: Sequence[Release]) -> int | None:
+    """Return how many rows :func:`columns_alone` leaves out; None where it leaves out the truth."""
+    kept = _kept(columns)
+    return None if kept is None else len(columns[0]) - len(kept)
+
+
+def _kept(columns: Sequence[Release]) -> IndexArray | None:
+    labels = [(one.truth, len(one.classes)) for one in columns if one.truth is not None]
+    if len(labels) < len(columns):
+        return np.arange(len(columns[0]))
+    return large_classes(labels)
 
 
 def people_alone(releases: RepeatedReleases) -> RepeatedReleases:

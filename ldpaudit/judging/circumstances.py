@@ -27,7 +27,9 @@ class Circumstances:
     Attributes
     ----------
     truth : bool
-        Whether the true labels were given.
+        Whether the true labels were given and used.
+    too_few : bool
+        Whether they were given, and not used: too few people have most of them.
     counts : int64 array of shape (k, m) or None
         Rows by true and released label.
     channel : Channel or None
@@ -43,8 +45,8 @@ class Circumstances:
     advisable : bool
         Whether ``ldpaudit advise`` can take the release with its true labels, which are in a file
         of their own.
-    unmeasured : float
-        The share of the release's rows that were left out with small true classes.
+    unmeasured : int
+        How many of the release's rows were left out with small true classes.
     """
 
     truth: bool = True
@@ -55,7 +57,8 @@ class Circumstances:
     holds_truth: bool = False
     columns_left_out: int = 0
     advisable: bool = False
-    unmeasured: float = 0.0
+    unmeasured: int = 0
+    too_few: bool = False
 
     def absence(self, audit: str) -> str | None:
         """Return why an audit has no numbers, or only a part of them; None if it ran."""

@@ -8,8 +8,9 @@ from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, C
 from ldpaudit.judging.next_steps import is_close, one_in
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.reports.text.numbers import against, fold, folds, number, percent, rows, share_up
-from ldpaudit.result import Check, Verdict
+from ldpaudit.result import SMALLEST_CELL, Check, Verdict
 
+LEFT_OUT = " Left out: "
 _CLAIM = "claimed-epsilon"
 _ALONE = (
     "from this file alone, if each released label comes from the true label alone, as declared, "
@@ -20,6 +21,18 @@ _ALONE = (
 def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
     """Return the verdict in words, with what failed or is waived besides."""
     return _verdict(verdict, checks, case) + _warned(verdict, checks) + _besides(verdict, checks)
+
+
+def left_out(some: int, every: int, what: str = "rows", *, too_few: bool = False) -> str:
+    """Return what the verdict is not about: people of rare true labels, or all true labels."""
+    if too_few:
+        return f"{LEFT_OUT}the true labels: most of them have fewer than {SMALLEST_CELL} people."
+    if not some:
+        return ""
+    return (
+        f"{LEFT_OUT}{some:,} of {every:,} {what}, with all of true labels that fewer than "
+        f"{SMALLEST_CELL} people have; the answer is about the others."
+    )
 
 
 def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:

@@ -7,7 +7,7 @@ default). A check fails when its certified bound, at the corrected level, lies b
 
 import datetime
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ldpaudit.judging.checks.interface import CLEAR_SHARE, Case, Draft, Evidence
@@ -16,11 +16,20 @@ from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.next_steps import CLAIM_CHECKS, next_steps
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.remedies import Open
-from ldpaudit.judging.sentence import sentence
+from ldpaudit.judging.sentence import left_out, sentence
 from ldpaudit.judging.waivers import apply_waivers
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.reports.text.numbers import percent
-from ldpaudit.result import Check, CheckLevel, Family, Note, Verdict, decision_of, verdict_of
+from ldpaudit.result import (
+    Check,
+    CheckLevel,
+    Estimate,
+    Family,
+    Note,
+    Verdict,
+    decision_of,
+    verdict_of,
+)
 
 _SMALLEST_ALPHA = 1e-12
 _UNMEASURED = 0.05
@@ -73,7 +82,8 @@ def judge(
     case, known = Case(policy, claim, evidence, rows), known or Circumstances()
     checks, families = decided(draft_checks(case), policy)
     checks = [_unless_stopped(_explained(check, case, known), known) for check in checks]
-    checks = [_unless_unmeasured(check, evidence, known) for check in checks]
+    most, share = unmeasured_at_most(evidence.estimates), known.unmeasured / max(rows, 1)
+    checks = [unless_unmeasured(check, share, most) for check in checks]
     checks = [evidence.shown(check) for check in checks]
     checks, notes = apply_waivers(checks, policy.waivers, sha256, today)
     notes += _refutation(checks)
@@ -81,7 +91,7 @@ def judge(
     steps = next_steps(decision_of(verdict, checks), case, known, checks)
     return Judgement(
         verdict,
-        sentence(verdict, checks, case),
+        sentence(verdict, checks, case) + left_out(known.unmeasured, rows, too_few=known.too_few),
         steps,
         tuple(checks),
         tuple(notes),
@@ -129,20 +139,24 @@ def _unless_stopped(check: Check, known: Circumstances) -> Check:
     return check.model_copy(update={"verdict": "inconclusive", "reason": reason})
 
 
-def _unless_unmeasured(check: Check, evidence: Evidence, known: Circumstances) -> Check:
+def unmeasured_at_most(estimates: Mapping[str, Estimate]) -> tuple[float, str]:
+    """Return the share of rows that may be left out, and what more of them would be."""
+    share = estimates.get(CLEAR_SHARE)
+    if share is not None and share.value <= 1:
+        return share.value, "more than the share in the clear that would be found"
+    return _UNMEASURED, "more than may go unmeasured"
+
+
+def unless_unmeasured(check: Check, share: float, most: tuple[float, str]) -> Check:
     """Return a check that is not passed where more rows were left out than would be found.
 
     Of true classes with few people nothing is measured: their labels may be in the clear.
     """
-    share = evidence.estimates.get(CLEAR_SHARE)
-    most, words = _UNMEASURED, "more than may go unmeasured"
-    if share is not None and share.value <= 1:
-        most, words = share.value, "more than the share in the clear that would be found"
-    if known.unmeasured <= most or check.confidence is None or check.verdict != "pass":
+    if share <= most[0] or check.confidence is None or check.verdict != "pass":
         return check
     reason = (
-        f"{check.reason}, but {known.unmeasured:.2%} of the rows were left out with true classes "
-        f"of few people, {words} ({most:.2%}); merge rare classes before the release"
+        f"{check.reason}, but {share:.2%} of the rows were left out with true classes "
+        f"of few people, {most[1]} ({most[0]:.2%}); merge rare classes before the release"
     )
     return check.model_copy(update={"verdict": "inconclusive", "reason": reason})
 

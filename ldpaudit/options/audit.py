@@ -40,6 +40,8 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
         population that no generator was trained on.
     separator, decimal, encoding, sheet : str, optional
         How text files and workbooks are written; default: found out, and said in a note.
+    header : bool
+        Whether their first line names the columns even if it looks like a row.
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional

@@ -51,6 +51,8 @@ class FileOptions:
         As Python names it.
     sheet : str or None
         A workbook's sheet by its name, or by its number from 1; None: the first.
+    header : bool
+        Whether the first line names the columns even if it looks like a row.
     """
 
     separator: Annotated[
@@ -67,6 +69,10 @@ class FileOptions:
     sheet: Annotated[
         str | None, Option("The sheet of an Excel file: name or number (default: the first).")
     ] = None
+    header: Annotated[
+        bool,
+        Option("The first line names the columns even if it looks like a row.", shown=True),
+    ] = False
 
     @property
     def files(self) -> "FileOptions":
@@ -76,6 +82,7 @@ class FileOptions:
             decimal=None if self.decimal is None else _decimal_of(self.decimal),
             encoding=None if self.encoding is None else _encoding_of(self.encoding),
             sheet=self.sheet,
+            header=self.header,
         )
 
 

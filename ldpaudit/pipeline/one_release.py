@@ -141,7 +141,8 @@ def run_audit(
             today=today,
             known=replace(
                 _circumstances(context, records, only),
-                unmeasured=context.left_out / len(every.release),
+                unmeasured=context.left_out,
+                too_few=every.release.truth is not None and context.release.truth is None,
             ),
         )
     _check_some_ran(judgement.checks, records)

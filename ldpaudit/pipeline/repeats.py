@@ -78,7 +78,8 @@ def run_repeats(
     running = replace(running, today=today)
     plan = replace(pinned(plan, share), budget=plan.budget / len(releases))
     context = _context(repeats, plan, running)
-    epsilon = _claimed(context)
+    seen = SeenReleases.of(context)
+    epsilon = _claimed(seen)
     asked = [[name for name in names if name not in OF_RELEASES] for names in (only, skip)]
     parts = tuple(
         _release(repeats, place, plan, share, asked, running) for place in range(len(releases))
@@ -86,7 +87,11 @@ def run_repeats(
     records, finding = own_findings(context, chosen, OF_RELEASES)
     words, bounded = release_words(repeats.releases), repeats.releases.known
     odd = odd_words(finding.estimates, repeats.noise)
-    about = About(policy, "repeats", epsilon, words, records, bounded, odd)
+    about = About(
+        *(policy, "repeats", epsilon, words, records, bounded, odd),
+        people=len(repeats.releases.rows),
+        unmeasured=seen.left_out,
+    )
     sha256 = together_sha256(releases)
     seconds = time.perf_counter() - start
     return whole_result(
@@ -113,9 +118,8 @@ def _context(repeats: Repeats, plan: Plan, running: Running) -> AuditContext:
     )
 
 
-def _claimed(context: AuditContext) -> float | None:
+def _claimed(seen: SeenReleases) -> float | None:
     """Return the claimed ε of all releases together (InputError where the claim contradicts)."""
-    seen = SeenReleases.of(context)
     if seen.asked.noise == "remembered" and not seen.alike:
         raise InputError(
             "Answers can only be remembered (--answers remembered) where all releases declare the "

@@ -10,9 +10,8 @@ import pytest
 import ldpaudit
 from ldpaudit.audits.small_classes import large_classes
 from ldpaudit.errors import InputError
-from ldpaudit.judging.checks.interface import CLEAR_SHARE, Evidence
-from ldpaudit.judging.circumstances import Circumstances
-from ldpaudit.judging.verdict import _unless_unmeasured
+from ldpaudit.judging.checks.interface import CLEAR_SHARE
+from ldpaudit.judging.verdict import unless_unmeasured, unmeasured_at_most
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.result import Check, Estimate
 
@@ -50,6 +49,50 @@ def test_many_people_left_out_are_no_pass() -> None:
     frame, truth = _table(1, 8)
     few = ldpaudit.audit(frame, truth, "rr", epsilon=1.0, only=only, threads=1)
     assert few.verdict == "pass"
+    assert few.sentence.endswith(
+        "Left out: 10 of 1,808 rows, with all of true labels that fewer than 10 people have; the "
+        "answer is about the others."
+    )
+
+
+def _columns(rare: int, each: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Two private columns, each with rare classes of its own in the clear."""
+    rng = np.random.default_rng(5)
+    n, k = 1200, 2 + rare
+    truth = rng.integers(0, 2, (n, 2))
+    for place in (0, 1):
+        start = 200 * place
+        truth[start : start + rare * each, place] = np.repeat(np.arange(2, k), each)
+    mechanism = RandomizedResponse.from_epsilon(tuple(range(k)), 1.0)
+    noisy = mechanism.sample(truth.ravel().astype(np.int32), rng).reshape(n, 2)
+    names = ["a", "b"]
+    return pd.DataFrame(noisy, columns=names), pd.DataFrame(truth, columns=names)
+
+
+def _both(rare: int, each: int) -> ldpaudit.AuditResult:
+    frame, truth = _columns(rare, each)
+    labels = (f"a:rr:epsilon=1:classes={','.join(map(str, range(2 + rare)))}",)
+    labels += (labels[0].replace("a:", "b:", 1),)
+    only = ("mechanism", "vector")
+    return ldpaudit.audit(frame, truth, label=labels, only=only, threads=1)
+
+
+def test_columns_that_each_leave_out_little_are_no_pass_together() -> None:
+    """Each column leaves out 40 of 1,200 rows, all together 80: more than 5 %."""
+    result = _both(4, 9)
+    (check,) = (one for one in result.checks if one.id == "claimed-epsilon")
+    assert "6.67% of the rows were left out" in check.reason
+    assert result.verdict == "inconclusive"
+    assert "Left out: 80 of 1,200 rows" in result.sentence
+    assert result.sentence.count("Left out") == 1
+
+
+def test_true_labels_that_are_too_few_are_not_asked_for_again() -> None:
+    frame = pd.DataFrame({"label": ["A", "B"] * 9})
+    result = ldpaudit.audit(frame, frame, "rr", epsilon=1.0, only=("mechanism",), threads=1)
+    assert "Left out: the true labels" in result.sentence
+    assert not any("Give the true labels" in step for step in result.next_steps)
+    assert any("were given, but" in step for step in result.next_steps)
 
 
 def test_slices_show_no_counts_beside_people_left_out() -> None:
@@ -81,6 +124,6 @@ def test_a_share_that_was_not_computed_is_not_called_found(
     stated = {"level": "error", "limit": None, "observed": None, "reason": "r"}
     check = Check(id="a", question="?", verdict="pass", confidence=0.95, **stated)
     shares = {} if found is None else {CLEAR_SHARE: Estimate.exact(CLEAR_SHARE, "Share", found)}
-    told = _unless_unmeasured(check, Evidence(shares, {}, {}), Circumstances(unmeasured=0.08))
+    told = unless_unmeasured(check, 0.08, unmeasured_at_most(shares))
     assert told.verdict == verdict
     assert words in told.reason

@@ -61,6 +61,16 @@ class SeenReleases:
         return self.asked.releases
 
     @property
+    def left_out(self) -> int | None:
+        """How many people are left out with small classes; None where all true labels are."""
+        alone = self.releases
+        return (
+            len(self.everyone.rows) - len(alone.rows)
+            if alone.known == self.everyone.known
+            else None
+        )
+
+    @property
     def context(self) -> AuditContext:
         """The context of the last release, whose plan all share."""
         return self.contexts[-1]

@@ -78,6 +78,8 @@ def shared_words(request: AdviseRequest, dropped: Sequence[str]) -> Iterator[str
         value = getattr(request, name)
         if value is not None:
             yield from (f"--{name}", value)
+    if request.header:
+        yield "--header"
 
 
 def released_name(data: str) -> str:

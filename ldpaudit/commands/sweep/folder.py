@@ -43,7 +43,7 @@ def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dic
         for name in (
             *("label", "labels", "generator", "test_share", "learner", "budget", "repeats"),
             *("queries", "neighbors", "metric", "exact"),
-            *("separator", "decimal", "encoding", "sheet"),
+            *("separator", "decimal", "encoding", "sheet", "header"),
         )
     }
     lists = {name: list(getattr(request, name)) for name in ("mechanisms", "drop", "only", "skip")}
