@@ -1,15 +1,11 @@
 """Rows of rare true classes: how many they are tells nothing, and many of them are no pass."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import ldpaudit
 from ldpaudit.audits.small_classes import large_classes
-from ldpaudit.errors import InputError
 from ldpaudit.judging.checks.interface import CLEAR_SHARE
 from ldpaudit.judging.verdict import unless_unmeasured, unmeasured_at_most
 from ldpaudit.mechanisms import RandomizedResponse
@@ -102,12 +98,6 @@ def test_slices_show_no_counts_beside_people_left_out() -> None:
     slices = [e for e in result.estimates if "slice-" in e.id]
     assert slices
     assert all(e.n is None and e.count is None for e in slices)
-
-
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.csv")
-    with pytest.raises(InputError, match="a pipe or a device"):
-        ldpaudit.audit(tmp_path / "pipe.csv", None, "rr", epsilon=1.0)
 
 
 @pytest.mark.parametrize(
