@@ -1,15 +1,11 @@
 """Rows of rare true classes: how many they are tells nothing, and many of them are no pass."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import ldpaudit
 from ldpaudit.audits.small_classes import large_classes
-from ldpaudit.errors import InputError
 from ldpaudit.judging.checks.interface import CLEAR_SHARE
 from ldpaudit.judging.verdict import unless_unmeasured, unmeasured_at_most
 from ldpaudit.mechanisms import RandomizedResponse
@@ -125,12 +121,6 @@ def test_how_many_homes_have_a_rare_label_is_not_told() -> None:
         told.append([(e.id, e.value) for e in result.estimates if e.id.startswith(names)])
     assert told[0] == told[1]
     assert "power.rows_needed" in dict(told[0])
-
-
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.csv")
-    with pytest.raises(InputError, match="a pipe or a device"):
-        ldpaudit.audit(tmp_path / "pipe.csv", None, "rr", epsilon=1.0)
 
 
 @pytest.mark.parametrize(
