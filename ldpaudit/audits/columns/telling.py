@@ -9,7 +9,7 @@ from ldpaudit.audits.assumptions.columns import derived_columns
 from ldpaudit.audits.columns.labels import Labels, labels_of
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.columns.row_order import Agreement, strongest_agreement
-from ldpaudit.estimators.columns.scan import Scan, rows_to_scan, scan
+from ldpaudit.estimators.columns.scan import MOST_ERROR, Scan, rows_to_scan, scan
 from ldpaudit.estimators.columns.worth import MOST_SCANNED, worth_scanning
 from ldpaudit.result import Estimate, Finding, Note
 
@@ -24,6 +24,7 @@ _HOW: Final = {
     True: "guessed from the column's value as learnt on other rows, labels counted alike",
     False: "as with true labels, which the inverse of the claimed channel stands for",
 }
+_WITHIN: Final = {True: "within each released label", False: "of the rows"}
 _ASSUMED: Final = {True: "the rows looked at are like the others", False: "the claim holds"}
 
 
@@ -42,7 +43,8 @@ def telling(context: AuditContext) -> Finding:
     arrays = dict(_arrays(context, places))
     known = labels.codes[rows] if labels.known else None
     found = scan(arrays.values(), rows, labels.of(rows), len(context.release), known)
-    order = strongest_agreement(labels.codes, int(labels.codes.max()) + 1)
+    released = context.release.released if labels.known else None
+    order = strongest_agreement(labels.codes, int(labels.codes.max()) + 1, released)
     names = _Names(context, list(arrays))
     return Finding(
         estimates=(*_estimates(found, labels, names), *_order_estimates(order, labels)),
@@ -90,10 +92,10 @@ def _estimates(found: Scan, labels: Labels, names: _Names) -> Iterator[Estimate]
         ("columns.lagged", "Columns that tell 98 % of the labels of rows near by", lagged),
     ):
         yield Estimate.estimated(name, title, len(count), method=method, assumptions=assumptions)
-    for name, title, one in (
-        ("columns.told", "Labels that the best single column tells", found.best),
-        ("columns.position", "Labels that the number of the row tells", found.position),
-    ):
+    told = [("columns.told", "Labels that the best single column tells", found.best)]
+    if labels.known or found.position.error <= MOST_ERROR:
+        told.append(("columns.position", "Labels that the number of the row tells", found.position))
+    for name, title, one in told:
         yield Estimate.estimated(
             name,
             title,
@@ -116,8 +118,8 @@ def _order_estimates(order: Agreement | None, labels: Labels) -> Iterator[Estima
         unit="proportion",
         n=order.pairs,
         smallest_cell=min(order.same, order.pairs - order.same),
-        method="pairs of rows up to three apart, against all orders of the rows; 0 is chance, 1 "
-        "always the same true label",
+        method=f"pairs of rows up to three apart, against all orders {_WITHIN[labels.known]}; 0 is "
+        "chance, 1 always the same true label",
         assumptions=("each row has noise of its own",),
     )
     most = _tells_most(order, labels)

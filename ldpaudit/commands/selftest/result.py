@@ -7,38 +7,12 @@ from functools import cached_property
 from typing import Any, Final, Literal
 
 from ldpaudit.commands.selftest.figures import CHANCE, LEVEL, Figure, figures
+from ldpaudit.commands.selftest.stored import StoredRow
 from ldpaudit.commands.selftest.trial import Outcome
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 _SIZES: Final = (1000, 2500, 10_000, 50_001)
 _VERDICTS: Final = ("pass", "fail", "inconclusive", "error")
-
-
-@dataclass(frozen=True)
-class Row:
-    """How the audits of one group of releases ended.
-
-    Attributes
-    ----------
-    group, name : str
-        What the releases have in common: ``"mechanism"``, ``"rows"``, ``"labels"``, ``"made"``
-        (how) or ``"truth"``, and its value.
-    leaking : bool
-    n : int
-    ended : mapping from verdict to number
-    found : int
-        Of leaks: those that a check names.
-    warned : int
-        Where a check of level warn failed.
-    """
-
-    group: str
-    name: str
-    leaking: bool
-    n: int
-    ended: dict[str, int]
-    found: int
-    warned: int
 
 
 @dataclass(frozen=True)
@@ -95,11 +69,11 @@ class Selftest:
         return f"This installation works as documented: {counts}."
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[StoredRow, ...]:
         """How audits ended, group by group."""
         return tuple(row for group, of in _GROUPS.items() for row in self._rows(group, of))
 
-    def _rows(self, group: str, of: Callable[[Outcome], Any]) -> Iterator[Row]:
+    def _rows(self, group: str, of: Callable[[Outcome], Any]) -> Iterator[StoredRow]:
         keys = sorted({(one.leaking, of(one)) for one in self.outcomes})
         for leaking, key in keys:
             members = [o for o in self.outcomes if (o.leaking, of(o)) == (leaking, key)]
@@ -107,7 +81,15 @@ class Selftest:
             found = sum(one.leaking and one.found for one in members)
             warned = sum(bool(one.warned) for one in members)
             counts = {verdict: ended[verdict] for verdict in _VERDICTS}
-            yield Row(group, _name(group, key), leaking, len(members), counts, found, warned)
+            yield StoredRow(
+                group=group,
+                name=_name(group, key),
+                leaking=leaking,
+                n=len(members),
+                ended=counts,
+                found=found,
+                warned=warned,
+            )
 
     def stored(self) -> dict[str, Any]:
         """Return what the JSON file holds."""
@@ -117,7 +99,7 @@ class Selftest:
             "sentence": self.sentence,
             "chance": CHANCE,
             "figures": [_stored(figure) for figure in self.figures],
-            "rows": [vars(row) for row in self.rows],
+            "rows": [row.model_dump() for row in self.rows],
             "releases": [one.stored() for one in self.outcomes],
             "planned": self.planned,
             "seed": self.seed,

@@ -28,8 +28,8 @@ _BEST: Final = "attack.best.accuracy"
 ROUNDING: Final = 1e-9
 STRONG_ROWS: Final = 2500
 STRONG_EXCESS: Final = 1.5
-SEEDS_TRIED: Final = 1 << 10
-"""Besides the usual ones: all that are planted are among them, and more would take most time."""
+SEEDS_TRIED: Final = 1 << 11
+"""0 to 2,047, besides the usual ones: all that are planted; more would take most of the time."""
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,16 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.arrays import IndexArray, IntArray
+from ldpaudit.estimators.columns.telling import cells_of
 
 LAGS: Final = (1, 2, 3)
 """Distances between the rows that are compared."""
 _FEWEST: Final = 8
+_MOST_CELLS: Final = 20
+"""More released labels than this are put into so many groups of neighbouring ones."""
+_FEWEST_DIFFERENT: Final = 40.0
+_LEAST_VARIANCE: Final = 1e-9
+"""For each row; a smaller one is none."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,9 @@ class Agreement:
         return (self.same / self.pairs - self.chance) / (1 - self.chance)
 
 
-def strongest_agreement(labels: IntArray, classes: int) -> Agreement | None:
+def strongest_agreement(
+    labels: IntArray, classes: int, released: IntArray | None = None
+) -> Agreement | None:
     """Return the agreement at the distance, of 1 to 3 rows, where it is least like chance.
 
     None with fewer than 8 rows.
@@ -51,11 +59,18 @@ def strongest_agreement(labels: IntArray, classes: int) -> Agreement | None:
         Codes in the order of the rows.
     classes : int
         k.
+    released : integer array of shape (n,), optional
+        Codes of the rows' released labels. Chance is then over the orders that leave these where
+        they are: rows that were sorted by the released label tell no more than that label does.
     """
     if len(labels) < _FEWEST:
         return None
-    counts = np.bincount(labels, minlength=classes)
-    found = [agreement(counts, lag, int((labels[lag:] == labels[:-lag]).sum())) for lag in LAGS]
+    if released is None:
+        counts = np.bincount(labels, minlength=classes)
+        found = [agreement(counts, lag, int((labels[lag:] == labels[:-lag]).sum())) for lag in LAGS]
+    else:
+        cells = cells_of(released.astype(float), _MOST_CELLS)[0]
+        found = [agreement_beyond(labels, cells, lag) for lag in LAGS]
     return max(found, key=lambda one: abs(one.z))
 
 
@@ -77,5 +92,40 @@ def agreement(counts: IndexArray, lag: int, same: int) -> Agreement:
     four = both / (n * (n - 1) * (n - 2) * (n - 3))
     apart = pairs**2 - pairs - 2 * touching
     variance = pairs * two + 2 * touching * three + apart * four - (pairs * two) ** 2
-    z = (same - pairs * two) / math.sqrt(variance) if variance > 1e-9 * n else 0.0
+    z = (same - pairs * two) / math.sqrt(variance) if variance > _LEAST_VARIANCE * n else 0.0
     return Agreement(int(pairs), same, float(two), float(z))
+
+
+def agreement_beyond(labels: IntArray, cells: IndexArray, lag: int) -> Agreement:
+    """Return the agreement of pairs at distance ``lag``, against all orders within each cell.
+
+    The mean is exact. The variance is that of labels drawn by the shares in their cells, less what
+    comes from how many of each label there are (Hoeffding's projection on these counts). Where
+    fewer than 40 pairs are expected to differ, z is 0: it would be far from normal.
+
+    Parameters
+    ----------
+    labels, cells : integer arrays of shape (n,)
+        Codes in the order of the rows, from 0.
+    lag : int
+    """
+    m, k = int(cells.max()) + 1, int(labels.max()) + 1
+    table = np.bincount(cells * k + labels, minlength=m * k).reshape(m, k).astype(float)
+    sizes = np.maximum(table.sum(axis=1), 1)
+    shares = table / sizes[:, None]
+    equal = shares @ shares.T
+    exact = equal.copy()
+    np.fill_diagonal(exact, (table * (table - 1)).sum(axis=1) / np.maximum(sizes * (sizes - 1), 1))
+    first, second, third = cells[: -2 * lag], cells[lag:-lag], cells[2 * lag :]
+    pairs = np.bincount(cells[:-lag] * m + cells[lag:], minlength=m * m).reshape(m, m)
+    threes = np.bincount((first * m + second) * m + third, minlength=m**3).reshape(m, m, m)
+    all_equal = np.einsum("ay,by,cy->abc", shares, shares, shares)
+    touching = (threes * (all_equal - equal[:, :, None] * equal[None])).sum()
+    near = (pairs + pairs.T) @ shares / sizes[:, None]
+    known = (sizes * ((shares * near**2).sum(axis=1) - (shares * near).sum(axis=1) ** 2)).sum()
+    variance = float((pairs * equal * (1 - equal)).sum() + 2 * touching - known)
+    same, n = int((labels[lag:] == labels[:-lag]).sum()), len(labels)
+    mean = float((pairs * exact).sum())
+    known_enough = variance > _LEAST_VARIANCE * n and n - lag - mean >= _FEWEST_DIFFERENT
+    z = (same - mean) / math.sqrt(variance) if known_enough else 0.0
+    return Agreement(n - lag, same, mean / (n - lag), float(z))

@@ -8,12 +8,13 @@ from ldpaudit.result import Estimate
 
 _OUTSIDER = "attack.classifier.accuracy"
 """Learnt from the released labels; it stands for the attack on features where no truth is known."""
+_POSITION = "columns.position"
 _SHARES = {
     "attack.features-only.balanced_accuracy": "the features alone tell {} of the labels",
     _OUTSIDER: "the features alone tell, by estimate, {} of the labels",
     "attack.features-only.auc": "the features alone rank people by label (AUC {})",
     "columns.told": "one column tells {} of the labels by itself",
-    "columns.position": "the order of the rows tells {} of the labels",
+    _POSITION: "the order of the rows tells {} of the labels",
 }
 """Shares of labels, and what it means if one is above the limit."""
 _TRUTH = "columns.truth"
@@ -30,10 +31,12 @@ _COUNTS: dict[str, tuple[str, ...]] = {
 
 _ALL_TOGETHER = {"attack.features-only.balanced_accuracy", "attack.features-only.auc", _OUTSIDER}
 _LEFT_OPEN = "the features alone leave labels open"
-_NOT_ONE = (
-    "no column by itself tells the labels, nor does the order of the rows; what all columns "
-    "together tell was not measured"
-)
+_NOT_ONE = {
+    True: "no column by itself tells the labels, nor does the order of the rows; what all columns "
+    "together tell was not measured",
+    False: "no column by itself tells the labels; what all columns together and the order of the "
+    "rows tell was not measured",
+}
 
 
 def _says_enough(estimates: Mapping[str, Estimate]) -> bool:
@@ -65,7 +68,7 @@ def draft(case: Case) -> Draft | None:
             name = next(iter(beyond))
             yield _SHARES[name].format(percent(beyond[name]))
         for name, count in counts.items():
-            if count and name == _ORDERED and "columns.position" not in beyond:
+            if count and name == _ORDERED and _POSITION not in beyond:
                 yield "the order of the rows tells most labels"
             elif count and name != _ORDERED:
                 yield f"{_COUNTS[name][count > 1].format(count)} at least 98 % of the labels"
@@ -76,7 +79,8 @@ def draft(case: Case) -> Draft | None:
         observed, found = max(shares.values(), default=0.0), ", and ".join(reasons())
         if found:
             return Answer("fail", observed, f"{found}: noise on the label protects little")
-        return Answer("pass", observed, _LEFT_OPEN if _ALL_TOGETHER & shares.keys() else _NOT_ONE)
+        together, one = _ALL_TOGETHER & shares.keys(), _NOT_ONE[_POSITION in shares]
+        return Answer("pass", observed, _LEFT_OPEN if together else one)
 
     question = "Do the features alone tell the labels, whatever the noise?"
     return Draft("features-reveal-label", section.level, question, most, ids, test, counted=True)

@@ -8,6 +8,9 @@ import pyarrow as pa
 import pytest
 
 from ldpaudit import audit
+from ldpaudit.commands.selftest.leaks import LEAKS
+from ldpaudit.commands.selftest.plan import THOROUGH, settings
+from ldpaudit.commands.selftest.trial import outcome
 from ldpaudit.datasets import declare
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.release import Declaration
@@ -160,6 +163,21 @@ def test_an_order_of_rows_that_tells_labels_is_warned_of(case: str, insider: boo
     result = audited(released(truth, 2.0, 1), truth if insider else None)
     assert "order of the rows" in check(result, "features-reveal-label").reason
     assert any("Shuffle the rows" in note.text for note in result.notes)
+
+
+def test_rows_sorted_by_the_released_label_are_not_warned_of() -> None:
+    """They tell the released label, which is known."""
+    truth = np.random.default_rng(0).integers(0, 2, 2000)
+    table = released(truth, 3.0, 0)
+    order = np.argsort(np.array(table["label"]), kind="stable")
+    result = audited(table.take(order), truth[order])
+    assert check(result, "features-reveal-label").verdict == "pass"
+
+
+def test_a_share_with_a_large_error_is_none() -> None:
+    """Noisy labels of many classes: the share that the number of the row tells is mostly noise."""
+    planted_ones = {s.number: s for s in settings(THOROUGH, 20260101) if s.kind not in LEAKS}
+    assert not outcome(planted_ones[384], 20260101).warned
 
 
 IDENTIFYING = {

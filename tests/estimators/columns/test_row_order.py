@@ -5,7 +5,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from ldpaudit.estimators.columns.row_order import agreement, strongest_agreement
+from ldpaudit.estimators.columns.row_order import (
+    agreement,
+    agreement_beyond,
+    strongest_agreement,
+)
 
 
 @pytest.mark.parametrize("lag", [1, 2, 3])
@@ -51,3 +55,44 @@ def test_one_label_or_few_rows_say_nothing() -> None:
     assert found is not None
     assert (found.z, found.excess) == (0.0, 0.0)
     assert strongest_agreement(np.zeros(5, dtype=np.int32), 2) is None
+
+
+def drawn(rng: np.random.Generator, n: int = 900) -> tuple[np.ndarray, np.ndarray]:
+    """Return true and released labels: six in ten are kept."""
+    truth = rng.choice(3, n, p=[0.6, 0.3, 0.1])
+    released = np.where(rng.random(n) < 0.6, truth, (truth + rng.integers(1, 3, n)) % 3)
+    return truth, released
+
+
+@pytest.mark.parametrize("lag", [1, 3])
+@pytest.mark.parametrize("how", ["sorted", "as drawn", "blocks"])
+def test_beyond_the_released_label_moments_are_those_over_orders_within_it(
+    how: str, lag: int
+) -> None:
+    rng = np.random.default_rng(5)
+    truth, released = drawn(rng)
+    order = np.argsort(released, kind="stable")
+    if how == "blocks":
+        order = order.reshape(-1, 30)[rng.permutation(30)].ravel()
+    place = order if how != "as drawn" else np.arange(len(truth))
+    labels, cells = truth[place].astype(np.int32), released[place]
+    z = []
+    for _ in range(400):
+        for cell in range(3):
+            inside = np.flatnonzero(cells == cell)
+            labels[inside] = labels[rng.permutation(inside)]
+        z.append(agreement_beyond(labels, cells, lag).z)
+    assert abs(np.mean(z)) < 4 / 20
+    assert 0.85 < np.std(z) < 1.15
+
+
+def test_rows_sorted_by_the_released_label_tell_no_more_than_it_does() -> None:
+    truth, released = drawn(np.random.default_rng(6))
+    for order, told in {
+        "released": (np.argsort(released, kind="stable"), False),
+        "true": (np.argsort(truth, kind="stable"), True),
+        "released, then true": (np.lexsort((truth, released)), True),
+    }.values():
+        found = strongest_agreement(truth[order].astype(np.int32), 3, released[order])
+        assert found is not None
+        assert (abs(found.z) > 10, found.excess > 0.9) == (told, told)

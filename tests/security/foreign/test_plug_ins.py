@@ -11,6 +11,7 @@ import pytest
 from releases import written
 
 import ldpaudit
+from ldpaudit import plugins
 from ldpaudit.attacks import ATTACKS, available_attacks, create_attack
 from ldpaudit.attacks.interface import Knowledge
 from ldpaudit.audits.listing import BUILT_IN
@@ -73,6 +74,7 @@ def _forget() -> None:
     importlib.invalidate_caches()
     registry.family.cache_clear()
     registry._entry_points.cache_clear()
+    plugins._in_group.cache_clear()
 
 
 def audited(folder: Path, *only: str) -> AuditResult:

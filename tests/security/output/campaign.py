@@ -143,7 +143,6 @@ CASES: Final = {
         f"advise d.csv --label label --policy p.toml --minutes 0.02 {_PAGES} --quiet",
         "m.json m.html",
         status=1,
-        every=4,
     ),
     "policy init": Case("policy init own.toml", "own.toml"),
     "policy check": Case("policy check p.toml", ""),
@@ -162,10 +161,10 @@ CASES: Final = {
         "mechanism audit client.py:respond --inputs 0,1 --samples 2000 --epsilon 2 --quiet "
         "--json m.json",
         "m.json",
-        every=6,
+        every=2,
     ),
-    "sweep": Case(f"{_GRID} {_PAGES}", "m.json m.html", every=12),
-    "sweep --out": Case(f"{_GRID} --out points {_PAGES}", "m.json m.html", (), "points", every=12),
+    "sweep": Case(f"{_GRID} {_PAGES}", "m.json m.html", every=3),
+    "sweep --out": Case(f"{_GRID} --out points {_PAGES}", "m.json m.html", (), "points", every=3),
 }
 
 
