@@ -53,11 +53,15 @@ def unloadable(kind: str, name: str, error: BaseException) -> InputError:
 def used(
     kind: "PlugInKind", names: Collection[str], built_in: Collection[str]
 ) -> "Iterator[PlugIn]":
-    """Yield the plug-ins of a kind that are among the names, with name and version of each."""
+    """Yield the plug-ins of a kind that took part, with name and version of each.
+
+    They are those among the names, and all others whose code was loaded: it ran, though it gave no
+    number.
+    """
     from ldpaudit.result import PlugIn
 
     for name, point in added(kind, built_in).items():
-        if name in names:
+        if name in names or point.module in sys.modules:
             package, version = _said(point, "Name"), _said(point, "Version")
             yield PlugIn(kind=kind, name=name, package=package, version=version)
 
