@@ -3,10 +3,16 @@
 Ctrl-C (SIGINT), a request to terminate (SIGTERM) and a lost terminal (SIGHUP) have one handler,
 around every command. It raises no exception, which a library may swallow or which may come in the
 middle of cleaning up: it does what is registered here, and ends the process at once.
+
+A call of the system may not return, on a disk that does not answer: then no handler runs, or what
+waits for a block's end waits on. A second signal, a second or more after the first, ends the
+process all the same, as SIGKILL would; the next run removes its drafts.
 """
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,6 +24,9 @@ INTERRUPTED: Final = "Interrupted; nothing was written."
 _LATE: Final = "Interrupted when everything was written; what is printed may end early."
 _LONGEST: Final = 60
 """Seconds after which the program ends even if something is still being removed."""
+_STUCK: Final = "Interrupted twice, and ended in the middle of a call that does not return."
+_AGAIN, _GRACE = 1.0, 5.0
+"""Seconds from which a signal is a second one, and in which a handler begins that can."""
 _HEEDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _Work: TypeAlias = Callable[[], object]
 
@@ -40,6 +49,10 @@ class _State:
         The signal that waits; 0: none.
     over : bool
         Whether all files of the command are written: only printing is left.
+    taken : float
+        When a handler last began.
+    since : float
+        Since when a signal waits.
     """
 
     owner: int = 0
@@ -48,6 +61,8 @@ class _State:
     held: int = 0
     waiting: int = 0
     over: bool = False
+    taken: float = 0.0
+    since: float = 0.0
 
 
 _state = _State()
@@ -64,10 +79,41 @@ def heeded() -> Iterator[None]:
     for number in _HEEDED:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _heed)
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    threading.Thread(target=_watch, args=(read,), daemon=True).start()
+    before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
     try:
         yield
     finally:
         _ignore()
+        signal.set_wakeup_fd(before)
+        os.close(write)
+
+
+def _watch(read: int) -> None:
+    """End the process at a second signal where no handler runs: its thread is stuck in a call."""
+    first = 0.0
+    while os.read(read, 1):
+        first = first or time.monotonic()
+        if time.monotonic() - first < _AGAIN:
+            continue
+        time.sleep(_GRACE)
+        if _state.taken < first:
+            _end_hard()
+        first = 0.0
+    os.close(read)
+
+
+def _end_hard() -> None:
+    tell(_STUCK)
+    os._exit(COULD_NOT_RUN)
+
+
+def taken() -> None:
+    """Say that a handler has begun."""
+    _state.taken = time.monotonic()
 
 
 @contextmanager
@@ -113,11 +159,15 @@ def over() -> None:
 
 
 def _heed(number: int, _frame: FrameType | None) -> None:
+    taken()
     if os.getpid() != _state.owner:  # Forked: it ends as it would have without all this.
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     elif _state.held:
-        _state.waiting = number
+        if not _state.waiting:
+            _state.waiting, _state.since = number, _state.taken
+        elif _state.taken - _state.since > _AGAIN:
+            _end_hard()
     elif not _state.over:
         _end()
     else:

@@ -4,7 +4,7 @@ import contextlib
 import csv
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -18,6 +18,7 @@ from ldpaudit.datasets.formats.watching import watch
 from ldpaudit.datasets.formats.width import Unpacked
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, MissingDependencyError
+from ldpaudit.files.documents import check_regular, why_unreadable
 from ldpaudit.files.limits import (
     DOCUMENT_BYTES,
     FILES,
@@ -247,12 +248,20 @@ def locate(path: str | os.PathLike[str]) -> Location:
             # "data:,a" and the like: a file system that does not understand its own address.
             raise InputError(f"The place of {quoted(name)} cannot be reached.") from None
     local = "file" in _protocols(system)
-    if local and any(Path(one).exists() and not Path(one).is_file() for one in paths):
-        raise InputError(f"{quoted(name)} is a pipe or a device; save what it gives as a file.")
+    if local:
+        _check_regular(paths, name)
     arrow = pafs.LocalFileSystem() if local else pafs.PyFileSystem(pafs.FSSpecHandler(system))
     location = Location(name, arrow, tuple(paths), folder)
     watch(location)
     return location
+
+
+def _check_regular(paths: Iterable[str], name: str) -> None:
+    try:
+        for path in paths:
+            check_regular(Path(path))
+    except OSError as error:
+        raise InputError(f"{quoted(name)} cannot be read: {why_unreadable(error)}.") from None
 
 
 def _base_name(text: str) -> str:

@@ -147,14 +147,15 @@ class ReportOutputs(Outputs):
 
 def read_result(path: Path) -> "AuditResult":
     """Read a stored result (InputError where it is none)."""
-    from ldpaudit.files.documents import read_document
+    from ldpaudit.files.documents import read_document, why_unreadable
     from ldpaudit.files.limits import DOCUMENT_BYTES
     from ldpaudit.result import AuditResult
 
     try:
         text = read_document(path, DOCUMENT_BYTES)
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"The result {path.name!r} cannot be read.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = why_unreadable(error)
+        raise InputError(f"The result {quoted(path.name)} cannot be read: {why}.") from None
     return AuditResult.from_json(text)
 
 

@@ -1,5 +1,6 @@
 """JSON and TOML that others wrote, within the limits on size, nesting and length of numbers."""
 
+import errno
 import json
 import math
 import re
@@ -27,10 +28,34 @@ def read_document(path: Path, most: int) -> str:
     UnicodeDecodeError
         If it is no text in UTF-8.
     """
+    check_regular(path)
     with path.open("rb") as file:
         content = file.read(most + 1)
     # What is cut off may end within a letter; it is too long, whatever it says.
     return content.decode("utf-8-sig", "strict" if len(content) <= most else "replace")
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what is neither a file nor a folder, before it is opened: a pipe may never answer.
+
+    Raises
+    ------
+    OSError
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "it is a pipe or a device; save what it gives as a file")
+
+
+def why_unreadable(error: Exception) -> str:
+    """Return why a document cannot be read, in words."""
+    if isinstance(error, UnicodeError):
+        return "it is no text in UTF-8"
+    if isinstance(error, IsADirectoryError):
+        return "it is a folder"
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    invalid = isinstance(error, OSError) and error.errno == errno.EINVAL and error.strerror
+    return str(invalid or "access is denied")
 
 
 def parse_json(content: bytes | str, what: str, invalid: str, *, distinct: bool = False) -> Any:

@@ -167,8 +167,8 @@ def _reassurance(
     power = (
         ""
         if missed is None
-        else f"; an excess of {number(missed, 'up')} or more would have been found with 90 % "
-        "probability"
+        else f"; an excess of {number(whole.told(missed), 'up')} or more would have been found "
+        "with 90 % probability"
     )
     return (
         f": the claimed ε = {limit} of {whole.name} is not refuted, nor is the claim of any "

@@ -14,6 +14,8 @@ SMALLEST_CELL: Final = 10
 """A count of people above 0 and below this is never shown."""
 NATS: Final = 0.1
 """The step of hidden numbers in nats."""
+EXCESSES: Final = 0.5
+"""The step of what would have been found, in nats: simulations follow each single count."""
 P_VALUES: Final = (1.0, 0.01, 1e-4, 1e-6, 1e-9, 1e-12)
 """What p-values of hidden counts are rounded up to."""
 
@@ -65,6 +67,11 @@ def lower_bound(value: float, step: float, limit: float | None) -> float:
     if limit is None or not rounded <= limit < value:
         return rounded
     return just_above(limit, value)
+
+
+def excess_up(excess: float, *, small: bool) -> float:
+    """Return what an audit would have found, rounded up where ``small`` counts are behind it."""
+    return outward(excess, EXCESSES, math.ceil) if small else excess
 
 
 def hidden(fields: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ldpaudit.errors import OutputError, quoted
+from ldpaudit.files.documents import check_regular
 from ldpaudit.files.writing import WholeFiles
 
 Part: TypeAlias = Any
@@ -61,6 +62,7 @@ class Finished:
             return None
         path = self._place(key)
         try:
+            check_regular(path)
             content = path.read_bytes()
         except OSError:
             return None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Final
 
+from ldpaudit.interruption import taken
 from ldpaudit.running.progress import Progress
 
 INTERRUPTED: Final = "it was interrupted"
@@ -103,6 +104,7 @@ class Stop:
         before: dict[int, Any] = {number: signal.getsignal(number) for number in numbers}
 
         def heed(number: int, frame: FrameType | None) -> None:
+            taken()
             if self._asks(number):
                 return
             handler = before[number]

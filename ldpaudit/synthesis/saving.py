@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ldpaudit.datasets.names import quoted
 from ldpaudit.device import need_torch
 from ldpaudit.errors import InputError
+from ldpaudit.files.documents import check_regular
 from ldpaudit.files.writing import WholeFiles
 from ldpaudit.synthesis.interface import VERSION
 
@@ -63,6 +64,7 @@ def load_generator(path: str | os.PathLike[str]) -> "ConditionalGan | ClassMixtu
 
     target = Path(path)
     try:
+        check_regular(target)
         content = torch.load(target, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, ValueError, EOFError, pickle.UnpicklingError):
         raise InputError(f"{quoted(target.name)} must be a generator's file.") from None

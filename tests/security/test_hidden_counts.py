@@ -1,6 +1,8 @@
 """Counts under ten cannot be computed back from what a result says."""
 
+import itertools
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -8,19 +10,32 @@ import pytest
 from security.hidden_counts import LARGEST_HIDDEN, class_counts, small_counts
 
 import ldpaudit
-from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.interface import AuditContext, Beside, Plan
 from ldpaudit.audits.mechanism.audit import MechanismAudit
 from ldpaudit.audits.mechanism.evidence import without_small_cells
 from ldpaudit.audits.small_classes import large_classes, without_small_classes
+from ldpaudit.audits.through_others.bounds import bound_estimates
+from ldpaudit.audits.vectors.audit import VectorAudit, claimed
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.mechanisms import from_declaration
-from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels, TrueLabels
+from ldpaudit.release import (
+    Declaration,
+    FeatureTable,
+    LabelDeclaration,
+    Release,
+    ReleasedLabels,
+    ReleasedVector,
+    TrueLabels,
+    VectorDeclaration,
+)
 from ldpaudit.result import SMALLEST_CELL, Check, Estimate, Finding
 from ldpaudit.result.hiding import lower_bound
 
 CLASSES = "ABCDE"
+RATE = 0.88
+"""How often a label stays as it is at ε = 2."""
 
 
 def labels_of(rng: np.random.Generator, small: int | None = None) -> np.ndarray:
@@ -181,6 +196,76 @@ def test_a_small_joint_count_fits_many_ways(
         table = np.array([[rows[0] - cell, cell], [second, rows[1] - second]])
         printed.setdefault(mechanism_of(table, epsilon), []).append(cell)
     assert min(map(len, printed.values())) > 1, list(printed.values())
+
+
+def vector_with(cell: int, rows: tuple[int, int], second: int) -> ReleasedVector:
+    """Return two private columns, ``cell`` people with the second label of the first one alone.
+
+    Sizes of labels, and how often each is released as which, are the same for every count.
+    """
+    sizes = [rows[0] - second - cell, second + cell, cell, rows[1] - cell]
+    truth = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], sizes, axis=0)
+    noisy = np.empty_like(truth)
+    for place, label in itertools.product((0, 1), (0, 1)):
+        people = np.flatnonzero(truth[:, place] == label)
+        people = np.random.default_rng((place, label)).permutation(people)
+        kept = round(len(people) * RATE)
+        noisy[people[:kept], place], noisy[people[kept:], place] = label, 1 - label
+    columns = truth.astype(np.int32), noisy.astype(np.int32)
+    order = np.random.default_rng(1).permutation(len(truth))
+    labels, answers = (column[order] for column in columns)
+    stated = Declaration("randomized-response", {"classes": ["A", "B"], "epsilon": 2.0})
+    parts = []
+    for place in (0, 1):
+        features = FeatureTable(
+            np.empty((len(order), 0), np.float32), answers[:, [1 - place]], (2,), 1
+        )
+        parts.append(
+            Release(
+                features,
+                ReleasedLabels(answers[:, place]),
+                ("A", "B"),
+                ("A", "B"),
+                TrueLabels(labels[:, place]),
+                stated,
+            )
+        )
+    both = VectorDeclaration(tuple(LabelDeclaration(name, stated) for name in "ab"))
+    return ReleasedVector(tuple(parts), ((0,), (0,)), both)
+
+
+def printed_of_both(vector: ReleasedVector) -> list[str]:
+    """Return each number that the audits of two columns together print."""
+    first = vector.columns[0]
+    claim = from_declaration(first.declaration, first.classes)
+    beside = Beside(vector, 0, claimed(vector))
+    context = AuditContext(first, claim, Plan(seed=1), beside=beside)
+    found = [VectorAudit().run(context), Finding(tuple(bound_estimates(context, beside)))]
+    evidence = Evidence.collect(found, 4.0)
+    shown = [one.model_dump_json() for one in evidence.estimates.values()]
+    return [*shown, f"bound {evidence.bounds['vector.epsilon_lower'](0.01)}"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "second", "cells"),
+    [
+        ((120, 90), 25, (1, 5)),
+        *(
+            pytest.param(rows, second, range(1, SMALLEST_CELL), marks=pytest.mark.validate)
+            for rows, second in [((120, 90), 25), ((300, 250), 60), ((520, 180), 40)]
+        ),
+    ],
+)
+def test_a_small_count_of_two_private_columns_fits_many_ways(
+    rows: tuple[int, int], second: int, cells: Sequence[int]
+) -> None:
+    """All sums are known; how many people have both labels decides the whole table."""
+    fitting: dict[str, list[int]] = {}
+    for cell in cells:
+        shown = printed_of_both(vector_with(cell, rows, second))
+        assert any('"suppressed":true' in one for one in shown)
+        fitting.setdefault("\n".join(shown), []).append(cell)
+    assert min(map(len, fitting.values())) > 1, list(fitting.values())
 
 
 def test_small_joint_counts_are_nine_where_bounds_are_shown() -> None:

@@ -1,15 +1,11 @@
 """Rows of rare true classes: how many they are tells nothing, and many of them are no pass."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import ldpaudit
 from ldpaudit.audits.small_classes import large_classes
-from ldpaudit.errors import InputError
 from ldpaudit.judging.checks.interface import CLEAR_SHARE
 from ldpaudit.judging.verdict import unless_unmeasured, unmeasured_at_most
 from ldpaudit.mechanisms import RandomizedResponse
@@ -104,10 +100,27 @@ def test_slices_show_no_counts_beside_people_left_out() -> None:
     assert all(e.n is None and e.count is None for e in slices)
 
 
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.csv")
-    with pytest.raises(InputError, match="a pipe or a device"):
-        ldpaudit.audit(tmp_path / "pipe.csv", None, "rr", epsilon=1.0)
+def _homes(rare: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """100 homes of four, with one label and one draw each; ``rare`` of them have a rare label."""
+    rng = np.random.default_rng(3)
+    truth = np.where(np.arange(400) < 4 * rare, "yes", "no")
+    kept = np.repeat(rng.random(100) < np.e / (1 + np.e), 4)
+    noisy = np.where(kept == (truth == "yes"), "yes", "no")
+    columns = {"home": np.repeat(np.arange(100), 4), "x": rng.normal(size=400), "label": noisy}
+    order = rng.permutation(400)
+    return pd.DataFrame(columns).iloc[order].reset_index(drop=True), truth[order]
+
+
+def test_how_many_homes_have_a_rare_label_is_not_told() -> None:
+    told = []
+    for rare in (3, 8):
+        only = ("assumptions", "mechanism", "power")
+        asked = {"epsilon": 1.0, "group": "home", "only": only, "threads": 1}
+        result = ldpaudit.audit(*_homes(rare), "rr", **asked)
+        names = ("power.", "mechanism.epsilon_observed")
+        told.append([(e.id, e.value) for e in result.estimates if e.id.startswith(names)])
+    assert told[0] == told[1]
+    assert "power.rows_needed" in dict(told[0])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ refute a claim; it cannot prove one.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,7 +23,9 @@ from ldpaudit.audits.mechanism.evidence import (
     feature_dependence,
     insider_evidence,
     label_counts,
+    no_more,
     outsider_evidence,
+    shown_bound,
     shown_evidence,
     without_small_cells,
 )
@@ -45,8 +46,8 @@ from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import METHODS, BoundEvidence
 from ldpaudit.estimators.epsilon.subgroups import SubgroupEvidence
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.result import Estimate, Finding, Note, together
-from ldpaudit.result.hiding import is_small, just_above
+from ldpaudit.result import SMALLEST_CELL, Estimate, Finding, Note, together
+from ldpaudit.result.hiding import is_small
 
 _STRONGEST = "True labels, strongest bound"
 _GROUP_SOURCES = {
@@ -95,7 +96,7 @@ class MechanismAudit:
         bounds: dict[str, Callable[[float], float]] = {}
         if insider is not None:
             estimates += _insider_estimates(context, insider, shown)
-            bounds[INSIDER] = partial(_shown_bound, insider, shown, context.claim.epsilon)
+            bounds[INSIDER] = partial(shown_bound, insider, shown, context.claim.epsilon)
         groups = subgroup_evidence(context)
         if not isinstance(groups, str):
             estimates.append(subgroup_estimate(context, groups))
@@ -117,25 +118,6 @@ class MechanismAudit:
         )
 
 
-def _shown_bound(
-    insider: BoundEvidence, shown: BoundEvidence | None, claimed: float | None, alpha: float
-) -> float:
-    """Return the bound that may be shown; above the claim where the one of all counts is."""
-    exact = insider.strongest(alpha).epsilon
-    if shown is insider:
-        return exact
-    found = 0.0 if shown is None else min(exact, shown.strongest(alpha).epsilon)
-    return found if claimed is None or exact <= claimed else max(found, just_above(claimed, exact))
-
-
-def _no_more(bound: EpsilonBound, shown: EpsilonBound | None, cell: int) -> EpsilonBound:
-    """Return a bound as it may be shown where counts of ``cell`` people are behind it."""
-    if not is_small(cell):
-        return bound
-    least = 0.0 if shown is None else min(bound.epsilon, shown.epsilon)
-    return replace(bound, epsilon=least, smallest_cell=cell)
-
-
 def _insider_estimates(
     context: AuditContext, evidence: BoundEvidence, shown: BoundEvidence | None
 ) -> Iterator[Estimate]:
@@ -143,7 +125,7 @@ def _insider_estimates(
     counts = label_counts(context)
     cell = smallest_positive(counts)
     best, share = evidence.strongest(alpha), evidence.design.weights[primary]
-    best = _no_more(best, None if shown is None else shown.strongest(alpha), cell)
+    best = no_more(best, None if shown is None else shown.strongest(alpha), cell)
     words = (
         f"the strongest of {len(METHODS)} methods, here '{best.method}'; corrected: "
         f"'{primary}', chosen before the outcomes were seen, has {share:.0%} of "
@@ -156,7 +138,10 @@ def _insider_estimates(
         names = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
         words = f"{_METHODS[method]}; at its own level, not corrected for the other methods"
         yield _bound(context, names, bound, words, reference)
-    yield _observed(without_small_cells(counts), cell)
+    # Of a class with few rows, counted among others, the ratio would tell how many.
+    large = counts.sum(axis=1) >= SMALLEST_CELL
+    if large.sum() > 1:
+        yield _observed(without_small_cells(counts)[large], cell)
 
 
 def _report_estimate(context: AuditContext, counts: GuessCounts) -> Estimate:
@@ -207,7 +192,7 @@ def _bound(
 
 def _observed(counts: npt.NDArray[np.int64], cell: int) -> Estimate:
     """Return the plug-in ε of the counts: half a row is added to every cell."""
-    table = counts[counts.sum(axis=1) > 0] + 0.5
+    table = counts + 0.5
     logs = np.log(table / table.sum(axis=1, keepdims=True))
     return Estimate.estimated(
         "mechanism.epsilon_observed",

@@ -1,6 +1,7 @@
 """What the bounds of ε are computed from: counted once per audit run, used by several audits."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.release_alone import evidence_of
 from ldpaudit.audits.part import over_all_rows
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.power import worth_looking_for
 from ldpaudit.estimators.epsilon.release_only.bound import (
     ReleaseOnlyEvidence,
@@ -20,6 +22,7 @@ from ldpaudit.estimators.epsilon.release_only.bound import (
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidence
 from ldpaudit.release import label_table
 from ldpaudit.result import SMALLEST_CELL
+from ldpaudit.result.hiding import is_small, just_above
 
 
 def label_counts(context: AuditContext) -> npt.NDArray[np.int64]:
@@ -80,6 +83,32 @@ def shown_evidence(context: AuditContext) -> BoundEvidence | None:
     if (blurred == counts).all():
         return insider
     return context.once("epsilon.shown", lambda: _count_insider(context, blurred))
+
+
+class Strongest(Protocol):
+    """Counts with a bound of ε at every level."""
+
+    def strongest(self, alpha: float) -> EpsilonBound:
+        """Return the largest lower bound of ε, valid at level 1 − alpha."""
+
+
+def shown_bound(
+    counted: Strongest, shown: Strongest | None, claimed: float | None, alpha: float
+) -> float:
+    """Return the bound that may be shown; above the claim where the one of all counts is."""
+    exact = counted.strongest(alpha).epsilon
+    if shown is counted:
+        return exact
+    found = 0.0 if shown is None else min(exact, shown.strongest(alpha).epsilon)
+    return found if claimed is None or exact <= claimed else max(found, just_above(claimed, exact))
+
+
+def no_more(bound: EpsilonBound, shown: EpsilonBound | None, cell: int) -> EpsilonBound:
+    """Return a bound as it may be shown where counts of ``cell`` people are behind it."""
+    if not is_small(cell):
+        return bound
+    least = 0.0 if shown is None else min(bound.epsilon, shown.epsilon)
+    return replace(bound, epsilon=least, smallest_cell=cell)
 
 
 def without_small_cells(counts: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:

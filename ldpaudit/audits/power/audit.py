@@ -26,7 +26,7 @@ from ldpaudit.estimators.epsilon.strongest import PILOT_SHARE, design_bounds
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.release import IndexArray
-from ldpaudit.result import Estimate, Finding, Note
+from ldpaudit.result import SMALLEST_CELL, Estimate, Finding, Note
 
 _NEARLY = 1e-9
 
@@ -66,10 +66,20 @@ class PowerAudit:
         if reports is not None:
             return reports_power(context, reports)
         channel = aligned_channel(context)
-        sizes = class_counts(label_counts(context))
+        sizes = _told(class_counts(label_counts(context)))
         if channel is None:
             return _unclaimed(context, sizes)
         return insiders_power(context, channel, sizes)
+
+
+def _told(sizes: IndexArray) -> IndexArray:
+    """Return rows by class as if a class of 1 to 9, counted among other rows, had one.
+
+    Their exact power would tell how many they are; with fewer of them no more is found.
+    """
+    told = np.where((sizes > 0) & (sizes < SMALLEST_CELL), 1, sizes)
+    told[told.argmax()] += sizes.sum() - told.sum()
+    return np.asarray(told)
 
 
 def _is_constant(context: AuditContext) -> bool:

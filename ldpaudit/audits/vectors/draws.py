@@ -7,14 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.vectors.seen import SeenVector
+from ldpaudit.audits.vectors.seen import MOST_PAIRS, SeenVector
 from ldpaudit.estimators.epsilon.consistency import binomial_p_value, marginal_consistency
 from ldpaudit.estimators.vectors.shared_draws import MOST_ROWS, shared_draws
 from ldpaudit.mechanisms.joint import OnDomains
 from ldpaudit.release import label_table
 
 _TITLE: Final = "Draws of the columns as declared (p-value)"
-_MOST_PAIRS: Final = 30
 _FEWEST_ALIKE: Final = 20
 _LARGEST: Final = 40_000
 """Entries of the product of two channels; a linear program over them takes seconds."""
@@ -134,7 +133,7 @@ def _released_alone(seen: SeenVector, warning: str) -> DrawTest | str:
 def _unexplained(seen: SeenVector) -> Iterator[float]:
     """Yield the p-value of each pair of columns under independent draws."""
     released = seen.released
-    for a, b in list(combinations(range(released.shape[1]), 2))[:_MOST_PAIRS]:
+    for a, b in list(combinations(range(released.shape[1]), 2))[:MOST_PAIRS]:
         one, other = seen.matrices(a), seen.matrices(b)
         if one is None or other is None or one.size * other.size > _LARGEST:
             continue

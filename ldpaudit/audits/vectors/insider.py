@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from scipy.special import ndtri
 
+from ldpaudit.audits.mechanism.evidence import without_small_cells
 from ldpaudit.audits.observational.power import WANTED_POWER
 from ldpaudit.audits.vectors.seen import SeenVector, draw
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
@@ -29,6 +30,7 @@ from ldpaudit.estimators.vectors.patterns import PatternCounts, TrueVectors
 from ldpaudit.estimators.vectors.sums import sum_lower
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
+from ldpaudit.result.hiding import is_small
 
 METHODS: Final = ("columns", "patterns", "pairs")
 SHARES: Final = {"columns": 0.6, "patterns": 0.3, "pairs": 0.1}
@@ -184,6 +186,19 @@ def vector_evidence(
     return VectorEvidence(SHARES, columns, patterns, pairs)
 
 
+def shown_evidence(
+    seen: SeenVector, evidence: VectorEvidence, rng: np.random.Generator
+) -> VectorEvidence:
+    """Return the evidence as far as it is shown: a column's counts of 1 to 9 people count as 9.
+
+    Patterns take no part where columns add up: they rest on counts of several columns together.
+    """
+    if not is_small(seen.smallest_cell) or not evidence.columns:
+        return evidence
+    columns = _of_columns(seen, seen.released, rng, blurred=True)
+    return replace(evidence, columns=columns, patterns=None, pairs=None, _known={})
+
+
 def _count(
     chosen: Choice | None, truth: TrueVectors, released: IntArray, rng: np.random.Generator
 ) -> PatternCounts | None:
@@ -214,12 +229,12 @@ def _presumed(
 
 
 def _of_columns(
-    seen: SeenVector, released: IntArray, rng: np.random.Generator
+    seen: SeenVector, released: IntArray, rng: np.random.Generator, *, blurred: bool = False
 ) -> tuple[tuple[BoundEvidence, ...], ...]:
     """Return the evidence of the columns in each stratum of the whole where all have some."""
     strata = np.stack([seen.strata_of(place) for place in range(len(seen.contexts))], axis=1)
     found = {
-        (place, stratum): _of_stratum(seen, released, place, stratum, rng)
+        (place, stratum): _of_stratum(seen, released, place, stratum, rng, blurred)
         for place, codes in enumerate(strata.T)
         for stratum in np.unique(codes).tolist()
     }
@@ -232,7 +247,12 @@ def _of_columns(
 
 
 def _of_stratum(
-    seen: SeenVector, released: IntArray, place: int, stratum: int, rng: np.random.Generator
+    seen: SeenVector,
+    released: IntArray,
+    place: int,
+    stratum: int,
+    rng: np.random.Generator,
+    blurred: bool,
 ) -> BoundEvidence | None:
     """Return the evidence of a column in one of its strata; None where that has one label."""
     one, matrices = seen.contexts[place], seen.matrices(place)
@@ -242,7 +262,8 @@ def _of_stratum(
     if channel is not None and seen.joint is not None:
         channel = worth_looking_for(_plain(channel)).matrix
     sizes = len(one.release.classes), len(one.release.outputs)
-    return epsilon_evidence(label_table(labels, outputs, *sizes), channel, rng)
+    counts = label_table(labels, outputs, *sizes)
+    return epsilon_evidence(without_small_cells(counts) if blurred else counts, channel, rng)
 
 
 def _plain(matrix: FloatArray) -> Channel:

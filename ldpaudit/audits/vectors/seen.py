@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations, islice
 from typing import Final, TypeVar
 
 import numpy as np
@@ -13,8 +14,9 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import feature_dependence
 from ldpaudit.audits.part import rows_looked_at
-from ldpaudit.audits.small_classes import columns_alone
-from ldpaudit.estimators.vectors.patterns import TrueVectors
+from ldpaudit.audits.small_classes import columns_alone, joint_strata
+from ldpaudit.estimators.epsilon.bounds import smallest_positive
+from ldpaudit.estimators.vectors.patterns import TrueVectors, distinct_rows
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.mechanisms.joint import JointMechanism, OnDomains
@@ -23,6 +25,8 @@ from ldpaudit.result import Kind
 
 MOST_ROWS: Final = 1 << 21
 """Of a larger release so many rows are looked at, drawn blind to all labels."""
+MOST_PAIRS: Final = 30
+"""Pairs of columns that are looked at together."""
 Whole = TypeVar("Whole", IntArray, IndexArray)
 
 
@@ -81,17 +85,24 @@ class SeenVector:
         return TrueVectors(labels.astype(np.int32), self.strata)
 
     @cached_property
+    def smallest_cell(self) -> int:
+        """The fewest people with the same true and released labels of two columns; 0: no truth."""
+        if not self.knows_truth:
+            return 0
+        both = self.truth.labels, self.released
+        pairs = islice(combinations(range(len(self.contexts)), 2), MOST_PAIRS)
+        parts = (np.concatenate([one[:, pair] for one in both], axis=1) for pair in pairs)
+        return smallest_positive(*(distinct_rows(part, self.strata)[2] for part in parts))
+
+    @cached_property
     def strata(self) -> IndexArray:
         """Codes of rows whose columns all have the same channels, int64 of shape (r,)."""
         return self._taken(self._every_stratum)
 
     @cached_property
     def _every_stratum(self) -> IndexArray:
-        codes = np.zeros(len(self.contexts[0].release), dtype=np.int64)
-        for one in self.contexts:
-            if one.release.strata is not None:
-                codes = codes * one.release.strata.count + one.release.strata.codes
-        return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+        codes = joint_strata([one.release for one in self.contexts])
+        return np.zeros(len(self.contexts[0].release), np.int64) if codes is None else codes
 
     def within_strata(self) -> Iterator["SeenVector"]:
         """Yield the vector of each stratum as one of its own; itself where there are none."""

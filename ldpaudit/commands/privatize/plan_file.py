@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ldpaudit.errors import InputError, did_you_mean, quoted
-from ldpaudit.files.documents import parse_toml, read_document
+from ldpaudit.files.documents import parse_toml, read_document, why_unreadable
 from ldpaudit.files.limits import POLICY_BYTES
 from ldpaudit.options import LabelOptions, label_options
 
@@ -67,7 +67,7 @@ def read_plan(source: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
     except InputError:
         raise
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        reason = why_unreadable(error)
         raise InputError(f"The plan {quoted(path.name)} cannot be read: {reason}.") from None
     except ValueError as error:
         raise InputError(f"The plan {quoted(path.name)} is not TOML: {error}.") from None

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from ldpaudit.errors import InputError, PolicyError, did_you_mean, quoted
-from ldpaudit.files.documents import parse_toml, read_document
+from ldpaudit.files.documents import parse_toml, read_document, why_unreadable
 from ldpaudit.files.limits import POLICY_BYTES
 from ldpaudit.judging.policy.lines import Place, line_of
 from ldpaudit.judging.policy.presets import DEFAULT, PREFIX, preset, preset_text
@@ -63,7 +63,7 @@ def load_policy(path: Path | str) -> Policy:
     try:
         text = read_document(path, POLICY_BYTES)
     except (OSError, UnicodeDecodeError) as error:
-        why = _unreadable(path, error)
+        why = why_unreadable(error)
         raise PolicyError(f"The policy file {quoted(path.name)} cannot be read: {why}.") from None
     try:
         return _named(_parsed(text), path.name)
@@ -74,14 +74,6 @@ def load_policy(path: Path | str) -> Policy:
 def _named(policy: Policy, name: str) -> Policy:
     extends = f", which extends {policy.extends}" if policy.extends else ""
     return policy.model_copy(update={"name": f"{name}{extends}"})
-
-
-def _unreadable(path: Path, error: Exception) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return "it is no text in UTF-8"
-    if path.is_dir():
-        return "it is a folder"
-    return "there is no such file" if isinstance(error, FileNotFoundError) else "access is denied"
 
 
 def _parsed(text: str) -> Policy:

@@ -148,7 +148,7 @@ def test_columns_add_up_within_a_stratum_only():
     ]
     finding = found(by_region(channels))
     assert value(finding, "vector.epsilon") == pytest.approx(3.25)
-    assert 2.5 < value(finding, "vector.epsilon_lower.columns") <= 3.25
+    assert 2.5 < value(finding, "vector.epsilon_lower") <= 3.25
     assert value(finding, "vector.epsilon_lower") <= 3.25
 
 

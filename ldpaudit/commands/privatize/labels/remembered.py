@@ -20,6 +20,7 @@ from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
+from ldpaudit.files.documents import check_regular
 from ldpaudit.files.writing import PartFile
 from ldpaudit.release import VectorDeclaration
 from ldpaudit.result.hiding import few
@@ -170,6 +171,7 @@ def _read(path: Path) -> tuple[bytes, Keys, pa.Array]:
     if not path.exists():  # Nor what a link names.
         return secrets.token_bytes(32), np.zeros(0, np.uint64), pa.array([], _TEXT)
     try:
+        check_regular(path)
         table = pq.read_table(path)
         stated = json.loads(table.schema.metadata[_METADATA])
         secret = bytes.fromhex(stated["secret"])
