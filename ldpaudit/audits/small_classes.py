@@ -137,6 +137,11 @@ def large_classes(
     return np.sort(np.concatenate(kept)) if kept else None
 
 
+def may_count(sizes: IndexArray) -> BoolArray:
+    """Return of which classes exact numbers may tell the rows, where not all rows count, (k,)."""
+    return np.asarray((sizes >= SMALLEST_CELL) | (len(sizes) > MOST_CLASSES))
+
+
 def _large(columns: Sequence[tuple[IntArray | IndexArray, int]]) -> IndexArray | None:
     """Return the rows of one stratum to look at, int64 in order; None without two large classes."""
     n = len(columns[0][0])

@@ -100,6 +100,19 @@ def test_slices_show_no_counts_beside_people_left_out() -> None:
     assert all(e.n is None and e.count is None for e in slices)
 
 
+def test_of_many_classes_the_small_ones_have_their_power() -> None:
+    """With more than 20 classes no row is left out, and none counts for another class."""
+    mechanism = RandomizedResponse.from_epsilon(tuple(range(30)), 3.0)
+    truth = np.repeat(np.arange(30), [68, *[8] * 29])
+    noisy = mechanism.sample(truth.astype(np.int32), np.random.default_rng(1))
+    only = ("mechanism", "power")
+    told = {"epsilon": 3.0, "only": only, "threads": 1}
+    result = ldpaudit.audit(pd.DataFrame({"label": noisy}), truth, "rr", **told)
+    found = {estimate.id: estimate.value for estimate in result.estimates}
+    assert found["power.min_detectable_excess"] < 0.5
+    assert "mechanism.epsilon_observed" in found
+
+
 def _homes(rare: int) -> tuple[pd.DataFrame, np.ndarray]:
     """100 homes of four, with one label and one draw each; ``rare`` of them have a rare label."""
     rng = np.random.default_rng(3)

@@ -34,6 +34,7 @@ from ldpaudit.audits.mechanism.local_reports import report_counts
 from ldpaudit.audits.mechanism.strata import strata_finding
 from ldpaudit.audits.mechanism.subgroups import subgroup_estimate, subgroup_evidence
 from ldpaudit.audits.part import over_all_rows
+from ldpaudit.audits.small_classes import may_count
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound, smallest_positive
 from ldpaudit.estimators.epsilon.consistency import (
     SMALLEST_P_VALUE,
@@ -46,7 +47,7 @@ from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import METHODS, BoundEvidence
 from ldpaudit.estimators.epsilon.subgroups import SubgroupEvidence
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.result import SMALLEST_CELL, Estimate, Finding, Note, together
+from ldpaudit.result import Estimate, Finding, Note, together
 from ldpaudit.result.hiding import is_small
 
 _STRONGEST = "True labels, strongest bound"
@@ -139,7 +140,8 @@ def _insider_estimates(
         words = f"{_METHODS[method]}; at its own level, not corrected for the other methods"
         yield _bound(context, names, bound, words, reference)
     # Of a class with few rows, counted among others, the ratio would tell how many.
-    large = counts.sum(axis=1) >= SMALLEST_CELL
+    sizes = counts.sum(axis=1)
+    large = (sizes > 0) & may_count(sizes)
     if large.sum() > 1:
         yield _observed(without_small_cells(counts)[large], cell)
 

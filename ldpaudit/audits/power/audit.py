@@ -19,6 +19,7 @@ from ldpaudit.audits.observational.power import (
 )
 from ldpaudit.audits.power.insider import insiders_power, reports_power
 from ldpaudit.audits.power.outsider import outsiders_channel, outsiders_power
+from ldpaudit.audits.small_classes import may_count
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import class_counts
 from ldpaudit.estimators.epsilon.power import detection_power, smallest_detectable
@@ -26,7 +27,7 @@ from ldpaudit.estimators.epsilon.strongest import PILOT_SHARE, design_bounds
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.release import IndexArray
-from ldpaudit.result import SMALLEST_CELL, Estimate, Finding, Note
+from ldpaudit.result import Estimate, Finding, Note
 
 _NEARLY = 1e-9
 
@@ -77,7 +78,7 @@ def _told(sizes: IndexArray) -> IndexArray:
 
     Their exact power would tell how many they are; with fewer of them no more is found.
     """
-    told = np.where((sizes > 0) & (sizes < SMALLEST_CELL), 1, sizes)
+    told = np.where(may_count(sizes), sizes, np.minimum(sizes, 1))
     told[told.argmax()] += sizes.sum() - told.sum()
     return np.asarray(told)
 
