@@ -148,7 +148,20 @@ def encode_numbers(column: pa.ChunkedArray) -> Float32Array:
     float32 array of shape (n, width)
         NaN where missing; see :func:`narrowed` for the zero and the unit of a column.
     """
-    return narrowed(raw_numbers(column))
+    return narrowed(raw_numbers(_from_least(column)))
+
+
+def _from_least(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return integers of which float64 would make some equal, counted from the least of them."""
+    if not (pa.types.is_integer(column.type) and column.type.bit_width == 64):
+        return column
+    bounds = pc.min_max(column).as_py()
+    if bounds["min"] is None or max(-bounds["min"], bounds["max"]) <= 1 << 53:
+        return column
+    try:
+        return pc.subtract_checked(column, pa.scalar(bounds["min"], column.type))
+    except pa.ArrowInvalid:  # They are further apart than integers can say.
+        return column
 
 
 def raw_numbers(column: pa.ChunkedArray) -> FloatArray | Float32Array:
@@ -176,6 +189,10 @@ class Extent:
         """Return the extent of the values of both."""
         low, high = np.fmin(self.low, other.low), np.fmax(self.high, other.high)
         return Extent(float(low), float(high))
+
+    def is_of(self, met: "Extent") -> bool:
+        """Return whether values were met that have this extent."""
+        return np.array_equal([self.low, self.high], [met.low, met.high], equal_nan=True)
 
     def narrowed(self, values: FloatArray | Float32Array) -> Float32Array:
         """Return values within the extent as :func:`narrowed` describes."""

@@ -1,8 +1,10 @@
 """Parts of other packages, registered as entry points, and those that one audit was given."""
 
 import hashlib
+import sys
 from collections.abc import Collection, Iterator, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from functools import lru_cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,16 +23,25 @@ GROUPS: Final["Mapping[PlugInKind, str]"] = {
 
 def added(kind: "PlugInKind", built_in: Collection[str]) -> dict[str, EntryPoint]:
     """Return the parts of a kind by name; none can take the name of a built-in one."""
-    points = entry_points(group=GROUPS[kind])
-    return {point.name: point for point in points if point.name not in built_in}
+    return {point.name: point for point in _registered(kind) if point.name not in built_in}
 
 
 def refused(kind: "PlugInKind", built_in: Collection[str]) -> Iterator[str]:
     """Say of each part that has the name of a built-in one that it is not used."""
-    for point in entry_points(group=GROUPS[kind]):
+    for point in _registered(kind):
         if point.name in built_in:
             of = f" of the package {point.dist.name!r}" if point.dist else ""
             yield f"The plug-in {point.name!r}{of} has a built-in {kind}'s name and was not used."
+
+
+def _registered(kind: "PlugInKind") -> EntryPoints:
+    return _in_group(GROUPS[kind], tuple(sys.path))
+
+
+@lru_cache(maxsize=len(GROUPS))
+def _in_group(group: str, _path: tuple[str, ...]) -> EntryPoints:
+    """Return what the packages on this path registered; reading them all takes milliseconds."""
+    return entry_points(group=group)
 
 
 def unloadable(kind: str, name: str, error: BaseException) -> InputError:
@@ -42,11 +53,15 @@ def unloadable(kind: str, name: str, error: BaseException) -> InputError:
 def used(
     kind: "PlugInKind", names: Collection[str], built_in: Collection[str]
 ) -> "Iterator[PlugIn]":
-    """Yield the plug-ins of a kind that are among the names, with name and version of each."""
+    """Yield the plug-ins of a kind that took part, with name and version of each.
+
+    They are those among the names, and all others whose code was loaded: it ran, though it gave no
+    number.
+    """
     from ldpaudit.result import PlugIn
 
     for name, point in added(kind, built_in).items():
-        if name in names:
+        if name in names or point.module in sys.modules:
             package, version = _said(point, "Name"), _said(point, "Version")
             yield PlugIn(kind=kind, name=name, package=package, version=version)
 

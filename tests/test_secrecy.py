@@ -93,7 +93,7 @@ def test_no_token_leaves_the_audit(
     formats = ("html", "json", "sarif", "junit", "markdown")
     outputs = [word for name in formats for word in (f"--{name}", tmp_path / f"a.{name}")]
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    monkeypatch.setenv("LDPAUDIT_BUDGET", "0.3")
+    monkeypatch.setenv("LDPAUDIT_BUDGET", "0.1")
     for more in (("--truth", data.truth, "--id", data.id), ("--drop", data.id)):
         status, printed = run(monkeypatch, capsys, "run", data.release, *more, *outputs)
         assert status in (0, 1, 3), printed
@@ -309,7 +309,7 @@ def test_hostile_names_make_a_correct_and_harmless_report(
     shown: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     rng = np.random.default_rng(1)
-    rows, classes = 2000, tuple(HOSTILE[:3])
+    rows, classes = 400, tuple(HOSTILE[:3])
     codes = rng.integers(0, len(classes), rows).astype(np.int32)
     released = RandomizedResponse.from_epsilon(classes, 1.0).sample(codes, rng)
     columns: dict[str, Any] = {name: rng.standard_normal(rows) for name in HOSTILE[1:]}
@@ -318,7 +318,7 @@ def test_hostile_names_make_a_correct_and_harmless_report(
     pq.write_table(pa.table(columns), tmp_path / "release.parquet")
     pq.write_table(pa.table({"label": [classes[c] for c in codes]}), tmp_path / "truth.parquet")
     more = ("--show-class-names",) if shown else ()
-    more += ("--skip", "renyi", "--skip", "instance-loss", "--budget", "0.3")
+    more += ("--skip", "renyi", "--skip", "instance-loss", "--budget", "0.1")
     status, printed = run(
         monkeypatch, capsys, "run", tmp_path / "release.parquet", "--label", HOSTILE[0],
         "--truth", tmp_path / "truth.parquet", "--epsilon", "1", *more,

@@ -12,6 +12,7 @@ from ldpaudit.errors import InputError, PolicyError
 from ldpaudit.mechanisms import RandomizedResponse
 
 FAST = ("mechanism", "vector")
+ROWS = 400
 NAMES = ("income", "illness", "vote")
 CLAIMED = ("income:rr:epsilon=1", "illness:rr:epsilon=1", "vote:rr:epsilon=1")
 
@@ -20,7 +21,7 @@ CLAIMED = ("income:rr:epsilon=1", "illness:rr:epsilon=1", "vote:rr:epsilon=1")
 def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return a release of three private columns by randomized response at ε = 1, and its truth."""
     rng = np.random.default_rng(2)
-    labels, x = true_vectors(1_000, rng)
+    labels, x = true_vectors(ROWS, rng)
     released, truth = pd.DataFrame({"x": x}), pd.DataFrame()
     for j, (name, classes) in enumerate(zip(NAMES, CLASSES, strict=True)):
         drawn = RandomizedResponse.from_epsilon(classes, 1.0).sample(labels[:, j], rng)
@@ -59,7 +60,7 @@ def test_one_column_with_its_claim_is_an_audit_of_one(tables):
         ({"label": set(NAMES)}, "numbered in their order"),
         ({"label": NAMES, "truth_column": set(NAMES)}, "numbered in their order"),
         ({"label": NAMES, "only": ("vector",)}, "need an audit, too"),
-        ({"label": NAMES, "canaries": np.ones((1_000, 2))}, "about one private column"),
+        ({"label": NAMES, "canaries": np.ones((ROWS, 2))}, "about one private column"),
         ({"label": (*NAMES, "age")}, "column 4 of 4 has none"),
     ],
 )

@@ -23,7 +23,7 @@ from ldpaudit.datasets.formats.opening import FileBatches
 from ldpaudit.datasets.names import ColumnError, of_column
 from ldpaudit.datasets.texts import Reader, reader_of
 from ldpaudit.errors import InputError
-from ldpaudit.release import FeatureTable, Float32Array
+from ldpaudit.release import FeatureTable, Float32Array, FloatArray
 from ldpaudit.running.scratch import resting
 
 RESTED: Final = 1 << 26
@@ -60,6 +60,8 @@ class Filling:
     seen: Mapping[str, SeenColumn]
     names: Sequence[str]
     done: int = 0
+    _met: dict[str, Extent] = field(default_factory=dict, repr=False)
+    """The extents of the values, which need not be what the file states."""
     _fresh: int = field(default=0, repr=False)
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -85,12 +87,19 @@ class Filling:
             self.categories[name].add(sortable(column))
         elif name in self.numbers:
             extent, first, last = self.numbers[name]
-            self.whole.numeric[rows, first:last] = _numbers(column, extent, last - first)
+            values = _numbers(column, last - first)
+            met = Extent.of(values)
+            self._met[name] = met.joined(self._met.get(name, met))
+            self.whole.numeric[rows, first:last] = extent.narrowed(values)
 
     def finish(self) -> FeatureTable:
         """Put final codes in the place of provisional ones."""
         if self.done != len(self.whole):
             raise InputError("The file changed while it was being read.")
+        for name, met in self._met.items():
+            with of_column(name, self.names):
+                if not self.numbers[name][0].is_of(met):
+                    raise ColumnError("has other values than its file's statistics say.")
         ranks = [categories.ranks() for categories in self.categories.values()]
         for start in range(0, self.done, MOST):
             for place, table in enumerate(ranks):
@@ -208,7 +217,7 @@ def _spans(widths: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     return {name: (ends[i], ends[i + 1]) for i, name in enumerate(widths)}
 
 
-def _numbers(column: pa.ChunkedArray, extent: Extent, width: int) -> Float32Array:
+def _numbers(column: pa.ChunkedArray, width: int) -> FloatArray | Float32Array:
     if column.null_count == len(column):
         return np.full((len(column), width), np.nan, dtype=np.float32)
     values = raw_numbers(column)
@@ -216,4 +225,4 @@ def _numbers(column: pa.ChunkedArray, extent: Extent, width: int) -> Float32Arra
         raise ColumnError("must be finite; some values are infinite.")
     if values.shape[1] != width:
         raise ColumnError("must hold lists of one length.")
-    return extent.narrowed(values)
+    return values

@@ -10,7 +10,7 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from ldpaudit.datasets.formats.arrow_file import SUFFIXES as ARROW
-from ldpaudit.datasets.formats.columns import decoded, value_type
+from ldpaudit.datasets.formats.columns import decoded, value_type, without_hidden
 from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV
 from ldpaudit.datasets.formats.dialect import Dialect
 from ldpaudit.datasets.formats.json_lines import SUFFIXES as JSON
@@ -105,7 +105,9 @@ class _Feather:
         self._writer = pyarrow.ipc.new_file(stream, self._schema, options=options)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        columns = [decoded(pa.chunked_array([c])).combine_chunks() for c in batch.columns]
+        columns = [
+            without_hidden(decoded(pa.chunked_array([c])).combine_chunks()) for c in batch.columns
+        ]
         self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
     def close(self) -> None:

@@ -35,9 +35,8 @@ def taking_part(
     }
     found = [part for kind in names for part in used(kind, names[kind], _built_in()[kind])]
     for name, one in zip(given_attacks(plan.attacks), plan.attacks, strict=True):
-        if name in scored:
-            place = one if isinstance(one, str) else f"{one.__module__}:{one.__qualname__}"
-            found.append(given("attack", name, place))
+        place = one if isinstance(one, str) else f"{one.__module__}:{one.__qualname__}"
+        found.append(given("attack", name, place))
     return tuple(found)
 
 

@@ -28,10 +28,10 @@ from ldpaudit.result import SMALLEST_CELL, Note
 MOST_CLASSES: Final = 20
 """With more classes, seldom all large, none is shown separately and no row is left out."""
 _FEW: Final = (
-    f"Some true classes have fewer than {SMALLEST_CELL} people, or none: their rows were left out, "
-    "with others of the largest class, {left} of {rows} rows in all, so that no number tells how "
-    "many they are. What their labels give away was not measured: the answer, and what it says "
-    "would have been found, is about the other rows alone"
+    f"Some true classes have fewer than {SMALLEST_CELL} people{{where}}, or none: their rows were "
+    "left out, with others of the largest class, {left} of {rows} rows in all, so that no count "
+    "tells how many they are. What their labels give away was not measured: the answer, and what "
+    "it says would have been found, is about the other rows alone"
 )
 _TOO_FEW: Final = (
     f"Fewer than two true classes have {SMALLEST_CELL} people or more: the true labels were not "
@@ -45,7 +45,7 @@ def without_small_classes(context: AuditContext) -> tuple[AuditContext, tuple[No
     release = context.release
     if release.truth is None or release.bags is not None:
         return context, ()
-    kept = large_classes([(release.truth, len(release.classes))])
+    kept = large_classes([(release.truth, len(release.classes))], joint_strata([release]))
     if kept is None:
         alone = replace(context, release=without_truth(release))
         return alone, (Note.warning("reading", f"{_TOO_FEW}."),)
@@ -54,7 +54,8 @@ def without_small_classes(context: AuditContext) -> tuple[AuditContext, tuple[No
     if context.guesses is not None:
         context.guesses.people = kept
     left = len(release) - len(kept)
-    text = f"{_FEW.format(left=f'{left:,}', rows=f'{len(release):,}')}."
+    where = "" if release.strata is None else " in a stratum"
+    text = f"{_FEW.format(where=where, left=f'{left:,}', rows=f'{len(release):,}')}."
     small = replace(of_rows(context, kept), left_out=left)
     return small, (Note.warning("reading", text),)
 
@@ -82,7 +83,7 @@ def _kept(columns: Sequence[Release]) -> IndexArray | None:
     labels = [(one.truth, len(one.classes)) for one in columns if one.truth is not None]
     if len(labels) < len(columns):
         return np.arange(len(columns[0]))
-    return large_classes(labels)
+    return large_classes(labels, joint_strata(columns))
 
 
 def people_alone(releases: RepeatedReleases) -> RepeatedReleases:
@@ -104,7 +105,19 @@ def people_alone(releases: RepeatedReleases) -> RepeatedReleases:
     return replace(releases, rows=releases.rows[kept])
 
 
-def large_classes(columns: Sequence[tuple[IntArray | IndexArray, int]]) -> IndexArray | None:
+def joint_strata(releases: Sequence[Release]) -> IndexArray | None:
+    """Return codes of rows in the same stratum of every column, int64 (n,); None without strata."""
+    codes: IndexArray | None = None
+    for one in releases:
+        if one.strata is not None:
+            before = 0 if codes is None else codes * one.strata.count
+            codes = np.unique(before + one.strata.codes, return_inverse=True)[1].astype(np.int64)
+    return codes
+
+
+def large_classes(
+    columns: Sequence[tuple[IntArray | IndexArray, int]], strata: IndexArray | None = None
+) -> IndexArray | None:
     """Return the rows to look at, int64 in order; None where no two classes are large.
 
     Parameters
@@ -112,7 +125,25 @@ def large_classes(columns: Sequence[tuple[IntArray | IndexArray, int]]) -> Index
     columns : sequence of (codes of shape (n,), number of classes)
         The true labels of each private column; a row is left out where one of them is small. A
         code of -1 is no class.
+    strata : int64 array of shape (n,), optional
+        Whose numbers are shown separately: each is looked at by itself, and left out where no two
+        of its classes are large.
     """
+    if strata is None:
+        return _large(columns)
+    parts = [np.flatnonzero(strata == code) for code in np.unique(strata)]
+    found = [(rows, _large([(codes[rows], k) for codes, k in columns])) for rows in parts]
+    kept = [rows[own] for rows, own in found if own is not None]
+    return np.sort(np.concatenate(kept)) if kept else None
+
+
+def may_count(sizes: IndexArray) -> BoolArray:
+    """Return of which classes exact numbers may tell the rows, where not all rows count, (k,)."""
+    return np.asarray((sizes >= SMALLEST_CELL) | (len(sizes) > MOST_CLASSES))
+
+
+def _large(columns: Sequence[tuple[IntArray | IndexArray, int]]) -> IndexArray | None:
+    """Return the rows of one stratum to look at, int64 in order; None without two large classes."""
     n = len(columns[0][0])
     columns = [(codes, k) for codes, k in columns if k <= MOST_CLASSES]
     if not columns:

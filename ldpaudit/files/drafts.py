@@ -39,6 +39,13 @@ def open_draft(path: Path, mode: int) -> int:
         os.close(descriptor)  # Another run took it for a left-over, before it had its lock.
 
 
+def usual_mode() -> int:
+    """Return the mode that this user's new files have."""
+    mask = os.umask(0o077)  # The only way to ask: stricter, for a moment.
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
 def hold(descriptor: int, *, wait: bool = False) -> bool:
     """Hold the lock of a file as long as its descriptor is open; return whether that is so."""
     try:

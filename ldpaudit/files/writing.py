@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from ldpaudit.errors import OutputError, quoted
-from ldpaudit.files.drafts import draft_of, open_draft, remove_left_over
+from ldpaudit.files.drafts import draft_of, open_draft, remove_left_over, usual_mode
 from ldpaudit.interruption import at_end, over, tell, undisturbed
 
 
@@ -66,7 +66,7 @@ class WholeFiles:
         path : Path
             In an existing folder. Of a symbolic link the file that it names is replaced.
         private : bool
-            Whether nobody but its owner may read it (mode 0600), from the first byte on.
+            Whether nobody but its owner may ever read it (mode 0600); others only when complete.
         overwrite : bool, optional
             Whether it may be replaced; default: as for all files.
 
@@ -162,8 +162,8 @@ class PartFile:
             self._target = place_of(self.path)
             remove_left_over(self._target.parent)
             self._fresh = draft_of(self._target)
-            mode = 0o600 if self.private else 0o666
-            self.stream = os.fdopen(open_draft(self._fresh, mode), "wb")
+            # Its owner's alone until it takes its name: what is refused at the end may tell labels.
+            self.stream = os.fdopen(open_draft(self._fresh, 0o600), "wb")
             self._known = os.fstat(self.stream.fileno())
 
     def write(self, content: bytes) -> None:
@@ -202,8 +202,11 @@ class PartFile:
             if self._target.exists():
                 self._former = draft_of(self._target, former=True)
                 _duplicate(self._target, self._former)
-                if not self.private:
-                    self._fresh.chmod(self._target.stat().st_mode & 0o7777)
+            if not self.private:
+                known = self._former is not None
+                mode = self._target.stat().st_mode & 0o7777 if known else usual_mode()
+                with contextlib.suppress(PermissionError):  # Some file systems have one mode only.
+                    self._fresh.chmod(mode)
 
     def commit(self) -> None:
         """Put the new file in the target's place."""

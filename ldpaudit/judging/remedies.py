@@ -128,7 +128,7 @@ def _claimed_epsilon(question: Open) -> Iterator[str]:
     elif question.missing is not None:
         yield from _without_audit(question.missing, known)
     else:
-        yield from _more_rows(case)
+        yield from _more_rows(case, 1 - (check.confidence or case.policy.audit.confidence))
 
 
 def _for_features(case: Case, known: Circumstances) -> Iterator[str]:
@@ -185,22 +185,22 @@ def _allowed(case: Case) -> float:
     return case.policy.audit.max_undetected_excess.or_default().at(case.claim.epsilon or 0.0)
 
 
-def _more_rows(case: Case) -> Iterator[str]:
-    more, allowed = case.evidence.estimates.get(ROWS_NEEDED), _allowed(case)
-    finite = more is not None and 0 < more.value < _MOST_ROWS
+def _more_rows(case: Case, alpha: float) -> Iterator[str]:
+    more, allowed = case.evidence.at(ROWS_NEEDED, alpha), _allowed(case)
+    finite = more is not None and 0 < more < _MOST_ROWS
     if COUNTED_ROWS in case.evidence.estimates:
         yield SHARED
         if more is not None and finite:
             yield (
-                f"Or release {rows(more.value)} more rows with noise of their own, to find an "
+                f"Or release {rows(more)} more rows with noise of their own, to find an "
                 f"excess of {number(allowed)}."
             )
     elif more is not None and finite:
         yield (
-            f"Release more rows: it needs {rows(case.rows + more.value)} in all, "
-            f"{rows(more.value)} more, to find an excess of {number(allowed)}."
+            f"Release more rows: it needs {rows(case.rows + more)} in all, "
+            f"{rows(more)} more, to find an excess of {number(allowed)}."
         )
-    missed = case.evidence.undetected_excess(1 - case.policy.audit.confidence)
+    missed = case.evidence.undetected_excess(alpha)
     if missed is not None and math.isfinite(missed):
         yield (
             "Or accept, before looking at another result, that more goes unnoticed: "

@@ -113,7 +113,8 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
     if power.value == 0:
         return "every row has the same released label, which tells nothing about the true ones"
     observed, claimed_epsilon = against(claimed.observed, epsilon, "down")
-    missed = case.evidence.undetected_excess(1 - (claimed.confidence or 0.0))
+    alpha = 1 - (claimed.confidence or 0.0)
+    missed = case.evidence.undetected_excess(alpha)
     noticed = power.value if missed is None else missed
     how = "would" if power.kind == "exact" else "would, by estimate,"
     text = (
@@ -125,17 +126,16 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
         return f"{text}but no excess, however large, {how} have been found with 90 % probability"
     return (
         f"{text}an excess of {number(noticed, 'up')} or more that all rows share {how} have been "
-        f"found with 90 % probability{_few_rows(case)}"
+        f"found with 90 % probability{_few_rows(case, alpha)}"
     )
 
 
-def _few_rows(case: Case) -> str:
+def _few_rows(case: Case, alpha: float) -> str:
     """Return how few rows in the clear would have been found, where it is known."""
-    share = case.evidence.estimates.get(CLEAR_SHARE)
-    group = case.evidence.estimates.get(CLEAR_GROUP)
+    share, group = (case.evidence.at(name, alpha) for name in (CLEAR_SHARE, CLEAR_GROUP))
     found = []
-    if share is not None:
-        found.append(f"{share_up(share.value)} of rows at random")
-    if group is not None:
-        found.append(f"a group of {rows(group.value, 'up')} rows that features tell apart")
+    if share is not None and math.isfinite(share):
+        found.append(f"{share_up(share)} of rows at random")
+    if group is not None and math.isfinite(group):
+        found.append(f"a group of {rows(group, 'up')} rows that features tell apart")
     return f"; so would true labels released for {', or for '.join(found)}" if found else ""

@@ -107,7 +107,10 @@ def decided(drafts: Sequence[Draft], policy: Policy) -> tuple[list[Check], list[
         tests = [draft for draft in drafts if draft.level == level and not draft.counted]
         checks += _decide(tests, 1 - policy.audit.confidence, policy.audit.correction)
         families += _family(level, [test for test in tests if not test.own_error], policy)
-    checks += [_check(draft, None, 1.0) for draft in drafts if draft.counted]
+    claimed = [check.confidence for check in checks if check.id == "claimed-epsilon"]
+    # What could have been missed is said at the level at which the claim is tested.
+    tested = 1 - min((c for c in claimed if c is not None), default=policy.audit.confidence)
+    checks += [_check(draft, tested) for draft in drafts if draft.counted]
     order = {draft.id: position for position, draft in enumerate(drafts)}
     return sorted(checks, key=lambda check: order[check.id]), families
 
@@ -204,9 +207,9 @@ def corrected_levels(p_values: list[float], alpha: float, correction: str) -> li
     return levels
 
 
-def _check(draft: Draft, alpha: float | None, p_value: float = 1.0) -> Check:
-    """Return a check at an error probability; None for one that is no test."""
-    answer = draft.test(alpha or 0.0)
+def _check(draft: Draft, alpha: float, p_value: float = 1.0) -> Check:
+    """Return a check at an error probability."""
+    answer = draft.test(alpha)
     return Check(
         id=draft.id,
         question=draft.question,
@@ -215,7 +218,7 @@ def _check(draft: Draft, alpha: float | None, p_value: float = 1.0) -> Check:
         side=answer.side,
         verdict=answer.verdict,
         level="warn" if draft.level == "warn" else "error",
-        confidence=None if alpha is None else 1 - alpha,
+        confidence=None if draft.counted else 1 - alpha,
         p_value=p_value if p_value < 1 else None,
         reason=answer.reason,
         evidence=draft.evidence,

@@ -48,9 +48,9 @@ GENERAL = [name for name in ATTACKS if name not in ("synthetic-aware", "row-orde
 
 @pytest.mark.parametrize("name", GENERAL)
 def test_every_attack_gives_probabilities(name):
-    release, mechanism, _ = cell_release(1500, 1.0, 0)
+    release, mechanism, _ = cell_release(400, 1.0, 0)
     posterior = fitted(name, release, mechanism).posterior(without_truth(release))
-    assert posterior.shape == (1500, 3)
+    assert posterior.shape == (400, 3)
     assert posterior.dtype == np.float64
     assert posterior.min() >= 0
     np.testing.assert_allclose(posterior.sum(axis=1), 1.0, atol=1e-9)
@@ -59,13 +59,13 @@ def test_every_attack_gives_probabilities(name):
 @pytest.mark.parametrize("name", ["bayes", "oracle", "knn"])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_informed_attacks_come_close_to_the_optimum(name, epsilon):
-    release, mechanism, eta = cell_release(8000, epsilon, 1)
-    test, _, _ = cell_release(8000, epsilon, 2)
+    release, mechanism, eta = cell_release(4000, epsilon, 1)
+    test, _, _ = cell_release(4000, epsilon, 2)
     cells = np.bincount(test.features.categorical[:, 0], minlength=6).astype(float)
     optimum = np.average(mechanism.channel.informed_accuracy(eta), weights=cells)
     posterior = fitted(name, release, mechanism).posterior(without_truth(test))
     accuracy = np.mean(posterior.argmax(axis=1) == test.truth)
-    # The standard error is 0.0056; fixed seeds.
+    # The standard error is 0.008; fixed seeds.
     assert optimum - 0.03 < accuracy < optimum + 0.02
 
 
@@ -120,7 +120,7 @@ def test_outputs_that_are_no_classes_need_a_channel():
 
 @pytest.mark.parametrize("name", ["released-label", "classifier", "knn", "oracle"])
 def test_without_a_channel_labels_are_taken_at_their_word(name):
-    release, _, _ = cell_release(2000, 4.0, 7)
+    release, _, _ = cell_release(800, 4.0, 7)
     posterior = fitted(name, release, None).posterior(without_truth(release))
     if name == "released-label":
         np.testing.assert_array_equal(posterior.argmax(axis=1), release.released)

@@ -1,16 +1,19 @@
 """A claim about each stratum: one check made of several, and what single checks leave out."""
 
+from dataclasses import replace
+
 import pytest
 from judging.cases import case, evidence, judged, p_value
 
 from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST
 from ldpaudit.judging.checks import claimed_epsilon, undetected_excess
-from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft
+from ldpaudit.judging.checks.interface import CLEAR_SHARE, POWER, Answer, Case, Draft
 from ldpaudit.judging.checks.strata import draft_of_strata
 from ldpaudit.judging.policy import default_policy
 from ldpaudit.mechanisms import ByStratum, RandomizedResponse
 from ldpaudit.result import Estimate, in_stratum
 
+CHANNEL = "mechanism.channel_consistency"
 LOW, HIGH = (RandomizedResponse.from_epsilon(("q", "r"), e) for e in (0.5, 2.0))
 CLAIM = ByStratum(("n", "s"), (LOW, HIGH))
 
@@ -87,6 +90,26 @@ def test_the_check_points_to_the_power_where_it_is_known() -> None:
         assert draft is not None
         assert draft.evidence == ids
     assert judged(known).verdict != "fail"
+
+
+def test_what_could_be_missed_is_said_at_the_level_of_the_claims_test() -> None:
+    policy = _asking(default_policy())
+    drafted = policy.checks.model_copy(update={"claimed_channel": policy.checks.claimed_epsilon})
+    policy = policy.model_copy(update={"checks": drafted})
+    share = Estimate.exact(CLEAR_SHARE, "", 0.1, unit="proportion")
+    known = evidence(
+        *(Estimate.exact(POWER, "", 0.1, unit="nats"), share, p_value(CHANNEL, 0.5)),
+        epsilon=0.9,
+    )
+    found = dict.fromkeys((POWER, CLEAR_SHARE), lambda alpha: 0.005 / alpha)
+    known = replace(known, bounds={**known.bounds, **found})
+    result = judged(known, policy)
+    checks = {check.id: check for check in result.checks}
+    assert checks["claimed-epsilon"].confidence == pytest.approx(0.975)
+    assert checks["undetected-excess"].observed == pytest.approx(0.2)
+    assert checks["undetected-excess"].confidence is None
+    assert "an excess of 0.20" in result.sentence
+    assert "for 20.00 % of rows" in result.sentence
 
 
 def _asking(policy):

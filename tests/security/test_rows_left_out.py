@@ -100,6 +100,42 @@ def test_slices_show_no_counts_beside_people_left_out() -> None:
     assert all(e.n is None and e.count is None for e in slices)
 
 
+def test_of_many_classes_the_small_ones_have_their_power() -> None:
+    """With more than 20 classes no row is left out, and none counts for another class."""
+    mechanism = RandomizedResponse.from_epsilon(tuple(range(30)), 3.0)
+    truth = np.repeat(np.arange(30), [68, *[8] * 29])
+    noisy = mechanism.sample(truth.astype(np.int32), np.random.default_rng(1))
+    only = ("mechanism", "power")
+    told = {"epsilon": 3.0, "only": only, "threads": 1}
+    result = ldpaudit.audit(pd.DataFrame({"label": noisy}), truth, "rr", **told)
+    found = {estimate.id: estimate.value for estimate in result.estimates}
+    assert found["power.min_detectable_excess"] < 0.5
+    assert "mechanism.epsilon_observed" in found
+
+
+def _homes(rare: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """100 homes of four, with one label and one draw each; ``rare`` of them have a rare label."""
+    rng = np.random.default_rng(3)
+    truth = np.where(np.arange(400) < 4 * rare, "yes", "no")
+    kept = np.repeat(rng.random(100) < np.e / (1 + np.e), 4)
+    noisy = np.where(kept == (truth == "yes"), "yes", "no")
+    columns = {"home": np.repeat(np.arange(100), 4), "x": rng.normal(size=400), "label": noisy}
+    order = rng.permutation(400)
+    return pd.DataFrame(columns).iloc[order].reset_index(drop=True), truth[order]
+
+
+def test_how_many_homes_have_a_rare_label_is_not_told() -> None:
+    told = []
+    for rare in (3, 8):
+        only = ("assumptions", "mechanism", "power")
+        asked = {"epsilon": 1.0, "group": "home", "only": only, "threads": 1}
+        result = ldpaudit.audit(*_homes(rare), "rr", **asked)
+        names = ("power.", "mechanism.epsilon_observed")
+        told.append([(e.id, e.value) for e in result.estimates if e.id.startswith(names)])
+    assert told[0] == told[1]
+    assert "power.rows_needed" in dict(told[0])
+
+
 @pytest.mark.parametrize(
     ("found", "verdict", "words"),
     [

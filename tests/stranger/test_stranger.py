@@ -15,17 +15,19 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from ldpaudit import cli
+from ldpaudit import cli, plugins
 from ldpaudit.mechanisms import registry
 
 HERE = Path(__file__).parent
 Command = Callable[..., tuple[int, str]]
 EPSILON = 1.5
+ROWS = 500
 
 
 def _forget() -> None:
     registry.family.cache_clear()
     registry._entry_points.cache_clear()
+    plugins._in_group.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +70,8 @@ def command(
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     rng = np.random.default_rng(5)
-    codes = rng.integers(0, 3, 1500)
-    table = {"x": rng.standard_normal(1500) + codes, "z": rng.standard_normal(1500)}
+    codes = rng.integers(0, 3, ROWS)
+    table = {"x": rng.standard_normal(ROWS) + codes, "z": rng.standard_normal(ROWS)}
     names = np.array(["no", "perhaps", "yes"])[codes]
     path = tmp_path / "data.parquet"
     pd.DataFrame(table | {"label": names}).to_parquet(path)

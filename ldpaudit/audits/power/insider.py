@@ -10,6 +10,7 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.subgroups import FITTED_SHARE, subgroup_evidence
 from ldpaudit.audits.observational.power import EXCESS, EXCESS_TITLE, WANTED_POWER
 from ldpaudit.audits.power.wanted import (
+    ROWS_NEEDED,
     excess_estimate,
     further_rows,
     limit_of,
@@ -58,16 +59,20 @@ def insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) -
         f"certified bound from true labels, at level {1 - level:.4g}, exceeds the claim with "
         f"probability {WANTED_POWER:.0%}; {_FAMILY}"
     )
-    rows = insiders_rows(sizes, channel, limit + target, limit, level)
+
+    def further(error: float) -> float:
+        part = error * INSIDER_SHARES[INSIDER]
+        return insiders_rows(sizes, channel, limit + target, limit, part)
+
     clear, bounds = _clear(context, channel, sizes, limit)
     return Finding(
         estimates=(
             Estimate.exact(EXCESS, EXCESS_TITLE, value, unit="nats", method=words),
-            rows_estimate(rows, target, exact=True),
+            rows_estimate(further(alpha), target, exact=True),
             *clear,
         ),
         notes=no_power(value),
-        bounds={EXCESS: excess, **bounds},
+        bounds={EXCESS: excess, ROWS_NEEDED: further, **bounds},
     )
 
 

@@ -14,7 +14,7 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import feature_dependence
 from ldpaudit.audits.part import rows_looked_at
-from ldpaudit.audits.small_classes import columns_alone
+from ldpaudit.audits.small_classes import columns_alone, joint_strata
 from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.estimators.vectors.patterns import TrueVectors, distinct_rows
 from ldpaudit.mechanisms import from_declaration
@@ -101,11 +101,8 @@ class SeenVector:
 
     @cached_property
     def _every_stratum(self) -> IndexArray:
-        codes = np.zeros(len(self.contexts[0].release), dtype=np.int64)
-        for one in self.contexts:
-            if one.release.strata is not None:
-                codes = codes * one.release.strata.count + one.release.strata.codes
-        return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+        codes = joint_strata([one.release for one in self.contexts])
+        return np.zeros(len(self.contexts[0].release), np.int64) if codes is None else codes
 
     def within_strata(self) -> Iterator["SeenVector"]:
         """Yield the vector of each stratum as one of its own; itself where there are none."""

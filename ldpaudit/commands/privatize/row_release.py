@@ -154,8 +154,8 @@ class Application:
 
     def coded(self, mechanism: Any, outputs: tuple[Label, ...]) -> CodedRelease:
         """Return how codes of outputs become released labels."""
-        found = self.column.survey.found
-        return coded_release(mechanism, outputs, self.label.type, found, self.rng)
+        spelt = self.column.survey.spelt
+        return coded_release(mechanism, outputs, self.label.type, spelt, self.rng)
 
     def synthetic(self, classes: tuple[Label, ...]) -> RowSource | None:
         """Return the source of synthetic rows; None where the options name none."""

@@ -114,7 +114,7 @@ def vector_release(
         return SeparateColumns(tuple(row_release(one, features, fitted) for one in columns))
     outputs: list[Any] = [one.mechanism.channel for one in columns]
     written = tuple(
-        coded_release(None, channel.outputs, one.field.type, one.survey.found, None)
+        coded_release(None, channel.outputs, one.field.type, one.survey.spelt, None)
         for one, channel in zip(columns, outputs, strict=True)
     )
     return JointColumns(columns.joint, written, request.randomness("release"))

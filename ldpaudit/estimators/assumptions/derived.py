@@ -6,7 +6,7 @@ then it says about as much of y given z as of z given y.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -196,6 +196,7 @@ class _Models:
     columns: Columns
     rows: LabelledRows
     given: tuple[FloatArray, FloatArray]
+    _known: dict[tuple[int, ...], FloatArray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: LabelledRows, suspects: list[int]) -> "_Models":
@@ -219,6 +220,12 @@ class _Models:
         return float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
 
     def _losses(self, target: int, places: list[int]) -> FloatArray:
+        key = (target, *sorted(places))
+        if key not in self._known:
+            self._known[key] = self._measured(target, places)
+        return self._known[key]
+
+    def _measured(self, target: int, places: list[int]) -> FloatArray:
         outcomes, halves = self.rows.sides[target], self.rows.halves
         columns = self.columns.only(places).beside(self.given[target])
         log_odds = columns.log_odds(outcomes, halves, self.rows.seed, small=True)

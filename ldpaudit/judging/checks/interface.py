@@ -23,14 +23,18 @@ class Evidence:
     bounds: Mapping[str, Callable[[float], float]]
 
     def undetected_excess(self, alpha: float) -> float | None:
-        """Return the smallest excess ε found with 90 % power at error probability ``alpha``.
+        """Return the smallest excess ε found with 90 % power at error probability ``alpha``."""
+        return self.at(POWER, alpha)
+
+    def at(self, name: str, alpha: float) -> float | None:
+        """Return a number at error probability ``alpha``.
 
         At the audit's own level where it cannot be computed for another; None where unknown.
         """
-        power = self.estimates.get(POWER)
-        if power is None:
+        estimate = self.estimates.get(name)
+        if estimate is None:
             return None
-        return self.bounds[POWER](alpha) if POWER in self.bounds else power.value
+        return self.bounds[name](alpha) if name in self.bounds else estimate.value
 
     def curve_bound(self, curve: Curve, place: int, alpha: float) -> float:
         """Return a curve's lower bound at a grid point and error probability, −∞ if unknown."""

@@ -12,12 +12,14 @@ def draft(case: Case) -> Draft | None:
     if section is None or epsilon is None or math.isinf(epsilon):
         return None
     allowed = section.max.at(epsilon)
-    missed = case.evidence.undetected_excess(1 - case.policy.audit.confidence)
     question = "How large an excess over the claimed ε could this audit have missed?"
     ids = (POWER,) if POWER in case.evidence.estimates else ()
-    answer = _answer(missed, allowed)
     limit = None if math.isinf(allowed) else allowed
-    return Draft(_ID, section.level, question, limit, ids, lambda _: answer, counted=True)
+
+    def test(alpha: float) -> Answer:
+        return _answer(case.evidence.undetected_excess(alpha), allowed)
+
+    return Draft(_ID, section.level, question, limit, ids, test, counted=True)
 
 
 _ID = "undetected-excess"

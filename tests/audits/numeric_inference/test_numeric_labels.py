@@ -52,7 +52,7 @@ def test_an_honest_release_passes_and_a_dishonest_one_fails(name):
     honest = ldpaudit.audit(frame, truth, made(name, 1.0), only=ONLY)
     assert honest.verdict == "pass"
     assert 0.3 < lower(honest) <= 1.0
-    frame, truth = release(made(name, 3.0), 8000)
+    frame, truth = release(made(name, 3.0), 2000)
     if name == "optimal-unbiased":
         # Its outputs tell its ε: those of ε = 3 are not those of ε = 1.
         with pytest.raises(InputError, match="declared outputs"):
@@ -64,7 +64,7 @@ def test_an_honest_release_passes_and_a_dishonest_one_fails(name):
 
 
 def test_every_audit_runs_and_no_label_shows():
-    frame, truth = release(made("laplace", 2.0), 1000)
+    frame, truth = release(made("laplace", 2.0), 400)
     result = ldpaudit.audit(frame, truth, made("laplace", 2.0), budget=1)
     assert {a.id for a in result.audits if a.status == "ran"} >= {"mechanism", "label-inference"}
     assert result.release.class_names[0] == "class 1"
@@ -75,7 +75,7 @@ def test_every_audit_runs_and_no_label_shows():
 
 
 def test_without_true_labels_grouped_ones_are_said_to_be_unknown():
-    frame, _ = release(made("laplace", 2.0), 1000)
+    frame, _ = release(made("laplace", 2.0), 400)
     result = ldpaudit.audit(frame, None, made("laplace", 2.0))
     reasons = {a.id: a.reason for a in result.audits if a.status != "ran"}
     assert "grouped" in reasons["instance-loss"]
@@ -114,7 +114,7 @@ WARNED = "schema = 1\n[checks.claimed-channel]\n"
 
 
 def test_a_policy_may_allow_less_than_is_declared():
-    frame, truth = release(made("laplace", 2.0), 3000)
+    frame, truth = release(made("laplace", 2.0), 400)
     strict = parse_policy(f"{WARNED}[claim]\nepsilon = 1.0\n")
     with pytest.raises(PolicyError, match="allows ε = 1, but the release declares ε = 2"):
         ldpaudit.audit(frame, truth, made("laplace", 2.0), policy=strict, only=ONLY)

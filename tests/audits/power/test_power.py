@@ -59,13 +59,13 @@ def test_more_rows_find_less() -> None:
 
 
 def test_a_release_at_the_stated_excess_is_found_nine_times_in_ten() -> None:
-    n, runs, hits, level = 3000, 150, 0, 0.05 * INSIDER_SHARES[INSIDER]
+    n, runs, hits, level = 1000, 100, 0, 0.05 * INSIDER_SHARES[INSIDER]
     excess = value(context(binary(1.0), n, features=False))
     for seed in range(runs):
         audited = context(binary(1.0), n, epsilon=1.0 + excess, seed=seed, features=False)
         hits += MechanismAudit().run(audited).bounds[INSIDER](level) > 1.0
-    # Binomial(150, 0.9) lies within these with probability 1 − 1e-6.
-    assert 113 <= hits <= 149
+    # Binomial(100, 0.9) lies within these with probability 1 − 1e-4; the seeds are fixed.
+    assert 77 <= hits <= 99
 
 
 def test_the_level_is_the_insiders_share() -> None:
@@ -94,7 +94,7 @@ def test_no_excess_can_be_found_in_few_rows() -> None:
 
 
 def test_without_truth_the_power_is_estimated() -> None:
-    finding = PowerAudit().run(context(binary(1.0), 8000, with_truth=False))
+    finding = PowerAudit().run(context(binary(1.0), 4000, with_truth=False))
     estimate, rows, with_truth, _ = finding.estimates
     assert rows.id == "power.rows_needed"
     assert rows.kind == "estimated"
@@ -102,28 +102,28 @@ def test_without_truth_the_power_is_estimated() -> None:
     assert estimate.kind == "estimated"
     assert estimate.assumptions
     assert 0.0 < estimate.value < 0.6
-    insider = value(context(binary(1.0), 8000))
+    insider = value(context(binary(1.0), 4000))
     assert estimate.value > insider
     assert with_truth.value == pytest.approx(insider, rel=0.1)
 
 
 def test_the_outsiders_estimate_is_about_right() -> None:
-    n = 4000
+    n = 2000
     excess = value(context(binary(1.0), n, with_truth=False))
     hits = 0
-    for seed in range(1, 9):
+    for seed in range(1, 7):
         audited = context(binary(1.0), n, epsilon=1.0 + excess, seed=seed, with_truth=False)
         # Balls alone are quick; the model's groups would only add to it.
         found = MechanismAudit().run(audited).bounds["release_only.epsilon_lower"](0.05)
         hits += found > 1.0
-    assert hits >= 5
+    assert hits >= 4
 
 
 def test_a_claimed_channel_has_its_own_family() -> None:
     channel = Channel(np.array([[0.9, 0.1], [0.5, 0.5]]), (0, 1), (0, 1))
-    found = PowerAudit().run(context(ExplicitChannel(channel), 20_000))
+    found = PowerAudit().run(context(ExplicitChannel(channel), 8_000))
     assert 0.0 < found.estimates[0].value < 0.5
-    outsider = PowerAudit().run(context(ExplicitChannel(channel), 20_000, with_truth=False))
+    outsider = PowerAudit().run(context(ExplicitChannel(channel), 8_000, with_truth=False))
     # Half of one label's outputs are always wrong: no such channel lets the release alone show it.
     assert outsider.estimates[0].value == math.inf
     assert any("no excess" in note.text for note in outsider.notes)

@@ -12,7 +12,7 @@ from commands.privatize.conftest import declared_json
 from commands.privatize.test_audit import audit
 
 HIGH = 40
-ROWS = 2000
+ROWS = 700
 
 
 @pytest.fixture

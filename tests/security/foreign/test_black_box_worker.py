@@ -60,6 +60,17 @@ def test_counts_and_reasons_come_back_as_they_were() -> None:
     assert len(said) <= 500
 
 
+@pytest.mark.parametrize(
+    "outputs",
+    [[2**63, 2**63 + 1, -1], [2**53, 2**53 + 1, 0.5], [(2**63, 1), (2**63 + 1, -1)]],
+    ids=["beyond a word", "beside a fraction", "in tuples"],
+)
+def test_integers_that_differ_stay_different(outputs: list[Any]) -> None:
+    """NumPy makes float64 of a list of such integers, and a client that leaks in them passed."""
+    table = as_outputs(outputs, len(outputs))
+    assert len({tuple(row) for row in table.tolist()}) == len(outputs)
+
+
 class Harmful:
     """Runs code where it is unpickled."""
 

@@ -11,6 +11,7 @@ import pytest
 from releases import written
 
 import ldpaudit
+from ldpaudit import plugins
 from ldpaudit.attacks import ATTACKS, available_attacks, create_attack
 from ldpaudit.attacks.interface import Knowledge
 from ldpaudit.audits.listing import BUILT_IN
@@ -36,6 +37,10 @@ class Mild:
     def run(self, context):
         share = Estimate.exact(self.number, "Share", 0.0, unit="nats")
         return Finding(estimates=(share,), bounds={})
+
+class Absent(Mild):
+    def unavailable(self, context):
+        return "it says so"
 
 class Sly(Mild):
     number = "mechanism.epsilon_lower"
@@ -69,6 +74,7 @@ def _forget() -> None:
     importlib.invalidate_caches()
     registry.family.cache_clear()
     registry._entry_points.cache_clear()
+    plugins._in_group.cache_clear()
 
 
 def audited(folder: Path, *only: str) -> AuditResult:
@@ -107,6 +113,14 @@ def test_what_took_part_is_named_in_every_form(
     only = ("--only", "power", "--only", "mild")
     _, printed, _ = command("run", release, "--truth", truth, *only, "--json", tmp_path / "r.json")
     assert "plug-ins     parts of others took part: audit mild of mild-parts 1.0" in printed
+
+
+def test_what_was_asked_and_gave_no_number_is_named_too(install: Install, tmp_path: Path) -> None:
+    """Its code ran in the audit all the same."""
+    install(audits=["mild = mild_parts:Absent"])
+    result = audited(tmp_path, "power", "mild")
+    assert result.audits[-1].status == "skipped"
+    assert [p.name for p in result.run.plugins] == ["mild"]
 
 
 @pytest.mark.parametrize("part", ["Sly", "SlyBound"])

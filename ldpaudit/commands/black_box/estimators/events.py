@@ -4,15 +4,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpaudit.commands.black_box.estimators.outputs import OutputTable
 from ldpaudit.commands.black_box.estimators.scores import Score, fit_boosted, fit_histograms
-from ldpaudit.estimators.epsilon.guesses import GuessCounts
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray
+
+if TYPE_CHECKING:
+    from ldpaudit.estimators.epsilon.guesses import GuessCounts
 
 _THRESHOLDS = 64
 _DOUBT = 3.5
@@ -87,7 +89,7 @@ class PairChoice:
     first: int
     second: int
     event: Event
-    counts: GuessCounts
+    counts: "GuessCounts"
     expected: float
 
 
@@ -147,6 +149,9 @@ def _choice(
     n = len(scores[0]) + len(scores[1])
     expected = np.where(grid.allowed(), _expected(right, wrong, grid.sides(), n, goal), -np.inf)
     event, place = grid.event(score, expected)
+    # The processes that draw need no scipy.stats, which takes longer to import than all else.
+    from ldpaudit.estimators.epsilon.guesses import GuessCounts
+
     counts = GuessCounts(n, int(right[place]), int(wrong[place]), event.sides)
     return PairChoice(first, second, event, counts, float(expected[place]))
 

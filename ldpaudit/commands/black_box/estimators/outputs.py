@@ -130,7 +130,7 @@ def joined_columns(tables: Sequence[OutputTable]) -> OutputTable:
 
 def _from_sequence(outputs: Sequence[Any]) -> OutputTable:
     if all(isinstance(output, _SCALARS) for output in outputs):
-        return _typed(np.array(outputs)[:, None])
+        return _typed_rows([(output,) for output in outputs], 1)
     if all(isinstance(output, np.ndarray) for output in outputs):
         shapes = {(output.shape, output.dtype.kind) for output in outputs}
         if len(shapes) == 1 and outputs[0].dtype.kind in NUMERIC:
@@ -168,14 +168,17 @@ def _flat(output: Sequence[Any]) -> Iterator[Any]:
 
 
 def _typed_rows(rows: Sequence[tuple[Any, ...]], width: int) -> OutputTable:
-    if all(isinstance(entry, _SCALARS) for row in rows for entry in row):
-        return _typed(np.array(rows))
-    return objects(rows, width)
-
-
-def _typed(array: npt.NDArray[Any]) -> OutputTable:
-    """Return numbers as they are; integers that fit no machine word stay objects."""
+    if not all(isinstance(entry, _SCALARS) for row in rows for entry in row):
+        return objects(rows, width)
+    array = np.array(rows)
+    if array.dtype.kind == "f" and any(_rounded(entry) for row in rows for entry in row):
+        return objects(rows, width)  # As float64, different outputs would become equal.
+    # Integers that fit no machine word stay objects.
     return array if array.dtype.kind == "O" else _from_array(array, len(array))
+
+
+def _rounded(entry: Any) -> bool:
+    return isinstance(entry, int | np.integer) and int(float(entry)) != int(entry)
 
 
 def objects(rows: Sequence[Sequence[Any]], width: int) -> OutputTable:

@@ -89,7 +89,7 @@ def synthetic_sample(
     classes = survey.domain.classes
     return SyntheticSample(
         fitted.generator,
-        coded_release(None, classes, label.type, survey.found, None),
+        coded_release(None, classes, label.type, survey.spelt, None),
         sample_schema(request.synthetic_out, released),
         label.name,
         sample_rows(request.synthetic_rows, survey.rows, classes),

@@ -63,6 +63,14 @@ class Survey:
     found_values: tuple[Label, ...] = ()
     from_data: bool = False
 
+    @property
+    def spelt(self) -> pa.Array:
+        """The labels that a release writes as the data do: of declared ones none.
+
+        Spelt as in the data, "TRUE" among others would show that somebody has that label.
+        """
+        return self.found if self.from_data else self.found[:0]
+
 
 class Count(Protocol):
     """Reads one column, batch by batch."""

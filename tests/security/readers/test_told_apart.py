@@ -1,0 +1,44 @@
+"""What differs in a file differs for the audit, whatever the file states of itself."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ldpaudit.datasets import read_release
+from ldpaudit.datasets.features import encode_numbers
+from ldpaudit.errors import InputError
+
+LEAST, MOST = 0.123456789, 0.987654321
+
+
+@pytest.mark.parametrize("stated", [1e300, -5.0, 0.5])
+def test_statistics_that_are_not_of_the_values_are_refused(
+    stated: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forged range made all values of a column of a large file equal: a leak was not seen."""
+    for name in ("_ROWS", "_CELLS"):
+        monkeypatch.setattr(f"ldpaudit.datasets.batchwise.opening.{name}", 0)
+    values = np.where(np.arange(200) % 2, LEAST, MOST)
+    words = np.array(["no", "yes"])[np.arange(200) // 3 % 2]
+    path = tmp_path / "r.parquet"
+    pq.write_table(pa.table({"label": words, "x": values}), path)
+    assert read_release(path, label="label").release.features.numeric.std() > 0.4
+    content = path.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    forged = content[footer:].replace(np.float64(MOST).tobytes(), np.float64(stated).tobytes())
+    path.write_bytes(content[:footer] + forged)
+    with pytest.raises(InputError, match=r"Column 2 .*statistics"):
+        read_release(path, label="label")
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64()])
+def test_long_integers_that_differ_stay_different(kind: pa.DataType) -> None:
+    """As float64, 2**53 and 2**53 + 1 are one number: a column of them told every label."""
+    for zero in (1 << 53, (1 << 63) - 2):
+        column = pa.chunked_array([pa.array([zero, None, zero + 1], kind)])
+        np.testing.assert_array_equal(encode_numbers(column), [[0], [np.nan], [1]])
+    ends = pa.chunked_array([pa.array([-(1 << 63), (1 << 63) - 1])])
+    assert encode_numbers(ends).tolist() == [[0], [1]]
