@@ -86,7 +86,7 @@ def missing_column(
     name : str
         The column that was asked for; anything else is a mistake of its own.
     role : str
-        What it was to be, for instance ``"label"``.
+        What it was to be, for instance ``"label"``; or ``"to drop"``.
     candidates : sequence of str
         The columns that there are.
     advice : str
@@ -98,9 +98,8 @@ def missing_column(
         kind = type(name).__name__
         return InputError(f"The {role} column must be named by a text, as '5'. Got {kind} instead.")
     close = nearest(name, candidates)
-    if any(
-        _number(one) is not None for one in candidates
-    ):  # Perhaps no names at all, but the first row.
+    # Perhaps they are no names at all, but the first row.
+    if any(_number(one) is not None for one in candidates):
         end = "does the file's first line name its columns?"
     elif close is None:
         end = advice
@@ -108,7 +107,14 @@ def missing_column(
         alike = "differs only in case" if close.casefold() == name.casefold() else "is most like it"
         end = f"the name of {called(close, candidates)} {alike}."
     what = f" {quoted(name)}" if typed else ", which the file's declaration names,"
-    text = f"There is no {role} column{what} among the {len(candidates)} columns"
+    if role.startswith("to "):
+        role, what = "", f"{what} {role}"
+    text = f"There is no {role} column{what}".replace("  ", " ")
+    text += f" among the {len(candidates)} columns"
+    if typed and (name, role) == ("label", "label"):  # The usual name: perhaps nobody typed it.
+        text = (
+            f"None of the {len(candidates)} columns is called 'label', and --label names no other"
+        )
     return InputError(f"{text}; {end}" if end else f"{text}.")
 
 

@@ -1,7 +1,7 @@
 """From a file or a table to a release that can be audited."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -196,7 +196,11 @@ def read_release(
     encoded, tables, columns = reading.encoded(beside)
     keys = {name: special[name] for name in roles.keys}
     features_read = encoded.table()
-    surveys = columns + survey_keys(keys, features_read.width, table.names)
+    places = {name: place for place, name in enumerate(table.names, start=1)}
+    surveys = tuple(
+        replace(one, place=places.get(one.name, 0))
+        for one in columns + survey_keys(keys, features_read.width, table.names)
+    )
     release = tables.beside(
         Release(
             features=features_read,

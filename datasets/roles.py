@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
@@ -81,6 +82,9 @@ def assign_roles(
     return replace(roles, features=chosen)
 
 
+_PURPOSES: Final = {"drop": "to drop", "features": "to use as a feature"}
+
+
 def _label(names: Sequence[str], label: str | None, declared: str | None) -> str:
     chosen = label or declared or DEFAULT_LABEL
     if chosen not in names:
@@ -97,7 +101,7 @@ def _check_names(
     known = set(names)
     for name in given:
         if name not in known:
-            raise missing_column(name, f"'{role}'", names)
+            raise missing_column(name, _PURPOSES[role], names)
         if name in taken:
             raise InputError(
                 f"The column {quoted(name)} has another role; it cannot be in '{role}'."

@@ -30,6 +30,8 @@ class ColumnSurvey:
         Its places among the arrays of the feature table, numeric ones first.
     concern : {"index", "identifier", "text", "date"} or None
         Why it may lead back to a person.
+    place : int
+        Its place among the columns of the file, from 1; 0 where that is not known.
     """
 
     name: str = field(repr=False)
@@ -40,3 +42,4 @@ class ColumnSurvey:
     unused: int = 0
     concern: Concern | None = None
     arrays: tuple[int, ...] = ()
+    place: int = 0

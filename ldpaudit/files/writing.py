@@ -120,7 +120,10 @@ class WholeFiles:
             left = list(filter(None, [part.undo() for part in reversed(self._parts)]))
             if not left:
                 raise
-            raise OutputError(" ".join([str(error), *left])) from None
+            # The text of any other error may hold a path.
+            why = f"The files cannot be written ({type(error).__name__})."
+            why = str(error) if isinstance(error, OutputError) else why
+            raise OutputError(" ".join([why, *left])) from None
         if self.last and self._parts:
             over()
 

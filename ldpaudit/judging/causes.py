@@ -90,7 +90,7 @@ BY_CHECK: Final[Mapping[str, str]] = {
     ),
     "identifiers": (
         "Take the columns out of the file that number rows or may lead to a person, such as ids, "
-        "exact dates and free text (privatize tells which, and leaves them out with --drop)."
+        "exact dates and free text (a note says which; privatize leaves them out with --drop)."
     ),
     "shared-noise": SHARED,
     "composition": (

@@ -193,9 +193,9 @@ BAD_COLUMNS: dict[str, tuple[Change, dict[str, Any], str]] = {
     "unknown drop": (
         lambda t: t,
         {"drop": ["twn"]},
-        "no 'drop' column 'twn'.*the name of column 4",
+        "no column 'twn' to drop.*the name of column 4",
     ),
-    "unknown feature": (lambda t: t, {"features": ["x9"]}, "no 'features' column 'x9'"),
+    "unknown feature": (lambda t: t, {"features": ["x9"]}, "no column 'x9' to use as a feature"),
     "unknown id": (lambda t: t, {"id_column": "idd"}, "no id column 'idd'"),
     "unknown truth": (lambda t: t, {"truth_column": "twn"}, "no true label column 'twn'"),
     "dropped label": (lambda t: t, {"drop": ["label"]}, "cannot be in 'drop'"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ldpaudit.errors import OutputError
-from ldpaudit.files.writing import WholeFiles, write_all, write_whole
+from ldpaudit.files.writing import PartFile, WholeFiles, write_all, write_whole
 
 
 def names(folder: Path) -> list[str]:
@@ -156,3 +156,16 @@ def test_without_leave_nothing_is_replaced(tmp_path: Path, taken: bool) -> None:
     with pytest.raises(OutputError, match="exists already"), WholeFiles(overwrite=False) as files:
         files.add(target).write(b"after")
     assert names(tmp_path) == ["x"]
+
+
+def test_the_text_of_an_error_from_elsewhere_is_not_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: PartFile) -> None:
+        raise ValueError("/home/SENTINEL")
+
+    monkeypatch.setattr(PartFile, "settle", fails)
+    monkeypatch.setattr(PartFile, "undo", lambda _: "It is there.")
+    with pytest.raises(OutputError) as caught:
+        write_whole(tmp_path / "a.txt", "a")
+    assert str(caught.value) == "The files cannot be written (ValueError). It is there."

@@ -1,6 +1,7 @@
 """Every parser of what others write, by name: bytes in; done, or an ``LdpAuditError``."""
 
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -28,7 +29,8 @@ from ldpaudit.result import AuditResult
 from ldpaudit.result.comparison import Comparison
 
 CORPUS: Final = Path(__file__).parent / "corpus"
-_MEMORY: Final = Path("/dev/shm" if os.path.isdir("/dev/shm") else "/tmp")  # noqa: PTH112
+_SHARED: Final = Path("/dev", "shm")
+_MEMORY: Final = _SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())
 _FILES: Final = ("channel", "prior")
 
 

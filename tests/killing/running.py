@@ -123,7 +123,7 @@ def _child(words: list[str], inputs: Path, place: Place, prepare: Callable[[], o
     with (place.folder / "said").open("wb") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
-    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
     os.environ |= {"TMPDIR": str(place.temporary)}
     tempfile.tempdir = None
     os.chdir(inputs)

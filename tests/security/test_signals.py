@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from killing.commands import COMMANDS, SLOW, _of, write_inputs
@@ -153,7 +154,7 @@ def test_a_sweep_leaves_no_folder_and_no_generator(number: int, inputs: Path, pl
             yield 0, None
 
     def prepare() -> None:
-        SweepRun._pool = lambda _: nullcontext(Here())  # type: ignore[assignment]
+        mock.patch.object(SweepRun, "_pool", return_value=nullcontext(Here())).start()
 
     ended = run(BY_NAME["sweep"], inputs, place, prepare)
     assert ended.status == 2, ended.said

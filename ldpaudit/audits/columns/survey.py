@@ -17,6 +17,8 @@ _CONCERNS: Final[dict[Concern, tuple[str, str]]] = {
     "date": ("columns.dates", "Columns of exact dates"),
 }
 
+_LISTED: Final = 5
+
 
 def columns_finding(context: AuditContext) -> Finding:
     """Return what the columns of a release may give away besides what the noise lets through."""
@@ -90,9 +92,13 @@ def _distortion(sketch: Sketch | None) -> Iterator[Estimate]:
 def _notes(context: AuditContext) -> Iterator[Note]:
     columns = context.release.columns
     for concern, (_, title) in _CONCERNS.items():
-        named = [column.name for column in columns if column.concern == concern]
-        if named and context.plan.show_class_names:
-            yield Note.warning("columns", f"{title}: {', '.join(named)}.")
+        found = [column for column in columns if column.concern == concern]
+        if found and context.plan.show_class_names:
+            yield Note.warning("columns", f"{title}: {', '.join(one.name for one in found)}.")
+        elif places := [str(column.place) for column in found if column.place]:
+            more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+            which = f"number {', '.join(places[:_LISTED])}{more} of the file"
+            yield Note.warning("columns", f"{title}: {which}.")
     if left_out := context.release.left_out:
         yield Note.warning(
             "columns",

@@ -51,7 +51,7 @@ def _check_free(target: Path, *, overwrite: bool) -> None:
 
 def check_columns(options: DataOptions, labels: Collection[str], source: BatchSource) -> None:
     """Refuse a label or a column to drop or to keep that the data lack (InputError)."""
-    named = [(n, "'drop'") for n in options.drop] + [(n, "'keep'") for n in options.keep]
+    named = [(n, "to drop") for n in options.drop] + [(n, "to keep") for n in options.keep]
     for name, role in (*((label, "label") for label in labels), *named):
         if name not in source.schema.names:
             raise missing_column(name, role, source.schema.names)

@@ -71,7 +71,9 @@ def test_half_a_file_is_no_point(data: Path, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "out").rglob("*.tmp")] == [".notes.tmp"]
 
 
-def test_a_process_that_is_killed_is_a_failed_point(data: Path, tmp_path: Path) -> None:
+def test_a_process_that_is_killed_is_a_failed_point(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     request = asked(data, "randomized-response", grid=("lambda", "0.2,0.4"))
     answers: dict[int, Answer] = {}
     setup = Setup(request, 7, None, Path("none"))
@@ -84,7 +86,7 @@ def test_a_process_that_is_killed_is_a_failed_point(data: Path, tmp_path: Path) 
                 os.kill(child.process.pid, signal.SIGKILL)
             return child
 
-        pool._started = doomed  # type: ignore[method-assign]
+        monkeypatch.setattr(pool, "_started", doomed)
         for number, answer in LocalProcesses(pool, tmp_path).answers(
             measured, request.points(), setup
         ):

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import psutil
@@ -130,7 +131,7 @@ def test_any_bytes_are_an_answer_or_none(kind: bytes, rest: bytes) -> None:
 
 def test_answers_that_do_not_fit_their_task_are_refused() -> None:
     task = DrawTask(0, 4, 0, ("x",))
-    tested = DrawTask(0, 4, 0, ("x",), events=(None,))  # type: ignore[arg-type]
+    tested = DrawTask(0, 4, 0, ("x",), events=(mock.sentinel.event,))
     assert task.checked(np.zeros((4, 2))).shape == (4, 2)
     assert tested.checked([[3, 1]]) == [[3, 1]]
     for one, content in (

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,11 @@ def parquet(name: str, change: Change = lambda c: c, declared: Any = None) -> No
     table = changed if isinstance(changed, pa.Table) else pa.table(changed or made)
     metadata = {} if declared is None else {"ldpaudit": json.dumps(declared)}
     pq.write_table(table.replace_schema_metadata(metadata), name)
+
+
+def two_files(change: Change) -> None:
+    parquet("t.parquet")
+    parquet("o.parquet", change)
 
 
 def with_(**more: Any) -> Change:
@@ -111,10 +117,10 @@ def cases() -> Mapping[str, Case]:
         )
     for option in ("--truth", "--original", "--synthetic", "--test", "--public", "--held-out"):
         for name, change in BESIDE.items():
-            both = lambda change=change: (parquet("t.parquet"), parquet("o.parquet", change))  # noqa: E731
+            both = partial(two_files, change)
             found[f"run {option} {name}"] = (both, (*RUN, option, "o.parquet", "--id", "{id}"))
     for name, change in BESIDE.items():
-        both = lambda change=change: (parquet("t.parquet"), parquet("o.parquet", change))  # noqa: E731
+        both = partial(two_files, change)
         double = ("--mechanism", "double-rr", "--synthetic", "o.parquet")
         found[f"double {name}"] = (both, (*MADE, *double))
         model = ("--mechanism", "model-based-rr", "--public", "o.parquet")
@@ -143,7 +149,7 @@ def declared_cases() -> dict[str, Case]:
     }
     found: dict[str, Case] = {}
     for name, declared in wrong.items():
-        make = lambda declared=declared: parquet("t.parquet", declared=declared)  # noqa: E731
+        make = partial(parquet, "t.parquet", declared=declared)
         for words in (
             ("run", "t.parquet"),
             ("run", "t.parquet", "--label", "x"),
