@@ -35,8 +35,7 @@ CHUNK = 20_000
 """Outputs of one call, at most."""
 EPSILON_SHARE, DELTA_SHARE = 0.9, 0.1
 """Of the error probability, where a claim is judged by a bound of ε and one of δ."""
-_PROBE, _PROBED = 500, 2
-"""Outputs of each call that tries the function, and inputs that are tried at once."""
+_PROBE = 500
 _TRAINING_SHARE, _TRAINING = 0.1, 20_000
 _MOST_ENTRIES = 50_000_000
 _MOST_WORKERS = 8
@@ -90,21 +89,17 @@ def _processes(request: BlackBoxRequest) -> int:
 
 def _probe(pool: Processes, request: BlackBoxRequest, progress: Progress) -> int:
     """Draw a few outputs of each input twice; return how many entries of 8 bytes one takes."""
-    inputs, firsts = range(len(request.inputs)), []
-    for i in inputs[::_PROBED]:  # A few at a time: each call may answer with 256 MiB.
-        tasks = [
-            DrawTask(one, _PROBE, request.seed, ("probe", str(one), str(call)))
-            for one in inputs[i : i + _PROBED]
-            for call in range(2)
-        ]
-        tables = drawn(pool, tasks, progress)
-        for one, other in zip(tables[::2], tables[1::2], strict=True):
-            if one.shape == other.shape and (one == other).all() and not (one == one[0]).all():
-                raise InputError(
-                    "The function must draw from the generator that it is given; two calls with "
-                    "different generators returned the same outputs, so its noise is used again."
-                )
-        firsts += [table[:1].copy() for table in tables]
+    firsts: list[OutputTable] = []
+    for i in range(len(request.inputs)):  # One by one: each call may answer with 256 MiB.
+        keys = [("probe", str(i), str(call)) for call in range(2)]
+        tasks = [DrawTask(i, _PROBE, request.seed, key) for key in keys]
+        one, other = drawn(pool, tasks, progress)
+        if one.shape == other.shape and (one == other).all() and not (one == one[0]).all():
+            raise InputError(
+                "The function must draw from the generator that it is given; two calls with "
+                "different generators returned the same outputs, so its noise is used again."
+            )
+        firsts += [one[:1].copy(), other[:1].copy()]
     kept = joined(firsts)
     return max(int(kept.shape[1]), kept.nbytes // len(kept) // 8)
 
