@@ -1,7 +1,7 @@
 import os
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,8 @@ from typing import Any
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
+# pytest compiles each file of tests anew, unless it may keep what it compiled: half of collecting.
+sys.dont_write_bytecode = False
 # What the commands print is the same where GitHub runs the tests.
 os.environ.pop("GITHUB_ACTIONS", None)
 
@@ -16,10 +18,15 @@ import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 from ldpaudit import cli  # noqa: E402
+from ldpaudit.estimators.seeds.usual import other_seeds  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-FULL_MODELS = {"attacks", "golden", "zoo", "renyi", "test_resume.py"}
+FULL_MODELS = {"attacks", "golden", "zoo", "renyi"}
 """Folders and files of tests in which the models of the labels are as large as for users."""
+FULL_GUARDS = {"estimators", "assumptions", "mechanism", "columns", "golden", "zoo"}
+"""… and those models that look for groups of rows, and for columns made from the label."""
+ALL_SEEDS = {"seeds", "golden", "zoo"}
+"""Folders of tests in which the audit of seeds tries as many as for users."""
 
 # Examples are drawn anew on each run, but a slow machine is no failure.
 settings.register_profile("ldpaudit", deadline=None, max_examples=40)
@@ -42,16 +49,40 @@ def _few_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LDPAUDIT_BUDGET", "2")
 
 
-@pytest.fixture(autouse=True)
-def _small_models(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the models of the labels grow few trees and choose their blend on two folds.
+@pytest.fixture(autouse=True, scope="module")
+def _small_audits(request: pytest.FixtureRequest) -> Iterator[pytest.MonkeyPatch]:
+    """Let the models of the labels be small, and the audit of seeds try few of them.
 
-    They are a third of the time of an audit. Their full size is tried where it matters: in the
-    tests of the models, the recorded results and the zoo, and by `make validate`.
+    Together they are most of the time of a small audit. Their full size is tried where it matters:
+    in their own tests, the recorded results and the zoo, and by `make validate`.
     """
-    if not FULL_MODELS & {*request.path.parts} and not request.node.get_closest_marker("validate"):
-        monkeypatch.setattr("ldpaudit.attacks.models.parts._ITERATIONS", 20)
-        monkeypatch.setattr("ldpaudit.attacks.models.posterior._FOLDS", 2)
+    with pytest.MonkeyPatch.context() as patch:
+        _shrink(patch, {*request.path.parts})
+        yield patch
+
+
+@pytest.fixture(autouse=True)
+def _in_full(request: pytest.FixtureRequest, _small_audits: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the long validation run as for users."""
+    if not request.node.get_closest_marker("validate"):
+        yield
+        return
+    _small_audits.undo()
+    yield
+    _shrink(_small_audits, {*request.path.parts})
+
+
+def _shrink(patch: pytest.MonkeyPatch, path: set[str]) -> None:
+    """Let models grow few trees, those of labels blend on two folds; try few seeds."""
+    if not FULL_MODELS & path:
+        patch.setattr("ldpaudit.attacks.models.parts._ITERATIONS", 20)
+        patch.setattr("ldpaudit.attacks.models.posterior._FOLDS", 2)
+    if not FULL_GUARDS & path:
+        patch.setattr("ldpaudit.audits.mechanism.subgroups._ITERATIONS", 15)
+        patch.setattr("ldpaudit.estimators.assumptions.columns._ITERATIONS", 10)
+    if not ALL_SEEDS & path:
+        patch.setattr("ldpaudit.audits.seeds.audit.COUNTED", 512)
+        patch.setattr("ldpaudit.audits.seeds.audit.other_seeds", lambda *of: other_seeds(*of)[:64])
 
 
 DRAWN = """<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30">
@@ -84,15 +115,3 @@ def command(
         return int(stopped.value.code or 0), out, err
 
     return call
-
-
-FULL_GUARDS = {"golden", "zoo", "estimators", "assumptions", "mechanism", "columns"}
-"""Folders in which the models that look for groups and for derived columns are as large …"""
-
-
-@pytest.fixture(autouse=True)
-def _small_guards(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """… and elsewhere they grow few trees: they are a quarter of the time of an audit."""
-    if not FULL_GUARDS & {*request.path.parts} and not request.node.get_closest_marker("validate"):
-        monkeypatch.setattr("ldpaudit.audits.mechanism.subgroups._ITERATIONS", 15)
-        monkeypatch.setattr("ldpaudit.estimators.assumptions.columns._ITERATIONS", 10)

@@ -158,7 +158,7 @@ def test_overconfidence_is_found_and_honesty_is_not():
 @pytest.mark.parametrize("excess", [0.0, 0.1])
 def test_calibration_bounds_hold(excess):
     # The target: confidences less chances, within the bins and the rows of the fold.
-    rng, runs, alpha, missed = np.random.default_rng(6), 500, 0.1, 0
+    rng, runs, alpha, missed = np.random.default_rng(6), 150, 0.1, 0
     for _ in range(runs):
         fold = confident_fold(rng, 300, excess)
         low, high = (b([fold], CALIBRATION_ERROR, alpha / 2) for b in (lower_bound, upper_bound))

@@ -160,7 +160,7 @@ class TestGroups:
 
     def test_intervals_hold_for_all_groups_at_once(self):
         """Guesses with known chances of being right in three classes; the strongest of three."""
-        rng, audits, confidence = np.random.default_rng(25), 150, 0.8
+        rng, audits, confidence = np.random.default_rng(25), 60, 0.8
         chances = np.array([[0.5, 0.7, 0.9], [0.6, 0.6, 0.8], [0.55, 0.7, 0.8]])
         release, mechanism = gaussian_release(120, 1.0, 26, k=3)
         context = AuditContext(release, mechanism, Plan(seed=1, confidence=confidence))
@@ -422,7 +422,7 @@ class TestTheStrongest:
         )
 
     def test_intervals_hold_for_the_strongest_and_for_each(self):
-        rng, audits, confidence = np.random.default_rng(11), 250, 0.8
+        rng, audits, confidence = np.random.default_rng(11), 100, 0.8
         missed = np.zeros(4)
         for _ in range(audits):
             runs, accuracy, advantage = self.one_audit(rng)

@@ -34,7 +34,7 @@ def gaussian_release(n, epsilon, seed, k=3):
 
 @pytest.fixture(scope="module")
 def outsider():
-    release, mechanism = gaussian_release(4000, 1.5, 0)
+    release, mechanism = gaussian_release(1500, 1.5, 0)
     context = AuditContext(replace(release, truth=None), mechanism, Plan(seed=1, budget=2.0))
     finding = LabelInferenceAudit().run(context)
     insider = LabelInferenceAudit().run(AuditContext(release, mechanism, Plan(seed=1, budget=2.0)))
@@ -64,10 +64,10 @@ def test_values_are_unbiased_for_the_accuracy_of_a_fixed_attack():
     release, mechanism = gaussian_release(1500, 1.0, 1)
     attack = create_attack("bayes", Knowledge(mechanism.channel))
     attack.fit(as_seen_by(attack, release), np.random.default_rng(0))
-    test, _ = gaussian_release(60_000, 1.0, 2)
+    test, _ = gaussian_release(20_000, 1.0, 2)
     guesses = attack.posterior(without_truth(test)).argmax(axis=1)
     values = unbiased_accuracy(attack, test, mechanism.channel)
-    error = np.std(values - (guesses == test.truth)) / np.sqrt(60_000)
+    error = np.std(values - (guesses == test.truth)) / np.sqrt(20_000)
     # Five standard errors: a false alarm has probability 6e-7.
     assert abs(values.mean() - np.mean(guesses == test.truth)) < 5 * error
 

@@ -66,14 +66,14 @@ def test_noise_that_depends_on_a_feature_is_found() -> None:
 
 
 def test_an_honest_release_is_not_accused() -> None:
-    """At the whole level of 5 %: five misses of eight have probability below 2e-5."""
+    """At the whole level of 5 %: three misses of four have probability below 5e-4."""
     wrong = 0
-    for seed in range(8):
+    for seed in range(4):
         ages = people(seed, 3000)
         groups = subgroup_evidence(audited(np.full(3000, KEEP), ages, seed))
         assert not isinstance(groups, str)
         wrong += groups.bound(0.05).epsilon > 1.0
-    assert wrong < 5
+    assert wrong < 3
 
 
 @pytest.mark.parametrize(("oldest", "kind"), [(200, "certified"), (90, "estimated")])

@@ -52,7 +52,7 @@ def test_an_honest_release_passes_and_a_dishonest_one_fails(name):
     honest = ldpaudit.audit(frame, truth, made(name, 1.0), only=ONLY)
     assert honest.verdict == "pass"
     assert 0.3 < lower(honest) <= 1.0
-    frame, truth = release(made(name, 3.0), 2000)
+    frame, truth = release(made(name, 3.0), 4000)
     if name == "optimal-unbiased":
         # Its outputs tell its ε: those of ε = 3 are not those of ε = 1.
         with pytest.raises(InputError, match="declared outputs"):

@@ -42,7 +42,7 @@ def test_less_noise_is_learnt_from_better_and_attacked_better(tmp_path: Path) ->
     rng = np.random.default_rng(5)
     frame = people(2000, rng)
     frame[["label"]].to_parquet(tmp_path / "truth.parquet")
-    people(1000, rng).to_parquet(tmp_path / "test.parquet")
+    people(500, rng).to_parquet(tmp_path / "test.parquet")
     names = (
         released(frame, 0.2, tmp_path / "fifth.parquet", rng),
         released(frame, 40.0, tmp_path / "forty.parquet", rng),

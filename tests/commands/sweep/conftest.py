@@ -1,7 +1,8 @@
 """A small table with true labels, and the parts of a sweep of it."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,24 @@ from ldpaudit import cli
 from ldpaudit.commands.sweep.grid import parse_grid
 from ldpaudit.commands.sweep.points.workbench import Setup, Workbench
 from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.commands.sweep.run import SweepRun
+from ldpaudit.tasks.interface import attempt
 
 Command = Callable[..., tuple[int, str]]
-ROWS = 1000
+ROWS = 600
 FAST = ("mechanism", "label-inference", "power")
+
+
+class Here:
+    """Measures the points of a sweep in this process, which saves importing all of it again."""
+
+    def answers(self, function: Any, tasks: Any, setup: Any) -> Iterator[Any]:
+        yield from enumerate([attempt(function, task, setup) for task in tasks])
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SweepRun, "_pool", lambda _run: nullcontext(Here()))
 
 
 def frame(rows: int = ROWS, seed: int = 1) -> pd.DataFrame:

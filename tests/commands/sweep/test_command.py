@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +96,7 @@ def test_a_policy_of_another_mechanism(data: Path, command: Command) -> None:
     assert "[claim]" in printed
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_sweep_and_the_same_one_resumed(data: Path, command: Command) -> None:
     out, policy = data.with_name("out"), data.with_name("p.toml")
     policy.write_text(
@@ -128,6 +128,7 @@ def test_a_sweep_and_the_same_one_resumed(data: Path, command: Command) -> None:
     assert (out / "sweep.json").read_text() == content
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_the_neighbour_search_is_an_option_of_a_sweep(data: Path, command: Command) -> None:
     """It reaches the audit of each draw, and a folder holds to it."""
     out = data.with_name("neighbours")
@@ -150,24 +151,16 @@ def test_the_neighbour_search_is_an_option_of_a_sweep(data: Path, command: Comma
     assert "another version of ldpaudit" in command(*words, "--queries", "40", "--resume")[1]
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_generator_that_diverges_fails_its_points_only(
     data: Path, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Played in this process: the pool is a workbench, the generator's training always fails."""
-    from ldpaudit.commands.sweep.run import SweepRun
     from ldpaudit.synthesis.mixture import ClassMixtures
-    from ldpaudit.tasks.interface import attempt
 
     def diverge(*_args: Any, **_options: Any) -> None:
         raise GeneratorDivergedError("Training the generator failed after 3 steps.")
 
-    class Here:
-        def answers(self, function: Any, tasks: Any, setup: Any) -> Any:
-            for number, task in enumerate(tasks):
-                yield number, attempt(function, task, setup)
-
     monkeypatch.setattr(ClassMixtures, "fit", diverge)
-    monkeypatch.setattr(SweepRun, "_pool", lambda _run: nullcontext(Here()))
     out = tmp_path / "out"
     names = ("--mechanism", "rr", "--mechanism", "double-rr", "--generator", "mixture")
     status, printed = command(data, *names, "--lambda", "0.5", *FAST, "--out", out)

@@ -84,7 +84,7 @@ def _missed(
 
 @pytest.mark.parametrize(("claim", "true", "prior"), SETTINGS)
 def test_validity(claim: FloatArray, true: FloatArray, prior: list[float]) -> None:
-    runs, alpha = 250, 0.1
+    runs, alpha = 150, 0.1
     limit = binom.isf(FALSE_ALARM / len(METHODS), runs, alpha)
     missed = _missed(claim, true, prior, runs, alpha)
     assert max(missed.values()) <= limit, missed
@@ -92,7 +92,7 @@ def test_validity(claim: FloatArray, true: FloatArray, prior: list[float]) -> No
 
 @pytest.mark.parametrize("true", [randomized_response(2, 1.0), ASYMMETRIC, CONSTANT])
 def test_validity_without_a_claim(true: FloatArray) -> None:
-    runs, alpha = 150, 0.1
+    runs, alpha = 80, 0.1
     limit = binom.isf(FALSE_ALARM / len(METHODS), runs, alpha)
     missed = _missed(None, true, [0.3, 0.7], runs, alpha)
     assert max(missed.values()) <= limit, missed

@@ -47,8 +47,8 @@ def misses(name: str, n: int, runs: int, alpha: float) -> tuple[int, int]:
 # quantiles, so that all the cases together fail by chance with probability below 1e-6.
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_bounds_miss_no_more_often_than_their_level(name: str) -> None:
-    limit = binom.isf(1e-7, 200, 0.1)
-    assert max(misses(name, 200, 200, 0.1)) <= limit
+    limit = binom.isf(1e-7, 100, 0.1)
+    assert max(misses(name, 200, 100, 0.1)) <= limit
 
 
 @pytest.mark.validate

@@ -71,7 +71,7 @@ def misses(world: World, bound, n: int, draws: int) -> int:
 @pytest.mark.parametrize("world", [HONEST[2], JOINT[1], SHARED[0]], ids=lambda w: w.name)
 @pytest.mark.parametrize("bound", [patterns_bound, pairs_bound])
 def test_patterns_hold_at_their_level(world, bound):
-    assert misses(world, bound, 600, 20) <= most_misses(20)
+    assert misses(world, bound, 400, 12) <= most_misses(12)
 
 
 def test_sums_hold_at_their_level():

@@ -42,3 +42,30 @@ def test_long_integers_that_differ_stay_different(kind: pa.DataType) -> None:
         np.testing.assert_array_equal(encode_numbers(column), [[0], [np.nan], [1]])
     ends = pa.chunked_array([pa.array([-(1 << 63), (1 << 63) - 1])])
     assert encode_numbers(ends).tolist() == [[0], [1]]
+
+
+CODES = 5_000_000_000 + np.arange(200) // 3 % 2
+SUBTLE = {
+    "long codes beside a zero": pa.array([0, *CODES[1:]]),
+    "the same with fractions allowed": pa.array([0.0, *CODES[1:]], pa.float64()),
+    "two zeros": pa.array(np.where(CODES % 2, -0.0, 0.0)),
+    "missing and no number": pa.array([None if odd else np.nan for odd in CODES % 2], pa.float64()),
+}
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("name", SUBTLE)
+def test_what_float32_makes_equal_is_told_to_models(
+    name: str, large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a column told every label, and the answer was to publish."""
+    for limit in ("_ROWS", "_CELLS") if large else ():
+        monkeypatch.setattr(f"ldpaudit.datasets.batchwise.opening.{limit}", 0)
+    words = np.array(["no", "yes"])[np.arange(200) // 3 % 2]
+    table = pa.table({"label": words, "x": SUBTLE[name], "y": np.arange(200) % 5})
+    pq.write_table(table, tmp_path / "r.parquet")
+    features = read_release(tmp_path / "r.parquet", label="label").release.features
+    assert len(np.unique(features.numeric[1:, 0])) == 1
+    extra = features.expanded().numeric[1:, -1]
+    assert len(np.unique(extra)) == 2
+    assert (extra == extra.max()).tolist() in [(words == w).tolist()[1:] for w in ("no", "yes")]

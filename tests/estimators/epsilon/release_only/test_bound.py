@@ -39,7 +39,7 @@ def _scores(points: np.ndarray, k: int, epsilon: float, gap: float = 4.0) -> np.
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_validity(epsilon: float) -> None:
     # The features give the labels away completely: nothing is left to chance but the channel.
-    runs, alpha = 80, 0.2
+    runs, alpha = 50, 0.2
     missed = {"both": 0, "anchors": 0}
     for seed in range(runs):
         points, _, released, halves = _release(1200, 2, epsilon, seed, gap=40.0)
@@ -56,7 +56,7 @@ def test_validity(epsilon: float) -> None:
 
 def test_a_model_that_has_seen_everything_else_cannot_break_it() -> None:
     # ε = 0 (the released label is a fair coin): scores and balls are only noise.
-    runs, alpha, missed = 80, 0.2, 0
+    runs, alpha, missed = 50, 0.2, 0
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         points = rng.normal(size=(800, 2)).astype(np.float32)
