@@ -35,7 +35,8 @@ CHUNK = 20_000
 """Outputs of one call, at most."""
 EPSILON_SHARE, DELTA_SHARE = 0.9, 0.1
 """Of the error probability, where a claim is judged by a bound of ε and one of δ."""
-_PROBE = 500
+_PROBE, _PROBED = 500, 2
+"""Outputs of each call that tries the function, and inputs that are tried at once."""
 _TRAINING_SHARE, _TRAINING = 0.1, 20_000
 _MOST_ENTRIES = 50_000_000
 _MOST_WORKERS = 8
@@ -88,26 +89,36 @@ def _processes(request: BlackBoxRequest) -> int:
 
 
 def _probe(pool: Processes, request: BlackBoxRequest, progress: Progress) -> int:
-    """Draw a few outputs of each input twice; return how many entries one has."""
-    tasks = [
-        DrawTask(i, _PROBE, request.seed, ("probe", str(i), str(call)))
-        for i in range(len(request.inputs))
-        for call in range(2)
-    ]
-    tables = drawn(pool, tasks, progress)
-    for one, other in zip(tables[::2], tables[1::2], strict=True):
-        if one.shape == other.shape and (one == other).all() and not (one == one[0]).all():
-            raise InputError(
-                "The function must draw from the generator that it is given; two calls with "
-                "different generators returned the same outputs, so its noise is used again."
-            )
-    return int(joined([table[:1] for table in tables]).shape[1])
+    """Draw a few outputs of each input twice; return how many entries of 8 bytes one takes."""
+    inputs, firsts = range(len(request.inputs)), []
+    for i in inputs[::_PROBED]:  # A few at a time: each call may answer with 256 MiB.
+        tasks = [
+            DrawTask(one, _PROBE, request.seed, ("probe", str(one), str(call)))
+            for one in inputs[i : i + _PROBED]
+            for call in range(2)
+        ]
+        tables = drawn(pool, tasks, progress)
+        for one, other in zip(tables[::2], tables[1::2], strict=True):
+            if one.shape == other.shape and (one == other).all() and not (one == one[0]).all():
+                raise InputError(
+                    "The function must draw from the generator that it is given; two calls with "
+                    "different generators returned the same outputs, so its noise is used again."
+                )
+        firsts += [table[:1].copy() for table in tables]
+    kept = joined(firsts)
+    return max(int(kept.shape[1]), kept.nbytes // len(kept) // 8)
 
 
 def _training_size(request: BlackBoxRequest, width: int) -> int:
     n = request.samples
     wanted = min(n // 2, max(int(n * _TRAINING_SHARE), _TRAINING))
-    return max(min(wanted, _MOST_ENTRIES // (width * len(request.inputs))), FEWEST_SAMPLES // 2)
+    fit = _MOST_ENTRIES // (width * len(request.inputs))
+    if 2 * fit < FEWEST_SAMPLES // 2:
+        raise InputError(
+            f"The function's outputs are too large: one takes {8 * width:,} bytes, and "
+            f"{FEWEST_SAMPLES // 2} of each of {len(request.inputs)} inputs are needed."
+        )
+    return max(min(wanted, fit), FEWEST_SAMPLES // 2)
 
 
 def _samples(

@@ -74,9 +74,17 @@ def joined(tables: Sequence[OutputTable]) -> OutputTable:
             f"and {max(widths)} in another."
         )
     kinds = {"n" if table.dtype.kind in NUMERIC else table.dtype.kind for table in tables}
-    if len(kinds) > 1:
+    if len(kinds) > 1 or _would_round(tables):
         tables = [table.astype(object) for table in tables]
     return np.concatenate(tables)
+
+
+def _would_round(tables: Sequence[OutputTable]) -> bool:
+    """Return whether integers of joined tables would be floats, and some no longer differ."""
+    long = [t for t in tables if t.dtype.kind in "iu" and t.dtype.itemsize == 8 and t.size]
+    return np.result_type(*tables).kind == "f" and any(
+        max(-int(table.min()), int(table.max())) > 1 << 53 for table in long
+    )
 
 
 def is_ragged(table: OutputTable) -> bool:
