@@ -75,7 +75,7 @@ def cells_of(
 
 def channel_of(header: list[str], rows: list[list[str]]) -> ChannelTable:
     """Return the channel that a table's header and rows state, as :func:`channel_table` does."""
-    if _is_matrix([header, *rows]) and len(rows) + 1 == len(header):
+    if _is_matrix([header, *rows]) and len(rows) + 1 == len(header) > 1:
         names = [str(place) for place in range(len(header))]
         return ChannelTable(
             names,

@@ -24,9 +24,10 @@ def attacked(setting: Setting) -> bool:
 
 
 def to_attack(setting: Setting) -> Setting:
-    """Return the setting changed so that label inference is audited."""
+    """Return the setting changed so that label inference is audited, and no count is hidden."""
+    few = replace(setting, classes=min(setting.classes, 3), epsilon=min(setting.epsilon, 2.0))
     name = "randomized-response"
-    return replace(setting, kind="as declared", mechanism=name, truth=True, rows=LARGEST)
+    return replace(few, kind="as declared", mechanism=name, truth=True, rows=LARGEST)
 
 
 @cache
