@@ -134,9 +134,9 @@ def test_a_channel_that_uses_features_is_a_refuted_claim() -> None:
 
 def test_a_column_that_the_channel_uses_is_not_taken_for_a_derived_one() -> None:
     """7 % of the rows are in the clear, of people whose labels are nearly known anyway."""
-    verdicts = [audited("compensated", seed, n=4000).verdict for seed in range(6)]
+    verdicts = [audited("compensated", seed, n=4000).verdict for seed in range(4)]
     assert "pass" not in verdicts
-    assert verdicts.count("fail") >= 3
+    assert verdicts.count("fail") >= 2
 
 
 @pytest.mark.parametrize("truth", [True, False])
