@@ -96,7 +96,7 @@ def test_rr_is_short_for_randomized_response(command: Command, tmp_path: Path) -
     assert command("privatize", rows, "-o", made, *claim)[0] == 0
     declared = json.loads(pq.read_schema(made).metadata[b"ldpaudit"])
     assert declared["mechanism"]["name"] == "randomized-response"
-    assert command("run", made, *claim, "--budget", "0")[0] in (0, 3)
+    assert command("run", made, *claim, "--only", "mechanism", "--only", "power")[0] in (0, 3)
     assert command("mechanism", "describe", "rr", "--epsilon", "1", "--classes", "no,yes")[0] == 0
     classes = ("--classes", "no,yes")
     assert command("mechanism", "compose", "rr:epsilon=1", "rr:epsilon=1", *classes)[0] == 0

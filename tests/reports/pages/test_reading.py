@@ -151,6 +151,8 @@ RULES = {
     "dark": '{resultTypes: ["violations"], runOnly: ["color-contrast"]}',
 }
 """In the dark only colours differ."""
+ALIKE = {"light": set(), "dark": {"outsider", "double-rr", "public", "numeric"}}
+"""Pages whose colours are those of others of their kind, in the same places."""
 FRAMES = """<!DOCTYPE html><html><body><pre id="found"></pre><script>
 const found = [];
 addEventListener("message", event => {
@@ -171,6 +173,7 @@ def test_everybody_can_read_every_page(scheme: str, tmp_path: Path) -> None:
     pages["public"] = render(recorded(KINDS["fail"]), "html", PUBLIC)
     pages |= {kind: make() for kind, make in PAGES.items()}
     frames = ""
+    pages = {kind: text for kind, text in pages.items() if kind not in ALIKE[scheme]}
     for kind, text in pages.items():
         script = AXE.replace("NAME", json.dumps(kind)).replace("OPTIONS", RULES[scheme])
         if kind == "pass" and scheme == "light":
