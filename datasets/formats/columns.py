@@ -30,9 +30,13 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column without its dictionary; texts in a form that can be computed on."""
-    kind = value_type(column.type)
-    kind = _COMPUTED.get(kind, kind)
+    kind = computed_type(value_type(column.type))
     return column if kind == column.type else column.cast(kind)
+
+
+def computed_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type in which values of a type can be filtered and compared."""
+    return _COMPUTED.get(kind, kind)
 
 
 def stored(column: pa.ChunkedArray) -> pa.ChunkedArray:

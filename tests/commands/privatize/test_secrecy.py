@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from commands.privatize.conftest import Command, declared_json, frame
 
+from ldpaudit.commands.privatize.columns.survey import without_unused
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.datasets import read_release
@@ -199,3 +200,15 @@ def test_no_cell_is_printed(tmp_path: Path, command: Command) -> None:
     (tmp_path / "e.csv").write_text(f"label,x\n{words[0]},1\n{words[1]},2,{words[2]}\n")
     _, printed = command(tmp_path / "e.csv", "-o", tmp_path / "e2.parquet", *options)
     assert [word for word in words if word in printed] == []
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.int32()])
+def test_unused_values_of_every_type_leave_a_dictionary(kind: pa.DataType) -> None:
+    values = pa.array([1, 2, 3]).cast(pa.string() if kind != pa.int32() else kind).cast(kind)
+    column = pa.DictionaryArray.from_arrays(pa.array([2, None, 0], pa.int32()), values)
+    left = without_unused(column)
+    assert left.to_pylist() == column.to_pylist()
+    assert (left.type, left.dictionary.to_pylist()) == (
+        column.type,
+        values.to_pylist()[::2],
+    )

@@ -14,6 +14,7 @@ from ldpaudit.commands.privatize.columns.warnings import (
     scan_warnings,
     survey_warnings,
 )
+from ldpaudit.datasets.formats.columns import computed_type
 from ldpaudit.datasets.names import quoted
 from ldpaudit.release import IntArray
 
@@ -104,7 +105,8 @@ def without_unused(column: pa.Array) -> pa.Array:
     places = np.cumsum(used) - 1
     new = pa.array(places[indices] if used.any() else np.zeros(len(column), np.int64))
     new = pa.compute.if_else(column.indices.is_valid(), new, None).cast(kind.index_type)
-    dictionary = column.dictionary.filter(pa.array(used))
+    values = column.dictionary.cast(computed_type(kind.value_type))
+    dictionary = values.filter(pa.array(used)).cast(kind.value_type)
     return pa.DictionaryArray.from_arrays(new, dictionary, ordered=kind.ordered)
 
 
