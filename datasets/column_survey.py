@@ -195,7 +195,9 @@ def _index_name(name: str) -> Concern | None:
 
 def plain(kind: pa.DataType) -> bool:
     """Return whether the values of a column can be compared with each other."""
-    return not (pa.types.is_nested(value_type(kind)) or is_any(kind, "list_view", "null"))
+    return not (
+        pa.types.is_nested(value_type(kind)) or is_any(value_type(kind), "list_view", "null")
+    )
 
 
 def _other_kind(kind: pa.DataType) -> ColumnKind:

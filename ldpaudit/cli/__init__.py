@@ -151,6 +151,8 @@ def _one_line(error: Exception) -> str:
         return "This needs more memory than there is, or than the process may use."
     if isinstance(error, OSError) and error.strerror:
         return f"A file could not be used: {error.strerror}."
+    if type(error).__name__ == "ArrowNotImplementedError":  # Of a file's types, odd ones only.
+        return "A column has a type that cannot be used here; write it as numbers, text or dates."
     # The text of a foreign exception may hold data, so only its type is shown.
     return f"Internal fault ({type(error).__name__}); run again with --debug and report it."
 

@@ -15,6 +15,7 @@ from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.beside.priors import LabelPrior, read_prior
 from ldpaudit.datasets.formats.batches import BatchSource, read_whole
+from ldpaudit.datasets.formats.columns import computed_type, decoded, value_type
 from ldpaudit.datasets.formats.memory_batches import MemoryBatches
 from ldpaudit.datasets.formats.opening import open_batches
 from ldpaudit.errors import InputError
@@ -90,6 +91,9 @@ def read_tables(
     source = source or opened_data(request, progress)
     check_columns(request, [request.label], source)
     whole = read_whole(source).drop_columns(list(request.drop))
+    for place, kind in enumerate(whole.schema.types):
+        if computed_type(value_type(kind)) != value_type(kind):
+            whole = whole.set_column(place, whole.schema.names[place], decoded(whole.column(place)))
     whole = whole.unify_dictionaries().combine_chunks()
     if seed is None:
         # Not derived from the data: it is shown, and would tell whether a guess of them is right.
