@@ -37,7 +37,8 @@ class Invocation:
 
 LONG = {
     "demo",  # test_demonstration.py, with the audits that decide
-    "sweep-numbers",  # sweep-classes, tests/commands/sweep
+    "sweep-classes",  # tests/commands/sweep, tests/stranger
+    "sweep-numbers",  # tests/commands/sweep
     "compare-numbers",  # tests/commands/compare/test_numeric.py
     "compare-policy-slices",  # run-rr-slices, run-rr-claim-of-policy
     "run-staircase",  # privatize-staircase, describe-staircase, run-discrete-staircase
@@ -46,7 +47,8 @@ LONG = {
     "run-rr-dishonest",  # tests/stranger, tests/zoo
     "run-rr-policy",  # run-rr-claim-of-policy
     "run-rr-ints",  # run-rr-three-words
-    "run-discrete-staircase",  # run-laplace, tests/commands/privatize/test_rounding.py
+    "run-laplace",  # run-discrete-laplace, run-gaussian-rr, tests/audits/numeric_inference
+    "run-discrete-staircase",  # run-discrete-laplace, tests/commands/privatize/test_rounding.py
     "run-exponential",  # run-channel-file, tests/commands/privatize/test_rounding.py
     "run-debiased-rr",  # run-optimal-unbiased
     "run-rr-without-truth",  # run-double-rr-outsider, tests/stranger
