@@ -30,7 +30,7 @@ def left_out(some: int, every: int, what: str = "rows", *, too_few: bool = False
     if not some:
         return ""
     return (
-        f"{LEFT_OUT}{some:,} of {every:,} {what}, with all of true labels that fewer than "
+        f"{LEFT_OUT}{some:,} of {every:,} {what}, among them everyone whose true label fewer than "
         f"{SMALLEST_CELL} people have; the answer is about the others."
     )
 

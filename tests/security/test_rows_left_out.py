@@ -46,8 +46,8 @@ def test_many_people_left_out_are_no_pass() -> None:
     few = ldpaudit.audit(frame, truth, "rr", epsilon=1.0, only=only, threads=1)
     assert few.verdict == "pass"
     assert few.sentence.endswith(
-        "Left out: 10 of 1,808 rows, with all of true labels that fewer than 10 people have; the "
-        "answer is about the others."
+        "Left out: 10 of 1,808 rows, among them everyone whose true label fewer than 10 people "
+        "have; the answer is about the others."
     )
 
 
