@@ -59,8 +59,19 @@ class Cluster(Pool):
                 pure=False,
             )
             try:
-                for future in as_completed(futures, loop=self.client.loop):
-                    yield numbers[future.key], _answer(future)
+                completed = as_completed(futures, loop=self.client.loop)
+                for future in completed:
+                    number = numbers[future.key]
+                    if future.status == "cancelled" and self.client.status == "running":
+                        # Its worker was lost after it was done: once more.
+                        stated = {"place": str(place), "version": ldpaudit.__version__}
+                        key = f"{name}-{number}-{len(futures)}"
+                        again = self.client.submit(_do, number, **stated, key=key, pure=False)
+                        numbers[again.key] = number
+                        futures.append(again)
+                        completed.add(again)
+                        continue
+                    yield number, _answer(future)
                     future.release()
             finally:
                 self.client.cancel(futures)
