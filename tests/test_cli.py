@@ -363,9 +363,9 @@ def test_an_interruption_of_an_import_exits_2(tmp_path: Path) -> None:
     """CPython remembers an interruption inside an exec, as when a dataclass is being made."""
     (tmp_path / "interrupted.py").write_text(
         "from ldpaudit import cli\n"
-        "def app(**_):\n"
+        "def main(**_):\n"
         "    exec('raise KeyboardInterrupt')\n"
-        "cli.app = app\n"
+        "cli._commands().main = main\n"
         "cli.main()\n"
     )
     command = [sys.executable, "-m", "interrupted"]

@@ -4,6 +4,7 @@ In: words and the environment. Out: a request to a command, and its exit status:
 found, 1 a violation, 2 could not run, 3 inconclusive.
 """
 
+import functools
 import os
 import re
 import sys
@@ -99,6 +100,12 @@ def _root(
     pass
 
 
+@functools.cache
+def _commands() -> Any:
+    """Return what typer makes of the commands: made once, read by each call."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run the command line; every error becomes one line on stderr and exit status 2.
 
@@ -124,7 +131,7 @@ def _main(debug: bool) -> None:
     try:
         for remark in _unknown_variables():
             typer.echo(f"ldpaudit: {remark}", err=True)
-        status = app(standalone_mode=False, prog_name="ldpaudit")
+        status = _commands()(standalone_mode=False, prog_name="ldpaudit")
     except (typer.Abort, KeyboardInterrupt):
         _stop(INTERRUPTED, debug)
     except Exception as error:
@@ -174,7 +181,7 @@ def _unknown_variables() -> Iterator[str]:
     """Yield a remark on each variable of the environment that sets no option of any command."""
     stated = [one for one in sorted(os.environ) if one.startswith(PREFIX) and os.environ[one]]
     unknown = [one for one in stated if one not in _NO_OPTIONS]
-    known = set(_variables(typer.main.get_command(next(iter(_COMMANDS))))) if unknown else set()
+    known = set(_variables(_commands())) if unknown else set()
     for variable in unknown:
         if variable not in known:
             yield f"{variable} sets no option{did_you_mean(variable, known)}"

@@ -32,8 +32,10 @@ def clopper_pearson_lower(count: Counts, n: Counts, alpha: float) -> FloatArray:
     ----------
     Clopper & Pearson (1934), Biometrika 26(4).
     """
-    c, t = np.broadcast_arrays(np.asarray(count, dtype=np.float64), np.asarray(n, np.float64))
+    c, t = np.asarray(count, dtype=np.float64), np.asarray(n, np.float64)
     inner = c > 0
+    if inner.all():
+        return np.asarray(betaincinv(c, t - c + 1, alpha))
     bound = betaincinv(np.where(inner, c, 1.0), np.where(inner, t - c + 1, 1.0), alpha)
     return np.where(inner, bound, 0.0)
 
@@ -91,6 +93,8 @@ def trials_lower(count: Counts, n: Counts, alpha: float) -> FloatArray:
     bound = clopper_pearson_lower(count, n, alpha)
     if alpha > _EVERY_COUNT:
         bound = np.where(successes >= trials * bound + 1, bound, 0.0)
+    if not (successes == 1).any():
+        return bound
     return np.asarray(np.where(successes == 1, alpha / np.maximum(trials, 1), bound))
 
 

@@ -43,9 +43,10 @@ def log_odds_ratio_lower(table: npt.NDArray[np.integer[Any]], alpha: float) -> f
     if min(cells[0], cells[3]) == 0:
         return -math.inf
     level = math.log(alpha) - math.log1p(-alpha)
+    tail = _Tail(cells)
 
     def excess(log_theta: float) -> float:
-        return _logit_upper_tail(cells, log_theta) - level
+        return tail.logit(log_theta) - level
 
     a, b, c, d = (cell + 0.5 for cell in cells)
     width = math.sqrt(1 / a + 1 / b + 1 / c + 1 / d)
@@ -60,7 +61,7 @@ def log_odds_ratio_lower(table: npt.NDArray[np.integer[Any]], alpha: float) -> f
 
 def upper_tail_probability(table: npt.NDArray[np.integer[Any]], log_theta: float) -> float:
     """Return P(X ≥ table[1, 1] | margins) at odds ratio θ: the p-value of "log θ is no larger"."""
-    logit = _logit_upper_tail([float(c) for c in np.ravel(table)], log_theta)
+    logit = _Tail([float(c) for c in np.ravel(table)]).logit(log_theta)
     return 1.0 / (1.0 + math.exp(-logit)) if logit > -700 else 0.0
 
 
@@ -83,24 +84,50 @@ def odds_ratio_bound(table: npt.NDArray[np.integer[Any]], alpha: float) -> Epsil
     return EpsilonBound(epsilon, alpha, n, "odds-ratio", smallest_positive(table))
 
 
-def _logit_upper_tail(cells: list[float], log_theta: float) -> float:
-    """Return the log-odds of X ≥ x₀ at a log odds ratio, x₀ the observed count of cell (1, 1)."""
-    n00, n01, n10, n11 = cells
-    first, last = -min(n11, n00), min(n01, n10)
-    mode, spread = _mode(cells, log_theta)
-    reach = _REACH * spread + _SLACK
-    start = max(first, math.floor(min(mode, 0.0) - reach))
-    stop = min(last, math.ceil(max(mode, 0.0) + reach))
-    steps = np.arange(start, stop)
-    # Logarithm of P(x₀ + j + 1)/P(x₀ + j), summed outward from x₀: no large factorials.
-    ratio = np.log((n01 - steps) * (n10 - steps)) + log_theta
-    ratio -= np.log((n11 + steps + 1) * (n00 + steps + 1))
-    zero = int(-start)
-    upper = np.concatenate([[0.0], np.cumsum(ratio[zero:])])
-    lower = -np.cumsum(ratio[:zero][::-1])
-    if lower.size == 0:
-        return math.inf
-    return _log_sum(upper) - _log_sum(lower)
+class _Tail:
+    """The upper tail of cell (1, 1), X ≥ x₀ the observed count, at one odds ratio after another.
+
+    Parameters
+    ----------
+    cells : list of float
+        The table's counts, row by row.
+    """
+
+    def __init__(self, cells: list[float]) -> None:
+        self._cells = cells
+        self._start, self._stop = 1, 0
+
+    def logit(self, log_theta: float) -> float:
+        """Return the log-odds of X ≥ x₀ at a log odds ratio."""
+        start, stop = self._window(log_theta)
+        if start < self._start or stop > self._stop:
+            self._sum_up(start, stop, log_theta)
+        if self._start == 0:
+            return math.inf
+        terms = self._terms + (log_theta - self._at) * self._steps
+        return _log_sum(terms[-self._start :]) - _log_sum(terms[: -self._start])
+
+    def _window(self, log_theta: float) -> tuple[int, int]:
+        """Return the least and the largest X − x₀ that matter."""
+        n00, n01, n10, n11 = self._cells
+        mode, spread = _mode(self._cells, log_theta)
+        reach = _REACH * spread + _SLACK
+        start = max(-min(n11, n00), math.floor(min(mode, 0.0) - reach))
+        return int(start), int(min(n01, n10, math.ceil(max(mode, 0.0) + reach)))
+
+    def _sum_up(self, start: int, stop: int, log_theta: float) -> None:
+        """Store log P(X = x₀ + j) up to a constant: it serves for odds ratios nearby, too."""
+        n00, n01, n10, n11 = self._cells
+        more = (stop - start) // 8
+        start, stop = max(start - more, int(-min(n11, n00))), min(stop + more, int(min(n01, n10)))
+        steps = np.arange(start, stop, dtype=np.float64)
+        # Logarithm of P(x₀ + j + 1)/P(x₀ + j), summed outward from x₀: no large factorials.
+        ratio = np.log((n01 - steps) * (n10 - steps)) + log_theta
+        ratio -= np.log((n11 + steps + 1) * (n00 + steps + 1))
+        upper, lower = np.cumsum(ratio[-start:]), -np.cumsum(ratio[:-start][::-1])[::-1]
+        self._terms = np.concatenate([lower, [0.0], upper])
+        self._steps = np.arange(start, stop + 1, dtype=np.float64)
+        self._start, self._stop, self._at = start, stop, log_theta
 
 
 def _mode(cells: list[float], log_theta: float) -> tuple[float, float]:
