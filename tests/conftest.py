@@ -76,8 +76,9 @@ def _in_full(request: pytest.FixtureRequest, _small_audits: pytest.MonkeyPatch) 
 def _shrink(patch: pytest.MonkeyPatch, path: set[str]) -> None:
     """Let models grow few trees, those of labels blend on two folds; try few seeds."""
     if not FULL_MODELS & path:
-        patch.setattr("ldpaudit.attacks.models.parts._ITERATIONS", 20)
+        patch.setattr("ldpaudit.attacks.models.parts._ITERATIONS", 10)
         patch.setattr("ldpaudit.attacks.models.posterior._FOLDS", 2)
+        patch.setattr("ldpaudit.attacks.models.near_rows.SIZES", (1, 7, 30, 60))
     if not FULL_GUARDS & path:
         patch.setattr("ldpaudit.audits.mechanism.subgroups._ITERATIONS", 15)
         patch.setattr("ldpaudit.estimators.assumptions.columns._ITERATIONS", 10)

@@ -99,13 +99,13 @@ def counts_by_size(labels: IntArray, sizes: tuple[int, ...], outputs: int) -> li
     ``labels`` has shape (n, most), nearest first; a label of −1 counts for nothing.
     """
     counts, tables, done = np.zeros((len(labels), outputs)), [], 0
-    everyone = np.arange(len(labels))
+    first = outputs * np.arange(len(labels))[:, None]
     for size in sizes:
-        for column in range(done, min(size, labels.shape[1])):
-            seen = labels[:, column] >= 0
-            counts[everyone[seen], labels[seen, column]] += 1.0
+        more = labels[:, done:size]
+        seen = (first + more)[more >= 0]
+        counts = counts + np.bincount(seen, minlength=counts.size).reshape(counts.shape)
         done = min(size, labels.shape[1])
-        tables.append(counts.copy())
+        tables.append(counts)
     return tables
 
 

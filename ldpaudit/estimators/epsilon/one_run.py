@@ -9,7 +9,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from ldpaudit.estimators.epsilon.accuracy_design import expected_bound
 from ldpaudit.estimators.epsilon.bounds import CountTable, EpsilonBound, one_run_bound
@@ -135,7 +135,7 @@ def _most_candidates(j: int, smallest: int) -> tuple[int, float]:
     """
 
     def overflow(candidates: int) -> float:
-        return float(j * binom.sf(smallest, candidates, 1 / j))
+        return float(j * bdtrc(smallest, candidates, 1 / j))
 
     more = range(smallest + 1, j * smallest + 1)
     most = smallest + bisect_left(more, True, key=lambda n: overflow(n) > OVERFLOW)

@@ -1,6 +1,5 @@
 """The classical two-sided bound of ε: true positives against false positives."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,27 +53,28 @@ def best_two_sided(
     """
     k, m = channel.shape
     best = (TwoSidedPlan(np.full(k, -1, np.int32), np.zeros(m, np.int32)), 0.0)
-    for groups, guess in collapses(sizes, channel):
-        plan = TwoSidedPlan(groups, guess)
-        expected = _expected_bound(plan, sizes, channel, alpha)
+    plans = [TwoSidedPlan(groups, guess) for groups, guess in collapses(sizes, channel)]
+    for plan, expected in zip(plans, _expected_bounds(plans, sizes, channel, alpha), strict=True):
         if expected > best[1] + 1e-9:
-            best = (plan, expected)
+            best = (plan, float(expected))
     return best
 
 
-def _expected_bound(
-    plan: TwoSidedPlan, sizes: IndexArray, channel: FloatArray, alpha: float
-) -> float:
-    success = channel[:, plan.guess == 1].sum(axis=1)
-    counts = []
-    for g in (0, 1):
-        n = float(sizes[plan.groups == g].sum())
-        mean = float((sizes * success)[plan.groups == g].sum())
-        spread = math.sqrt(max(mean * (1 - mean / n), 0.0)) * _NODES
-        counts.append((np.clip(np.floor(mean + spread + 0.5), 0, n), n))
-    (negative, n0), (positive, n1) = counts
-    low = trials_lower(positive, n1, alpha / 2)[:, None]
-    high = trials_upper(negative, n0, alpha / 2)[None, :]
+def _expected_bounds(
+    plans: list[TwoSidedPlan], sizes: IndexArray, channel: FloatArray, alpha: float
+) -> FloatArray:
+    """Return the expected bound of each plan, float64 of shape (plans,)."""
+    if not plans:
+        return np.empty(0)
+    guess = np.stack([plan.guess for plan in plans]).astype(np.float64)
+    member = np.stack([plan.groups for plan in plans]) == np.array([0, 1])[:, None, None]
+    success = guess @ channel.T
+    n = np.where(member, sizes, 0).sum(axis=2, dtype=np.float64)[:, :, None]
+    mean = np.where(member, sizes * success, 0.0).sum(axis=2)[:, :, None]
+    spread = np.sqrt(np.maximum(mean * (1 - mean / n), 0.0)) * _NODES
+    negative, positive = np.clip(np.floor(mean + spread + 0.5), 0, n)
+    low = trials_lower(positive, n[1], alpha / 2)[:, :, None]
+    high = trials_upper(negative, n[0], alpha / 2)[:, None, :]
     with np.errstate(divide="ignore"):
         ratio = np.maximum(np.log(low) - np.log(high), np.log1p(-high) - np.log1p(-low))
-    return float(np.maximum(ratio, 0.0).mean())
+    return np.asarray(np.maximum(ratio, 0.0).mean(axis=(1, 2)))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism
@@ -48,7 +48,7 @@ class Evidence:
     def collect(cls, findings: Iterable[Finding], claimed: float | None = None) -> "Evidence":
         """Merge findings; bounds of ε from small counts are rounded, as the estimates are.
 
-        One that lies above the ``claimed`` ε stays above it.
+        One that lies above the ``claimed`` ε stays above it. Each bound is computed once a level.
         """
         every = list(findings)
         estimates = {e.id: e for finding in every for e in finding.estimates}
@@ -58,7 +58,7 @@ class Evidence:
                 bounds[key] = partial(_rounded, bounds[key], claimed)
                 estimates[key] = _above(claimed, estimates[key], bounds[key])
         curves = {c.id: c for finding in every for c in finding.curves}
-        return cls(estimates, curves, bounds)
+        return cls(estimates, curves, {key: cache(bound) for key, bound in bounds.items()})
 
     def shown(self, check: Check) -> Check:
         """Return a check as it may be shown: what rests on small counts is rounded to be safe."""
