@@ -55,5 +55,5 @@ def test_the_expected_bound_is_the_mean_over_quantiles() -> None:
         for down in two_sided._NODES:
             negative = np.clip(np.floor(60 + np.sqrt(60 * 0.8) * down + 0.5), 0, 300)
             values.append(two_sided_bound((negative, positive), (300, 200), 0.1).epsilon)
-    found = two_sided._expected_bound(plan, sizes, channel, 0.1)
+    (found,) = two_sided._expected_bounds([plan], sizes, channel, 0.1)
     assert found == pytest.approx(np.mean(values))
