@@ -43,16 +43,16 @@ def _aligned(context: AuditContext) -> Channel | None:
     channel = context.claim.label_channel
     if channel is None:
         return None
-    if set(channel.classes) != set(release.classes) or not set(channel.outputs) <= set(
-        release.outputs
-    ):
+    classes = (*release.classes, *context.counts_as)
+    outputs = (*release.outputs, *(z for z in context.counts_as if z in channel.outputs))
+    if set(channel.classes) != set(classes) or not set(channel.outputs) <= set(outputs):
         raise InputError("The claim's labels must be those of the release.")
-    rows = [channel.classes.index(label) for label in release.classes]
-    columns = [release.outputs.index(label) for label in channel.outputs]
+    rows = [channel.classes.index(label) for label in classes]
+    columns = [outputs.index(label) for label in channel.outputs]
     # An output that the mechanism never gives, such as a label left out by RR-Top-k, has zeros.
-    matrix = np.zeros((len(release.classes), len(release.outputs)))
+    matrix = np.zeros((len(classes), len(outputs)))
     matrix[:, columns] = channel.matrix[rows]
-    return Channel(matrix, release.classes, release.outputs)
+    return Channel(matrix, classes, outputs).coarsened(context.counts_as)
 
 
 def attackers_channel(context: AuditContext, rows: IndexArray) -> Channel | None:

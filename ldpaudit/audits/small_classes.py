@@ -7,8 +7,14 @@ follows from the number of small classes alone, as if each had nine people; a cl
 is treated alike. Which rows are left out follows from the true labels alone, so audits with other
 seeds, or of other releases, tell no more.
 
+What was released of the rows that are left out is no secret either: it is the release less what is
+told of the others. So the released label of a small class counts as that of the largest: then,
+under randomized response, what is released of a small class has the same law as what is released
+of the rows that are left out with it, and tells nothing of how many they are.
+
 Leaving rows out by their true label keeps every bound valid: given the true labels, the released
-ones of the rows that are left are what they were.
+ones of the rows that are left are what they were. To count one released label as another is
+post-processing: what is claimed of the release holds for it, and its channel is known.
 """
 
 from collections.abc import Sequence
@@ -22,7 +28,7 @@ from ldpaudit.arrays import BoolArray, IndexArray, IntArray
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.part import of_rows
 from ldpaudit.randomness import child_generator
-from ldpaudit.release import Release, RepeatedReleases
+from ldpaudit.release import Release, ReleasedLabels, RepeatedReleases, TrueLabels
 from ldpaudit.result import SMALLEST_CELL, Note
 
 MOST_CLASSES: Final = 20
@@ -30,9 +36,10 @@ MOST_CLASSES: Final = 20
 _FEW: Final = (
     f"Some true classes have fewer than {SMALLEST_CELL} people{{where}}, or none: their rows were "
     "left out, with others of the largest class, {left} of {rows} rows in all, so that no count "
-    "tells how many they are. What their labels give away was not measured: the answer, and what "
-    "it says would have been found, is about the other rows alone"
+    "tells how many they are.{merged} What their labels give away was not measured: the answer, "
+    "and what it says would have been found, is about the other rows alone"
 )
+_MERGED: Final = " Where one of their labels was released, it counts as that of the largest class."
 _TOO_FEW: Final = (
     f"Fewer than two true classes have {SMALLEST_CELL} people or more: the true labels were not "
     "used, as every number would tell how many have which. This is the outsider's audit; to give "
@@ -54,10 +61,48 @@ def without_small_classes(context: AuditContext) -> tuple[AuditContext, tuple[No
     if context.guesses is not None:
         context.guesses.people = kept
     left = len(release) - len(kept)
-    where = "" if release.strata is None else " in a stratum"
-    text = f"{_FEW.format(where=where, left=f'{left:,}', rows=f'{len(release):,}')}."
-    small = replace(of_rows(context, kept), left_out=left)
-    return small, (Note.warning("reading", text),)
+    words = {
+        "where": "" if release.strata is None else " in a stratum",
+        "left": f"{left:,}",
+        "rows": f"{len(release):,}",
+    }
+    small = _merged(replace(of_rows(context, kept), left_out=left))
+    merged = _MERGED if small.counts_as else ""
+    return small, (Note.warning("reading", f"{_FEW.format(**words, merged=merged)}."),)
+
+
+def _merged(context: AuditContext) -> AuditContext:
+    """Return the context without the classes that nobody is left of, where that can be done.
+
+    Not where what is released of a row is no label alone, or depends on the row; nor where tables
+    beside it hold its classes.
+    """
+    release, channel = context.release, context.claim.label_channel
+    labels = (release.bags, release.reports, release.strata, release.numeric)
+    tables = (release.synthetic, release.public, release.public_posterior, release.canaries)
+    depends = context.claim.traits.label_depends_on_features
+    if depends or any(one is not None for one in (*labels, *tables)):
+        return context
+    sizes = np.bincount(context.truth, minlength=len(release.classes))
+    largest = release.classes[sizes.argmax()]
+    gone = [label for label, size in zip(release.classes, sizes, strict=True) if not size]
+    if largest not in release.outputs or (channel is not None and largest not in channel.outputs):
+        return context
+    counts_as = dict.fromkeys(gone, largest)
+    outputs = tuple(label for label in release.outputs if label not in counts_as)
+    seen = [outputs.index(counts_as.get(label, label)) for label in release.outputs]
+    places = np.flatnonzero(sizes)
+    codes = np.zeros(len(sizes), dtype=np.int32)
+    codes[places] = np.arange(len(places))
+    merged = replace(
+        release,
+        classes=tuple(release.classes[y] for y in places),
+        outputs=outputs,
+        truth=TrueLabels(codes[context.truth]),
+        released=ReleasedLabels(np.array(seen, dtype=np.int32)[release.released]),
+    )
+    numbers = tuple(int(y) + 1 for y in places)
+    return replace(context, release=merged, counts_as=counts_as, numbers=numbers)
 
 
 def without_truth(release: Release) -> Release:

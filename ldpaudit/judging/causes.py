@@ -18,7 +18,7 @@ from ldpaudit.judging.checks.interface import Case
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.fits import Slip, agrees, fitted_epsilon, likely_slip, unlike_the_claim
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.release import IndexArray
+from ldpaudit.release import BoolArray, IndexArray
 from ldpaudit.reports.text.numbers import number
 from ldpaudit.result import SMALLEST_CELL, Check
 
@@ -203,13 +203,15 @@ def _one_class(signs: Signs) -> str | None:
         return None
     which = int(np.flatnonzero(odd)[0])
     return (
-        f"Look for a branch on the true label: {_classes(odd)} treated differently from the others"
-        f"{_kept(which, counts, channel)}. A class may be missing from a list, or have a default."
+        f"Look for a branch on the true label: {_classes(signs, odd)} treated differently from the "
+        f"others{_kept(which, counts, channel)}. A class may be missing from a list, or have a "
+        "default."
     )
 
 
-def _classes(odd: np.ndarray) -> str:
-    found = [str(i + 1) for i in np.flatnonzero(odd)]
+def _classes(signs: Signs, odd: BoolArray) -> str:
+    numbers = signs.known.numbers or range(1, len(odd) + 1)
+    found = [str(numbers[i]) for i in np.flatnonzero(odd)]
     if len(found) == 1:
         return f"class {found[0]} is"
     return f"classes {', '.join(found[:-1])} and {found[-1]} are"

@@ -34,6 +34,8 @@ class Circumstances:
         Rows by true and released label.
     channel : Channel or None
         The claimed one, in the order of the release's labels.
+    numbers : tuple of int
+        Which of all classes, from 1, those of ``counts`` are; empty: all.
     records : tuple of AuditRecord
         The audits that were asked for.
     left_out : mapping from audit id to option
@@ -52,6 +54,7 @@ class Circumstances:
     truth: bool = True
     counts: IndexArray | None = None
     channel: Channel | None = None
+    numbers: tuple[int, ...] = ()
     records: tuple[AuditRecord, ...] = ()
     left_out: Mapping[str, LeavingOut] = field(default_factory=dict)
     holds_truth: bool = False

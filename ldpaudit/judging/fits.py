@@ -51,17 +51,22 @@ def fitted_epsilon(counts: IndexArray, channel: Channel) -> float | None:
         or counts[channel.matrix <= 0].any()
     ):
         return None
-    logs = np.log(channel.matrix, where=channel.matrix > 0, out=np.full(counts.shape, -np.inf))
+    finest = channel.finest
+    matrix = finest.matrix
+    logs = np.log(matrix, where=matrix > 0, out=np.full(matrix.shape, -np.inf))
+
+    def sharper(s: float) -> Channel:
+        return Channel(_powered(logs, s), finest.classes, finest.outputs)
 
     def cost(s: float) -> float:
-        fitted = _powered(logs, s)
+        fitted = channel.seen_alike(sharper(s)).matrix
         return -float(counts[counts > 0] @ np.log(np.maximum(fitted[counts > 0], 1e-300)))
 
     if not counts[channel.matrix < channel.matrix.max(axis=1, keepdims=True)].any():
         return math.inf
     s = float(minimize_scalar(cost, bounds=(0.0, _SHARPEST), method="bounded").x)
-    fitted = Channel(_powered(logs, s), channel.classes, channel.outputs)
-    return fitted.epsilon if agrees(counts, fitted.matrix) else None
+    fitted = sharper(s)
+    return fitted.epsilon if agrees(counts, channel.seen_alike(fitted).matrix) else None
 
 
 def _powered(logs: FloatArray, s: float) -> FloatArray:
@@ -78,23 +83,17 @@ def likely_slip(counts: IndexArray, channel: Channel) -> Slip | None:
     """Return the slip that fits the counts of a claimed randomized response best, None without."""
     if channel.outputs != channel.classes or not 0 < channel.epsilon < math.inf:
         return None
-    k = len(channel.classes)
-    claimed = _randomized(channel, channel.epsilon)
-    if not np.allclose(claimed.channel.matrix, channel.matrix, atol=1e-9):
+    finest = channel.finest
+    claimed = RandomizedResponse.from_epsilon(finest.classes, finest.epsilon)
+    if not np.allclose(claimed.channel.matrix, finest.matrix, atol=1e-9):
         return None
-    kept = np.trace(counts) / counts.sum()
-    fitting = [
-        slip
-        for slip in _slips(channel.epsilon, claimed.noise, k)
-        if agrees(
-            counts, RandomizedResponse.from_epsilon(channel.classes, slip.epsilon).channel.matrix
-        )
-    ]
-    return min(fitting, key=lambda slip: abs(_kept(slip.epsilon, k) - kept), default=None)
-
-
-def _randomized(channel: Channel, epsilon: float) -> RandomizedResponse:
-    return RandomizedResponse.from_epsilon(channel.classes, epsilon)
+    sizes, fitting = counts.sum(axis=1), {}
+    for slip in _slips(finest.epsilon, claimed.noise, len(finest.classes)):
+        slipped = RandomizedResponse.from_epsilon(finest.classes, slip.epsilon).channel
+        matrix = channel.seen_alike(slipped).matrix
+        if agrees(counts, matrix):
+            fitting[slip] = abs(float(sizes @ matrix.diagonal()) - np.trace(counts))
+    return min(fitting, key=fitting.__getitem__, default=None)
 
 
 def _slips(epsilon: float, noise: float, k: int) -> Iterator[Slip]:
@@ -120,10 +119,6 @@ def _slips(epsilon: float, noise: float, k: int) -> Iterator[Slip]:
     yield Slip(epsilon / 2, "ε is halved")
     yield Slip(epsilon * math.log(10), "powers of 10 are taken in place of powers of e")
     yield Slip(epsilon * math.log(2), "powers of 2 are taken in place of powers of e")
-
-
-def _kept(epsilon: float, k: int) -> float:
-    return 1 / (1 + (k - 1) * math.exp(-epsilon))
 
 
 def unlike_the_claim(counts: IndexArray, channel: FloatArray) -> BoolArray:

@@ -32,8 +32,9 @@ from ldpaudit.result import (
 )
 
 _SMALLEST_ALPHA = 1e-12
-_UNMEASURED = 0.05
-"""The share of rows that may be left out where it is not known which would be found."""
+_UNMEASURED, _MOST_UNMEASURED = 0.05, 0.1
+"""The share of rows that may be left out where it is not known which would be found, and where it
+is: an audit that finds only large shares is no reason to leave out as many."""
 _LEVELS: tuple[CheckLevel, ...] = ("error", "warn")
 _REFUTED = (
     "The declared mechanism is refuted, at {confidence} confidence. Numbers marked exact are of "
@@ -145,9 +146,10 @@ def _unless_stopped(check: Check, known: Circumstances) -> Check:
 def unmeasured_at_most(estimates: Mapping[str, Estimate]) -> tuple[float, str]:
     """Return the share of rows that may be left out, and what more of them would be."""
     share = estimates.get(CLEAR_SHARE)
-    if share is not None and share.value <= 1:
+    if share is not None and share.value <= _MOST_UNMEASURED:
         return share.value, "more than the share in the clear that would be found"
-    return _UNMEASURED, "more than may go unmeasured"
+    most = _UNMEASURED if share is None or share.value > 1 else _MOST_UNMEASURED
+    return most, "more than may go unmeasured"
 
 
 def unless_unmeasured(check: Check, share: float, most: tuple[float, str]) -> Check:

@@ -195,6 +195,7 @@ def _circumstances(
         truth=known,
         counts=without_small_cells(label_counts(context)) if counted and known else None,
         channel=aligned_channel(context) if counted else None,
+        numbers=context.numbers,
         records=records,
         left_out=dict.fromkeys(available_audits().keys() - {r.id for r in records}, option),
         holds_truth=release.holds_truth,

@@ -103,10 +103,11 @@ def _table(table: pa.Table) -> dict[str, Any]:
 
 
 def _page(html: str) -> list[str]:
-    """Return the visible lines of a page, without pictures, seconds and versions."""
+    """Return the visible lines of a page, without pictures, seconds, versions and the date."""
     html = re.sub(r"(?s)<(style|script|svg)\b.*?</\1>", "", html)
     lines = (" ".join(line.split()) for line in re.sub(r"<[^>]*>", "\n", html).split("\n"))
-    return _kept([re.sub(r"[\d.]+ s\b|\d+\.\d+\.\d\S*", "…", line) for line in lines if line])
+    other = r"[\d.]+ s\b|\d+\.\d+\.\d\S*|^\d{4}-\d\d-\d\d$"
+    return _kept([re.sub(other, "…", line) for line in lines if line])
 
 
 def differences(recorded: Any, found: Any, exact: bool = False, at: str = "") -> Iterator[str]:

@@ -10,6 +10,7 @@ import pytest
 from security.hidden_counts import LARGEST_HIDDEN, class_counts, small_counts
 
 import ldpaudit
+from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Beside, Plan
 from ldpaudit.audits.mechanism.audit import MechanismAudit
 from ldpaudit.audits.mechanism.evidence import without_small_cells
@@ -156,6 +157,49 @@ def test_who_is_left_out_is_not_what_the_answer_is_about() -> None:
     _, notes = without_small_classes(context_of(truth, truth))
     assert "10 of 157 rows" in notes[0].text
     assert "is about the other rows alone" in notes[0].text
+
+
+@pytest.mark.parametrize("sizes", [(60, 40, 0), (0, 90, 60), (90, 0, 60, 0)])
+def test_what_was_released_of_a_small_class_looks_like_the_largest(sizes: tuple[int, ...]) -> None:
+    """What the others' numbers lack of the release is the same for each number of rare labels."""
+    few = [y for y, size in enumerate(sizes) if not size]
+    truth = np.repeat(np.arange(len(sizes)), [size or 4 for size in sizes])
+    answers = np.random.default_rng(1).permutation(truth)
+    context, notes = without_small_classes(context_of(truth, answers, 3.0))
+    channel, release = aligned_channel(context), context.release
+    assert "counts as that of the largest class" in notes[0].text
+    assert channel is not None
+    assert not {CLASSES[y] for y in few} & {*release.classes, *release.outputs}
+    assert (release.classes, release.outputs) == (channel.classes, channel.outputs)
+    largest = np.argmax(sizes)
+    everyone = channel.finest
+    rows = {label: everyone.matrix[y] for y, label in enumerate(everyone.classes)}
+    into = [channel.outputs.index(context.counts_as.get(z, z)) for z in everyone.outputs]
+    seen = {y: np.bincount(into, row, minlength=len(channel.outputs)) for y, row in rows.items()}
+    for y in few:
+        assert seen[CLASSES[y]] == pytest.approx(seen[CLASSES[largest]], rel=1e-12)
+    assert [context.number(y) for y in range(len(release.classes))] == [
+        y + 1 for y, size in enumerate(sizes) if size
+    ]
+
+
+@pytest.mark.parametrize(("excess", "found"), [(0.0, (0, 6)), (1.0, (40, 40))])
+def test_labels_that_count_as_others_are_judged_by_the_claim(
+    excess: float, found: tuple[int, int]
+) -> None:
+    """Of 40 honest releases at most 6 give a p-value of 0.05; a larger ε is found each time."""
+    rng, refuted, above = np.random.default_rng(3), 0, 0
+    truth = np.repeat([0, 1, 2, 3], [900, 600, 500, 6])
+    for _ in range(40):
+        context, _ = without_small_classes(
+            context_of(truth, released(rng, truth, 1.0 + excess), 1.0)
+        )
+        estimates = {e.id: e for e in MechanismAudit().run(context).estimates}
+        refuted += estimates["mechanism.channel_consistency"].value <= 0.05
+        above += estimates["mechanism.epsilon_lower"].value > 1.0
+    low, high = found
+    assert low <= refuted <= high
+    assert low <= above <= high
 
 
 @pytest.mark.parametrize("tail", [0.025, 1e-3, 1e-5])

@@ -7,6 +7,7 @@ import pytest
 import ldpaudit
 from ldpaudit.audits.small_classes import large_classes
 from ldpaudit.judging.checks.interface import CLEAR_SHARE
+from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.verdict import unless_unmeasured, unmeasured_at_most
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.result import Check, Estimate
@@ -22,11 +23,11 @@ def test_how_many_are_left_out_depends_on_the_number_of_small_classes_alone(
     assert len(codes) - len(kept) == 20
 
 
-def _table(rare: int, each: int) -> tuple[pd.DataFrame, np.ndarray]:
+def _table(rare: int, each: int, large: int = 900) -> tuple[pd.DataFrame, np.ndarray]:
     """Two honest classes, and rare ones of ``each`` people in the clear."""
     rng = np.random.default_rng(3)
     k = 2 + rare
-    truth = np.concatenate([np.repeat([0, 1], 900), np.repeat(np.arange(2, k), each)])
+    truth = np.concatenate([np.repeat([0, 1], large), np.repeat(np.arange(2, k), each)])
     mechanism = RandomizedResponse.from_epsilon(tuple(range(k)), 1.0)
     noisy = mechanism.sample(truth.astype(np.int32), rng)
     noisy[truth > 1] = truth[truth > 1]
@@ -35,15 +36,20 @@ def _table(rare: int, each: int) -> tuple[pd.DataFrame, np.ndarray]:
     return frame.iloc[order].reset_index(drop=True), truth[order]
 
 
+ANY_EXCESS = Policy.model_validate(
+    {"schema": 1, "audit": {"max_undetected_excess": "any"}, "checks": {"claimed-epsilon": {}}}
+)
+
+
 def test_many_people_left_out_are_no_pass() -> None:
-    frame, truth = _table(18, 8)
-    only = ("mechanism", "power")
-    result = ldpaudit.audit(frame, truth, "rr", epsilon=1.0, only=only, threads=1)
+    frame, truth = _table(18, 8, 300)
+    told = {"epsilon": 1.0, "only": ("mechanism", "power"), "policy": ANY_EXCESS, "threads": 1}
+    result = ldpaudit.audit(frame, truth, "rr", **told)
     assert result.verdict == "inconclusive"
     (check,) = (check for check in result.checks if check.id == "claimed-epsilon")
     assert "left out with true classes of few people" in check.reason
     frame, truth = _table(1, 8)
-    few = ldpaudit.audit(frame, truth, "rr", epsilon=1.0, only=only, threads=1)
+    few = ldpaudit.audit(frame, truth, "rr", **told)
     assert few.verdict == "pass"
     assert few.sentence.endswith(
         "Left out: 10 of 1,808 rows, among them everyone whose true label fewer than 10 people "
@@ -141,6 +147,7 @@ def test_how_many_homes_have_a_rare_label_is_not_told() -> None:
     [
         (0.08, "pass", ""),
         (0.07, "inconclusive", "the share in the clear that would be found (7.00%)"),
+        (0.5, "pass", ""),
         (None, "inconclusive", "more than may go unmeasured (5.00%)"),
     ],
 )
@@ -153,3 +160,8 @@ def test_a_share_that_was_not_computed_is_not_called_found(
     told = unless_unmeasured(check, 0.08, unmeasured_at_most(shares))
     assert told.verdict == verdict
     assert words in told.reason
+
+
+def test_more_than_a_tenth_is_left_out_of_no_pass() -> None:
+    found = Estimate.exact(CLEAR_SHARE, "Share", 0.5)
+    assert unmeasured_at_most({CLEAR_SHARE: found})[0] == pytest.approx(0.1)

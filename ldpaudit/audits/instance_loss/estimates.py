@@ -1,6 +1,6 @@
 """What neighbourhoods show of the instance-based loss: J(τ), E[ν], quantiles and a histogram."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,11 +45,16 @@ class LossReport:
 
 
 def loss_report(
-    labels: LossLabels, asked: Neighborhoods, budget: ErrorBudget, assumptions: tuple[str, ...]
+    labels: LossLabels,
+    asked: Neighborhoods,
+    budget: ErrorBudget,
+    assumptions: tuple[str, ...],
+    number: Callable[[int], int],
 ) -> LossReport:
     """Turn label counts around queries into estimates, each with the ``assumptions``.
 
-    The error budget is that of each point of the curves' lower bounds.
+    The error budget is that of each point of the curves' lower bounds; ``number`` gives a label's
+    number by its code.
     """
     box = labels.box(asked.counts, asked.totals, budget.per_query)
     losses = mean_loss(box.estimate, labels.prior, labels.channel)
@@ -61,7 +66,7 @@ def loss_report(
             writer.mean(losses),
             *writer.parts(box.estimate),
             *writer.quantiles(losses),
-            *writer.priors(),
+            *writer.priors(number),
         ),
         (
             writer.curve(
@@ -179,7 +184,7 @@ class _Writer:
                     f"{percent} % of queries lose less; {self._method}",
                 )
 
-    def priors(self) -> Iterator[Estimate]:
+    def priors(self, number: Callable[[int], int]) -> Iterator[Estimate]:
         """Return the label shares, unless they are many or would show a small group."""
         n, truth = len(self.labels.released), self.labels.truth
         shares = self.labels.prior
@@ -187,7 +192,7 @@ class _Writer:
             return
         words = "share of rows" if truth is not None else "released shares through the channel"
         for y, share in enumerate(shares):
-            name = int(self.labels.classes[y]) + 1
+            name = number(int(self.labels.classes[y]))
             low, high = float(self.labels.prior_low[y]), float(self.labels.prior_high[y])
             yield Estimate.interval(
                 f"instance_loss.prior.class-{name}",

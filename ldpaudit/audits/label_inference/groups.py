@@ -64,8 +64,9 @@ def class_estimates(
     groups = []
     for y in range(k):
         counts = [(int(fold.class_rows[y]), int(fold.class_correct[y]), 0, 0) for fold in run.folds]
-        title, words = f"class {y + 1}", f"people of class {y + 1}"
-        groups.append(_Group(f"class-{y + 1}", title, words, tuple(counts)))
+        number = context.number(y)
+        title, words = f"class {number}", f"people of class {number}"
+        groups.append(_Group(f"class-{number}", title, words, tuple(counts)))
     return _accuracies(run, groups, context.plan.confidence, attacks), []
 
 

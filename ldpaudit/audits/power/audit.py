@@ -114,7 +114,8 @@ def _unclaimed(context: AuditContext, sizes: IndexArray) -> Finding:
     used = (sizes - (PILOT_SHARE * sizes).astype(np.int64)).astype(np.int64)
 
     def power(epsilon: float) -> float:
-        channel = RandomizedResponse.from_epsilon(release.classes, epsilon).channel.matrix
+        finest = RandomizedResponse.from_epsilon((*release.classes, *context.counts_as), epsilon)
+        channel = finest.channel.coarsened(context.counts_as).matrix
         design = design_bounds(used, channel)
         return 0.0 if design is None else detection_power(design, used, channel, 0.0, alpha)
 
