@@ -82,6 +82,7 @@ def _shrink(patch: pytest.MonkeyPatch, path: set[str]) -> None:
     if not FULL_GUARDS & path:
         patch.setattr("ldpaudit.audits.mechanism.subgroups._ITERATIONS", 15)
         patch.setattr("ldpaudit.estimators.assumptions.columns._ITERATIONS", 10)
+        patch.setattr("ldpaudit.estimators.assumptions.clusters._MOST_PAIRS", 10_000)
     if not ALL_SEEDS & path:
         patch.setattr("ldpaudit.audits.seeds.audit.COUNTED", 512)
         patch.setattr("ldpaudit.audits.seeds.audit.other_seeds", lambda *of: other_seeds(*of)[:64])
