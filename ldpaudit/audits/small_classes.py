@@ -66,16 +66,17 @@ def without_small_classes(context: AuditContext) -> tuple[AuditContext, tuple[No
         "left": f"{left:,}",
         "rows": f"{len(release):,}",
     }
-    small = _merged(replace(of_rows(context, kept), left_out=left))
-    merged = _MERGED if small.counts_as else ""
-    return small, (Note.warning("reading", f"{_FEW.format(**words, merged=merged)}."),)
+    small = merged(replace(of_rows(context, kept), left_out=left), release.truth)
+    as_others = _MERGED if small.counts_as else ""
+    return small, (Note.warning("reading", f"{_FEW.format(**words, merged=as_others)}."),)
 
 
-def _merged(context: AuditContext) -> AuditContext:
+def merged(context: AuditContext, everyone: IntArray) -> AuditContext:
     """Return the context without the classes that nobody is left of, where that can be done.
 
-    Not where what is released of a row is no label alone, or depends on the row; nor where tables
-    beside it hold its classes.
+    Their released labels count as that of the largest class of ``everyone``, the true labels before
+    rows were left out. Not where what is released of a row is no label alone, or depends on the
+    row; nor where tables beside it hold its classes.
     """
     release, channel = context.release, context.claim.label_channel
     labels = (release.bags, release.reports, release.strata, release.numeric)
@@ -84,8 +85,10 @@ def _merged(context: AuditContext) -> AuditContext:
     if depends or any(one is not None for one in (*labels, *tables)):
         return context
     sizes = np.bincount(context.truth, minlength=len(release.classes))
-    largest = release.classes[sizes.argmax()]
+    largest = release.classes[_largest(everyone)]
     gone = [label for label, size in zip(release.classes, sizes, strict=True) if not size]
+    if largest in gone or len(sizes) > MOST_CLASSES:
+        return context
     if largest not in release.outputs or (channel is not None and largest not in channel.outputs):
         return context
     counts_as = dict.fromkeys(gone, largest)
@@ -193,24 +196,33 @@ def _large(columns: Sequence[tuple[IntArray | IndexArray, int]]) -> IndexArray |
     columns = [(codes, k) for codes, k in columns if k <= MOST_CLASSES]
     if not columns:
         return np.arange(n)
-    kept, left, few = np.ones(n, dtype=bool), -1, 0
+    kept, left = np.ones(n, dtype=bool), -1
+    few, rare = np.zeros((2, len(columns)), dtype=np.int64)
     while left != kept.sum():  # Who is left out of one column may make a class of another small.
-        left, few = kept.sum(), 0
-        for codes, k in columns:
+        left = kept.sum()
+        for place, (codes, k) in enumerate(columns):
             sizes = np.bincount(codes[kept & (codes >= 0)], minlength=k)
-            few += int((sizes < SMALLEST_CELL).sum())
             if (sizes >= SMALLEST_CELL).sum() < 2:
                 return None
-            kept &= np.append(sizes >= SMALLEST_CELL, True)[codes]
-    if not few:
+            small = kept & ~np.append(sizes >= SMALLEST_CELL, True)[codes]
+            few[place], rare[place] = (sizes < SMALLEST_CELL).sum(), rare[place] + small.sum()
+            kept &= ~small
+    if not few.any():
         return np.arange(n)
     most = (SMALLEST_CELL - 1) * few
-    wanted = SMALLEST_CELL * -(-most // SMALLEST_CELL) - (n - int(left))
-    order = _largest_first(columns[0][0], kept)
-    spare = np.all([_rank(codes[order]) >= SMALLEST_CELL for codes, _ in columns], axis=0)
-    others = order[spare][:wanted]
-    kept[others] = False
-    return np.flatnonzero(kept) if len(others) == wanted else None
+    most[few.argmax()] += -most.sum() % SMALLEST_CELL
+    for (own, _), wanted in zip(columns, most - rare, strict=True):
+        order = _largest_first(own, kept)
+        spare = np.all([_rank(codes[order]) >= SMALLEST_CELL for codes, _ in columns], axis=0)
+        others = order[spare][:wanted]
+        kept[others] = False
+        if len(others) < wanted:
+            return None
+    return np.flatnonzero(kept)
+
+
+def _largest(codes: IntArray | IndexArray) -> int:
+    return int(np.bincount(codes[codes >= 0]).argmax())
 
 
 def _largest_first(codes: IntArray | IndexArray, kept: BoolArray) -> IndexArray:
@@ -222,7 +234,8 @@ def _largest_first(codes: IntArray | IndexArray, kept: BoolArray) -> IndexArray:
     order = child_generator(0, "rows of small classes", labels).permutation(len(codes))
     order = order[kept[order]]
     sizes = np.bincount(codes[kept] + 1)
-    return np.asarray(order[np.argsort(-sizes[codes[order] + 1], kind="stable")])
+    ranks = -sizes[codes[order] + 1], codes[order] != _largest(codes)
+    return np.asarray(order[np.lexsort(ranks)])
 
 
 def _rank(codes: IntArray | IndexArray) -> IndexArray:

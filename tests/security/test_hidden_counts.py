@@ -17,6 +17,7 @@ from ldpaudit.audits.mechanism.evidence import without_small_cells
 from ldpaudit.audits.small_classes import large_classes, without_small_classes
 from ldpaudit.audits.through_others.bounds import bound_estimates
 from ldpaudit.audits.vectors.audit import VectorAudit, claimed
+from ldpaudit.audits.vectors.seen import SeenVector
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.judging.checks.interface import Evidence
@@ -181,6 +182,27 @@ def test_what_was_released_of_a_small_class_looks_like_the_largest(sizes: tuple[
     assert [context.number(y) for y in range(len(release.classes))] == [
         y + 1 for y, size in enumerate(sizes) if size
     ]
+
+
+def test_each_of_several_columns_lacks_people_of_its_largest_class_beside_the_rare() -> None:
+    """And its rare label counts as that class's; of a column without one nothing does."""
+    rng, left = np.random.default_rng(2), []
+    for size in (1, 9):
+        truth = np.r_[np.repeat([0, 1], [90, 60]), np.full(size, 2)], rng.integers(0, 2, 150 + size)
+        columns = [context_of(codes, rng.permutation(codes), 2.0).release for codes in truth]
+        seen = SeenVector.of(
+            ReleasedVector(tuple(columns), ((), ())), None, AuditContext(columns[0], None, Plan(1))
+        )
+        first, second = seen.contexts
+        assert first.counts_as == {"C": "A"}
+        assert first.release.outputs == ("A", "B")
+        assert not second.counts_as
+        left.append(150 + size - len(first.release))
+        assert np.bincount(first.truth)[1] == 60
+        channel = seen.matrices(0)
+        assert channel is not None
+        assert channel.shape == (1, 2, 2)
+    assert left[0] == left[1] == 10
 
 
 @pytest.mark.parametrize(("excess", "found"), [(0.0, (0, 6)), (1.0, (40, 40))])

@@ -14,7 +14,7 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import feature_dependence
 from ldpaudit.audits.part import rows_looked_at
-from ldpaudit.audits.small_classes import columns_alone, joint_strata
+from ldpaudit.audits.small_classes import columns_alone, joint_strata, merged
 from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.estimators.vectors.patterns import TrueVectors, distinct_rows
 from ldpaudit.mechanisms import from_declaration
@@ -56,9 +56,11 @@ class SeenVector:
         contexts, some = [], rows_looked_at(len(vector), context.plan.seed, MOST_ROWS)
         columns = [vector.alone(place) for place in range(len(vector.columns))]
         columns = columns if some is None else [column.take(some) for column in columns]
-        for alone in columns_alone(columns):
+        for alone, column in zip(columns_alone(columns), columns, strict=True):
             claim = from_declaration(alone.declaration, alone.classes)
             own = replace(context, release=alone, claim=claim, whole=None, _shared={})
+            if alone.truth is not None and column.truth is not None and len(alone) < len(column):
+                own = own if isinstance(joint, OnDomains) else merged(own, column.truth)
             contexts.append(own)
         return cls(tuple(contexts), joint, _counted(contexts))
 

@@ -95,6 +95,16 @@ def test_columns_that_tell_the_label_are_counted_without_the_truth() -> None:
     assert "rows near by" in told[1]
 
 
+def test_a_column_of_the_released_label_tells_no_more_than_that() -> None:
+    """At ε = 6 a copy of the released label is right as often as a column that is warned of."""
+    table = released(TRUTH, 6.0, 1)
+    table = table.append_column("again", pa.array(table["label"].to_numpy() * 7.0))
+    result = audited(table)
+    assert check(result, "features-reveal-label").verdict == "pass"
+    told = {e.id: e.value for e in result.estimates}
+    assert told["columns.deciding"] == 0.0
+
+
 @pytest.mark.parametrize("role", ["group", "id_column"])
 @pytest.mark.parametrize("insider", [True, False])
 def test_ids_and_groups_that_tell_the_label_are_warned_of(role: str, insider: bool) -> None:
