@@ -83,6 +83,8 @@ def _shrink(patch: pytest.MonkeyPatch, path: set[str]) -> None:
         patch.setattr("ldpaudit.audits.mechanism.subgroups._ITERATIONS", 15)
         patch.setattr("ldpaudit.estimators.assumptions.columns._ITERATIONS", 10)
         patch.setattr("ldpaudit.estimators.assumptions.clusters._MOST_PAIRS", 10_000)
+    if "test_columns.py" not in path:
+        patch.setattr("ldpaudit.commands.privatize.columns.together._TREES", 8)
     if not ALL_SEEDS & path:
         patch.setattr("ldpaudit.audits.seeds.audit.COUNTED", 512)
         patch.setattr("ldpaudit.audits.seeds.audit.other_seeds", lambda *of: other_seeds(*of)[:64])
