@@ -146,5 +146,5 @@ def _factory(place: str) -> Factory:
 def _plugin(name: str, place: str) -> Factory:
     try:
         return _factory(place)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise unloadable("attack", name, error) from error

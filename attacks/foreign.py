@@ -1,5 +1,6 @@
 """Attacks of others: found, built, and watched while they work."""
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -10,9 +11,10 @@ from typing import Any, Final, Self
 import numpy as np
 
 from ldpaudit.attacks.costs import Parts, Size, cost_of
-from ldpaudit.attacks.interface import Attack, Knowledge
+from ldpaudit.attacks.interface import NEEDS, Attack, Knowledge
 from ldpaudit.errors import AttackError, InputError, LdpAuditError, quoted
 from ldpaudit.files.loading import load_object, where
+from ldpaudit.plugins import read_only
 from ldpaudit.release import FloatArray, Release
 
 STATED: Final = ("name", "title", "needs", "uses_release", "learns_from_asked", "most_rows")
@@ -84,6 +86,11 @@ def foreign(name: str, build: Factory, knowledge: Knowledge) -> Attack:
         unstated = [member for member in STATED if not hasattr(attack, member)]
     if unstated:
         raise InputError(f"An attack must state {', '.join(unstated)}.")
+    if not NEEDS.keys() >= set(attack.needs):
+        raise InputError(f"The needs of the attack {name!r} must be a set of: {', '.join(NEEDS)}.")
+    most: Any = attack.most_rows
+    if most is not None and not (isinstance(most, int) and most > 0):
+        raise InputError(f"The most_rows of the attack {name!r} must be a number of rows, or None.")
     return _Foreign(name, attack)
 
 
@@ -93,7 +100,7 @@ def _faults(name: str) -> Iterator[None]:
         yield
     except (LdpAuditError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise AttackError(f"The attack {name!r} failed: {where(error)}.") from error
 
 
@@ -109,13 +116,13 @@ class _Foreign:
     def fit(self, release: Release, rng: np.random.Generator) -> Self:
         """Learn from these rows."""
         with _faults(self.name):
-            self._attack = self._attack.fit(release, rng)
+            self._attack = self._attack.fit(read_only(release), rng)
         return self
 
     def posterior(self, release: Release) -> FloatArray:
         """Return what the attack answers, float64 of shape (n, k)."""
         with _faults(self.name):
-            answer = np.asarray(self._attack.posterior(release), dtype=np.float64)
+            answer = np.asarray(self._attack.posterior(read_only(release)), dtype=np.float64)
         shape = len(release), len(release.classes)
         right = answer.shape == shape and np.isfinite(answer).all() and answer.min() >= -_SLACK
         if not right or np.abs(answer.sum(axis=1) - 1).max() > _SLACK:
@@ -128,4 +135,7 @@ class _Foreign:
     def cost(self, size: Size) -> Parts:
         """Return the predicted seconds; none where the attack states none."""
         with _faults(self.name):
-            return cost_of(self._attack, size)
+            parts = dict(cost_of(self._attack, size))
+            if not all(0 <= seconds < math.inf for seconds in parts.values()):
+                raise ValueError
+        return parts

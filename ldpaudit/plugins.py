@@ -2,13 +2,17 @@
 
 import hashlib
 import sys
+import traceback
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, LdpAuditError
+from ldpaudit.files.loading import where
 
 if TYPE_CHECKING:
     from ldpaudit.result import PlugIn, PlugInKind
@@ -46,8 +50,64 @@ def _in_group(group: str, _path: tuple[str, ...]) -> EntryPoints:
 
 def unloadable(kind: str, name: str, error: BaseException) -> InputError:
     """Return the one line about a part that cannot be imported: the kind of its error, no text."""
-    why = type(error).__name__
+    missing = isinstance(error, ModuleNotFoundError) and error.name
+    why = f"there is no module {missing!r}" if missing else where(error)
     return InputError(f"The plug-in {name!r} ({kind}) cannot be loaded ({why}).")
+
+
+@contextmanager
+def watched(kind: str, name: str, otherwise: str) -> Iterator[None]:
+    """Say in one line what goes wrong in a part of others; it cannot end the program either.
+
+    Raises
+    ------
+    LdpAuditError
+        With the line of the part's code, and what to do ``otherwise``.
+    """
+    try:
+        yield
+    except (LdpAuditError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise LdpAuditError(failed(kind, name, error, otherwise)) from error
+
+
+def failed(kind: str, name: str, error: BaseException, otherwise: str) -> str:
+    """Return the one line about a part of others that failed."""
+    return f"The plug-in {name!r} ({kind}) failed: {where(error)}; {otherwise}."
+
+
+def at_fault(error: BaseException) -> tuple[str, str] | None:
+    """Return kind and name of the plug-in in whose code an error arose; None if in no plug-in's."""
+    parts = {
+        point.module.partition(".")[0]: (kind, point.name)
+        for kind in GROUPS
+        for point in _registered(kind)
+    }
+    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+        package = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if package in parts:
+            return parts[package]
+    return None
+
+
+def read_only(value: Any) -> Any:
+    """Return arrays, and what holds them, such that nobody can write to them; none is copied.
+
+    What a part of others changed in place would be in the numbers of all others.
+    """
+    import numpy as np
+
+    if isinstance(value, np.ndarray):
+        view = value.view()
+        view.flags.writeable = False
+        return view
+    if type(value) is tuple:
+        return tuple(map(read_only, value))
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    held = {one.name: getattr(value, one.name) for one in fields(value) if one.init}
+    return replace(value, **{name: read_only(part) for name, part in held.items()})
 
 
 def used(

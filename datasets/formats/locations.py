@@ -238,6 +238,8 @@ def locate(path: str | os.PathLike[str]) -> Location:
     """
     text = os.fspath(path)
     name = _base_name(text)
+    if not text.isascii() and text.encode(errors="ignore") != os.fsencode(text):
+        raise InputError(f"The name of {quoted(name)} is not in UTF-8; rename the file.")
     system, place = _file_system(text, name)
     with unreadable(name, "cannot be reached"):
         try:
@@ -273,7 +275,10 @@ def _base_name(text: str) -> str:
 
 def _file_system(text: str, name: str) -> tuple[Any, str]:
     try:
-        system, place = fsspec.core.url_to_fs(text)
+        # A file that is there is meant, though its name may look like an address of fsspec's.
+        here = "://" not in text and os.path.lexists(text)
+        known = fsspec.filesystem("file"), str(Path(text).absolute())
+        system, place = known if here else fsspec.core.url_to_fs(text)
     except ImportError:
         scheme = text.split("://", 1)[0]
         raise MissingDependencyError(

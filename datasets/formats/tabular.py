@@ -174,6 +174,8 @@ def is_frame(value: Any) -> bool:
 
 
 def _from_pandas(series: Any, place: int) -> pa.ChunkedArray:
+    if "interval" in str(getattr(getattr(series, "cat", None), "categories", series).dtype):
+        series = series.astype(object).map(str, na_action="ignore")  # Of pandas.cut.
     try:
         array = pa.Array.from_pandas(series)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):

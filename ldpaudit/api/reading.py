@@ -91,6 +91,8 @@ def opened(release: Any, options: ReleaseOptions) -> tuple[Any, tuple[str, ...]]
     from ldpaudit.datasets.batchwise.opening import open_source
     from ldpaudit.datasets.declaration import parse_declaration
 
+    if hasattr(release, "read_all"):  # A stream of Arrow's can be read once.
+        release = release.read_all()
     table = open_source(release, options.projection, _files(options))
     names = () if table.declaration is None else parse_declaration(table.declaration).names
     return table if isinstance(release, str | os.PathLike) else release, names

@@ -4,6 +4,7 @@ import functools
 import importlib.metadata
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from ldpaudit.audits.interface import Audit, AuditContext, Cost
 from ldpaudit.audits.listing import BUILT_IN
 from ldpaudit.audits.part import one_row_of_each_group
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
-from ldpaudit.plugins import unloadable
+from ldpaudit.plugins import read_only, unloadable, watched
 from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Histogram, Note
 from ldpaudit.result.dictionary import meaning
 from ldpaudit.running.stopping import Stop, Stopped, Watched
@@ -70,10 +71,12 @@ def prepared(chosen: Mapping[str, str], context: AuditContext) -> list[Job]:
     jobs: list[Job] = []
     for name, path in chosen.items():
         audit = _loaded(name, path)
-        reason = _unavailable(name, audit, context)
+        with _watched(name):
+            reason = _unavailable(name, audit, context)
         number = sum(job.reason is None for job in jobs)
         done = reason is not None or _key(name) in context.finished
-        cost = Cost(0.0) if done else cost_of(name, audit, context)
+        with _watched(name):
+            cost = Cost(0.0) if done else _cost(name, audit, context)
         jobs.append(Job(name, audit, reason, number, cost))
     at_work = [job for job in jobs if job.reason is None]
     line = plan_line(context, [job.cost for job in at_work])
@@ -128,10 +131,23 @@ def load(path: str) -> Audit:
 def _loaded(name: str, path: str) -> Audit:
     try:
         return load(path)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if name in BUILT_IN:
             raise
         raise unloadable("audit", name, error) from error
+
+
+def _cost(name: str, audit: Audit, context: AuditContext) -> Cost:
+    cost: object = cost_of(name, audit, context)
+    if not isinstance(cost, Cost):
+        raise InputError(f"The audit {name!r} must predict its cost as a Cost.")
+    return cost
+
+
+def _watched(name: str) -> AbstractContextManager[None]:
+    """Return what names an audit of another package where it fails."""
+    otherwise = f"leave it out with --skip {name}, or run again with --debug"
+    return nullcontext() if name in BUILT_IN else watched("audit", name, otherwise)
 
 
 def _own_numbers(name: str, finding: Finding) -> Finding:
@@ -151,13 +167,19 @@ def _unavailable(name: str, audit: Audit, context: AuditContext) -> str | None:
         return "every row has the same released label, which tells nothing of the true ones"
     if context.release.bags is not None and name not in _OF_BAGS:
         return "labels were released in bags, not row by row; see the audit 'aggregates'"
-    return audit.unavailable(context)
+    reason = audit.unavailable(context)
+    if reason is not None and not isinstance(reason, str):
+        raise InputError(f"The audit {name!r} must say in words why it is unavailable, or None.")
+    return reason
 
 
 def _found(job: Job, context: AuditContext) -> Finding:
     try:
-        finding = job.audit.run(_seen(job, context)).in_section(job.name)
-        return _own_numbers(job.name, finding)
+        with _watched(job.name):
+            finding = job.audit.run(_seen(job, context))
+            if not isinstance(finding, Finding):
+                raise InputError(f"The audit {job.name!r} must return a Finding.")
+            return _own_numbers(job.name, finding.in_section(job.name))
     except (LdpAuditError, MemoryError):
         raise
     except Exception as error:
@@ -168,6 +190,8 @@ def _found(job: Job, context: AuditContext) -> Finding:
 
 
 def _seen(job: Job, context: AuditContext) -> AuditContext:
+    if job.name not in BUILT_IN:
+        return replace(context, release=read_only(context.release))
     paired = job.name == "numeric-inference" and context.guesses is not None
     if paired or job.name not in _OF_PEOPLE:
         return context

@@ -36,6 +36,7 @@ from ldpaudit.interruption import COULD_NOT_RUN, INTERRUPTED
 from ldpaudit.terminal import debugging
 
 _NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG"})
+_COMPLETING = "_LDPAUDIT_COMPLETE"
 _BY_CTRL_C = 130
 """What typer makes of Ctrl-C."""
 
@@ -138,9 +139,11 @@ def _main(debug: bool) -> None:
         _stop(_one_line(error), debug)
     except SystemExit as gone:
         # click takes every broken pipe for that of standard output, which cannot break here.
-        if not isinstance(gone.__context__, OSError):
+        if isinstance(gone.__context__, OSError):
+            _stop(_one_line(gone.__context__), debug)
+        if _COMPLETING in os.environ:
             raise
-        _stop(_one_line(gone.__context__), debug)
+        _stop(_ended(gone), debug)
     else:
         if status == _BY_CTRL_C:
             _stop(INTERRUPTED, debug)
@@ -160,8 +163,22 @@ def _one_line(error: Exception) -> str:
         return f"A file could not be used: {error.strerror}."
     if type(error).__name__ == "ArrowNotImplementedError":  # Of a file's types, odd ones only.
         return "A column has a type that cannot be used here; write it as numbers, text or dates."
+    if line := _of_plug_in(error):
+        return line
     # The text of a foreign exception may hold data, so only its type is shown.
     return f"Internal fault ({type(error).__name__}); run again with --debug and report it."
+
+
+def _of_plug_in(error: BaseException) -> str | None:
+    from ldpaudit.plugins import at_fault, failed
+
+    part = at_fault(error)
+    return failed(*part, error, "run again with --debug for more") if part else None
+
+
+def _ended(gone: SystemExit) -> str:
+    """Return the line on code that ended the program before its work was done: never a status."""
+    return _of_plug_in(gone) or "Code of others ended the program (SystemExit) before it was done."
 
 
 def _with_variables(message: str) -> str:

@@ -71,7 +71,8 @@ def where(error: BaseException) -> str:
     kind = type(error).__name__
     if isinstance(error, SyntaxError) and error.lineno and error.filename:
         return f"{kind} at line {error.lineno} of {Path(error.filename).name}"
-    foreign = ("<", os.path.dirname(__file__), os.path.dirname(os.__file__))  # noqa: PTH120
+    package = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120
+    foreign = ("<", package, os.path.dirname(os.__file__))  # noqa: PTH120
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

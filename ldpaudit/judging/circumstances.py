@@ -16,6 +16,9 @@ BEHIND: Mapping[str, str] = {
     "label-inference-accuracy": "label-inference",
     "renyi-epsilon": "renyi",
     "claimed-channel": "mechanism",
+    "guessable-seed": "seeds",
+    "shared-noise": "assumptions",
+    "composition": "assumptions",
 }
 """By check, the audit whose numbers it looks at; of ``claimed-epsilon`` there are several."""
 

@@ -7,12 +7,12 @@ default). A check fails when its certified bound, at the corrected level, lies b
 
 import datetime
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ldpaudit.judging.checks.interface import CLEAR_SHARE, Case, Draft, Evidence
-from ldpaudit.judging.checks.listing import draft_checks
-from ldpaudit.judging.circumstances import Circumstances
+from ldpaudit.judging.checks.listing import LOOKED_FOR, draft_checks, not_looked_for
+from ldpaudit.judging.circumstances import BEHIND, Circumstances
 from ldpaudit.judging.next_steps import CLAIM_CHECKS, next_steps
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.remedies import Open
@@ -78,10 +78,13 @@ def judge(
     sha256, today : str or None, datetime.date
         The release's digest and the date: waivers hold for one release until they expire.
     known : Circumstances, optional
-        How the release was audited: advice depends on it, the verdict does not.
+        How the release was audited: advice depends on it, the verdict does where audits were left
+        out, stopped, or without rows of small classes.
     """
     case, known = Case(policy, claim, evidence, rows), known or Circumstances()
-    checks, families = decided(draft_checks(case), policy)
+    drafts = draft_checks(case)
+    drafts += _not_looked_for(policy, {draft.id for draft in drafts}, known)
+    checks, families = decided(drafts, policy)
     checks = [_unless_stopped(_explained(check, case, known), known) for check in checks]
     most, share = unmeasured_at_most(evidence.estimates), known.unmeasured / max(rows, 1)
     checks = [unless_unmeasured(check, share, most) for check in checks]
@@ -98,6 +101,20 @@ def judge(
         tuple(notes),
         tuple(families),
     )
+
+
+def _not_looked_for(
+    policy: Policy, drafted: Collection[str], known: Circumstances
+) -> Iterator[Draft]:
+    """Yield what a stated policy asks for and an audit that was left out could have answered.
+
+    Without a policy, whoever leaves an audit out asks no question that it answers.
+    """
+    for name in policy.checks.asked() if policy.sha256 is not None else ():
+        section = getattr(policy.checks, name.replace("-", "_"))
+        could = known.truth or name != "shared-noise"
+        if name in LOOKED_FOR and name not in drafted and BEHIND[name] in known.left_out and could:
+            yield not_looked_for(name, section.level)
 
 
 def decided(drafts: Sequence[Draft], policy: Policy) -> tuple[list[Check], list[Family]]:

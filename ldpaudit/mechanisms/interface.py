@@ -9,7 +9,17 @@ name or tests for its class.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
@@ -87,6 +97,15 @@ class Traits:
     stated_by: tuple[Literal["epsilon", "lambda"], ...]
     whole: bool
     needs: frozenset[Need]
+
+    def mistaken(self) -> str:
+        """Return the names of the traits that have none of their words, separated by commas."""
+        hints = get_type_hints(type(self))
+        words = {
+            name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal
+        }
+        words |= {name: (True, False) for name, hint in hints.items() if hint is bool}
+        return ", ".join(name for name in words if getattr(self, name) not in words[name])
 
     @property
     def numeric(self) -> bool:

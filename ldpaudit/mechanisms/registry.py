@@ -49,14 +49,17 @@ def family(name: str) -> type[Mechanism]:
             f"choose one of {', '.join(sorted(points))}{did_you_mean(name, points)}"
         )
     try:
-        mechanism = points[name].load()
-    except Exception as error:
+        mechanism: type[Mechanism] = points[name].load()
+    except (Exception, SystemExit) as error:
         raise unloadable("mechanism", name, error) from error
+    is_class = isinstance(mechanism, type) and issubclass(mechanism, Mechanism)
     traits = getattr(mechanism, "traits", None)
-    if not (isinstance(mechanism, type) and issubclass(mechanism, Mechanism) and traits):
+    if not is_class or not isinstance(traits, Traits):
         raise InputError(f"The plug-in {name!r} is not a mechanism with traits.")
     if traits.name != name:
         raise InputError(f"The plug-in {name!r} calls itself {traits.name!r}.")
+    if name not in PLACES and (wrong := traits.mistaken()):
+        raise InputError(f"The plug-in {name!r} states traits with unknown words: {wrong}.")
     return mechanism
 
 

@@ -34,7 +34,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples"
 ROWS = 1000
 QUICK = {
-    "LDPAUDIT_SKIP": "seeds renyi observational assumptions",
+    "LDPAUDIT_SKIP": "renyi observational assumptions",
+    "LDPAUDIT_SEEDS_TRIED": "16",
     "LDPAUDIT_BUDGET": "0.2",
     "LDPAUDIT_QUERIES": "50",
     "LDPAUDIT_THREADS": "1",

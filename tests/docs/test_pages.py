@@ -49,6 +49,8 @@ def test_a_page_runs_as_printed(
 ) -> None:
     folder = tmp_path / "reader"
     shutil.copytree(examples, folder)
+    if page == "how-to/several-releases.md":  # Its people's answers are drawn with seeds 1 and 2.
+        monkeypatch.setitem(QUICK, "LDPAUDIT_SKIP", QUICK["LDPAUDIT_SKIP"] + " seeds")
     if page not in JUDGED_BY_LOSS:
         left = " instance-loss label-inference" if page == SEVERAL else " instance-loss"
         monkeypatch.setitem(QUICK, "LDPAUDIT_SKIP", QUICK["LDPAUDIT_SKIP"] + left)

@@ -93,7 +93,13 @@ def centred_by_features(
     rng = context.rng("assumptions", "centred")
     columns = Columns.of(features).beside(noise.chances)
     outcomes = noise.outcomes.astype(np.int32)
-    halves = (rng.random(int(clusters.max()) + 1) < 0.5)[clusters]
+    count = int(clusters.max()) + 1
+    if count < 2:  # There are no others.
+        return np.clip(noise.chances, _SUREST, 1 - _SUREST)
+    chosen = rng.random(count) < 0.5
+    if chosen.all() or not chosen.any():  # Of few clusters all can be in one half.
+        chosen = rng.permutation(count) < count / 2
+    halves = chosen[clusters]
     chances = np.empty(len(outcomes))
     for half in (False, True):
         test = np.flatnonzero(halves == half)

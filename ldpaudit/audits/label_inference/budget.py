@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from ldpaudit.attacks import available_attacks, create_attack, in_default_set
+from ldpaudit.attacks import ATTACKS, available_attacks, create_attack, in_default_set
 from ldpaudit.attacks.costs import Choice, Size, affordable, cost_of
 from ldpaudit.attacks.foreign import given_attacks
 from ldpaudit.attacks.interface import Attack, Knowledge, missing_need
@@ -43,6 +43,8 @@ class LeftOut:
     ----------
     unfit : dict from name to str
         Why those that do not apply to the release, or failed on it, did not run.
+    broken : dict from name to str
+        Why parts of other packages could not be made.
     too_dear : mapping from name to float
         The predicted seconds of those that did not fit.
     needless : dict from name to str
@@ -59,6 +61,7 @@ class LeftOut:
     """
 
     unfit: dict[str, str] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
     too_dear: Mapping[str, float] = field(default_factory=dict)
     needless: dict[str, str] = field(default_factory=dict)
     stopped: tuple[str, ...] = ()
@@ -167,6 +170,9 @@ def candidate_attacks(
             if name in own or isinstance(error, AttackError):
                 raise
             reason = str(error)
+            if name not in ATTACKS:
+                left_out.broken[name] = reason
+                continue
         if reason is None and asked:
             candidates[name] = attacks
         elif reason is None:

@@ -59,6 +59,8 @@ def not_learnt(features: FeatureTable) -> Iterator[Note]:
 
 def not_run(missing: LeftOut, context: AuditContext) -> Iterator[Note]:
     """Say which attacks did not run, and why."""
+    for name, reason in missing.broken.items():
+        yield Note.warning(AUDIT_ID, f"The attack {name} was left out: {reason.rstrip('.')}.")
     for name, reason in (missing.unfit | missing.needless).items():
         yield Note.info(AUDIT_ID, f"The attack {name} was left out: {reason.rstrip('.')}.")
     for name, seconds in missing.too_dear.items():

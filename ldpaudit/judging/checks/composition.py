@@ -1,8 +1,12 @@
 """Is one person's label released several times, each time with fresh noise?"""
 
+from typing import Final
+
 from ldpaudit.audits.assumptions.stated import COMPOSED_EPSILON
 from ldpaudit.judging.checks.interface import Answer, Case, Draft
 from ldpaudit.reports.text.numbers import number
+
+QUESTION: Final = "Is one person's label released several times, each time with fresh noise?"
 
 
 def draft(case: Case) -> Draft | None:
@@ -20,6 +24,5 @@ def draft(case: Case) -> Draft | None:
     answer = Answer("fail", composed.value, reason)
     if limit is not None and composed.value <= limit:
         answer = Answer("pass", composed.value, "no person's rows add up to more than is claimed")
-    question = "Is one person's label released several times, each time with fresh noise?"
     ids = (COMPOSED_EPSILON,)
-    return Draft("composition", section.level, question, limit, ids, lambda _: answer, counted=True)
+    return Draft("composition", section.level, QUESTION, limit, ids, lambda _: answer, counted=True)

@@ -5,6 +5,7 @@ from typing import Final
 from ldpaudit.judging.checks.interface import Answer, Case, Draft
 
 P_VALUE: Final = "seeds.p_value"
+QUESTION: Final = "Is the noise that of a seed that can be guessed (p-value)?"
 ERROR: Final = 1e-9
 """The error probability of this check alone. A right seed leaves a p-value far below, so the other
 checks need not share their level with it."""
@@ -26,7 +27,6 @@ def draft(case: Case) -> Draft | None:
         answer = Answer("inconclusive", estimate.value, reason)
     else:
         answer = Answer("pass", estimate.value, "none of the seeds that were tried gives the noise")
-    question = "Is the noise that of a seed that can be guessed (p-value)?"
     return Draft(
-        "guessable-seed", section.level, question, None, (P_VALUE,), lambda _: answer, ERROR
+        "guessable-seed", section.level, QUESTION, None, (P_VALUE,), lambda _: answer, ERROR
     )

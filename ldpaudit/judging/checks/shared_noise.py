@@ -1,7 +1,11 @@
 """Was noise drawn for each row on its own?"""
 
+from typing import Final
+
 from ldpaudit.audits.assumptions.stated import SHARED_NOISE_TEST
 from ldpaudit.judging.checks.interface import Answer, Case, Draft
+
+QUESTION: Final = "Was noise drawn for each row on its own (p-value)?"
 
 
 def draft(case: Case) -> Draft | None:
@@ -15,5 +19,4 @@ def draft(case: Case) -> Draft | None:
             return Answer("fail", test.value, "rows share noise: one row's noise tells another's")
         return Answer("pass", test.value, "no noise shared by rows was found")
 
-    question = "Was noise drawn for each row on its own (p-value)?"
-    return Draft("shared-noise", section.level, question, None, (SHARED_NOISE_TEST,), answer)
+    return Draft("shared-noise", section.level, QUESTION, None, (SHARED_NOISE_TEST,), answer)

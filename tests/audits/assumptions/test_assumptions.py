@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from zoo.catalogue import FAULTS
 
 import ldpaudit
 from ldpaudit.audits.assumptions import stated
+from ldpaudit.audits.assumptions.noise import LabelNoise, centred_by_features
 from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import Policy
+from ldpaudit.release import FeatureTable
 from ldpaudit.result import AuditResult
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -323,3 +326,19 @@ def test_equal_rows_with_equal_labels_look_like_one_persons() -> None:
     audits = ("assumptions", "mechanism", "power")
     assert "fail:composition" in audit(FAULTS["composition-3"], 1500, 0, True, only=audits).facts
     assert "fail:composition" not in audit(FAULTS["duplicates"], 1500, 0, True, only=audits).facts
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_few_clusters_are_not_all_on_one_side(count: int, seed: int) -> None:
+    """Of two, both halves of a coin's throws are empty half of the time."""
+    rng = np.random.default_rng(seed)
+    outcomes, rows = (rng.random(30) < 0.4).astype(np.float64), np.arange(30)
+    features = FeatureTable(
+        rng.random((30, 1), dtype=np.float32), np.empty((30, 0), np.int32), (), 1
+    )
+    noise = LabelNoise(outcomes, np.full(30, 0.4), np.full(30, 0.4))
+    context: Any = SimpleNamespace(rng=lambda *_: np.random.default_rng(seed))
+    chances = centred_by_features(context, features, noise, rows % count)
+    assert np.isfinite(chances).all()
+    assert (chances == 0.4).all() == (count == 1)

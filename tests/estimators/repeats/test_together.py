@@ -136,3 +136,11 @@ def test_votes_wear_the_noise_away() -> None:
     exact = best_guess([made.channel] * 2)
     assert exact is not None
     assert np.isclose(exact, np.exp(1) / (1 + np.exp(1)))
+
+
+def test_answers_that_are_not_the_commonest_of_their_label_were_changed() -> None:
+    """Of two labels and three outputs, and of three labels and two."""
+    labels, answers = np.array([0, 0, 0, 1, 1, 1]), np.array([2, 2, 0, 1, 1, 2])
+    assert changed_by_noise(labels, answers).tolist() == [False, False, True, False, False, True]
+    labels, answers = np.array([0, 0, 1, 2, 2, 2]), np.array([1, 1, 0, 0, 0, 1])
+    assert changed_by_noise(labels, answers).tolist() == [False] * 5 + [True]

@@ -95,3 +95,8 @@ def test_honest_noise_is_never_called_guessable() -> None:
         labels = rng.integers(0, 2, 600)
         evidence = try_seeds([Target((rng.random(600) > KEEP).astype(float), labels)], 8192, NONE)
         assert evidence.p_value > 0.05
+
+
+def test_the_variance_is_that_within_strata() -> None:
+    target = Target(np.array([0.0, 1.0, 0.0, 0.2, 0.4]), np.array([0, 0, 0, 1, 1]))
+    assert target.variance == pytest.approx((2 / 3 + 0.02) / 5)

@@ -4,6 +4,7 @@ import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from ldpaudit import plugins
 from ldpaudit.attacks import ATTACKS, available_attacks, create_attack
 from ldpaudit.attacks.interface import Knowledge
 from ldpaudit.audits.listing import BUILT_IN
-from ldpaudit.errors import InputError
+from ldpaudit.errors import AttackError, InputError, LdpAuditError
 from ldpaudit.mechanisms import registry
 from ldpaudit.mechanisms.places import PLACES, SHORT
 from ldpaudit.pipeline import AUDITS, available_audits
@@ -25,6 +26,8 @@ from ldpaudit.result import AuditResult
 
 Install = Callable[..., None]
 CODE = """
+from dataclasses import replace
+from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.result import Estimate, Finding
 
 class Mild:
@@ -44,6 +47,81 @@ class Absent(Mild):
 
 class Sly(Mild):
     number = "mechanism.epsilon_lower"
+
+class Leaving(Mild):
+    def run(self, context):
+        raise SystemExit(0)
+
+class LeavingEarly(Mild):
+    def unavailable(self, context):
+        raise SystemExit(1)
+
+class WithoutRun:
+    def unavailable(self, context):
+        return None
+
+class WithoutParameter(Mild):
+    def unavailable(self):
+        return None
+
+class InNumbers(Mild):
+    def unavailable(self, context):
+        return 5
+
+class OddCost(Mild):
+    def cost(self, context):
+        return "much"
+
+class NoFinding(Mild):
+    def run(self, context):
+        return {}
+
+class Writing(Mild):
+    def run(self, context):
+        context.release.truth[:] = 0
+
+class WritingFeatures(Mild):
+    def run(self, context):
+        context.release.features.numeric[:] = 0
+
+class Guesses:
+    name, title, needs = "guesses", "Guesses", frozenset()
+    uses_release, learns_from_asked, most_rows = True, False, None
+
+    def __init__(self, knowledge):
+        pass
+
+    def fit(self, release, rng):
+        return self
+
+class GuessesAndLeaves(Guesses):
+    def fit(self, release, rng):
+        raise SystemExit(0)
+
+class GuessesAndWrites(Guesses):
+    def fit(self, release, rng):
+        release.released[:] = 0
+
+class GuessesForNothing(Guesses):
+    def cost(self, size):
+        return {"guesses": float("nan")}
+
+class GuessesFromTheMoon(Guesses):
+    needs = frozenset({"moon"})
+
+class Departing(RandomizedResponse):
+    traits = replace(RandomizedResponse.traits, name="departing")
+
+    @property
+    def channel(self):
+        raise SystemExit(0)
+
+class Faulty(RandomizedResponse):
+    traits = replace(RandomizedResponse.traits, name="faulty")
+
+    @property
+    def channel(self):
+        raise ValueError("a cell")
 
 class SlyBound(Mild):
     def run(self, context):
@@ -146,3 +224,70 @@ def test_one_that_cannot_be_imported_is_one_line(
     line("audit", lambda: audited(tmp_path, "power", "broken"))
     line("attack", lambda: create_attack("broken", Knowledge(None)))
     line("mechanism", lambda: registry.family("broken"))
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [
+        ("Leaving", "failed: SystemExit at line"),
+        ("LeavingEarly", "failed: SystemExit at line"),
+        ("WithoutRun", "failed: AttributeError"),
+        ("WithoutParameter", "failed: TypeError"),
+        ("Writing", "failed: ValueError at line"),
+        ("WritingFeatures", "failed: ValueError at line"),
+        ("InNumbers", "must say in words"),
+        ("OddCost", "must predict its cost as a Cost"),
+        ("NoFinding", "must return a Finding"),
+    ],
+)
+def test_an_audit_that_goes_wrong_is_named_and_ends_nothing(
+    install: Install, tmp_path: Path, part: str, why: str
+) -> None:
+    """What it writes into the release would be in the numbers of those after it."""
+    install(audits=[f"odd = mild_parts:{part}"])
+    with pytest.raises(LdpAuditError, match=rf"'odd'.*{why}"):
+        audited(tmp_path, "odd")
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [
+        ("GuessesAndLeaves", "failed: SystemExit at line"),
+        ("GuessesAndWrites", "failed: ValueError at line"),
+        ("GuessesForNothing", "failed: ValueError"),
+    ],
+)
+def test_an_attack_that_goes_wrong_is_named_and_ends_nothing(
+    install: Install, tmp_path: Path, part: str, why: str
+) -> None:
+    install(attacks=[f"guesses = mild_parts:{part}"])
+    with pytest.raises(AttackError, match=rf"'guesses' {why}"):
+        audited(tmp_path, "label-inference")
+
+
+@pytest.mark.parametrize("part", ["GuessesFromTheMoon", "NotThere"])
+def test_an_attack_that_cannot_be_made_is_warned_of(
+    install: Install, tmp_path: Path, part: str
+) -> None:
+    install(attacks=[f"guesses = mild_parts:{part}"])
+    notes = [note for note in audited(tmp_path, "label-inference").notes if "guesses" in note.text]
+    assert [note.level for note in notes] == ["warning"]
+
+
+@pytest.mark.parametrize(
+    ("part", "why"), [("departing", "SystemExit at line"), ("faulty", "ValueError at line")]
+)
+def test_a_mechanism_that_goes_wrong_is_named_and_chooses_no_exit_status(
+    command: Callable[..., tuple[int, str, str]], install: Install, part: str, why: str
+) -> None:
+    install(mechanisms=[f"{part} = mild_parts:{part.title()}"])
+    status, _, error = command("mechanism", "describe", part, "--epsilon=1", "--classes=a,b")
+    assert (status, error.count("\n")) == (2, 1)
+    assert f"The plug-in {part!r} (mechanism) failed: {why}" in error
+
+
+def test_words_of_traits_that_there_are_not_are_refused() -> None:
+    traits = registry.family("rr-top-k").traits
+    assert traits.mistaken() == ""
+    odd = replace(traits, outputs="banana", label_depends_on_features="no")
+    assert odd.mistaken() == "outputs, label_depends_on_features"

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.epsilon.release_only.balls import find_balls
+from ldpaudit.estimators.epsilon.release_only.balls import AnchorBalls, find_balls
 from ldpaudit.estimators.epsilon.release_only.bound import (
     ReleaseOnlyEvidence,
     release_only_evidence,
@@ -161,3 +161,17 @@ def test_skin_is_bounded_as_well_as_the_reference(shared_data: Path) -> None:
     found = release_only_evidence(points, released, 2, halves, rng=rng).bound(0.05).epsilon
     # The reference certified 0.931; a fixed seed makes it a fact that this is not above ε.
     assert 0.95 * 0.931 < found <= 1.0
+
+
+def test_what_to_expect_of_the_best_ball_holds_for_all_at_once() -> None:
+    """Bonferroni over anchors and sizes at 0.05; a single right row counts for nothing."""
+    sizes = np.array([20, 60])
+    right = np.array([[[12], [40]], [[15], [30]], [[1], [1]]], dtype=np.int32)
+    nothing = np.zeros((3, 2), np.float32)
+    counts = np.zeros((3, 2, 2), np.int32)
+    balls = AnchorBalls(nothing, nothing[0], sizes, nothing, counts, 100)
+    ladder, best = balls.ladder(right, 10.0)
+    low = beta.ppf(0.05 / 6, [15, 40], [20 - 15 + 1, 60 - 40 + 1])
+    assert best.tolist() == [[1, 0]]
+    assert ladder.sizes.tolist() == [[200.0, 600.0, 0.0]]
+    assert ladder.right[0] == pytest.approx([200 * low[0], 600 * low[1], 0.0], rel=1e-9)

@@ -1,10 +1,12 @@
 """What groups of rows could have shown, for randomized response and for other channels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ldpaudit.estimators.epsilon.power import sharpened, smallest_detectable
-from ldpaudit.estimators.epsilon.release_only.bound import GroupTest
+from ldpaudit.estimators.epsilon.release_only.bound import GroupTest, Method
 from ldpaudit.estimators.epsilon.release_only.power import group_power, label_mixtures
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
@@ -47,14 +49,15 @@ def test_the_mixture_behind_a_group_is_found(channel: Channel) -> None:
     np.testing.assert_allclose(found, shares, atol=0.02)
 
 
-def test_the_power_is_what_simulated_releases_show() -> None:
+@pytest.mark.parametrize("method", ["accuracy", "two-sided"])
+def test_the_power_is_what_simulated_releases_show(method: Method) -> None:
     """Binomial(400, 0.6): the tolerance is five standard errors."""
     shares, n, rng = np.array([[0.97, 0.03], [0.05, 0.95]]), 3000, np.random.default_rng(2)
-    planned, claimed = groups_of(shares, LOPSIDED, n, [0, 0, 1]), LOPSIDED.epsilon
+    planned = replace(groups_of(shares, LOPSIDED, n, [0, 0, 1]), method=method)
+    claimed = LOPSIDED.epsilon
     epsilon = smallest_detectable(lambda e: power(planned, LOPSIDED, e), claimed, 0.6)
     made, hits = sharpened(LOPSIDED, epsilon), 0
     for _ in range(400):
         table = rng.multinomial(n, shares @ made.matrix)
-        test = GroupTest(table, np.array([0, 0, 1], np.int32), 1.0, "scores")
-        hits += test.bound(0.05).epsilon > claimed
+        hits += replace(planned, table=table).bound(0.05).epsilon > claimed
     assert hits / 400 == pytest.approx(0.6, abs=0.125)
