@@ -21,9 +21,9 @@ from ldpaudit import cli  # noqa: E402
 from ldpaudit.estimators.seeds.usual import other_seeds  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-FULL_MODELS = {"attacks", "golden", "zoo", "renyi"}
+FULL_MODELS = {"attacks", "golden"}
 """Folders and files of tests in which the models of the labels are as large as for users."""
-FULL_GUARDS = {"estimators", "assumptions", "mechanism", "columns", "golden", "zoo"}
+FULL_GUARDS = {"estimators", "assumptions", "golden", "zoo"}
 """… and those models that look for groups of rows, and for columns made from the label."""
 ALL_SEEDS = {"seeds", "golden", "zoo"}
 """Folders of tests in which the audit of seeds tries as many as for users."""
@@ -55,7 +55,7 @@ def _small_audits(request: pytest.FixtureRequest) -> Iterator[pytest.MonkeyPatch
     """Let the models of the labels be small, and the audit of seeds try few of them.
 
     Together they are most of the time of a small audit. Their full size is tried where it matters:
-    in their own tests, the recorded results and the zoo, and by `make validate`.
+    in their own tests and the recorded results, and by `make validate`.
     """
     with pytest.MonkeyPatch.context() as patch:
         _shrink(patch, {*request.path.parts})
@@ -83,6 +83,8 @@ def _shrink(patch: pytest.MonkeyPatch, path: set[str]) -> None:
         patch.setattr("ldpaudit.audits.mechanism.subgroups._ITERATIONS", 15)
         patch.setattr("ldpaudit.estimators.assumptions.columns._ITERATIONS", 10)
         patch.setattr("ldpaudit.estimators.assumptions.clusters._MOST_PAIRS", 10_000)
+    if "test_columns.py" not in path:
+        patch.setattr("ldpaudit.commands.privatize.columns.together._TREES", 8)
     if not ALL_SEEDS & path:
         patch.setattr("ldpaudit.audits.seeds.audit.COUNTED", 512)
         patch.setattr("ldpaudit.audits.seeds.audit.other_seeds", lambda *of: other_seeds(*of)[:64])

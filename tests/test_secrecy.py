@@ -3,6 +3,7 @@
 import html.parser
 import itertools
 import json
+import re
 import shutil
 import string
 import sys
@@ -75,7 +76,8 @@ class Sentinels:
 
     def found_in(self, text: str) -> list[str]:
         numbers = [number for number in self.numbers if number[:9] in text]
-        return [word for word in self.given if word in text] + numbers
+        words = set(re.findall("(?=(qz[a-z]{4}kx))", text))
+        return [word for word in self.given if word in words] + numbers
 
 
 def run(monkeypatch: pytest.MonkeyPatch, capsys: Any, *words: Any) -> tuple[int, str]:

@@ -32,7 +32,7 @@ from ldpaudit.options import AuditOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples"
-ROWS = 1500
+ROWS = 1000
 QUICK = {
     "LDPAUDIT_SKIP": "renyi observational assumptions",
     "LDPAUDIT_SEEDS_TRIED": "16",

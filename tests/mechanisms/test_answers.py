@@ -1,6 +1,7 @@
 """Every mechanism answers for itself, and nobody else answers for it."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -164,14 +165,17 @@ OTHER_MEANINGS = {
 }
 
 
-def _sources() -> Iterator[tuple[str, ast.Module]]:
+@functools.cache
+def _sources() -> list[tuple[str, ast.Module]]:
+    found = []
     for top in ("attacks", "datasets", "reports", "ldpaudit"):
         for path in sorted((ROOT / top).rglob("*.py")):
             place = path.relative_to(ROOT)
             linked = top == "ldpaudit" and (ROOT / top / place.parts[1]).is_symlink()
             if linked or path.is_relative_to(ROOT / "ldpaudit" / "mechanisms"):
                 continue
-            yield place.as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+            found.append((place.as_posix(), ast.parse(path.read_text(encoding="utf-8"))))
+    return found
 
 
 def _literals(tree: ast.Module) -> Iterator[str]:

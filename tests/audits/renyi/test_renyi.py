@@ -129,7 +129,7 @@ def test_without_features_only_the_label_is_left() -> None:
 
 
 def test_an_unknown_mechanism_is_audited() -> None:
-    known = randomized(2_000)
+    known = randomized(4_000)
     finding = RenyiAudit().run(replace(known, claim=UnknownMechanism(), _shared={}))
     assert value(curve(finding, "renyi.release"), 2.0) > 0.5
 

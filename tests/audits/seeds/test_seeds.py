@@ -15,7 +15,7 @@ from ldpaudit.result import AuditResult
 
 CLAIM = {"name": "randomized-response", "epsilon": 1.0}
 KEEP = math.e / (1 + math.e)
-QUICK = {"only": ("mechanism", "power", "seeds"), "rng": 0, "threads": 1}
+QUICK = {"only": ("seeds",), "rng": 0, "threads": 1}
 
 
 def people(n: int = 6000) -> tuple[pd.DataFrame, np.ndarray]:
@@ -69,7 +69,8 @@ def test_true_labels_simulated_with_a_seed_accuse_nobody(truth: bool) -> None:
 
 
 def test_the_check_takes_no_level_from_the_others() -> None:
-    result = audited(np.random.default_rng(2**100).random(6000), True)
+    only = ("mechanism", "power", "seeds")
+    result = audited(np.random.default_rng(2**100).random(6000), True, only=only)
     levels = {check.id: check.confidence for check in result.checks}
     assert levels["claimed-epsilon"] == pytest.approx(0.95)
     assert levels["guessable-seed"] == pytest.approx(1 - 1e-9)

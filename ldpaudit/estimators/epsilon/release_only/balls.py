@@ -54,10 +54,9 @@ class AnchorBalls:
         lucky ball is not preferred.
         """
         tail = 0.05 / (counts.shape[0] * counts.shape[1])
-        low = clopper_pearson_lower(counts, self.sizes[None, :, None], tail)
-        low = np.where(counts > 1, low, 0.0)
-        best = low.argmax(axis=0)
-        purity = low.max(axis=0)
+        most = counts.max(axis=0)  # Of balls of one size, the one with the most right rows.
+        low = clopper_pearson_lower(most, self.sizes[:, None], tail)
+        purity, best = np.where(most > 1, low, 0.0), counts.argmax(axis=0)
         sizes = np.append(np.floor(self.sizes * scale), 0.0)
         right = np.concatenate([purity, np.zeros((1, purity.shape[1]))]) * sizes[:, None]
         return Ladder(np.tile(sizes, (purity.shape[1], 1)), right.T), best.T
