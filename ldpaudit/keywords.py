@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from inspect import Parameter, Signature, cleandoc
 from keyword import iskeyword
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
@@ -96,6 +97,7 @@ def _read(field: "Field[Any]", value: Any) -> Any:
     choices = _choices(annotation)
     if isinstance(value, str) and choices and value not in choices and str not in kinds:
         raise InputError(f"{field.name!r} must be {' or '.join(map(repr, choices))}.")
+    value = _number(field.name, value, kinds - {types.NoneType})
     several = bool(kinds & {tuple, Collection}) and str not in kinds
     if several and isinstance(value, str | list):
         value = (value,) if isinstance(value, str) else tuple(value)
@@ -104,6 +106,19 @@ def _read(field: "Field[Any]", value: Any) -> Any:
     read = option.read if isinstance(option, Option) else None
     texts = isinstance(value, str) or (several and isinstance(value, tuple))
     return read(value) if read and texts else value
+
+
+def _number(name: str, value: Any, kinds: Collection[Any]) -> Any:
+    """Return a value, Python's own where a field takes numbers, or yes and no, alone."""
+    yes_or_no = type(value).__name__ in ("bool", "bool_")
+    if value is None or not kinds or not {bool, int, float}.issuperset(kinds):
+        return value
+    if set(kinds) == {bool} and not yes_or_no:
+        raise InputError(f"{name!r} must be True or False. Got {type(value).__name__}.")
+    number = Real if float in kinds else Integral
+    if bool not in kinds and (yes_or_no or not isinstance(value, number)):
+        raise InputError(f"{name!r} must be a number. Got {type(value).__name__}.")
+    return value.item() if hasattr(value, "item") else value
 
 
 def _kinds(annotation: Any) -> Iterator[Any]:

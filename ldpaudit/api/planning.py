@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ldpaudit.errors import InputError
 from ldpaudit.options import PlanOptions, ReleaseOptions, keywords_for
 from ldpaudit.randomness import seed_from
 from ldpaudit.running.memory import size_of
@@ -38,9 +40,11 @@ def cluster_of(
 
 def policy_of(options: PlanOptions) -> "Policy | None":
     """Return the policy of an audit, None for the default one."""
-    from ldpaudit.judging.policy import load_policy
+    from ldpaudit.judging.policy import Policy, load_policy
 
-    policy = options.policy
+    policy: Any = options.policy
+    if not isinstance(policy, str | Path | Policy | None):
+        raise InputError(f"A policy must be a file, or a Policy. Got {type(policy).__name__}.")
     return load_policy(policy) if isinstance(policy, str | Path) else policy
 
 
@@ -77,8 +81,11 @@ def seed_of(options: ReleaseOptions, sha256: str | None) -> int:
     """
     if isinstance(options.rng, np.random.Generator):
         return seed_from(options.rng)
-    if options.rng is not None:
-        return int(options.rng)
+    seed: Any = options.rng
+    if seed is not None:
+        if isinstance(seed, bool) or not isinstance(seed, Integral):
+            raise InputError("The seed must be a whole number, or a generator of NumPy.")
+        return int(seed)
     return int(sha256[:12], 16) if sha256 else 0
 
 

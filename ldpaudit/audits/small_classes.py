@@ -17,6 +17,7 @@ ones of the rows that are left are what they were. To count one released label a
 post-processing: what is claimed of the release holds for it, and its channel is known.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -76,7 +77,8 @@ def merged(context: AuditContext, everyone: IntArray) -> AuditContext:
 
     Their released labels count as that of the largest class of ``everyone``, the true labels before
     rows were left out. Not where what is released of a row is no label alone, or depends on the
-    row; nor where tables beside it hold its classes.
+    row; nor where tables beside it hold its classes, or where only one released label would be
+    left: nothing could then be found, whatever was done.
     """
     release, channel = context.release, context.claim.label_channel
     labels = (release.bags, release.reports, release.strata, release.numeric)
@@ -93,6 +95,8 @@ def merged(context: AuditContext, everyone: IntArray) -> AuditContext:
         return context
     counts_as = dict.fromkeys(gone, largest)
     outputs = tuple(label for label in release.outputs if label not in counts_as)
+    if len(outputs) < 2:
+        return context
     seen = [outputs.index(counts_as.get(label, label)) for label in release.outputs]
     places = np.flatnonzero(sizes)
     codes = np.zeros(len(sizes), dtype=np.int32)
@@ -106,6 +110,13 @@ def merged(context: AuditContext, everyone: IntArray) -> AuditContext:
     )
     numbers = tuple(int(y) + 1 for y in places)
     return replace(context, release=merged, counts_as=counts_as, numbers=numbers)
+
+
+def counted_as_another(release: Release, context: AuditContext) -> float:
+    """Return in which share of a whole release's rows, at most, the label counts as another."""
+    gone = [release.outputs.index(z) for z in context.counts_as if z in release.outputs]
+    rows = int(np.isin(release.released, gone).sum()) if gone else 0
+    return math.ceil(100 * max(rows, SMALLEST_CELL) / len(release)) / 100 if rows else 0.0
 
 
 def without_truth(release: Release) -> Release:

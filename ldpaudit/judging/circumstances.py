@@ -52,6 +52,8 @@ class Circumstances:
         of their own.
     unmeasured : int
         How many of the release's rows were left out with small true classes.
+    counted_as_another : float
+        The share of the release's rows whose released label is that of a small class.
     """
 
     truth: bool = True
@@ -64,6 +66,7 @@ class Circumstances:
     columns_left_out: int = 0
     advisable: bool = False
     unmeasured: int = 0
+    counted_as_another: float = 0.0
     too_few: bool = False
 
     def absence(self, audit: str) -> str | None:

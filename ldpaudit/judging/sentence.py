@@ -35,6 +35,16 @@ def left_out(some: int, every: int, what: str = "rows", *, too_few: bool = False
     )
 
 
+def as_another(share: float) -> str:
+    """Return how many rows' released labels were not told from those of the largest class."""
+    if not share:
+        return ""
+    return (
+        f" The labels of those small classes, released in at most {100 * share:.0f} % of the rows, "
+        "counted as the largest class's: what they give away was not measured."
+    )
+
+
 def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
     grave = [c for c in checks if c.level == "error" and not c.waived and c.verdict == verdict]
     if verdict == "fail":

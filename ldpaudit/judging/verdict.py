@@ -16,7 +16,7 @@ from ldpaudit.judging.circumstances import BEHIND, Circumstances
 from ldpaudit.judging.next_steps import CLAIM_CHECKS, next_steps
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.remedies import Open
-from ldpaudit.judging.sentence import left_out, sentence
+from ldpaudit.judging.sentence import as_another, left_out, sentence
 from ldpaudit.judging.waivers import apply_waivers
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.reports.text.numbers import percent
@@ -95,7 +95,9 @@ def judge(
     steps = next_steps(decision_of(verdict, checks), case, known, checks)
     return Judgement(
         verdict,
-        sentence(verdict, checks, case) + left_out(known.unmeasured, rows, too_few=known.too_few),
+        sentence(verdict, checks, case)
+        + left_out(known.unmeasured, rows, too_few=known.too_few)
+        + as_another(known.counted_as_another),
         steps,
         tuple(checks),
         tuple(notes),

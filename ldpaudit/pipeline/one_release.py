@@ -17,7 +17,7 @@ from ldpaudit.audits.mechanism.evidence import label_counts, without_small_cells
 from ldpaudit.audits.others import refusals, taking_part
 from ldpaudit.audits.part import in_part, part_note
 from ldpaudit.audits.running import prepared, run_one
-from ldpaudit.audits.small_classes import without_small_classes
+from ldpaudit.audits.small_classes import counted_as_another, without_small_classes
 from ldpaudit.device import check_device
 from ldpaudit.errors import PolicyError
 from ldpaudit.judging.checks.interface import Evidence
@@ -142,6 +142,7 @@ def run_audit(
             known=replace(
                 _circumstances(context, records, only),
                 unmeasured=context.left_out,
+                counted_as_another=counted_as_another(every.release, context),
                 too_few=every.release.truth is not None and context.release.truth is None,
             ),
         )

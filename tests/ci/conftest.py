@@ -36,7 +36,7 @@ def script(checkout: Path, tmp_path: Path) -> Script:
     """
     programs = tmp_path / "bin"
     programs.mkdir()
-    ours = f'#!/bin/sh\nexec {sys.executable} -m ldpaudit.cli "$@"\n'
+    ours = f'#!/bin/sh\nexec {sys.executable} -P -m ldpaudit.cli "$@"\n'
 
     def run(
         text: str, given: Mapping[str, str], program: str = ours

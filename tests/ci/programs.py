@@ -7,6 +7,6 @@ touch "$LDPAUDIT_HTML" "$LDPAUDIT_JSON" "$LDPAUDIT_JUNIT" "$LDPAUDIT_MARKDOWN"
 """
 """Programs in the place of ldpaudit: one refuses its input, one writes what is asked for."""
 INSTALLER = """#!/bin/sh
-if [ "$1 $2" = "-m pip" ]; then shift 3; echo "$@" >> "$PIP_LOG"; exit; fi
+if [ "$1 $2 $3" = "-P -m pip" ]; then shift 4; echo "$@" >> "$PIP_LOG"; exit; fi
 exec {python} "$@"
 """

@@ -110,6 +110,8 @@ def test_the_action_audits(script: Any, checkout: Path) -> None:
     )
     output, summary = checkout / "output", checkout / "summary"
     summary.touch()
+    for module in ("json", "pip"):  # A file of the repository that is called like a module.
+        (checkout / f"{module}.py").write_text("raise SystemExit('taken for the module')")
     on_github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
     ran = script(text, given | on_github | {"GITHUB_OUTPUT": str(output), "RUNNER_TEMP": "temp"})
     assert ran.returncode == 3, ran.stderr  # Without the audit of the power.

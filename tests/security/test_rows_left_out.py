@@ -1,5 +1,7 @@
 """Rows of rare true classes: how many they are tells nothing, and many of them are no pass."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,9 +53,9 @@ def test_many_people_left_out_are_no_pass() -> None:
     frame, truth = _table(1, 8)
     few = ldpaudit.audit(frame, truth, "rr", **told)
     assert few.verdict == "pass"
-    assert few.sentence.endswith(
+    assert (
         "Left out: 10 of 1,808 rows, among them everyone whose true label fewer than 10 people "
-        "have; the answer is about the others."
+        "have; the answer is about the others. " in few.sentence
     )
 
 
@@ -165,3 +167,40 @@ def test_a_share_that_was_not_computed_is_not_called_found(
 def test_more_than_a_tenth_is_left_out_of_no_pass() -> None:
     found = Estimate.exact(CLEAR_SHARE, "Share", 0.5)
     assert unmeasured_at_most({CLEAR_SHARE: found})[0] == pytest.approx(0.1)
+
+
+def _all_released(truth: np.ndarray, channel: np.ndarray, seed: int = 5) -> np.ndarray:
+    """Draw labels of the channel's outputs for true labels."""
+    draws = np.random.default_rng(seed).random(len(truth))[:, None]
+    return (draws > channel.cumsum(axis=1)[truth]).sum(axis=1).astype(np.int64)
+
+
+@pytest.mark.parametrize(("channel", "verdict"), [("leaks", "fail"), ("honest", "pass")])
+def test_a_small_class_among_two_released_labels_hides_no_leak(channel: str, verdict: str) -> None:
+    keep = np.e / (1 + np.e)
+    claimed = np.array([[keep, 1 - keep], [0.5, 0.5], [1 - keep, keep]])
+    truth = np.random.default_rng(2).permutation(np.repeat([0, 1, 2], (1200, 900, 5)))
+    made = np.array([[0.98, 0.02], [0.02, 0.98], [0.5, 0.5]]) if channel == "leaks" else claimed
+    released = np.array(["a", "c"])[_all_released(truth, made)]
+    claim = {
+        "name": "channel",
+        "matrix": claimed.tolist(),
+        "classes": ["a", "b", "c"],
+        "outputs": ["a", "c"],
+    }
+    frame, labels = pd.DataFrame({"label": released}), np.array(["a", "b", "c"])[truth]
+    asked = {"only": ("mechanism", "power"), "policy": ANY_EXCESS, "threads": 1}
+    result = ldpaudit.audit(frame, labels, claim, label="label", **asked)
+    assert result.verdict == verdict
+    assert "every row has the same released label" not in result.sentence
+
+
+def test_released_labels_that_count_as_another_are_said_to_be_unmeasured() -> None:
+    frame, truth = _table(1, 8)
+    told = {"epsilon": 1.0, "only": ("mechanism", "power"), "policy": ANY_EXCESS, "threads": 1}
+    result = ldpaudit.audit(frame, truth, "rr", **told)
+    share = math.ceil(100 * (frame["label"] == 2).mean())
+    assert result.sentence.endswith(
+        f"released in at most {share} % of the rows, counted as the largest class's: what they "
+        "give away was not measured."
+    )

@@ -58,3 +58,27 @@ def test_a_file_is_found_by_its_name(
 def test_a_name_in_no_utf_8_is_said_to_be_one() -> None:
     with pytest.raises(InputError, match=r"^The name of 'bad.*' is not in UTF-8; rename the file"):
         open_table("bad\udcff.csv")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("threads", "2"),
+        ("threads", True),
+        ("budget", "much"),
+        ("timeout", "1"),
+        ("thorough", "no"),
+        ("seed", 1.5),
+        ("seed", "one"),
+        ("policy", {"claim": {"epsilon": 1.0}}),
+    ],
+)
+def test_a_value_of_another_type_is_one_line(option: str, value: object) -> None:
+    with pytest.raises(InputError, match=option):
+        audited(frame(), label="label", mechanism="rr", epsilon=1.0, **{option: value})
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    stated = {"label": "label", "mechanism": "rr", "epsilon": np.float32(1.0)}
+    options = {"seed": np.int64(1), "threads": np.int32(1), "budget": 1, "thorough": np.bool_(0)}
+    assert audited(frame(), **stated, **options)["mechanism.epsilon"].value == 1.0
