@@ -65,8 +65,8 @@ class Traits:
     labels : {"classes", "numbers"}
         What the true labels are.
     outputs : {"labels", "numbers", "reports", "sums", "unknown"}
-        What is released for a label: one of the labels, a number, a report of a protocol, a sum
-        over a bag, or unknown.
+        What is released for a label: one of the labels (or of the ``outputs`` that its
+        declaration lists), a number, a report of a protocol, a sum over a bag, or unknown.
     label_depends_on_features : bool
         Whether P(released label | true label) may depend on a row's features. If so, bounds on ε
         for one channel are withheld.
