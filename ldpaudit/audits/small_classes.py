@@ -14,7 +14,9 @@ of the rows that are left out with it, and tells nothing of how many they are.
 
 Leaving rows out by their true label keeps every bound valid: given the true labels, the released
 ones of the rows that are left are what they were. To count one released label as another is
-post-processing: what is claimed of the release holds for it, and its channel is known.
+post-processing: what is claimed of the release holds for it, and its channel is known. But it also
+hides what a faulty mechanism does with that label. So counts that refute the claimed channel are
+left as they are; an honest release is taken for one of those once in 10,000 times.
 """
 
 import math
@@ -26,14 +28,24 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.arrays import BoolArray, IndexArray, IntArray
+from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.part import of_rows
+from ldpaudit.estimators.epsilon.consistency import channel_consistency
 from ldpaudit.randomness import child_generator
-from ldpaudit.release import Release, ReleasedLabels, RepeatedReleases, TrueLabels
+from ldpaudit.release import (
+    Release,
+    ReleasedLabels,
+    RepeatedReleases,
+    TrueLabels,
+    label_table,
+)
 from ldpaudit.result import SMALLEST_CELL, Note
 
 MOST_CLASSES: Final = 20
 """With more classes, seldom all large, none is shown separately and no row is left out."""
+_REFUTED: Final = 1e-4
+"""Up to this p-value the claimed channel is refuted by the labels as they were released."""
 _FEW: Final = (
     f"Some true classes have fewer than {SMALLEST_CELL} people{{where}}, or none: their rows were "
     "left out, with others of the largest class, {left} of {rows} rows in all, so that no count "
@@ -77,8 +89,8 @@ def merged(context: AuditContext, everyone: IntArray) -> AuditContext:
 
     Their released labels count as that of the largest class of ``everyone``, the true labels before
     rows were left out. Not where what is released of a row is no label alone, or depends on the
-    row; nor where tables beside it hold its classes, or where only one released label would be
-    left: nothing could then be found, whatever was done.
+    row; nor where tables beside it hold its classes, where only one released label would be left
+    (nothing could then be found, whatever was done), or where the counts refute the claim.
     """
     release, channel = context.release, context.claim.label_channel
     labels = (release.bags, release.reports, release.strata, release.numeric)
@@ -95,7 +107,7 @@ def merged(context: AuditContext, everyone: IntArray) -> AuditContext:
         return context
     counts_as = dict.fromkeys(gone, largest)
     outputs = tuple(label for label in release.outputs if label not in counts_as)
-    if len(outputs) < 2:
+    if len(outputs) < 2 or _refuted(context):
         return context
     seen = [outputs.index(counts_as.get(label, label)) for label in release.outputs]
     places = np.flatnonzero(sizes)
@@ -110,6 +122,14 @@ def merged(context: AuditContext, everyone: IntArray) -> AuditContext:
     )
     numbers = tuple(int(y) + 1 for y in places)
     return replace(context, release=merged, counts_as=counts_as, numbers=numbers)
+
+
+def _refuted(context: AuditContext) -> bool:
+    channel, release = aligned_channel(replace(context, _shared={})), context.release
+    if channel is None:
+        return False
+    counts = label_table(context.truth, release.released, *channel.matrix.shape)
+    return channel_consistency(counts, channel.matrix, _REFUTED).p_value <= _REFUTED
 
 
 def counted_as_another(release: Release, context: AuditContext) -> float:

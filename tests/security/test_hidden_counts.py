@@ -165,7 +165,7 @@ def test_what_was_released_of_a_small_class_looks_like_the_largest(sizes: tuple[
     """What the others' numbers lack of the release is the same for each number of rare labels."""
     few = [y for y, size in enumerate(sizes) if not size]
     truth = np.repeat(np.arange(len(sizes)), [size or 4 for size in sizes])
-    answers = np.random.default_rng(1).permutation(truth)
+    answers = released(np.random.default_rng(1), truth, 3.0)
     context, notes = without_small_classes(context_of(truth, answers, 3.0))
     channel, release = aligned_channel(context), context.release
     assert "counts as that of the largest class" in notes[0].text
@@ -189,7 +189,7 @@ def test_each_of_several_columns_lacks_people_of_its_largest_class_beside_the_ra
     rng, left = np.random.default_rng(2), []
     for size in (1, 9):
         truth = np.r_[np.repeat([0, 1], [90, 60]), np.full(size, 2)], rng.integers(0, 2, 150 + size)
-        columns = [context_of(codes, rng.permutation(codes), 2.0).release for codes in truth]
+        columns = [context_of(codes, released(rng, codes, 2.0), 2.0).release for codes in truth]
         seen = SeenVector.of(
             ReleasedVector(tuple(columns), ((), ())), None, AuditContext(columns[0], None, Plan(1))
         )
@@ -203,6 +203,17 @@ def test_each_of_several_columns_lacks_people_of_its_largest_class_beside_the_ra
         assert channel is not None
         assert channel.shape == (1, 2, 2)
     assert left[0] == left[1] == 10
+
+
+def test_a_leak_through_the_label_of_a_small_class_is_found() -> None:
+    """Of two large classes one is never released as the small one: ε is infinite."""
+    truth = np.repeat([0, 1, 2], [2500, 2500, 5])
+    answers = released(np.random.default_rng(1), truth, 1.0)
+    answers[(truth == 0) & (answers == 2)] = 0
+    context, _ = without_small_classes(context_of(truth, answers, 1.0))
+    assert not context.counts_as
+    estimates = {e.id: e.value for e in MechanismAudit().run(context).estimates}
+    assert estimates["mechanism.epsilon_lower"] > 1.5
 
 
 @pytest.mark.parametrize(("excess", "found"), [(0.0, (0, 6)), (1.0, (40, 40))])
