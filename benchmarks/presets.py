@@ -1,6 +1,6 @@
 """The presets of policies: how often honest releases fail, and whether a planted leak is found.
 
-    python benchmarks/presets.py [--draws 40] [--rows 4000] [--audits assumptions mechanism power]
+    python benchmarks/presets.py [--draws 40] [--rows 4000] [--audits assumptions mechanism power seeds]
 
 Prints a Markdown table: for each release and preset the verdicts of all draws. Of honest releases
 at most a share of 1 − confidence may fail: 5 % under ldpaudit:default and ldpaudit:research, 1 %
@@ -59,7 +59,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--draws", type=int, default=40)
     parser.add_argument("--rows", type=int, default=4000)
-    parser.add_argument("--audits", nargs="*", default=["assumptions", "mechanism", "power"])
+    parser.add_argument(
+        "--audits", nargs="*", default=["assumptions", "mechanism", "power", "seeds"]
+    )
     parser.add_argument("--faults", nargs="*", default=FAULTS)
     options = parser.parse_args()
     print("| release | claim | " + " | ".join(PRESETS) + " |\n|" + "---|" * (2 + len(PRESETS)))

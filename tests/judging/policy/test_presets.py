@@ -135,7 +135,9 @@ def test_honest_releases_pass_and_a_planted_leak_is_found(
 ) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
     benchmark = importlib.import_module("presets")
-    options = argparse.Namespace(draws=60, rows=4000, audits=["assumptions", "mechanism", "power"])
+    options = argparse.Namespace(
+        draws=60, rows=4000, audits=["assumptions", "mechanism", "power", "seeds"]
+    )
     honest = list(benchmark.outcomes("honest", 1.0, preset, options))
     error = 1 - load_policy(preset).audit.confidence
     assert honest.count("fail") <= binom.isf(1e-6, 60, error)
