@@ -1,6 +1,6 @@
 """The presets of policies: how often honest releases fail, and whether a planted leak is found.
 
-    python benchmarks/presets.py [--draws 40] [--rows 4000] [--audits assumptions mechanism power seeds]
+    python benchmarks/presets.py [--draws 40] [--rows 4000] [--audits mechanism …]
 
 Prints a Markdown table: for each release and preset the verdicts of all draws. Of honest releases
 at most a share of 1 − confidence may fail: 5 % under ldpaudit:default and ldpaudit:research, 1 %
@@ -20,6 +20,7 @@ from ldpaudit.mechanisms import RandomizedResponse
 
 Release = tuple[pd.DataFrame, np.ndarray]
 CLAIMED = {"ε = 0.5": 0.5, "ε = 1": 1.0, "ε = 3": 3.0}
+AUDITS = ["assumptions", "mechanism", "power", "seeds"]
 FAULTS = ("honest", "made at ε + 0.7", "10 % in the clear", "an id column")
 
 
