@@ -8,9 +8,15 @@ from docs.blocks import EXAMPLES, unlike
 from docs.notebooks import executed, text_of
 
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
+LONG = {"choose-the-mechanism"}
+"""Run by `make validate`."""
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, marks=pytest.mark.validate if p.stem in LONG else ()) for p in NOTEBOOKS],
+    ids=lambda path: path.stem,
+)
 def test_a_notebook_runs_and_is_not_stale(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,9 @@ JUDGED_BY_LOSS = ("ci.md", "policy.md")
 SEVERAL = "tutorial-agency.md"
 """Ten audits of columns: what attackers learn of each is left out, for speed."""
 
+LONG = (SEVERAL, "how-to/choosing-lambda.md")
+"""Pages that are run by `make validate`: those with many audits or a sweep."""
+
 RELEASE = """
 ```console
 $ ldpaudit privatize patients.csv -o release.parquet --label diagnosis --mechanism rr --epsilon 1 \\
@@ -43,7 +46,14 @@ def found(text: str, run: bool) -> list[Block]:
     return [block for block in code if bool(block.not_run) != run]
 
 
-@pytest.mark.parametrize("page", [name for name, text in PAGES.items() if found(text, run=True)])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(name, marks=pytest.mark.validate if name in LONG else ())
+        for name, text in PAGES.items()
+        if found(text, run=True)
+    ],
+)
 def test_a_page_runs_as_printed(
     page: str, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
