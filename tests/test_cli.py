@@ -324,10 +324,10 @@ def test_a_report_never_overwrites_its_input(command: Command, tmp_path: Path) -
 
 
 def test_label_only_releases_still_run(command: Command, tmp_path: Path) -> None:
-    release, truth = table(rows=2000)
+    release, truth = table(rows=1000)
     pq.write_table(truth, tmp_path / "truth.parquet")
     for name, columns in {"none": ["label"], "constant": ["label", "c"]}.items():
-        whole = release.append_column("c", pa.array([1.0] * 2000))
+        whole = release.append_column("c", pa.array([1.0] * 1000))
         path = tmp_path / f"{name}.parquet"
         pq.write_table(whole.select(columns).replace_schema_metadata(release.schema.metadata), path)
         status, out, err = command("run", path, "--truth", tmp_path / "truth.parquet")

@@ -12,7 +12,7 @@ from ldpaudit.commands.run.demonstration import write_demo
 def test_every_command_of_the_readme_runs_as_printed(tmp_path: Path) -> None:
     prepare(tmp_path)
     for path in write_demo(tmp_path / "ldpaudit-demo", seed=20260101):
-        pq.write_table(pq.read_table(path).slice(0, 1500), path)  # Fewer rows: quicker.
+        pq.write_table(pq.read_table(path).slice(0, 900), path)  # Fewer rows: quicker.
     run_page((ROOT / "README.md").read_text(), tmp_path)
 
 

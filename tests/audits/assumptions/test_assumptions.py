@@ -120,7 +120,7 @@ def test_a_column_of_the_released_label_is_no_violation(kind: str, truth: bool) 
 
 @pytest.mark.parametrize("kind", ["code", "none"])
 def test_too_little_noise_is_found_from_the_release_alone(kind: str) -> None:
-    result = audited(kind, 2, truth=False, n=3000, made=3.0)
+    result = audited(kind, 2, truth=False, n=2000, made=3.0)
     assert result.verdict == "fail"
     assert values(result)["release_only.epsilon_lower"] > 1.2
     assert "if each released label comes from the true label alone" in result.sentence
@@ -140,9 +140,9 @@ def test_a_channel_that_uses_features_is_a_refuted_claim() -> None:
 
 def test_a_column_that_the_channel_uses_is_not_taken_for_a_derived_one() -> None:
     """7 % of the rows are in the clear, of people whose labels are nearly known anyway."""
-    verdicts = [audited("compensated", seed, n=4000).verdict for seed in range(4)]
+    verdicts = [audited("compensated", seed, n=4000).verdict for seed in range(2)]
     assert "pass" not in verdicts
-    assert verdicts.count("fail") >= 2
+    assert "fail" in verdicts
 
 
 @pytest.mark.parametrize("truth", [True, False])
@@ -293,7 +293,7 @@ def test_noise_shared_with_other_labels_refutes_the_claim(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["honest", "remembered", "compensated", "visits"])
 def test_noise_of_a_persons_own_rows_does_not(kind: str) -> None:
-    for seed in range(4):
+    for seed in range(2):
         shared = audited(kind, seed).estimate("assumptions.shared_with_others")
         assert shared is not None
         assert shared.value > 0.01

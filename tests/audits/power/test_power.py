@@ -111,12 +111,12 @@ def test_the_outsiders_estimate_is_about_right() -> None:
     n = 2000
     excess = value(context(binary(1.0), n, with_truth=False))
     hits = 0
-    for seed in range(1, 7):
+    for seed in range(1, 5):
         audited = context(binary(1.0), n, epsilon=1.0 + excess, seed=seed, with_truth=False)
         # Balls alone are quick; the model's groups would only add to it.
         found = MechanismAudit().run(audited).bounds["release_only.epsilon_lower"](0.05)
         hits += found > 1.0
-    assert hits >= 4
+    assert hits >= 3
 
 
 def test_a_claimed_channel_has_its_own_family() -> None:

@@ -189,8 +189,8 @@ def rmse(found: NeighborCounts, eta: Float32Array) -> float:
 
 def test_cells_are_as_well_calibrated_as_exact_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(11)
-    index, labels, _ = mixture(40_000, rng)
-    queries, _, eta = mixture(3_000, rng)
+    index, labels, _ = mixture(20_000, rng)
+    queries, _, eta = mixture(2_000, rng)
     in_cells = count_labels(index, labels, queries, 300, 2)
     assert "k-means" in in_cells.method
     monkeypatch.setattr(neighbors, "EXACT_PAIRS", 10**12)

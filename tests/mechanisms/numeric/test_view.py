@@ -61,10 +61,10 @@ def test_the_channel_is_that_of_the_sampled_labels(name):
     low, high = (-1.0, 4.0) if name.startswith("real ") else (0, None)
     if high is None:
         k = len(mechanism.bias())
-        truth = np.minimum(rng.geometric(4 / k, 60_000) - 1, k - 1)
+        truth = np.minimum(rng.geometric(4 / k, 20_000) - 1, k - 1)
     else:
-        truth = rng.uniform(low, high, 60_000)
-    view = numeric_view(mechanism, 60_000)
+        truth = rng.uniform(low, high, 20_000)
+    view = numeric_view(mechanism, 20_000)
     channel = view_channel(mechanism, view) or group_channel(mechanism, view, truth.astype(float))
     assert channel.epsilon <= mechanism.epsilon * (1 + 1e-9)
     counts = coded(mechanism, view, truth, rng)
@@ -77,15 +77,15 @@ def test_the_channel_is_that_of_the_sampled_labels(name):
 
 
 def test_few_labels_and_outputs_keep_their_values():
-    view = numeric_view(GRIDDED["debiased-rr"], 60_000)
+    view = numeric_view(GRIDDED["debiased-rr"], 20_000)
     assert view.classes.names == tuple(range(53))
     assert not view.outputs.grouped
-    assert numeric_view(RandomizedResponse((0, 1), 0.5), 60_000) is None
+    assert numeric_view(RandomizedResponse((0, 1), 0.5), 20_000) is None
 
 
 def test_many_labels_are_grouped_and_few_rows_group_more():
     mechanism = GRIDDED["exponential"]
-    wide, narrow = numeric_view(mechanism, 60_000), numeric_view(mechanism, 100)
+    wide, narrow = numeric_view(mechanism, 20_000), numeric_view(mechanism, 100)
     assert len(wide.classes) == 32
     assert len(narrow.classes) == 10
     assert view_channel(mechanism, wide) is None
