@@ -13,7 +13,7 @@ from ldpaudit.attacks.costs import Size
 from ldpaudit.attacks.foreign import Factory, Given, foreign, given_attacks
 from ldpaudit.attacks.interface import Attack, Knowledge, conditioned
 from ldpaudit.errors import InputError, did_you_mean, quoted
-from ldpaudit.plugins import added, unloadable
+from ldpaudit.plugins import added, check_one, unloadable
 from ldpaudit.result.dictionary import attacks_of_their_own
 
 __all__ = [
@@ -144,6 +144,7 @@ def _factory(place: str) -> Factory:
 
 
 def _plugin(name: str, place: str) -> Factory:
+    check_one("attack", name)
     try:
         return _factory(place)
     except (Exception, SystemExit) as error:

@@ -13,8 +13,8 @@ import numpy as np
 from ldpaudit.attacks.costs import Parts, Size, cost_of
 from ldpaudit.attacks.interface import NEEDS, Attack, Knowledge
 from ldpaudit.errors import AttackError, InputError, LdpAuditError, quoted
-from ldpaudit.files.loading import load_object, where
-from ldpaudit.plugins import read_only
+from ldpaudit.files.loading import load_object, staying, where
+from ldpaudit.plugins import check_name, read_only
 from ldpaudit.release import FloatArray, Release
 
 STATED: Final = ("name", "title", "needs", "uses_release", "learns_from_asked", "most_rows")
@@ -86,6 +86,7 @@ def foreign(name: str, build: Factory, knowledge: Knowledge) -> Attack:
         unstated = [member for member in STATED if not hasattr(attack, member)]
     if unstated:
         raise InputError(f"An attack must state {', '.join(unstated)}.")
+    check_name("attack", name, attack.name)
     if not NEEDS.keys() >= set(attack.needs):
         raise InputError(f"The needs of the attack {name!r} must be a set of: {', '.join(NEEDS)}.")
     most: Any = attack.most_rows
@@ -97,7 +98,8 @@ def foreign(name: str, build: Factory, knowledge: Knowledge) -> Attack:
 @contextmanager
 def _faults(name: str) -> Iterator[None]:
     try:
-        yield
+        with staying():
+            yield
     except (LdpAuditError, MemoryError):
         raise
     except (Exception, SystemExit) as error:

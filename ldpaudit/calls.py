@@ -154,6 +154,7 @@ def privatize(
 
 
 def _read(place: Path, like: Any) -> Any:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     from ldpaudit.datasets.formats.tabular import DECLARATION_KEY, is_frame
@@ -161,7 +162,13 @@ def _read(place: Path, like: Any) -> Any:
     table = pq.read_table(place)
     if not is_frame(like):
         return table
-    frame = table.to_pandas().set_axis(like.index)
+    frame = table.to_pandas(integer_object_nulls=True).set_axis(like.index)
+    for at, (name, kind) in enumerate(zip(map(str, like), like.dtypes, strict=True)):
+        # A float64 would round a large Int64.
+        if name in frame and hasattr(kind, "__from_arrow__"):
+            column = table.column(name)
+            if column.type == pa.Array.from_pandas(like.iloc[:0, at]).type:
+                frame[name] = kind.__from_arrow__(column)
     frame.attrs[DECLARATION_KEY.decode()] = table.schema.metadata[DECLARATION_KEY].decode()
     return frame
 

@@ -14,6 +14,7 @@ from ldpaudit.options import Option, declared, group
 
 T = TypeVar("T")
 _UNIONS: Final = (Union, types.UnionType)
+_MEMBERS: Final = {str: "a text, as '5'", type: "a class"}
 
 
 def made(options: Callable[..., T], given: Mapping[str, Any], function: str) -> T:
@@ -99,8 +100,10 @@ def _read(field: "Field[Any]", value: Any) -> Any:
         raise InputError(f"{field.name!r} must be {' or '.join(map(repr, choices))}.")
     value = _number(field.name, value, kinds - {types.NoneType})
     several = bool(kinds & {tuple, Collection}) and str not in kinds
-    if several and isinstance(value, str | list):
-        value = (value,) if isinstance(value, str) else tuple(value)
+    if several and isinstance(value, str | type | list):
+        value = tuple(value) if isinstance(value, list) else (value,)
+    if several and value is not None and not getattr(option, "file", False):
+        _check_members(field.name, value, annotation)
     if isinstance(value, str) and Path in kinds and str not in kinds:
         return Path(value)
     read = option.read if isinstance(option, Option) else None
@@ -127,6 +130,20 @@ def _kinds(annotation: Any) -> Iterator[Any]:
             yield from _kinds(part)
     else:
         yield get_origin(annotation) or annotation
+
+
+def _check_members(name: str, value: Any, annotation: Any) -> None:
+    """Refuse members of other types than a collection of texts, or classes, has (InputError)."""
+    if get_origin(annotation) in _UNIONS:
+        annotation = next(part for part in get_args(annotation) if get_args(part))
+    kinds = set(_kinds(next(iter(get_args(annotation)), Any)))
+    members = value if isinstance(value, Collection) else (value,)
+    wrong = [one for one in members if not isinstance(one, str | type)]
+    if wrong and kinds <= _MEMBERS.keys():
+        one = " or ".join(word for kind, word in _MEMBERS.items() if kind in kinds)
+        raise InputError(
+            f"{name!r} must be {one}, or a list of such. Got {type(wrong[0]).__name__} instead."
+        )
 
 
 def _choices(annotation: Any) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ldpaudit.errors import InputError, LdpAuditError
-from ldpaudit.files.loading import where
+from ldpaudit.files.loading import staying, where
 
 if TYPE_CHECKING:
     from ldpaudit.result import PlugIn, PlugInKind
@@ -23,6 +23,9 @@ GROUPS: Final["Mapping[PlugInKind, str]"] = {
     "mechanism": "ldpaudit.mechanisms",
 }
 """The entry-point group of each kind of part: a name, and the class."""
+
+NOT_HERE: Final = ". One of another package is known once that is installed beside ldpaudit."
+"""The end of a sentence on a part's name that nothing has."""
 
 
 def added(kind: "PlugInKind", built_in: Collection[str]) -> dict[str, EntryPoint]:
@@ -38,6 +41,22 @@ def refused(kind: "PlugInKind", built_in: Collection[str]) -> Iterator[str]:
             yield f"The plug-in {point.name!r}{of} has a built-in {kind}'s name and was not used."
 
 
+def check_one(kind: "PlugInKind", name: str) -> None:
+    """Refuse a name that is registered more than once: nothing says which of them is meant.
+
+    Raises
+    ------
+    InputError
+    """
+    points = _registered(kind).select(name=name)
+    found = sorted(point.dist.name if point.dist else "?" for point in points)
+    if len(found) > 1:
+        raise InputError(
+            f"The plug-in {name!r} ({kind}) is registered {len(found)} times, by the packages "
+            f"{', '.join(found)}; uninstall all but one."
+        )
+
+
 def _registered(kind: "PlugInKind") -> EntryPoints:
     return _in_group(GROUPS[kind], tuple(sys.path))
 
@@ -46,6 +65,15 @@ def _registered(kind: "PlugInKind") -> EntryPoints:
 def _in_group(group: str, _path: tuple[str, ...]) -> EntryPoints:
     """Return what the packages on this path registered; reading them all takes milliseconds."""
     return entry_points(group=group)
+
+
+def check_name(kind: "PlugInKind", name: str, stated: object) -> None:
+    """Refuse a part that calls itself otherwise than its package does (InputError)."""
+    if stated != name:
+        raise InputError(
+            f"The plug-in {name!r} ({kind}) calls itself {stated!r}; its entry point must have the "
+            "same name."
+        )
 
 
 def unloadable(kind: str, name: str, error: BaseException) -> InputError:
@@ -57,7 +85,7 @@ def unloadable(kind: str, name: str, error: BaseException) -> InputError:
 
 @contextmanager
 def watched(kind: str, name: str, otherwise: str) -> Iterator[None]:
-    """Say in one line what goes wrong in a part of others; it cannot end the program either.
+    """Say in one line what goes wrong in a part of others; it cannot end or move the program.
 
     Raises
     ------
@@ -65,7 +93,8 @@ def watched(kind: str, name: str, otherwise: str) -> Iterator[None]:
         With the line of the part's code, and what to do ``otherwise``.
     """
     try:
-        yield
+        with staying():
+            yield
     except (LdpAuditError, MemoryError):
         raise
     except (Exception, SystemExit) as error:

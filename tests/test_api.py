@@ -144,5 +144,5 @@ def test_a_negative_seed_is_refused(seed: Any) -> None:
 
 def test_a_column_named_by_a_number_is_one_clear_line():
     table = pd.DataFrame({0: [1.5, 2.5, 3.5], 5: [0, 1, 1]})
-    with pytest.raises(InputError, match="label column must be named by a text, as '5'"):
+    with pytest.raises(InputError, match="'label' must be a text, as '5'"):
         ldpaudit.audit(table, label=5, epsilon=1.0)

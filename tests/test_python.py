@@ -16,7 +16,7 @@ import pytest
 from releases import table
 
 import ldpaudit
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, OutputError
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.result import AuditResult
 from ldpaudit.result.comparison import Comparison
@@ -112,6 +112,11 @@ def test_a_claim_in_any_form(claim: dict[str, Any], released: pd.DataFrame) -> N
         (lambda f: ldpaudit.sweep(f, "rr", epsilon=[1]), r"a path\. Got DataFrame\.$"),
         (lambda f: ldpaudit.advise(f, "label"), r"a path\. Got DataFrame\.$"),
         (lambda f: ldpaudit.advise("x.csv", "label", test=f), r"a path\. Got DataFrame\.$"),
+        (lambda f: ldpaudit.audit(f["label"]), "pandas DataFrame or an Arrow table. Got Series"),
+        (lambda f: ldpaudit.audit(f, only=5), "'only' must be a text, as '5', or a list of such"),
+        (lambda f: ldpaudit.audit(f, drop=[5]), "'drop' must be a text, .* Got int instead"),
+        (lambda f: ldpaudit.audit(f, attacks=[5]), "'attacks' must be a text, .* or a class"),
+        (lambda f: ldpaudit.privatize(f, "rr", label=3, epsilon=1), "named by a text, as '5'"),
         (lambda f: ldpaudit.advise("x.csv", 3), "named by a text, as '5'. Got int"),
         (lambda f: ldpaudit.advise("x.csv", "y", wanted="learning"), "'wanted' must be 'class"),
         (lambda f: ldpaudit.privatize(f, {3: "rr"}, epsilon=1), "named by a text, as '5'. Got int"),
@@ -136,6 +141,30 @@ def test_a_release_from_memory_declares_itself(data: pd.DataFrame, released: pd.
         assert (result.mechanism.declared, result["mechanism.epsilon"].value) == ("file", 1.0)
 
 
+def test_a_data_frame_keeps_types_and_large_numbers(data: pd.DataFrame) -> None:
+    large = pd.Series([2**53 + 1, None] * (len(data) // 2), dtype="Int64")
+    table = data.assign(
+        large=large, old=large.astype(object), label=pd.Series(data["label"] == "no")
+    )
+    table["label"] = table["label"].astype("boolean")
+    released = ldpaudit.privatize(table, "rr", epsilon=1.0)
+    assert released["large"].equals(large)
+    assert released["old"][0] == 2**53 + 1
+    assert released.dtypes["label"] == "boolean"
+
+
+def test_a_period_is_no_label(data: pd.DataFrame) -> None:
+    """It would be released as a bare number of months."""
+    months = pd.Series(pd.period_range("2020-01", periods=2, freq="M").repeat(len(data) // 2))
+    with pytest.raises(InputError, match="write it as text"):
+        ldpaudit.privatize(data.assign(label=months), "rr", epsilon=1.0)
+
+
+def test_a_folder_is_named_where_a_file_should_be(result: AuditResult) -> None:
+    with pytest.raises(OutputError, match=r"The file '\.' cannot be written: it is a folder"):
+        result.to_json(".")
+
+
 def test_a_release_is_written_where_asked(data: pd.DataFrame, tmp_path: Path) -> None:
     place = tmp_path / "release.parquet"
     assert ldpaudit.privatize(data, "rr", str(place), epsilon=1.0) == place
@@ -145,6 +174,26 @@ def test_a_release_is_written_where_asked(data: pd.DataFrame, tmp_path: Path) ->
 def test_what_warns_on_the_command_line_warns(data: pd.DataFrame) -> None:
     with pytest.warns(UserWarning, match="order of the rows"):
         ldpaudit.privatize(data.sort_values("label"), "rr", epsilon=1.0)
+
+
+def test_the_page_says_that_the_true_labels_were_too_few_to_use() -> None:
+    few = pd.DataFrame({"x": range(60), "label": ["no"] * 56 + ["yes"] * 4})
+    released = pd.DataFrame({"x": range(60), "label": ["no", "yes"] * 30})
+    claim = {"name": "rr", "epsilon": 1.0}
+    result = ldpaudit.audit(released, few["label"], claim, only="mechanism", skip="power")
+    page = result.to_html()
+    assert "given, but not used: fewer than two of them have 10 people" in page
+    assert "the release alone" in page
+    assert "The auditor held the true labels" not in result.to_html(profile="public")
+    assert result.sentence.endswith(
+        "Left out: the true labels: fewer than two of them have 10 people."
+    )
+
+
+def test_the_option_that_left_an_audit_out_is_the_one_to_take_away(released: pd.DataFrame) -> None:
+    """Also where another option chose audits: LDPAUDIT_SKIP and --only."""
+    result = ldpaudit.audit(released, only=("mechanism", "power"), skip="mechanism")
+    assert result.next_steps[0] == "Take --skip mechanism away."
 
 
 def test_compare_takes_frames(data: pd.DataFrame, released: pd.DataFrame) -> None:

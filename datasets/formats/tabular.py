@@ -74,7 +74,7 @@ class MemoryTable:
             metadata = {DECLARATION_KEY: declared.encode()} if isinstance(declared, str) else {}
         else:
             with unreadable("release", "cannot be read as an Arrow table"):
-                self._table = table if isinstance(table, pa.Table) else pa.table(table)
+                self._table = table if isinstance(table, pa.Table) else _exported(table)
             self.names = tuple(self._table.schema.names)
             metadata = self._table.schema.metadata
         check_width(len(self.names), self.name)
@@ -161,7 +161,18 @@ def open_memory(source: Any) -> TableSource:
     """Open a DataFrame, an Arrow table or an exporter of an Arrow stream (else: InputError)."""
     if is_frame(source) or hasattr(source, "__arrow_c_stream__"):
         return MemoryTable(source)
-    raise InputError(
+    raise _no_table(source)
+
+
+def _exported(source: Any) -> pa.Table:
+    try:
+        return pa.table(source)
+    except pa.ArrowInvalid:  # A single column.
+        raise _no_table(source) from None
+
+
+def _no_table(source: Any) -> InputError:
+    return InputError(
         "A table must be a path, a pandas DataFrame or an Arrow table. "
         f"Got {type(source).__name__} instead."
     )

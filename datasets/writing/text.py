@@ -56,6 +56,8 @@ class CsvText:
     def _cells(self, column: pa.Array) -> pa.Array:
         column = decoded(pa.chunked_array([column])).combine_chunks()
         texts = column.cast(_TEXT)
+        if pa.types.is_decimal(column.type) and column.type.scale > 0:
+            texts = pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), ".")
         if is_any(column.type, "floating", "decimal") and self._decimal == ",":
             texts = pc.replace_substring(texts, ".", ",")
         if not is_any(column.type, *TEXTS) and self._decimal != self._mark:
@@ -77,7 +79,9 @@ class JsonText:
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
-        rows = (_plain(row) for row in batch.to_pylist())
+        columns = [_in_json(column) for column in batch.columns]
+        table = pa.RecordBatch.from_arrays(columns, batch.schema.names)
+        rows = (_plain(row) for row in table.to_pylist())
         lines = (json.dumps(row, ensure_ascii=False, default=str) for row in rows)
         self._stream.write("".join(f"{line}\n" for line in lines).encode())
 
@@ -101,6 +105,14 @@ def check_kinds(schema: pa.Schema, *, lists: bool) -> None:
                 f"{'JSON' if lists else 'CSV'} cannot hold; give the file a name that ends in "
                 ".parquet."
             )
+
+
+def _in_json(column: pa.Array) -> pa.Array:
+    """Return numbers as the shortest that are read back as the same: so labels are declared."""
+    kind = value_type(column.type)
+    if pa.types.is_float32(kind) or (pa.types.is_decimal(kind) and kind.scale > 0):
+        return column.cast(_TEXT).cast(pa.float64())
+    return column
 
 
 def _plain(value: Any) -> Any:

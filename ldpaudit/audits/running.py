@@ -15,7 +15,7 @@ from ldpaudit.audits.interface import Audit, AuditContext, Cost
 from ldpaudit.audits.listing import BUILT_IN
 from ldpaudit.audits.part import one_row_of_each_group
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
-from ldpaudit.plugins import read_only, unloadable, watched
+from ldpaudit.plugins import check_name, check_one, read_only, unloadable, watched
 from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Histogram, Note
 from ldpaudit.result.dictionary import meaning
 from ldpaudit.running.stopping import Stop, Stopped, Watched
@@ -129,12 +129,15 @@ def load(path: str) -> Audit:
 
 
 def _loaded(name: str, path: str) -> Audit:
-    try:
+    if name in BUILT_IN:
         return load(path)
+    check_one("audit", name)
+    try:
+        audit = load(path)
     except (Exception, SystemExit) as error:
-        if name in BUILT_IN:
-            raise
         raise unloadable("audit", name, error) from error
+    check_name("audit", name, getattr(audit, "id", None))
+    return audit
 
 
 def _cost(name: str, audit: Audit, context: AuditContext) -> Cost:
@@ -151,13 +154,20 @@ def _watched(name: str) -> AbstractContextManager[None]:
 
 
 def _own_numbers(name: str, finding: Finding) -> Finding:
-    """Return what an audit found; one of another package may not replace a built-in number."""
+    """Return what an audit found; of another package's each number has a name of its own."""
     ids = [part.id for part in (*finding.estimates, *finding.curves, *finding.histograms)]
     for identifier in (*ids, *finding.bounds) if name not in BUILT_IN else ():
+        why = None
         if meaning(identifier) is not None:
+            why = "is the name of a built-in one"
+        elif not identifier.startswith(f"{name}."):
+            why = "is not"
+        elif ids.count(identifier) > 1:
+            why = "is the name of two"
+        if why:
             raise InputError(
-                f"The plug-in {name!r} (audit) must call its numbers {name}.…; {identifier!r} is "
-                f"the name of a built-in one."
+                f"The plug-in {name!r} (audit) must call its numbers {name}.…, each otherwise; "
+                f"{identifier!r} {why}."
             )
     return finding
 

@@ -155,7 +155,9 @@ def read_result(path: Path) -> "AuditResult":
         text = read_document(path, DOCUMENT_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         why = why_unreadable(error)
-        raise InputError(f"The result {quoted(path.name)} cannot be read: {why}.") from None
+        raise InputError(
+            f"The result {quoted(path.name or str(path))} cannot be read: {why}."
+        ) from None
     return AuditResult.from_json(text)
 
 
@@ -168,7 +170,7 @@ def check_place(path: Path) -> None:
         If the place is a folder, a device or the like, or its folder does not exist or cannot be
         written to.
     """
-    shown = quoted(path.name)
+    shown = quoted(path.name or str(path))
     try:
         folder = place_of(path).parent
         place, writable = folder.is_dir(), os.access(folder, os.W_OK)

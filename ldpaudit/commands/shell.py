@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from ldpaudit.commands.outputs import Outputs
+from ldpaudit.files.loading import staying
 from ldpaudit.options import input_files
 from ldpaudit.reports.json_report import as_json
 from ldpaudit.running.progress import Progress
@@ -60,7 +61,8 @@ def carry_out(
     outputs.check(input_files(request))
     with outputs.for_people():
         with progress_on_terminal(quiet) as progress:
-            result = work(request, progress)
+            with staying():
+                result = work(request, progress)
             json = None if stored is None else partial(_json, stored)
             makers = {"json": json, "html": html, **(more or {})}
             streamed = outputs.write(

@@ -5,7 +5,8 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -64,6 +65,22 @@ def _import(module: str) -> ModuleType:
     sys.modules[name] = loaded
     spec.loader.exec_module(loaded)
     return loaded
+
+
+@contextmanager
+def staying() -> Iterator[None]:
+    """Come back to the current folder, wherever code of others goes: paths may be relative to it.
+
+    Not where that folder is gone.
+    """
+    here = None
+    with suppress(OSError):
+        here = Path.cwd()
+    try:
+        yield
+    finally:
+        if here is not None:
+            os.chdir(here)
 
 
 def where(error: BaseException) -> str:

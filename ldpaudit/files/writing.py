@@ -280,7 +280,7 @@ class PartFile:
 
 
 def _unwritable(path: Path, error: Exception) -> OutputError:
-    shown = quoted(path.name)
+    shown = quoted(path.name or str(path))
     if not isinstance(error, OSError):
         # The text of a library's error may hold a cell.
         return OutputError(f"The file {shown} cannot be written ({type(error).__name__}).")

@@ -9,8 +9,8 @@ from ldpaudit.judging.next_steps import is_close, one_in
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.reports.text.numbers import against, fold, folds, number, percent, rows, share_up
 from ldpaudit.result import SMALLEST_CELL, Check, Verdict
+from ldpaudit.result.hiding import LEFT_OUT, TRUTH_UNUSED
 
-LEFT_OUT = " Left out: "
 _CLAIM = "claimed-epsilon"
 _ALONE = (
     "from this file alone, if each released label comes from the true label alone, as declared, "
@@ -26,7 +26,7 @@ def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
 def left_out(some: int, every: int, what: str = "rows", *, too_few: bool = False) -> str:
     """Return what the verdict is not about: people of rare true labels, or all true labels."""
     if too_few:
-        return f"{LEFT_OUT}the true labels: most of them have fewer than {SMALLEST_CELL} people."
+        return f"{TRUTH_UNUSED}: fewer than two of them have {SMALLEST_CELL} people."
     if not some:
         return ""
     return (

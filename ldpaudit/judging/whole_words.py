@@ -8,10 +8,10 @@ from ldpaudit.judging.advising import ADVISE, with_advice
 from ldpaudit.judging.checks.of_whole import Whole
 from ldpaudit.judging.next_steps import MOST
 from ldpaudit.judging.remedies import TOO_FEW
-from ldpaudit.judging.sentence import LEFT_OUT
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.reports.text.numbers import against, folds, number, percent
 from ldpaudit.result import AuditResult, Check, Verdict
+from ldpaudit.result.hiding import LEFT_OUT
 
 _STARTS: Final = {
     "fail": "Violation found",

@@ -65,10 +65,12 @@ def fields_of(
     for p in declared:
         if stated.get(p.name) is not None or p.default is REQUIRED:
             value = required(stated, p.name, name)
-            value = value if p.check is None else p.check(value)
+        elif callable(p.default):
+            value = p.default(fields)
         else:
-            value = p.default(fields) if callable(p.default) else p.default
-        fields[p.field or p.name] = value
+            fields[p.field or p.name] = p.default
+            continue
+        fields[p.field or p.name] = value if p.check is None else p.check(value)
     return fields
 
 

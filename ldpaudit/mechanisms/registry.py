@@ -9,7 +9,7 @@ from ldpaudit.mechanisms.design import Candidate
 from ldpaudit.mechanisms.interface import Mechanism, Traits
 from ldpaudit.mechanisms.numeric.rounded_labels import ROUND, with_rounding
 from ldpaudit.mechanisms.places import PLACES, SHORT, UNKNOWN
-from ldpaudit.plugins import GROUPS, added, unloadable
+from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, unloadable
 from ldpaudit.release import Declaration, Label
 
 
@@ -46,8 +46,10 @@ def family(name: str) -> type[Mechanism]:
     if name not in points:
         raise InputError(
             f"The mechanism {name!r} is not one that can be audited; "
-            f"choose one of {', '.join(sorted(points))}{did_you_mean(name, points)}"
+            f"choose one of {', '.join(sorted(points))}{did_you_mean(name, points, NOT_HERE)}"
         )
+    if name not in PLACES:
+        check_one("mechanism", name)
     try:
         mechanism: type[Mechanism] = points[name].load()
     except (Exception, SystemExit) as error:
@@ -56,8 +58,7 @@ def family(name: str) -> type[Mechanism]:
     traits = getattr(mechanism, "traits", None)
     if not is_class or not isinstance(traits, Traits):
         raise InputError(f"The plug-in {name!r} is not a mechanism with traits.")
-    if traits.name != name:
-        raise InputError(f"The plug-in {name!r} calls itself {traits.name!r}.")
+    check_name("mechanism", name, traits.name)
     if name not in PLACES and (wrong := traits.mistaken()):
         raise InputError(f"The plug-in {name!r} states traits with unknown words: {wrong}.")
     return mechanism

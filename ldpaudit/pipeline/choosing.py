@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from ldpaudit.audits.listing import AUDITS, BUILT_IN
-from ldpaudit.errors import InputError
-from ldpaudit.plugins import added
+from ldpaudit.errors import InputError, did_you_mean
+from ldpaudit.plugins import NOT_HERE, added
 
 
 def available_audits() -> Mapping[str, str]:
@@ -27,7 +27,8 @@ def chosen_audits(
     known = {**available_audits(), **more}
     for name in (*only, *skip):
         if name not in known:
-            raise InputError(f"There is no audit {name!r}; choose from {', '.join(known)}.")
+            near = did_you_mean(name, known, NOT_HERE)
+            raise InputError(f"There is no audit {name!r}; choose from {', '.join(known)}{near}")
     chosen = {n: p for n, p in known.items() if (not only or n in only) and n not in skip}
     if not chosen:
         raise InputError("No audit is left to run after --only and --skip.")

@@ -21,7 +21,7 @@ from ldpaudit.audits.small_classes import counted_as_another, without_small_clas
 from ldpaudit.device import check_device
 from ldpaudit.errors import PolicyError
 from ldpaudit.judging.checks.interface import Evidence
-from ldpaudit.judging.circumstances import Circumstances, LeavingOut
+from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.verdict import judge
 from ldpaudit.pipeline.about import mechanism_info, release_info, run_info
@@ -140,7 +140,7 @@ def run_audit(
             sha256=release.sha256,
             today=today,
             known=replace(
-                _circumstances(context, records, only),
+                _circumstances(context, records, skip),
                 unmeasured=context.left_out,
                 counted_as_another=counted_as_another(every.release, context),
                 too_few=every.release.truth is not None and context.release.truth is None,
@@ -185,11 +185,10 @@ def _check_some_ran(checks: tuple[Check, ...], records: tuple[AuditRecord, ...])
 
 
 def _circumstances(
-    context: AuditContext, records: tuple[AuditRecord, ...], only: Collection[str]
+    context: AuditContext, records: tuple[AuditRecord, ...], skip: Collection[str]
 ) -> Circumstances:
     """Return how the release was audited, for advice."""
     release, ran = context.release, {r.id for r in records if r.status == "ran"}
-    option: LeavingOut = "--only" if only else "--skip"
     counted = "mechanism" in ran and release.bags is None and release.reports is None
     known = release.truth is not None
     return Circumstances(
@@ -198,7 +197,10 @@ def _circumstances(
         channel=aligned_channel(context) if counted else None,
         numbers=context.numbers,
         records=records,
-        left_out=dict.fromkeys(available_audits().keys() - {r.id for r in records}, option),
+        left_out={
+            name: "--skip" if name in skip else "--only"
+            for name in available_audits().keys() - {r.id for r in records}
+        },
         holds_truth=release.holds_truth,
         columns_left_out=release.left_out,
         advisable=advisable(release),

@@ -12,6 +12,10 @@ from typing import Any, Final
 
 SMALLEST_CELL: Final = 10
 """A count of people above 0 and below this is never shown."""
+LEFT_OUT: Final = " Left out: "
+"""Where a verdict's sentence says what it is not about."""
+TRUTH_UNUSED: Final = f"{LEFT_OUT}the true labels"
+"""What it is not about where they were given, and too few people have each to use them."""
 NATS: Final = 0.1
 """The step of hidden numbers in nats."""
 EXCESSES: Final = 0.5

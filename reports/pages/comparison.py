@@ -18,7 +18,14 @@ from ldpaudit.reports.pages.comparison_tables import pairs_of, release_table
 from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.harmless import PHRASE, name, shown
 from ldpaudit.reports.text.numbers import number, percent, rows
-from ldpaudit.reports.text.wording import GLOSSARY, LIMITS, MARKS, headline, publish_answer
+from ldpaudit.reports.text.wording import (
+    GLOSSARY,
+    LIMITS,
+    MARKS,
+    headline,
+    publish_answer,
+    truth_given,
+)
 from ldpaudit.result import AuditResult
 from ldpaudit.result.comparison import Comparison, Fingerprint
 
@@ -85,7 +92,7 @@ def view_of(comparison: Comparison) -> ComparisonView:
         decisions=tuple(_decided(*pair) for pair in decided),
         figures=first_figures(pairs_of(comparison)),
         releases=release_table(comparison),
-        data=_data(comparison.fingerprints),
+        data=_data(comparison),
         forced=any(print_.mismatch for print_ in comparison.fingerprints),
         parts=comparison_parts(comparison),
         warnings=_notes(comparison, "warning"),
@@ -113,11 +120,12 @@ def _decided(release: str, result: AuditResult) -> Decided:
     )
 
 
-def _data(prints: tuple[Fingerprint, ...]) -> Table:
-    return Table(_HEADERS, tuple(_print_row(print_) for print_ in prints))
+def _data(comparison: Comparison) -> Table:
+    each = zip(comparison.fingerprints, comparison.releases, strict=True)
+    return Table(_HEADERS, tuple(_print_row(*pair) for pair in each))
 
 
-def _print_row(print_: Fingerprint) -> tuple[str, ...]:
+def _print_row(print_: Fingerprint, result: AuditResult) -> tuple[str, ...]:
     digest = "none" if print_.sha256 is None else f"{print_.sha256[:_DIGEST]}…"
     shared = "–" if print_.shared_rows is None else number(print_.shared_rows)
     return (
@@ -126,7 +134,7 @@ def _print_row(print_: Fingerprint) -> tuple[str, ...]:
         rows(print_.rows),
         rows(print_.classes),
         rows(print_.features),
-        "given" if print_.truth else "not given",
+        truth_given(result),
         digest,
         shared,
         shown(", ".join(print_.mismatch)) or "nothing known",

@@ -86,7 +86,7 @@ def _meaning(result: AuditResult, *, waived: bool) -> Iterator[str]:
     yield _WAIVED if waived else _MEANINGS[result.verdict]
     if warned:
         yield _WARNED
-    yield _SEEN[result.release.truth]
+    yield _SEEN[wording.truth_used(result)]
 
 
 def _power(every: Sequence[Piece]) -> Told:

@@ -22,7 +22,7 @@ def measured(result: AuditResult) -> Iterator[Pair]:
     yield held(result)
     if release.label is not None:
         yield "Label column", name(release.label)
-    yield "True labels", "given" if release.truth else "not given"
+    yield "True labels", wording.truth_given(result)
 
 
 def held(result: AuditResult) -> Pair:

@@ -6,6 +6,7 @@ import pytest
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import RandomizedResponse, from_declaration
+from ldpaudit.mechanisms.parameters import Parameter, check_classes, fields_of
 from ldpaudit.release import Declaration
 
 AB = ("a", "b")
@@ -77,3 +78,12 @@ def test_the_solvers_types_come_back_from_their_declaration() -> None:
         again = from_declaration(Declaration(mechanism.name, mechanism.declaration()), ())
         assert again.channel is not None
         np.testing.assert_allclose(again.channel.matrix, mechanism.channel.matrix, atol=1e-12)
+
+
+def test_a_default_that_is_computed_is_checked_too() -> None:
+    """A plug-in's outputs that are no labels, where the file's labels already hold them."""
+    more = Parameter("outputs", check_classes, default=lambda fields: (*fields["classes"], "none"))
+    declared = (Parameter("classes", check_classes), more)
+    assert fields_of(declared, {}, ("a", "b"), "odd")["outputs"] == ("a", "b", "none")
+    with pytest.raises(InputError, match="must be distinct"):
+        fields_of(declared, {}, ("a", "none"), "odd")

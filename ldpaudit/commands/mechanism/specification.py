@@ -11,6 +11,7 @@ from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion
 from ldpaudit.mechanisms.registry import families
+from ldpaudit.plugins import NOT_HERE
 from ldpaudit.release import Label
 
 
@@ -75,7 +76,7 @@ def build(wanted: Specification, domain: Domain) -> Mechanism:
     """
     if wanted.name not in names():
         choices = sorted(f.traits.name for f in families() if not _elsewhere(f.traits.name))
-        near = did_you_mean(wanted.name, choices)
+        near = did_you_mean(wanted.name, choices, NOT_HERE)
         raise InputError(f"There is no such mechanism; choose one of {', '.join(choices)}{near}")
     if reason := _elsewhere(wanted.name):
         raise InputError(reason)

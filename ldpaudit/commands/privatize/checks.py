@@ -9,6 +9,7 @@ from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion
 from ldpaudit.mechanisms.registry import applicable, families, names, traits_of
 from ldpaudit.options import option_name
+from ldpaudit.plugins import NOT_HERE
 
 
 def check_column(request: ColumnRequest) -> None:
@@ -54,7 +55,7 @@ def options_of(name: str) -> tuple[str, ...]:
         choices = applicable()
         raise InputError(
             f"The mechanism {name!r} is not known; choose one of {', '.join(choices)}"
-            f"{did_you_mean(name, choices)}"
+            f"{did_you_mean(name, choices, NOT_HERE)}"
         )
     options = traits_of(name).options
     if not options:

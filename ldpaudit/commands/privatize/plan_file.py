@@ -68,7 +68,9 @@ def read_plan(source: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
         raise
     except (OSError, UnicodeError) as error:
         reason = why_unreadable(error)
-        raise InputError(f"The plan {quoted(path.name)} cannot be read: {reason}.") from None
+        raise InputError(
+            f"The plan {quoted(path.name or str(path))} cannot be read: {reason}."
+        ) from None
     except ValueError as error:
         raise InputError(f"The plan {quoted(path.name)} is not TOML: {error}.") from None
     return _plan(stated, path.parent)

@@ -1,7 +1,7 @@
 """From the options, or a plan, to one request for each private column."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -141,9 +141,11 @@ def _with_plan(request: PrivatizeRequest) -> PrivatizeRequest:
 
 
 def _labels(request: PrivatizeRequest) -> tuple[LabelOptions, ...]:
-    given = request.label
+    given: Any = request.label
     check_ordered(given, "label")
-    listed = (given,) if isinstance(given, str) else tuple(given)
+    several = isinstance(given, Collection) and not isinstance(given, str)
+    listed = tuple(given) if several else (given,)
+    texts_of(tuple(one for one in listed if not isinstance(one, LabelOptions)), "label")
     if not listed:
         raise InputError("Name the private column: --label COL.")
     # With the mechanism in an option of its own a single name may hold colons.

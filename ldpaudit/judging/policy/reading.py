@@ -64,7 +64,9 @@ def load_policy(path: Path | str) -> Policy:
         text = read_document(path, POLICY_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         why = why_unreadable(error)
-        raise PolicyError(f"The policy file {quoted(path.name)} cannot be read: {why}.") from None
+        raise PolicyError(
+            f"The policy file {quoted(path.name or str(path))} cannot be read: {why}."
+        ) from None
     try:
         return _named(_parsed(text), path.name)
     except _MistakeError as mistake:

@@ -90,6 +90,20 @@ def test_noisy_numbers_and_typed_sources(tmp_path: Path, data: Path, command: Co
     assert read_release(out, coding=DeclaredCoding).release.declaration is not None
 
 
+@pytest.mark.parametrize("name", ["r.csv", "r.jsonl"])
+@pytest.mark.parametrize("kind", [pa.float32(), pa.decimal128(10, 2)])
+@pytest.mark.filterwarnings("ignore:(Few people|The order):UserWarning")
+def test_fractions_are_written_as_they_are_declared(
+    name: str, kind: pa.DataType, tmp_path: Path
+) -> None:
+    """A decimal 0.10 was written so, and a narrow 0.1 as 0.10000000149011612: no class is."""
+    label = pa.array(["0.10", "0.25", "1.00"] * 40).cast(kind)
+    table = pa.table({"x": [0.5] * 120, "label": label})
+    release = ldpaudit.privatize(table, "rr", tmp_path / name, epsilon=1.0)
+    read = read_release(release, truth=table, coding=DeclaredCoding).release
+    assert read.classes == (0.1, 0.25, 1.0)
+
+
 def test_nothing_is_left_of_a_release_that_fails(tmp_path: Path, command: Command) -> None:
     table = pa.Table.from_pandas(frame(200)).append_column("image", pa.array([[0.5, 1.0]] * 200))
     pq.write_table(table, tmp_path / "d.parquet")

@@ -26,6 +26,7 @@ from ldpaudit.result import AuditResult
 
 Install = Callable[..., None]
 CODE = """
+import os
 from dataclasses import replace
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.result import Estimate, Finding
@@ -46,6 +47,7 @@ class Absent(Mild):
         return "it says so"
 
 class Sly(Mild):
+    id = "sly"
     number = "mechanism.epsilon_lower"
 
 class Leaving(Mild):
@@ -57,6 +59,8 @@ class LeavingEarly(Mild):
         raise SystemExit(1)
 
 class WithoutRun:
+    id = "mild"
+
     def unavailable(self, context):
         return None
 
@@ -75,6 +79,18 @@ class OddCost(Mild):
 class NoFinding(Mild):
     def run(self, context):
         return {}
+
+class Twofold(Mild):
+    def run(self, context):
+        return Finding(estimates=2 * super().run(context).estimates)
+
+class Unnamed(Mild):
+    number = "share"
+
+class Moving(Mild):
+    def run(self, context):
+        os.chdir(os.sep)
+        return super().run(context)
 
 class Writing(Mild):
     def run(self, context):
@@ -123,7 +139,17 @@ class Faulty(RandomizedResponse):
     def channel(self):
         raise ValueError("a cell")
 
-class SlyBound(Mild):
+class Wandering(RandomizedResponse):
+    traits = replace(RandomizedResponse.traits, name="wandering")
+
+    @property
+    def channel(self):
+        os.chdir(os.sep)
+        return super().channel
+
+class SlyBound(Sly):
+    number = "sly.share"
+
     def run(self, context):
         return Finding(bounds={"mechanism.epsilon_lower": lambda alpha: 0.0})
 """
@@ -206,7 +232,7 @@ def test_no_audit_of_others_puts_a_number_in_place_of_a_built_in_one(
     install: Install, tmp_path: Path, part: str
 ) -> None:
     install(audits=[f"sly = mild_parts:{part}"])
-    with pytest.raises(InputError, match=r"must call its numbers sly\.…; 'mechanism.epsilon_lower"):
+    with pytest.raises(InputError, match=r"must call its numbers sly\.….*'mechanism.epsilon_lower"):
         audited(tmp_path, "mechanism", "power", "sly")
 
 
@@ -238,15 +264,18 @@ def test_one_that_cannot_be_imported_is_one_line(
         ("InNumbers", "must say in words"),
         ("OddCost", "must predict its cost as a Cost"),
         ("NoFinding", "must return a Finding"),
+        ("Sly", "calls itself 'sly'"),
+        ("Twofold", "must call its numbers .* 'mild.share' is the name of two"),
+        ("Unnamed", "must call its numbers mild.…, each otherwise; 'share' is not"),
     ],
 )
 def test_an_audit_that_goes_wrong_is_named_and_ends_nothing(
     install: Install, tmp_path: Path, part: str, why: str
 ) -> None:
     """What it writes into the release would be in the numbers of those after it."""
-    install(audits=[f"odd = mild_parts:{part}"])
-    with pytest.raises(LdpAuditError, match=rf"'odd'.*{why}"):
-        audited(tmp_path, "odd")
+    install(audits=[f"mild = mild_parts:{part}"])
+    with pytest.raises(LdpAuditError, match=rf"'mild'.*{why}"):
+        audited(tmp_path, "mild")
 
 
 @pytest.mark.parametrize(
@@ -284,6 +313,54 @@ def test_a_mechanism_that_goes_wrong_is_named_and_chooses_no_exit_status(
     status, _, error = command("mechanism", "describe", part, "--epsilon=1", "--classes=a,b")
     assert (status, error.count("\n")) == (2, 1)
     assert f"The plug-in {part!r} (mechanism) failed: {why}" in error
+
+
+def test_a_name_that_two_packages_register_is_nobodys(install: Install, tmp_path: Path) -> None:
+    info = tmp_path / "other_parts-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-parts\nVersion: 1.0\n")
+    lines = {"audits": ["mild = mild_parts:Mild"], "attacks": ["mild = mild_parts:Guesses"]}
+    lines["mechanisms"] = ["faulty = mild_parts:Faulty"]
+    install(**lines)
+    for group, (line,) in lines.items():
+        with (info / "entry_points.txt").open("a") as points:
+            points.write(f"[ldpaudit.{group}]\n{line}\n")
+    _forget()
+    why = "is registered 2 times, by the packages mild-parts, other-parts; uninstall all but one"
+    with pytest.raises(InputError, match=rf"'mild' \(audit\) {why}"):
+        audited(tmp_path, "mild")
+    with pytest.raises(InputError, match=rf"'mild' \(attack\) {why}"):
+        create_attack("mild", Knowledge(None))
+    with pytest.raises(InputError, match=rf"'faulty' \(mechanism\) {why}"):
+        registry.family("faulty")
+
+
+def test_a_name_that_nothing_has_may_be_of_a_package_that_is_missing(tmp_path: Path) -> None:
+    for ask in (lambda: audited(tmp_path, "zyx"), lambda: registry.family("zyx")):
+        with pytest.raises(InputError, match="One of another package is known once"):
+            ask()
+
+
+def test_a_part_that_changes_the_folder_moves_no_file(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(audits=["mild = mild_parts:Moving"])
+    monkeypatch.chdir(tmp_path)
+    audited(tmp_path, "mild", "power")
+    assert Path.cwd() == tmp_path
+
+
+def test_a_mechanism_that_changes_the_folder_moves_no_file(
+    command: Callable[..., tuple[int, str, str]],
+    install: Install,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    install(mechanisms=["wandering = mild_parts:Wandering"])
+    monkeypatch.chdir(tmp_path)
+    more = ("--epsilon=1", "--classes=a,b", "--json", "analysis.json")
+    assert command("mechanism", "describe", "wandering", *more)[0] == 0
+    assert (tmp_path / "analysis.json").exists()
 
 
 def test_words_of_traits_that_there_are_not_are_refused() -> None:

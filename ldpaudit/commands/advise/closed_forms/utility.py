@@ -74,8 +74,6 @@ class Worth:
 class Yardstick(ABC):
     """Turns a mechanism into what it is worth for one use."""
 
-    higher_is_better = True
-
     def __init__(self, study: Study) -> None:
         self.study = study
 
@@ -149,8 +147,6 @@ class Accuracy(Yardstick):
 class SquaredError(Yardstick):
     """Squared error of a linear model that learns from the release."""
 
-    higher_is_better = False
-
     def of(self, mechanism: Mechanism, channel: FloatArray) -> Worth:  # noqa: ARG002
         """Return the error from true labels and what the mechanism's noise and bias add to it.
 
@@ -218,8 +214,6 @@ class SquaredError(Yardstick):
 
 class ShareError(Yardstick):
     """How well the labels' shares can be told from the release."""
-
-    higher_is_better = False
 
     def of(self, mechanism: Mechanism, channel: FloatArray) -> Worth:  # noqa: ARG002
         """Return the root mean square error of a label's share, exact for these true labels."""

@@ -151,6 +151,8 @@ def check_label_type(kind: pa.DataType, *, numeric: bool) -> None:
     """
     bare = bare_type(kind)
     shown = shown_type(bare)
+    if isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "pandas.period":
+        raise InputError("A label must not be a period of pandas; write it as text: astype(str).")
     if pa.types.is_null(bare):
         raise InputError("Every row must have a label; the column has none, or the table no rows.")
     if numeric and not is_any(bare, *NUMBERS):
