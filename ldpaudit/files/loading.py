@@ -80,7 +80,8 @@ def staying() -> Iterator[None]:
         yield
     finally:
         if here is not None:
-            os.chdir(here)
+            with suppress(OSError):
+                os.chdir(here)
 
 
 def where(error: BaseException) -> str:
