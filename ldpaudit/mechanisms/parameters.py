@@ -118,7 +118,7 @@ def check_classes(classes: Sequence[Label] | npt.NDArray[Any]) -> tuple[Label, .
     labels = tuple(classes.tolist() if isinstance(classes, np.ndarray) else classes)
     if len(labels) < 2:
         raise InputError(f"A mechanism must have at least two classes. Got {len(labels)} instead.")
-    if any(isinstance(label, list | dict) for label in labels):
+    if any(not isinstance(one, str | int | float | np.generic) or one != one for one in labels):
         raise InputError("The labels of a mechanism must be texts, numbers or booleans.")
     if len(set(labels)) < len(labels):
         raise InputError("The labels of a mechanism must be distinct.")

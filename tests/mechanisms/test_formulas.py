@@ -224,7 +224,7 @@ def test_labels_that_are_not_declared_are_counted() -> None:
 
 
 def test_labels_are_texts_or_numbers() -> None:
-    for labels in (["a", ["b"]], [{"a": 1}, "b"]):
+    for labels in (["a", ["b"]], [{"a": 1}, "b"], [(1, 2), 3], ["a", None], [float("nan"), 1]):
         with pytest.raises(InputError, match="texts, numbers"):
             check_classes(labels)
     with pytest.raises(InputError, match="distinct"):

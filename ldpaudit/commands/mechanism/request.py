@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ldpaudit.options import Argument, FileOptions, Option
 
@@ -46,8 +46,11 @@ class DescribeRequest(LabelOptions):
         Option("A further parameter as KEY=VALUE, such as clipped=true (repeatable).", "--set"),
     ] = ()
     domain: Annotated[
-        tuple[str, ...],
-        Option("The labels of one column, A,B,… (repeatable), of joint-rr and rs-fd."),
+        tuple[Any, ...],
+        Option(
+            "The labels of one column, A,B,… (repeatable), of joint-rr and rs-fd.",
+            type=tuple[str, ...],
+        ),
     ] = ()
 
     @property

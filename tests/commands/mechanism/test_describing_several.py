@@ -6,6 +6,7 @@ import pytest
 
 import ldpaudit
 from ldpaudit.commands.mechanism.describe.stored import StoredAnalysis
+from ldpaudit.errors import InputError
 
 TWO = ("--domain", "no,yes", "--domain", "a,b,c,d")
 
@@ -49,6 +50,9 @@ def test_from_python():
     found = ldpaudit.describe("joint-rr", epsilon=2.0, domain=(("a", "b"), ("c", "d")))
     assert found.epsilon == 2.0
     assert len(found.columns) == 2
+    for domain in (5, (5, 6), ("a,b", 3)):
+        with pytest.raises(InputError):
+            ldpaudit.describe("joint-rr", epsilon=2.0, domain=domain)
 
 
 @pytest.mark.parametrize(

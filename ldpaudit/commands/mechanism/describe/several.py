@@ -13,7 +13,9 @@ from ldpaudit.mechanisms.analysis import delta_curve, privacy_of, rdp_curve
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.joint import OnDomains, joint_family
+from ldpaudit.mechanisms.parameters import check_classes
 from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
+from ldpaudit.release import Label
 
 _MOST: Final = 400
 """Vectors up to which the curves are computed from the channel."""
@@ -37,7 +39,8 @@ def describe_several(request: DescribeRequest) -> Analysis:
             )
     if request.more:
         raise InputError(f"The mechanism {name!r} takes no further parameter (--set).")
-    if len(request.domain) < 2 or request.epsilon is None:
+    several = isinstance(request.domain, Sequence) and len(request.domain) > 1
+    if not several or request.epsilon is None:
         raise InputError(
             f"The mechanism {name!r} must have --epsilon and at least two domains: --domain A,B,… "
             "for each column."
@@ -45,9 +48,10 @@ def describe_several(request: DescribeRequest) -> Analysis:
     return analyse_several(family(_domains(request.domain), request.epsilon))
 
 
-def _domains(stated: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+def _domains(stated: Sequence[str | Sequence[Label]]) -> tuple[tuple[Label, ...], ...]:
     return tuple(
-        tuple(map(str, split_labels(one))) if isinstance(one, str) else tuple(one) for one in stated
+        tuple(map(str, split_labels(one))) if isinstance(one, str) else check_classes(one)
+        for one in stated
     )
 
 
