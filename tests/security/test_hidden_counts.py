@@ -363,6 +363,8 @@ def test_messages_count_few_people_as_few() -> None:
 def test_a_bound_that_lies_above_a_limit_is_shown_above_it() -> None:
     assert lower_bound(1.04, 0.1, 1.0) == 1.01
     assert lower_bound(1.0000001, 0.1, 1.0) > 1.0
+    # The ε of a channel made for ε = 1: a bound shown as 1 would lie above it by a rounding error.
+    assert lower_bound(1.04, 0.1, 0.9999999999999929) == pytest.approx(1.01)
     assert lower_bound(0.99, 0.1, 1.0) == 0.9
     for value in np.random.default_rng(1).uniform(0, 3, 200):
         shown = lower_bound(value, 0.1, 1.05)
