@@ -71,8 +71,6 @@ def without_small_classes(context: AuditContext) -> tuple[AuditContext, tuple[No
         return alone, (Note.warning("reading", f"{_TOO_FEW}."),)
     if len(kept) == len(release):
         return context, ()
-    if context.guesses is not None:
-        context.guesses.people = kept
     left = len(release) - len(kept)
     words = {
         "where": "" if release.strata is None else " in a stratum",
@@ -80,6 +78,8 @@ def without_small_classes(context: AuditContext) -> tuple[AuditContext, tuple[No
         "rows": f"{len(release):,}",
     }
     small = merged(replace(of_rows(context, kept), left_out=left), release.truth)
+    if context.guesses is not None:
+        context.guesses.people, context.guesses.counts_as = kept, small.counts_as
     as_others = _MERGED if small.counts_as else ""
     return small, (Note.warning("reading", f"{_FEW.format(**words, merged=as_others)}."),)
 

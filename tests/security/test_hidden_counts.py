@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from security.hidden_counts import LARGEST_HIDDEN, class_counts, small_counts
 
 import ldpaudit
 from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import AuditContext, Beside, Plan
 from ldpaudit.audits.mechanism.audit import MechanismAudit
 from ldpaudit.audits.mechanism.evidence import without_small_cells
@@ -203,6 +205,15 @@ def test_each_of_several_columns_lacks_people_of_its_largest_class_beside_the_ra
         assert channel is not None
         assert channel.shape == (1, 2, 2)
     assert left[0] == left[1] == 10
+
+
+def test_a_comparison_is_told_whose_released_labels_count_as_another() -> None:
+    truth, told = np.repeat([0, 1, 2], [300, 200, 5]), []
+    for answers in (released(np.random.default_rng(1), truth, 1.0), truth):
+        guesses = HeldOutGuesses()
+        without_small_classes(replace(context_of(truth, answers, 1.0), guesses=guesses))
+        told.append(dict(guesses.counts_as))
+    assert told == [{CLASSES[2]: CLASSES[0]}, {}]
 
 
 def test_a_leak_through_the_label_of_a_small_class_is_found() -> None:
