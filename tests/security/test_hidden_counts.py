@@ -216,6 +216,17 @@ def test_a_comparison_is_told_whose_released_labels_count_as_another() -> None:
     assert told == [{CLASSES[2]: CLASSES[0]}, {}]
 
 
+def test_noise_that_a_group_shares_refutes_no_claim() -> None:
+    """Ten rows of each person have one answer: as many rows of their own would refute the claim."""
+    truth = np.repeat([0, 1, 2], [200, 140, 2])
+    answers = released(np.random.default_rng(1), truth, 1.0)
+    rows = np.r_[np.repeat(np.arange(340), 10), 340, 341]
+    context = context_of(truth[rows], answers[rows], 1.0)
+    assert not without_small_classes(context)[0].counts_as
+    stated = replace(context, release=replace(context.release, groups=rows))
+    assert without_small_classes(stated)[0].counts_as
+
+
 def test_a_leak_through_the_label_of_a_small_class_is_found() -> None:
     """Of two large classes one is never released as the small one: ε is infinite."""
     truth = np.repeat([0, 1, 2], [2500, 2500, 5])
