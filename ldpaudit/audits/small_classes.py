@@ -16,7 +16,8 @@ Leaving rows out by their true label keeps every bound valid: given the true lab
 ones of the rows that are left are what they were. To count one released label as another is
 post-processing: what is claimed of the release holds for it, and its channel is known. But it also
 hides what a faulty mechanism does with that label. So counts that refute the claimed channel are
-left as they are; an honest release is taken for one of those once in 10,000 times.
+left as they are; an honest release is taken for one of those once in 10,000 times. Of rows of one
+stated group, which may share their noise, one counts.
 """
 
 import math
@@ -31,6 +32,7 @@ from ldpaudit.arrays import BoolArray, IndexArray, IntArray
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.part import of_rows
+from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.estimators.epsilon.consistency import channel_consistency
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import (
@@ -71,8 +73,6 @@ def without_small_classes(context: AuditContext) -> tuple[AuditContext, tuple[No
         return alone, (Note.warning("reading", f"{_TOO_FEW}."),)
     if len(kept) == len(release):
         return context, ()
-    if context.guesses is not None:
-        context.guesses.people = kept
     left = len(release) - len(kept)
     words = {
         "where": "" if release.strata is None else " in a stratum",
@@ -80,6 +80,8 @@ def without_small_classes(context: AuditContext) -> tuple[AuditContext, tuple[No
         "rows": f"{len(release):,}",
     }
     small = merged(replace(of_rows(context, kept), left_out=left), release.truth)
+    if context.guesses is not None:
+        context.guesses.people, context.guesses.counts_as = kept, small.counts_as
     as_others = _MERGED if small.counts_as else ""
     return small, (Note.warning("reading", f"{_FEW.format(**words, merged=as_others)}."),)
 
@@ -128,7 +130,11 @@ def _refuted(context: AuditContext) -> bool:
     channel, release = aligned_channel(replace(context, _shared={})), context.release
     if channel is None:
         return False
-    counts = label_table(context.truth, release.released, *channel.matrix.shape)
+    # Rows of one group may share their noise, and would refute a claim that each of them keeps.
+    rows: slice | IndexArray = slice(None)
+    if release.groups is not None:
+        rows = one_of_each(release.groups, child_generator(0, "one row of each group"))
+    counts = label_table(context.truth[rows], release.released[rows], *channel.matrix.shape)
     return channel_consistency(counts, channel.matrix, _REFUTED).p_value <= _REFUTED
 
 

@@ -135,11 +135,17 @@ def _own(verdict: Verdict, checks: Sequence[Check], whole: Whole) -> str | None:
 
 
 def _too(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> str:
-    """Return which parts fail by themselves where the whole does, too."""
+    """Return whose own audits fail where the whole does, too.
+
+    To the audit of a column the other released ones are features, so noise that goes along with
+    another column's can fail there although the column alone keeps its claim.
+    """
     places = [place for place, part in enumerate(parts) if part.verdict == verdict == "fail"]
     if not places:
         return ""
-    return f"; {words.some(places)} {'fails' if len(places) == 1 else 'fail'} alone, too"
+    audits = "audit" if len(places) == 1 else "audits"
+    fail = "fails" if len(places) == 1 else "fail"
+    return f"; the {audits} of {words.some(places)} {fail}, too"
 
 
 def _of_parts(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> str:

@@ -22,6 +22,8 @@ EXCESSES: Final = 0.5
 """The step of what would have been found, in nats: simulations follow each single count."""
 P_VALUES: Final = (1.0, 0.01, 1e-4, 1e-6, 1e-9, 1e-12)
 """What p-values of hidden counts are rounded up to."""
+_LAST_DIGITS: Final = 1e-9
+"""What two computations of one number may differ by: 1 and the ε of a channel made for ε = 1."""
 
 Rounding = Callable[[float], int]
 
@@ -68,9 +70,14 @@ def just_above(limit: float, value: float) -> float:
 def lower_bound(value: float, step: float, limit: float | None) -> float:
     """Return a lower bound rounded down, but not below a limit that it lies above."""
     rounded = outward(value, step, math.floor)
-    if limit is None or not rounded <= limit < value:
+    if limit is None or value <= limit or is_clearly_above(rounded, limit):
         return rounded
     return just_above(limit, value)
+
+
+def is_clearly_above(value: float, limit: float) -> bool:
+    """Return whether a value lies above a limit by more than the last digits of either."""
+    return value > limit + _LAST_DIGITS
 
 
 def excess_up(excess: float, *, small: bool) -> float:

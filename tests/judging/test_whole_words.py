@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+import pytest
+
 from ldpaudit.judging.whole_words import Words, sentence_of
 
 
@@ -19,3 +21,26 @@ def test_a_check_that_only_warns_is_said_once():
         "Inconclusive in release 1: too few rows; and in release 2. But a check that only warns "
         "failed in releases 1 and 2: dates."
     )
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "end"),
+    [
+        (("fail", "pass"), "; the audit of column 1 fails, too."),
+        (("fail", "fail"), "; the audits of columns 1 and 2 fail, too."),
+    ],
+)
+def test_a_column_is_not_said_to_fail_alone(verdicts: tuple[str, ...], end: str) -> None:
+    """Noise that goes along with another column's fails there, although the column keeps its ε."""
+    check = SimpleNamespace(
+        id="claimed-epsilon",
+        level="error",
+        verdict="fail",
+        waived=None,
+        reason="they leak more",
+        confidence=None,
+    )
+    parts = tuple(SimpleNamespace(verdict=one, checks=()) for one in verdicts)
+    words = Words("column", "the 2 columns together")
+    found = sentence_of("fail", (check,), parts, None, words)
+    assert found == f"Violation found: they leak more{end}"

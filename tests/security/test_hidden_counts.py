@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from security.hidden_counts import LARGEST_HIDDEN, class_counts, small_counts
 
 import ldpaudit
 from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import AuditContext, Beside, Plan
 from ldpaudit.audits.mechanism.audit import MechanismAudit
 from ldpaudit.audits.mechanism.evidence import without_small_cells
@@ -205,6 +207,26 @@ def test_each_of_several_columns_lacks_people_of_its_largest_class_beside_the_ra
     assert left[0] == left[1] == 10
 
 
+def test_a_comparison_is_told_whose_released_labels_count_as_another() -> None:
+    truth, told = np.repeat([0, 1, 2], [300, 200, 5]), []
+    for answers in (released(np.random.default_rng(1), truth, 1.0), truth):
+        guesses = HeldOutGuesses()
+        without_small_classes(replace(context_of(truth, answers, 1.0), guesses=guesses))
+        told.append(dict(guesses.counts_as))
+    assert told == [{CLASSES[2]: CLASSES[0]}, {}]
+
+
+def test_noise_that_a_group_shares_refutes_no_claim() -> None:
+    """Ten rows of each person have one answer: as many rows of their own would refute the claim."""
+    truth = np.repeat([0, 1, 2], [200, 140, 2])
+    answers = released(np.random.default_rng(1), truth, 1.0)
+    rows = np.r_[np.repeat(np.arange(340), 10), 340, 341]
+    context = context_of(truth[rows], answers[rows], 1.0)
+    assert not without_small_classes(context)[0].counts_as
+    stated = replace(context, release=replace(context.release, groups=rows))
+    assert without_small_classes(stated)[0].counts_as
+
+
 def test_a_leak_through_the_label_of_a_small_class_is_found() -> None:
     """Of two large classes one is never released as the small one: ε is infinite."""
     truth = np.repeat([0, 1, 2], [2500, 2500, 5])
@@ -363,6 +385,8 @@ def test_messages_count_few_people_as_few() -> None:
 def test_a_bound_that_lies_above_a_limit_is_shown_above_it() -> None:
     assert lower_bound(1.04, 0.1, 1.0) == 1.01
     assert lower_bound(1.0000001, 0.1, 1.0) > 1.0
+    # The ε of a channel made for ε = 1: a bound shown as 1 would lie above it by a rounding error.
+    assert lower_bound(1.04, 0.1, 0.9999999999999929) == pytest.approx(1.01)
     assert lower_bound(0.99, 0.1, 1.0) == 0.9
     for value in np.random.default_rng(1).uniform(0, 3, 200):
         shown = lower_bound(value, 0.1, 1.05)

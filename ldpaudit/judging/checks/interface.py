@@ -8,7 +8,7 @@ from functools import cache, partial
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.result import Check, Curve, Estimate, Finding, Side, Verdict
-from ldpaudit.result.hiding import NATS, just_above, lower_bound, p_value_up
+from ldpaudit.result.hiding import NATS, is_clearly_above, just_above, lower_bound, p_value_up
 
 POWER = "power.min_detectable_excess"
 CLEAR_GROUP, CLEAR_SHARE = "power.smallest_clear_group", "power.smallest_clear_share"
@@ -83,7 +83,7 @@ def _above(claimed: float | None, estimate: Estimate, bound: Callable[[float], f
     if claimed is None or estimate.side != "lower" or estimate.level is None:
         return estimate
     value = bound(1 - estimate.level)
-    if not estimate.value <= claimed < value:
+    if value <= claimed or is_clearly_above(estimate.value, claimed):
         return estimate
     return estimate.model_copy(update={"value": value, "low": value})
 
