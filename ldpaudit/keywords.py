@@ -1,5 +1,6 @@
 """The options of a command as keywords of a Python function."""
 
+import os
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
@@ -100,10 +101,16 @@ def _read(field: "Field[Any]", value: Any) -> Any:
         raise InputError(f"{field.name!r} must be {' or '.join(map(repr, choices))}.")
     value = _number(field.name, value, kinds - {types.NoneType})
     several = bool(kinds & {tuple, Collection}) and str not in kinds
+    if several and value is None and types.NoneType not in kinds:
+        return ()
     if several and isinstance(value, str | type | list):
         value = tuple(value) if isinstance(value, list) else (value,)
     if several and value is not None and not getattr(option, "file", False):
         _check_members(field.name, value, annotation)
+    beside = {str, types.NoneType} == kinds and getattr(option, "file", False)
+    path = beside or (Path in kinds and kinds <= {Path, str, types.NoneType})
+    if path and not isinstance(value, str | os.PathLike | None):
+        raise InputError(f"{field.name!r} must be a path. Got {type(value).__name__} instead.")
     if isinstance(value, str) and Path in kinds and str not in kinds:
         return Path(value)
     read = option.read if isinstance(option, Option) else None

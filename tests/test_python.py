@@ -113,6 +113,7 @@ def test_a_claim_in_any_form(claim: dict[str, Any], released: pd.DataFrame) -> N
         (lambda f: ldpaudit.advise(f, "label"), r"a path\. Got DataFrame\.$"),
         (lambda f: ldpaudit.advise("x.csv", "label", test=f), r"a path\. Got DataFrame\.$"),
         (lambda f: ldpaudit.audit(f["label"]), "pandas DataFrame or an Arrow table. Got Series"),
+        (lambda f: ldpaudit.audit(f, resume=f), "'resume' must be a path"),
         (lambda f: ldpaudit.audit(f, only=5), "'only' must be a text, as '5', or a list of such"),
         (lambda f: ldpaudit.audit(f, drop=[5]), "'drop' must be a text, .* Got int instead"),
         (lambda f: ldpaudit.audit(f, attacks=[5]), "'attacks' must be a text, .* or a class"),
