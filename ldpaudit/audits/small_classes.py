@@ -54,6 +54,11 @@ _FEW: Final = (
     "tells how many they are.{merged} What their labels give away was not measured: the answer, "
     "and what it says would have been found, is about the other rows alone"
 )
+_OF_ROWS: Final = (
+    f"Counts are of rows: some true classes have {SMALLEST_CELL} rows or more of fewer than "
+    f"{SMALLEST_CELL} people (--group), and are not hidden. If how many these people are is secret, "
+    "merge rare labels before the release, or audit one row of each person"
+)
 _MERGED: Final = " Where one of their labels was released, it counts as that of the largest class."
 _TOO_FEW: Final = (
     f"Fewer than two true classes have {SMALLEST_CELL} people or more: the true labels were not "
@@ -67,12 +72,13 @@ def without_small_classes(context: AuditContext) -> tuple[AuditContext, tuple[No
     release = context.release
     if release.truth is None or release.bags is not None:
         return context, ()
+    of_rows_alone = _of_rows_alone(release)
     kept = large_classes([(release.truth, len(release.classes))], joint_strata([release]))
     if kept is None:
         alone = replace(context, release=without_truth(release))
         return alone, (Note.warning("reading", f"{_TOO_FEW}."),)
     if len(kept) == len(release):
-        return context, ()
+        return context, of_rows_alone
     left = len(release) - len(kept)
     words = {
         "where": "" if release.strata is None else " in a stratum",
@@ -83,7 +89,20 @@ def without_small_classes(context: AuditContext) -> tuple[AuditContext, tuple[No
     if context.guesses is not None:
         context.guesses.people, context.guesses.counts_as = kept, small.counts_as
     as_others = _MERGED if small.counts_as else ""
-    return small, (Note.warning("reading", f"{_FEW.format(**words, merged=as_others)}."),)
+    few = Note.warning("reading", f"{_FEW.format(**words, merged=as_others)}.")
+    return small, (few, *of_rows_alone)
+
+
+def _of_rows_alone(release: Release) -> tuple[Note, ...]:
+    """Return a warning of classes that are large by their rows, and small by their people."""
+    k = len(release.classes)
+    if release.truth is None or release.groups is None or k > MOST_CLASSES:
+        return ()
+    rows = np.bincount(release.truth, minlength=k)
+    pairs = np.unique(np.stack([release.truth, release.groups]), axis=1)
+    people = np.bincount(pairs[0], minlength=k)
+    few = (rows >= SMALLEST_CELL) & (people < SMALLEST_CELL)
+    return (Note.warning("reading", f"{_OF_ROWS}."),) if few.any() else ()
 
 
 def merged(context: AuditContext, everyone: IntArray) -> AuditContext:

@@ -204,3 +204,14 @@ def test_released_labels_that_count_as_another_are_said_to_be_unmeasured() -> No
         f"released in at most {share} % of the rows, counted as the largest class's: what they "
         "give away was not measured."
     )
+
+
+def test_a_class_of_many_rows_and_few_people_is_warned_of() -> None:
+    truth = np.repeat([0, 1, 2], [200, 200, 12])
+    people = np.r_[np.arange(400), np.repeat([400, 401, 402], 4)]
+    frame = pd.DataFrame({"who": people, "label": np.random.default_rng(1).permutation(truth)})
+    for few in (True, False):
+        frame["who"] = people if few else np.arange(len(truth))
+        mechanism = RandomizedResponse.from_epsilon((0, 1, 2), 1.0)
+        result = ldpaudit.audit(frame, truth, mechanism, group="who", only=["mechanism"])
+        assert any("Counts are of rows" in note.text for note in result.notes) == few
