@@ -56,7 +56,7 @@ _FEW: Final = (
 )
 _OF_ROWS: Final = (
     f"Counts are of rows: some true classes have {SMALLEST_CELL} rows or more of fewer than "
-    f"{SMALLEST_CELL} people (--group), and are not hidden. If how many these people are is secret, "
+    f"{SMALLEST_CELL} people (--group), and are not hidden. If how many they are is secret, "
     "merge rare labels before the release, or audit one row of each person"
 )
 _MERGED: Final = " Where one of their labels was released, it counts as that of the largest class."
