@@ -204,3 +204,22 @@ def test_released_labels_that_count_as_another_are_said_to_be_unmeasured() -> No
         f"released in at most {share} % of the rows, counted as the largest class's: what they "
         "give away was not measured."
     )
+
+
+def test_a_hidden_share_is_judged_as_it_was_counted_and_no_page_states_one() -> None:
+    """Of 55 honest rows the features tell little; hidden, that share is rounded to 0 or to 1."""
+    rng = np.random.default_rng(2)
+    truth = rng.permutation(np.repeat(["A", "B"], [30, 25]))
+    other = np.where(truth == "A", "B", "A")
+    noise = {"x": rng.integers(0, 9, 55), "label": np.where(rng.random(55) < 0.7, truth, other)}
+    told = {"epsilon": 1.0, "only": ("label-inference",), "seed": 0, "budget": 0.01, "threads": 1}
+    result = ldpaudit.audit(pd.DataFrame(noise), truth, "rr", **told)
+    share = result.estimate("attack.features-only.balanced_accuracy")
+    ceiling = result.estimate("attack.ceiling-estimate.accuracy")
+    assert share is not None
+    assert ceiling is not None
+    assert (share.suppressed, share.value) == (True, 1.0)
+    (check,) = (check for check in result.checks if check.id == "features-reveal-label")
+    assert (check.verdict, check.reason) == ("pass", "the features alone leave labels open")
+    assert ceiling.value < 1
+    assert "The best attack guesses 0 to 100\u00a0% of the labels right." in result._repr_html_()

@@ -15,7 +15,12 @@ from ldpaudit.audits.claimed_channel import aligned_channel, why_unscored
 from ldpaudit.audits.interface import AuditContext, Cost
 from ldpaudit.audits.label_inference.budget import LeftOut, predicted_cost
 from ldpaudit.audits.label_inference.curve import confidence_curve
-from ldpaudit.audits.label_inference.estimates import best_estimates, score_estimates, strongest
+from ldpaudit.audits.label_inference.estimates import (
+    best_estimates,
+    hidden_shares,
+    score_estimates,
+    strongest,
+)
 from ldpaudit.audits.label_inference.groups import class_estimates, slice_estimates
 from ldpaudit.audits.label_inference.missing import not_learnt, not_run, sampling
 from ldpaudit.audits.label_inference.outsider import outsider_estimates
@@ -68,7 +73,7 @@ def _insider(context: AuditContext, channel: Channel | None) -> Finding:
     estimates = [e for run in runs for e in score_estimates(run, confidence)]
     best, bounds = best_estimates(runs, confidence, missing.possible)
     closer, curves, remarks = _closer(context, runs, missing.possible)
-    reached = best[0].value if best else 0.0
+    reached = _reached(best[0]) if best else 0.0
     model = np.concatenate([fold.posterior for fold in folds])
     ceilings = ceiling_estimates(context, channel, model, reached)
     utility, notes = utility_estimate(context, channel)
@@ -76,8 +81,13 @@ def _insider(context: AuditContext, channel: Channel | None) -> Finding:
         estimates=(*best, *closer, *estimates, *ceilings, *utility, *_budget_needed(missing)),
         curves=curves,
         notes=(*notes, *remarks, *sampling(context, len(model)), *_remarks(context, missing)),
-        bounds=bounds,
+        bounds=bounds | hidden_shares(runs, estimates),
     )
+
+
+def _reached(best: Estimate) -> float:
+    """Return the strongest attack's accuracy, at least; of a hidden one the lower end."""
+    return best.low if best.suppressed and best.low is not None else best.value
 
 
 def _with_cells(context: AuditContext, runs: Sequence[AttackRun]) -> list[AttackRun]:
