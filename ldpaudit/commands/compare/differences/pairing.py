@@ -33,6 +33,17 @@ def advantage_folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: s
     return Folds(parts, reach=2.0, side_cell=_smallest(cells))
 
 
+def as_counted(guesses: HeldOutGuesses, name: str, *, beyond: bool) -> float:
+    """Return how often an attack is right, ``beyond`` the features alone or in all.
+
+    The result may hide it, and what is hidden and rounded does not say which attack is best.
+    """
+    ours, alone = guesses.outcomes[name], guesses.outcomes[REFERENCE] if beyond else None
+    asked = _asked(ours) if alone is None else _asked(ours, alone)
+    right = ours[asked].astype(np.int64)
+    return float((right if alone is None else right - alone[asked]).mean())
+
+
 def number_folds(
     a: HeldOutGuesses, key_a: str, b: HeldOutGuesses, key_b: str, reach: float, *, shares: bool
 ) -> Folds:
