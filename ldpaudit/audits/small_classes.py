@@ -15,9 +15,9 @@ of the rows that are left out with it, and tells nothing of how many they are.
 Leaving rows out by their true label keeps every bound valid: given the true labels, the released
 ones of the rows that are left are what they were. To count one released label as another is
 post-processing: what is claimed of the release holds for it, and its channel is known. But it also
-hides what a faulty mechanism does with that label. So counts that refute the claimed channel are
-left as they are; an honest release is taken for one of those once in 10,000 times. Of rows of one
-stated group, which may share their noise, one counts.
+hides what a faulty mechanism does with that label. So labels that refute the claim, by their counts
+or by what they depend on, are left as they are; each test takes an honest release for one of those
+once in 10,000 times. Of rows of one stated group, which may share their noise, one counts.
 """
 
 import math
@@ -29,6 +29,8 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.arrays import BoolArray, IndexArray, IntArray
+from ldpaudit.audits.assumptions.audit import AssumptionsAudit
+from ldpaudit.audits.assumptions.stated import FEATURE_BLIND_TEST, SHARED_WITH_OTHERS
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.part import of_rows
@@ -146,7 +148,12 @@ def merged(context: AuditContext, everyone: IntArray) -> AuditContext:
 
 
 def _refuted(context: AuditContext) -> bool:
-    channel, release = aligned_channel(replace(context, _shared={})), context.release
+    """Return whether the labels as they were released refute the claim.
+
+    By how often each is released as which, or by what else they depend on: features, other rows.
+    """
+    context = replace(context, _shared={})
+    channel, release, assumed = aligned_channel(context), context.release, AssumptionsAudit()
     if channel is None:
         return False
     # Rows of one group may share their noise, and would refute a claim that each of them keeps.
@@ -154,7 +161,14 @@ def _refuted(context: AuditContext) -> bool:
     if release.groups is not None:
         rows = one_of_each(release.groups, child_generator(0, "one row of each group"))
     counts = label_table(context.truth[rows], release.released[rows], *channel.matrix.shape)
-    return channel_consistency(counts, channel.matrix, _REFUTED).p_value <= _REFUTED
+    if channel_consistency(counts, channel.matrix, _REFUTED).p_value <= _REFUTED:
+        return True
+    if assumed.unavailable(context) is not None:
+        return False
+    # Not that rows share noise at all: those of one person may.
+    tests = {FEATURE_BLIND_TEST, SHARED_WITH_OTHERS}
+    found = assumed.run(context).estimates
+    return any(one.value <= _REFUTED for one in found if one.id in tests)
 
 
 def counted_as_another(release: Release, context: AuditContext) -> float:

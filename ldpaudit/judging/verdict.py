@@ -88,6 +88,7 @@ def judge(
     checks = [_unless_stopped(_explained(check, case, known), known) for check in checks]
     most, share = unmeasured_at_most(evidence.estimates), known.unmeasured / max(rows, 1)
     checks = [unless_unmeasured(check, share, most) for check in checks]
+    checks = [_unless_held_to_nothing(check, claim, known) for check in checks]
     checks = [evidence.shown(check) for check in checks]
     checks, notes = apply_waivers(checks, policy.waivers, sha256, today)
     notes += _refutation(checks)
@@ -181,6 +182,24 @@ def unless_unmeasured(check: Check, share: float, most: tuple[float, str]) -> Ch
     reason = (
         f"{check.reason}, but {share:.2%} of the rows were left out with true classes "
         f"of few people, {most[1]} ({most[0]:.2%}); merge rare classes before the release"
+    )
+    return check.model_copy(update={"verdict": "inconclusive", "reason": reason})
+
+
+def _unless_held_to_nothing(check: Check, claim: Mechanism, known: Circumstances) -> Check:
+    """Return a check that is not passed where many labels count as another, whatever they tell.
+
+    Where a channel is claimed, labels that refute it do not.
+    """
+    share = known.counted_as_another
+    if claim.label_channel is not None or share <= _MOST_UNMEASURED:
+        return check
+    if check.confidence is None or check.verdict != "pass":
+        return check
+    reason = (
+        f"{check.reason}, but labels of small classes, released in at most {share:.0%} of the "
+        "rows, count as another, and no channel is claimed that they could be held to; merge rare "
+        "classes before the release"
     )
     return check.model_copy(update={"verdict": "inconclusive", "reason": reason})
 

@@ -37,7 +37,7 @@ from ldpaudit.result.estimate import (
     Unit,
     readable,
 )
-from ldpaudit.result.finding import Finding, Note, in_stratum, together
+from ldpaudit.result.finding import Finding, Note, as_counted, in_stratum, together
 from ldpaudit.result.hiding import SMALLEST_CELL
 
 __all__ = [
@@ -70,6 +70,7 @@ __all__ = [
     "Unit",
     "Verdict",
     "Waived",
+    "as_counted",
     "decision_of",
     "in_stratum",
     "overall",

@@ -61,6 +61,14 @@ class Finding:
         )
 
 
+def as_counted(identifier: str) -> str:
+    """Return under which name ``bounds`` holds a share as counted, where its estimate hides it.
+
+    A check that compares the share itself with a limit is decided on it, and shows it to nobody.
+    """
+    return f"{identifier} as counted"
+
+
 def in_stratum(number: int, identifier: str) -> str:
     """Return the id of a number of one stratum, counted from 1."""
     return f"stratum-{number}.{identifier}"

@@ -422,3 +422,34 @@ def test_who_is_left_out_of_a_large_class_cannot_be_drawn_again() -> None:
     left = [np.setdiff1d(np.flatnonzero(t == 0), large_classes([(t, 3)])) for t in (truth, other)]
     assert len(left[0]) == len(left[1]) == 7
     assert set(left[0]) != set(left[1])
+
+
+def in_half(auc: float, rows: tuple[int, int], people: int) -> set[int]:
+    """Return each number of people of a class in the first fold that fits an AUC of 16 digits.
+
+    Of each fold it is a whole number of halves by the product of both classes' people in it.
+    """
+    found = set()
+    for first in range(1, people):
+        pairs = [2 * p * (n - p) for p, n in zip((first, people - first), rows, strict=True)]
+        ranked = np.arange(pairs[0] + 1) / pairs[0] * rows[0] / sum(rows)
+        rest = (auc - ranked) * sum(rows) / rows[1] * pairs[1]
+        if (abs(rest - rest.round()) < 1e-7)[(rest > -0.5) & (rest < pairs[1] + 0.5)].any():
+            found.add(first)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_how_many_of_a_class_are_in_half_of_the_file_is_not_told(seed: int) -> None:
+    """Who is in which half follows from the seed, which is printed: it is a slice."""
+    rng = np.random.default_rng(seed)
+    truth = rng.permutation(np.repeat([0, 1], [108, 12]))
+    kept = rng.random(120) < np.e / (1 + np.e)
+    table = {"x": rng.normal(truth, 1.0), "label": np.where(kept, truth, 1 - truth)}
+    told = {"epsilon": 1.0, "only": ("label-inference",), "budget": 0.01, "seed": seed}
+    result = ldpaudit.audit(pd.DataFrame(table), truth, "rr", threads=1, **told)
+    one = result.estimate("attack.features-only.auc")
+    assert one is not None
+    assert one.suppressed or len(in_half(one.value, (60, 60), 12)) > 4
+    for one in result.estimates:
+        assert ".class-2." not in one.id or one.suppressed

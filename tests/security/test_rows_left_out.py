@@ -215,3 +215,59 @@ def test_a_class_of_many_rows_and_few_people_is_warned_of() -> None:
         mechanism = RandomizedResponse.from_epsilon((0, 1, 2), 1.0)
         result = ldpaudit.audit(frame, truth, mechanism, group="who", only=["mechanism"])
         assert any("Counts are of rows" in note.text for note in result.notes) == few
+
+
+def test_a_hidden_share_is_judged_as_it_was_counted_and_no_page_states_one() -> None:
+    """Of 55 honest rows the features tell little; hidden, that share is rounded to 0 or to 1."""
+    rng = np.random.default_rng(2)
+    truth = rng.permutation(np.repeat(["A", "B"], [30, 25]))
+    other = np.where(truth == "A", "B", "A")
+    noise = {"x": rng.integers(0, 9, 55), "label": np.where(rng.random(55) < 0.7, truth, other)}
+    told = {"epsilon": 1.0, "only": ("label-inference",), "seed": 0, "budget": 0.01, "threads": 1}
+    result = ldpaudit.audit(pd.DataFrame(noise), truth, "rr", **told)
+    share = result.estimate("attack.features-only.balanced_accuracy")
+    ceiling = result.estimate("attack.ceiling-estimate.accuracy")
+    assert share is not None
+    assert ceiling is not None
+    assert (share.suppressed, share.value) == (True, 1.0)
+    (check,) = (check for check in result.checks if check.id == "features-reveal-label")
+    assert (check.verdict, check.reason) == ("pass", "the features alone leave labels open")
+    assert ceiling.value < 1
+    assert "The best attack guesses 0 to 100\u00a0% of the labels right." in result._repr_html_()
+
+
+def _alarm(rng: np.random.Generator, rare: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Labels of three, each released as claimed at ε = 1, the third only where a column tells it.
+
+    Where it counts as the first, the column says nothing of what is released.
+    """
+    truth = rng.permutation(np.repeat([0, 1, 2], [900, 900, rare]))
+    column, n = rng.integers(0, 2, len(truth)), len(truth)
+    keep, other = np.e / (np.e + 2), 1 / (np.e + 2)
+    first = rng.random(n) < np.where(truth == 0, keep + other, 2 * other)
+    third = np.where(truth == 0, 2 * other / (keep + other), 1.0)
+    told = first & (column == truth) & (rng.random(n) < third)
+    released = np.where(told, 2, np.where(first, 0, 1))
+    return pd.DataFrame({"column": column, "label": released}), truth
+
+
+def test_a_leak_through_features_and_the_label_of_a_small_class_is_found() -> None:
+    frame, truth = _alarm(np.random.default_rng(1), 5)
+    told = {"epsilon": 1.0, "only": ("assumptions", "mechanism", "power"), "threads": 1}
+    result = ldpaudit.audit(frame, truth, "rr", policy=ANY_EXCESS, **told)
+    assert result.verdict == "fail"
+    assert "counted as the largest class's" not in result.sentence
+
+
+def test_where_no_channel_is_claimed_many_labels_that_count_as_another_are_no_pass() -> None:
+    """The third label is released of the second alone: attacks would see it if it were left."""
+    rng = np.random.default_rng(1)
+    truth = rng.permutation(np.repeat([0, 1, 2], [900, 900, 5]))
+    other = np.where(rng.random(len(truth)) < 0.6, truth, 1 - truth)
+    released = np.where((truth == 1) & (rng.random(len(truth)) < 0.8), 2, other)
+    limit = {"label-inference-accuracy": {"max": 0.95}, "claimed-epsilon": {"level": "off"}}
+    policy = Policy.model_validate({"schema": 1, "checks": limit})
+    told = {"only": ("label-inference",), "budget": 0.01, "threads": 1, "policy": policy}
+    result = ldpaudit.audit(pd.DataFrame({"label": released}), truth, "unknown", **told)
+    assert result.verdict == "inconclusive"
+    assert "no channel is claimed that they could be held to" in result.sentence

@@ -31,6 +31,7 @@ def columns_finding(context: AuditContext) -> Finding:
             *_distortion(context.release.sketch),
         ),
         notes=(*told.notes, *_notes(context)),
+        bounds=told.bounds,
     )
     return finding.in_section("columns")
 

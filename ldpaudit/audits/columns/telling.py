@@ -1,6 +1,7 @@
 """What single columns, rows near by and the order of the rows tell about labels."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import numpy.typing as npt
@@ -11,7 +12,7 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.columns.row_order import Agreement, strongest_agreement
 from ldpaudit.estimators.columns.scan import MOST_ERROR, Scan, rows_to_scan, scan
 from ldpaudit.estimators.columns.worth import MOST_SCANNED, worth_scanning
-from ldpaudit.result import Estimate, Finding, Note
+from ldpaudit.result import Estimate, Finding, Note, as_counted
 
 _LEAST_Z: Final = 6.0
 _LEAST_EXCESS: Final = {True: 0.05, False: 0.02}
@@ -46,10 +47,18 @@ def telling(context: AuditContext) -> Finding:
     released = context.release.released if labels.known else None
     order = strongest_agreement(labels.codes, int(labels.codes.max()) + 1, released)
     names = _Names(context, list(arrays))
+    told = tuple(_estimates(found, labels, names))
+    shares = {"columns.told": found.best.share, "columns.position": found.position.share}
+    hidden = {one.id: shares[one.id] for one in told if one.suppressed}
     return Finding(
-        estimates=(*_estimates(found, labels, names), *_order_estimates(order, labels)),
+        estimates=(*told, *_order_estimates(order, labels)),
         notes=(*_notes(found, labels, names), *_order_notes(order, labels), *_scanned(context)),
+        bounds={as_counted(name): partial(_at_any, share) for name, share in hidden.items()},
     )
+
+
+def _at_any(share: float, _: float) -> float:
+    return share
 
 
 def _arrays(context: AuditContext, places: Iterable[int]) -> Iterator[tuple[int, npt.NDArray[Any]]]:

@@ -11,15 +11,26 @@ from dataclasses import replace
 
 import numpy as np
 
+from ldpaudit.attacks.scoring.measures import ACCURACY, average
 from ldpaudit.audits.claimed_channel import aligned_channel, why_unscored
 from ldpaudit.audits.interface import AuditContext, Cost
 from ldpaudit.audits.label_inference.budget import LeftOut, predicted_cost
 from ldpaudit.audits.label_inference.curve import confidence_curve
-from ldpaudit.audits.label_inference.estimates import best_estimates, score_estimates, strongest
+from ldpaudit.audits.label_inference.estimates import (
+    best_estimates,
+    hidden_shares,
+    score_estimates,
+    strongest,
+)
 from ldpaudit.audits.label_inference.groups import class_estimates, slice_estimates
 from ldpaudit.audits.label_inference.missing import not_learnt, not_run, sampling
 from ldpaudit.audits.label_inference.outsider import outsider_estimates
-from ldpaudit.audits.label_inference.references import AUDIT_ID, ceiling_estimates, utility_estimate
+from ldpaudit.audits.label_inference.references import (
+    AUDIT_ID,
+    Reached,
+    ceiling_estimates,
+    utility_estimate,
+)
 from ldpaudit.audits.label_inference.runs import AttackRun, folds_of, run_attacks
 from ldpaudit.audits.mechanism.evidence import label_counts
 from ldpaudit.errors import InsufficientDataError
@@ -68,16 +79,23 @@ def _insider(context: AuditContext, channel: Channel | None) -> Finding:
     estimates = [e for run in runs for e in score_estimates(run, confidence)]
     best, bounds = best_estimates(runs, confidence, missing.possible)
     closer, curves, remarks = _closer(context, runs, missing.possible)
-    reached = best[0].value if best else 0.0
     model = np.concatenate([fold.posterior for fold in folds])
-    ceilings = ceiling_estimates(context, channel, model, reached)
+    ceilings = ceiling_estimates(context, channel, model, _reached(runs, best))
     utility, notes = utility_estimate(context, channel)
     return Finding(
         estimates=(*best, *closer, *estimates, *ceilings, *utility, *_budget_needed(missing)),
         curves=curves,
         notes=(*notes, *remarks, *sampling(context, len(model)), *_remarks(context, missing)),
-        bounds=bounds,
+        bounds=bounds | hidden_shares(runs, estimates),
     )
+
+
+def _reached(runs: Sequence[AttackRun], best: Sequence[Estimate]) -> Reached:
+    """Return the strongest attack's accuracy."""
+    champion = strongest(runs)
+    if champion is None:
+        return Reached()
+    return Reached(average(champion.folds, ACCURACY.value), best[0].suppressed)
 
 
 def _with_cells(context: AuditContext, runs: Sequence[AttackRun]) -> list[AttackRun]:

@@ -25,7 +25,7 @@ def confidence_curve(run: AttackRun, confidence: float, attacks: int = 1) -> Cur
     (Hoeffding 1963, Theorem 1), so wherever the cut falls it bounds the mean chance of being right.
     """
     counts = [np.cumsum(fold.steps, axis=0) for fold in run.folds]
-    ends = whole_steps(np.sum([fold.steps for fold in run.folds], axis=0))
+    ends = whole_steps(np.stack([fold.steps for fold in run.folds]))
     if not ends or is_small(run.cell):
         return None
     tail = (1 - confidence) / 2 / (len(counts) * len(SHARES) * attacks)
@@ -71,20 +71,21 @@ def whole_steps(steps: Counts) -> list[int]:
 
     Parameters
     ----------
-    steps : int64 array of shape (s, 2)
-        Rows and right guesses between consecutive shares.
+    steps : int64 array of shape (folds, s, 2)
+        Rows and right guesses between consecutive shares; none may be small in any fold.
     """
     ends: list[int] = []
     start = 0
-    for end in range(len(steps)):
-        if not _is_small(*steps[start : end + 1].sum(axis=0).tolist()):
+    last = steps.shape[1] - 1
+    for end in range(last + 1):
+        if not _is_small(steps[:, start : end + 1].sum(axis=1)):
             ends.append(end)
             start = end + 1
-    if start < len(steps):
+    if start <= last:
         # The tail joins the step before it, and that one its neighbour until nothing is small.
-        while ends and _is_small(*steps[_begin(ends) :].sum(axis=0).tolist()):
+        while ends and _is_small(steps[:, _begin(ends) :].sum(axis=1)):
             ends.pop()
-        ends = [*ends[:-1], len(steps) - 1] if ends else []
+        ends = [*ends[:-1], last] if ends else []
     return ends
 
 
@@ -92,6 +93,7 @@ def _begin(ends: list[int]) -> int:
     return ends[-2] + 1 if len(ends) > 1 else 0
 
 
-def _is_small(rows: int, correct: int) -> bool:
-    cells = (rows, correct, rows - correct)
-    return rows == 0 or any(map(is_small, cells))
+def _is_small(folds: Counts) -> bool:
+    """Return whether the rows, right or wrong guesses of a fold are few, or there is none."""
+    cells = [(rows, correct, rows - correct) for rows, correct in folds.tolist()]
+    return not folds.any() or any(is_small(count) for fold in cells for count in fold)

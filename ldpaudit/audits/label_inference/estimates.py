@@ -16,7 +16,7 @@ from ldpaudit.attacks.scoring.measures import (
     upper_bound,
 )
 from ldpaudit.audits.label_inference.runs import AttackRun
-from ldpaudit.result import Estimate, Score
+from ldpaudit.result import Estimate, Score, as_counted
 
 _REFERENCE = "Busa-Fekete et al. (2024); Wu et al. (2023)"
 GIVEN = (
@@ -88,6 +88,27 @@ def _estimate(run: AttackRun, measure: Measure, confidence: float) -> Estimate:
         method=measure.method + (GIVEN if run.given_release else ""),
         reference=_REFERENCE if measure in GAINS else None,
     )
+
+
+def hidden_shares(
+    runs: Sequence[AttackRun], estimates: Sequence[Estimate]
+) -> dict[str, Callable[[float], float]]:
+    """Return the scores as counted whose estimates hide them, for checks that decide on them."""
+    hidden = {estimate.id for estimate in estimates if estimate.suppressed}
+    scores = {
+        score_id(attack_score(run.name, run.title, measure)): average(run.folds, measure.value)
+        for run in runs
+        for measure in SCORES
+    }
+    return {
+        as_counted(name): partial(_whatever_the_level, score)
+        for name, score in scores.items()
+        if name in hidden
+    }
+
+
+def _whatever_the_level(score: float, _: float) -> float:
+    return score
 
 
 def _cell(run: AttackRun, measure: Measure) -> int | None:

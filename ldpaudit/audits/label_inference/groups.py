@@ -43,9 +43,9 @@ class _Group:
 
     @property
     def small(self) -> bool:
-        """Whether one of the counts that its numbers rest on is small."""
-        rows, right, gained, lost = (sum(fold[i] for fold in self.folds) for i in range(4))
-        return any(map(is_small, (rows, right, rows - right, gained, lost)))
+        """Whether one of the counts that its numbers rest on is small, in either fold."""
+        counts = ((n, right, n - right, *others) for n, right, *others in self.folds)
+        return any(is_small(count) for one in counts for count in one)
 
 
 def class_estimates(

@@ -7,7 +7,7 @@ from functools import cache, partial
 
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.result import Check, Curve, Estimate, Finding, Side, Verdict
+from ldpaudit.result import Check, Curve, Estimate, Finding, Side, Verdict, as_counted
 from ldpaudit.result.hiding import NATS, is_clearly_above, just_above, lower_bound, p_value_up
 
 POWER = "power.min_detectable_excess"
@@ -35,6 +35,11 @@ class Evidence:
         if estimate is None:
             return None
         return self.bounds[name](alpha) if name in self.bounds else estimate.value
+
+    def counted(self, name: str) -> float:
+        """Return a share as counted, also where its estimate hides it."""
+        exact = self.bounds.get(as_counted(name))
+        return self.estimates[name].value if exact is None else exact(1.0)
 
     def curve_bound(self, curve: Curve, place: int, alpha: float) -> float:
         """Return a curve's lower bound at a grid point and error probability, −∞ if unknown."""

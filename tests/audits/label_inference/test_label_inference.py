@@ -444,12 +444,13 @@ class TestTheStrongest:
 
 def test_steps_of_the_curve_hide_small_cells():
     steps = np.array([[10, 10], [20, 15], [30, 12], [5, 5]])
-    ends = whole_steps(steps)
+    ends = whole_steps(steps[None])
     assert ends[-1] == 3
     for part in np.split(steps, np.array(ends[:-1]) + 1):
         rows, right = part.sum(axis=0)
         assert all(cell == 0 or cell >= 10 for cell in (rows, right, rows - right))
-    assert whole_steps(np.array([[6, 3]])) == []
+    assert whole_steps(np.array([[[6, 3]]])) == []
+    assert whole_steps(np.array([[[60, 30]], [[60, 9]]])) == []
 
 
 def test_columns_that_models_cannot_learn_from_are_counted_in_a_note():

@@ -28,9 +28,20 @@ def advantage_folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: s
     gains_a = [_less(ours, alone[0], half) for half in rows]
     gains_b = [_less(theirs, alone[1], half) for half in rows]
     parts = tuple(y - x for x, y in zip(gains_a, gains_b, strict=True))
-    sides = [np.concatenate(side) for side in (gains_a, gains_b)]
-    cells = [int(count) for side in sides for count in ((side > 0).sum(), (side < 0).sum())]
+    halves = (*gains_a, *gains_b)
+    cells = [int(count) for half in halves for count in ((half > 0).sum(), (half < 0).sum())]
     return Folds(parts, reach=2.0, side_cell=_smallest(cells))
+
+
+def as_counted(guesses: HeldOutGuesses, name: str, *, beyond: bool) -> float:
+    """Return how often an attack is right, ``beyond`` the features alone or in all.
+
+    The result may hide it, and what is hidden and rounded does not say which attack is best.
+    """
+    ours, alone = guesses.outcomes[name], guesses.outcomes[REFERENCE] if beyond else None
+    asked = _asked(ours) if alone is None else _asked(ours, alone)
+    right = ours[asked].astype(np.int64)
+    return float((right if alone is None else right - alone[asked]).mean())
 
 
 def number_folds(
@@ -69,9 +80,8 @@ def _less(theirs: Outcomes, ours: Outcomes, rows: IndexArray) -> FloatArray:
 def _right_or_wrong(
     ours: Outcomes | FloatArray, theirs: Outcomes | FloatArray, halves: Sequence[IndexArray]
 ) -> int | None:
-    rows = np.concatenate(list(halves))
-    right = [int(each[rows].sum()) for each in (ours, theirs)]
-    return _smallest([*right, *(len(rows) - count for count in right)])
+    right = [(len(rows), int(each[rows].sum())) for each in (ours, theirs) for rows in halves]
+    return _smallest([count for n, own in right for count in (own, n - own)])
 
 
 def _smallest(counts: Sequence[int]) -> int | None:

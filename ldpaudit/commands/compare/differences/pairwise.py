@@ -1,12 +1,17 @@
 """What is subtracted: each number that two releases have, and how its difference is bounded."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.commands.compare.differences.numeric import numeric_differences
 from ldpaudit.commands.compare.differences.outside import ADVANTAGE, BEST, same_classes
-from ldpaudit.commands.compare.differences.pairing import REFERENCE, accuracy_folds, advantage_folds
+from ldpaudit.commands.compare.differences.pairing import (
+    REFERENCE,
+    accuracy_folds,
+    advantage_folds,
+    as_counted,
+)
 from ldpaudit.commands.compare.differences.pending import PendingDifference
 from ldpaudit.commands.compare.differences.unpaired import (
     Count,
@@ -93,11 +98,14 @@ def _best_of(
     pair: Pair,
     a: HeldOutGuesses,
     b: HeldOutGuesses,
-    ours: dict[str, float],
-    theirs: dict[str, float],
+    ours: Collection[str],
+    theirs: Collection[str],
     alpha: float,
 ) -> Interval:
-    return best_interval(lambda i, j: pair(a, i, b, j), ours, theirs, alpha)
+    beyond = pair is advantage_folds
+    scores_a = {name: as_counted(a, name, beyond=beyond) for name in ours}
+    scores_b = {name: as_counted(b, name, beyond=beyond) for name in theirs}
+    return best_interval(lambda i, j: pair(a, i, b, j), scores_a, scores_b, alpha)
 
 
 def _attack(a: Side, b: Side, name: str) -> PendingDifference:
