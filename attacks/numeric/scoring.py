@@ -68,10 +68,10 @@ class NumericMeasure:
         return mean_upper(values, alpha, self.low, self.high)
 
     def smallest_cell(self, folds: Sequence[FloatArray]) -> int | None:
-        """Return the smallest count above 0 behind it, in either fold; None for a mean."""
+        """Return the smallest count above 0 behind it, None for a mean of real numbers."""
         if self.kind == "mean":
             return None
-        return min(int(np.unique(fold, return_counts=True)[1].min()) for fold in folds)
+        return int(np.unique(np.concatenate(list(folds)), return_counts=True)[1].min())
 
 
 def measures(width: float, complete: bool) -> tuple[NumericMeasure, ...]:

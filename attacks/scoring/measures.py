@@ -56,12 +56,19 @@ def upper_bound(folds: Sequence[FoldScore], measure: Measure, alpha: float) -> f
 
 
 def smallest_cell(folds: Sequence[FoldScore], measure: Measure) -> int | None:
-    """Return the smallest count above 0 behind a measure, in either fold; None without any.
+    """Return the smallest count above 0 behind a measure, summed over folds; None without any."""
+    totals = np.sum([measure.cells(fold) for fold in folds], axis=0)
+    positive = totals[totals > 0]
+    return int(positive.min()) if len(positive) else None
+
+
+def smallest_part(folds: Sequence[FoldScore], measure: Measure) -> int | None:
+    """Return the smallest count above 0 behind a measure in any fold; None without any.
 
     Which rows are in which fold follows from the seed, and averages of both tell each one's counts.
     """
-    counts = [int(count) for fold in folds for count in measure.cells(fold)]
-    return min((count for count in counts if count > 0), default=None)
+    cells = (smallest_cell([fold], measure) for fold in folds)
+    return min((cell for cell in cells if cell is not None), default=None)
 
 
 def _by_class(fold: FoldScore, alpha: float, bound: _Bound) -> float:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypedDict, Unpack
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
-from ldpaudit.result.hiding import hidden, is_small
+from ldpaudit.result.hiding import hidden, is_small, with_ends_in_few_digits
 
 Kind = Literal["exact", "certified", "estimated"]
 Side = Literal["lower", "upper", "two-sided"]
@@ -117,7 +117,8 @@ class Score(Frozen):
 class Details(TypedDict, total=False):
     """What a number may state besides its value; ``smallest_cell`` is the smallest count behind it.
 
-    It decides whether the number is redacted, and is not kept.
+    It decides whether the number is redacted, and is not kept. ``smallest_part`` is the smallest
+    count behind one of the parts that it is an average of: a small one costs the ends digits.
     """
 
     section: str
@@ -127,6 +128,7 @@ class Details(TypedDict, total=False):
     n: int | None
     count: int | None
     smallest_cell: int | None
+    smallest_part: int | None
     suppressed: bool
     method: str
     assumptions: tuple[str, ...]
@@ -233,10 +235,13 @@ class Estimate(Quantified):
         if not isinstance(data, dict) or data.get("suppressed"):
             return data
         data = dict(data)
+        part = data.pop("smallest_part", None)
         cells = [data.pop("smallest_cell", None), data.get("count")]
         if None not in (data.get("count"), data.get("n")):
             cells.append(data["n"] - data["count"])
-        return hidden(data) if any(map(is_small, cells)) else data
+        if any(map(is_small, cells)):
+            return hidden(data)
+        return with_ends_in_few_digits(data) if is_small(part) else data
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

@@ -22,6 +22,8 @@ EXCESSES: Final = 0.5
 """The step of what would have been found, in nats: simulations follow each single count."""
 P_VALUES: Final = (1.0, 0.01, 1e-4, 1e-6, 1e-9, 1e-12)
 """What p-values of hidden counts are rounded up to."""
+_FEW_DIGITS: Final = 0.01
+"""The step of a share that is the average of two halves, of which one has a small count."""
 _LAST_DIGITS: Final = 1e-9
 """What two computations of one number may differ by: 1 and the ε of a channel made for ε = 1."""
 
@@ -99,6 +101,19 @@ def hidden(fields: dict[str, Any]) -> dict[str, Any]:
     if kind == "proportion":
         shown |= {key: max(min(shown[key], 1.0), -1.0) for key in ("low", "high") if shown.get(key)}
     return shown | {"value": _value(shown, step)}
+
+
+def in_few_digits(value: float, unit: str, rounding: Rounding = round) -> float:
+    """Return an average over parts in so few digits that no part's counts follow."""
+    return outward(value, 10 * _FEW_DIGITS if unit == "log-odds" else _FEW_DIGITS, rounding)
+
+
+def with_ends_in_few_digits(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields with ends that tell no part's counts; the value may be a count of all."""
+    ends = {key: fields[key] for key in ("low", "high") if fields.get(key) is not None}
+    rounding = {"low": math.floor, "high": math.ceil}
+    unit = fields.get("unit", "1")
+    return fields | {key: in_few_digits(end, unit, rounding[key]) for key, end in ends.items()}
 
 
 def _step(unit: str, fields: dict[str, Any]) -> float:

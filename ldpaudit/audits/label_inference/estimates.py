@@ -13,10 +13,12 @@ from ldpaudit.attacks.scoring.measures import (
     average,
     lower_bound,
     smallest_cell,
+    smallest_part,
     upper_bound,
 )
 from ldpaudit.audits.label_inference.runs import AttackRun
 from ldpaudit.result import Estimate, Score, as_counted
+from ldpaudit.result.hiding import in_few_digits, is_small
 
 _REFERENCE = "Busa-Fekete et al. (2024); Wu et al. (2023)"
 GIVEN = (
@@ -59,11 +61,12 @@ def _point(run: AttackRun, measure: Measure) -> Estimate:
     return Estimate.estimated(
         score_id(score),
         score.title,
-        average(run.folds, measure.value),
+        _value(run, measure),
         score=score,
         unit=measure.unit,
         n=sum(fold.n for fold in run.folds),
         smallest_cell=_cell(run, measure),
+        smallest_part=smallest_part(run.folds, measure),
         method="as counted, mean over labels and folds; no interval: the attack learns from the "
         "rows that it guesses, and an interval would need rows that are alike",
         assumptions=("the number describes these people only",),
@@ -77,7 +80,7 @@ def _estimate(run: AttackRun, measure: Measure, confidence: float) -> Estimate:
     return Estimate.interval(
         score_id(score),
         score.title,
-        average(run.folds, measure.value),
+        _value(run, measure),
         (lower_bound(run.folds, measure, tail), upper_bound(run.folds, measure, tail)),
         confidence,
         score=score,
@@ -85,6 +88,7 @@ def _estimate(run: AttackRun, measure: Measure, confidence: float) -> Estimate:
         n=sum(fold.n for fold in run.folds),
         count=sum(fold.correct for fold in run.folds) if counted else None,
         smallest_cell=_cell(run, measure),
+        smallest_part=smallest_part(run.folds, measure),
         method=measure.method + (GIVEN if run.given_release else ""),
         reference=_REFERENCE if measure in GAINS else None,
     )
@@ -93,8 +97,8 @@ def _estimate(run: AttackRun, measure: Measure, confidence: float) -> Estimate:
 def hidden_shares(
     runs: Sequence[AttackRun], estimates: Sequence[Estimate]
 ) -> dict[str, Callable[[float], float]]:
-    """Return the scores as counted whose estimates hide them, for checks that decide on them."""
-    hidden = {estimate.id for estimate in estimates if estimate.suppressed}
+    """Return the scores as counted where estimates show others, for checks that decide on them."""
+    shown = {estimate.id: estimate.value for estimate in estimates}
     scores = {
         score_id(attack_score(run.name, run.title, measure)): average(run.folds, measure.value)
         for run in runs
@@ -103,7 +107,7 @@ def hidden_shares(
     return {
         as_counted(name): partial(_whatever_the_level, score)
         for name, score in scores.items()
-        if name in hidden
+        if shown.get(name, score) != score
     }
 
 
@@ -114,6 +118,14 @@ def _whatever_the_level(score: float, _: float) -> float:
 def _cell(run: AttackRun, measure: Measure) -> int | None:
     cells = (run.cell, smallest_cell(run.folds, measure))
     return min((cell for cell in cells if cell is not None), default=None)
+
+
+def _value(run: AttackRun, measure: Measure) -> float:
+    """Return the score; one that is no share of all rows in so few digits that no fold's follow."""
+    value = average(run.folds, measure.value)
+    if measure in (ACCURACY, ADVANTAGE) or not is_small(smallest_part(run.folds, measure)):
+        return value
+    return in_few_digits(value, measure.unit)
 
 
 def _in_sample(run: AttackRun) -> Estimate:
@@ -191,17 +203,19 @@ def _best(
     best = strongest(attacks, measure)
     assert best is not None
     cells = [_cell(run, measure) for run in attacks]
+    parts = [smallest_part(run.folds, measure) for run in attacks]
     score = attack_score(BEST, BEST_TITLE, measure)
     return Estimate.interval(
         score_id(score),
         score.title,
-        average(best.folds, measure.value),
+        _value(best, measure),
         (lower(tail), max(upper_bound(run.folds, measure, tail) for run in attacks)),
         confidence,
         score=score,
         unit=measure.unit,
         n=sum(fold.n for fold in best.folds),
         smallest_cell=min((cell for cell in cells if cell is not None), default=None),
+        smallest_part=min((part for part in parts if part is not None), default=None),
         method=(
             f"the strongest of {len(attacks)} attacks, here {best.name}; the lower end's error "
             f"probability is divided by {possible}" + (GIVEN if best.given_release else "")

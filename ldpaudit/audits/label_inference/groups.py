@@ -43,9 +43,15 @@ class _Group:
 
     @property
     def small(self) -> bool:
-        """Whether one of the counts that its numbers rest on is small, in either fold."""
+        """Whether one of the counts that its numbers rest on is small."""
+        rows, right, gained, lost = (sum(fold[i] for fold in self.folds) for i in range(4))
+        return any(map(is_small, (rows, right, rows - right, gained, lost)))
+
+    @property
+    def smallest_part(self) -> int | None:
+        """The smallest of these counts above 0 in either fold."""
         counts = ((n, right, n - right, *others) for n, right, *others in self.folds)
-        return any(is_small(count) for one in counts for count in one)
+        return min((count for one in counts for count in one if count > 0), default=None)
 
 
 def class_estimates(
@@ -133,6 +139,7 @@ def _accuracies(
             confidence,
             count=sum(fold[1] for fold in group.folds),
             smallest_cell=1 if group.key in hidden else None,
+            smallest_part=group.smallest_part,
             method=_method(run, group, len(groups), attacks),
         )
         for group in groups
@@ -166,6 +173,7 @@ def _advantages(
                 ),
                 confidence,
                 smallest_cell=1 if group.key in hidden else None,
+                smallest_part=group.smallest_part,
                 method=_method(run, group, len(groups), attacks),
             )
         )

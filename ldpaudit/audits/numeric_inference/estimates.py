@@ -67,6 +67,7 @@ def _scored(
     method: str,
 ) -> Estimate:
     name = measure.name
+    parts = [measure.smallest_cell([fold]) for fold in run.of(measure)]
     score = Score(subject=run.name, measure=name, row=run.title, column=measure.title)
     return Estimate.interval(
         f"numeric.{run.name}.{name}",
@@ -78,6 +79,7 @@ def _scored(
         unit=measure.unit,
         n=sum(len(values) for values in run.of(measure)),
         smallest_cell=cell,
+        smallest_part=min((c for c in parts if c is not None), default=None),
         method=method,
         reference=_REFERENCE if name in _GAINS else None,
     )

@@ -78,14 +78,15 @@ class Folds:
         return float(sum(ends) / self.n)
 
     def smallest_cell(self) -> int | None:
-        """Return the smallest count of rows above 0 in any fold; None where nothing is counted.
+        """Return the smallest positive count of rows behind it, None where nothing is counted.
 
         Counted are the rows that only one of the two got right, and ``side_cell``.
         """
         if not self.counted:
             return None
-        counts = [int((sign * part > 0).sum()) for part in self.parts for sign in (1, -1)]
-        return min((count for count in (*counts, self.side_cell) if count), default=None)
+        every = np.concatenate(self.parts)
+        counts = [int((every > 0).sum()), int((every < 0).sum()), self.side_cell or 0]
+        return min((count for count in counts if count), default=None)
 
 
 def paired_interval(folds: Folds, alpha: float) -> Interval:

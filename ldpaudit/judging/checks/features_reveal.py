@@ -56,7 +56,7 @@ def draft(case: Case) -> Draft | None:
     known = (name for name in (_TRUTH, *_SHARES, *_COUNTS) if name in estimates)
     ids = tuple(name for name in known if name != _OUTSIDER or _says_enough(estimates))
     shares = {name: case.evidence.counted(name) for name in ids if name in _SHARES}
-    hidden = {name for name in shares if estimates[name].suppressed}
+    hidden = {name for name in shares if shares[name] != estimates[name].value}
     counts = {name: round(estimates[name].value) for name in ids if name in _COUNTS}
     most = section.max
     beyond_most = {name: just_above(most, shares[name]) for name in hidden if shares[name] > most}

@@ -18,6 +18,7 @@ from ldpaudit.attacks.scoring.measures import (
     average,
     lower_bound,
     smallest_cell,
+    smallest_part,
     upper_bound,
 )
 
@@ -99,7 +100,8 @@ def test_small_cells_are_named():
     posterior[:3] = [0.1, 0.9]
     fold = score_fold(truth, posterior, truth, rate_alpha=0.05, rng=np.random.default_rng(0))
     assert smallest_cell([fold], ADVANTAGE) == 3
-    assert smallest_cell([fold, fold], ADVANTAGE) == 3
+    assert smallest_cell([fold, fold], ADVANTAGE) == 6
+    assert smallest_part([fold, fold], ADVANTAGE) == 3
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.floats(0.001, 0.3))

@@ -27,11 +27,3 @@ def test_the_strongest_attack_is_not_chosen_by_hidden_scores() -> None:
     shown = {"weak": 1.0, "strong": 1.0}
     found = _best_of(accuracy_folds, other, guesses, {"weak": 0.0}, shown, 0.05)
     assert found.value == pytest.approx(0.99)
-
-
-def test_a_small_count_of_either_half_is_named() -> None:
-    """The second attack is right for six people more in each half: 12 in all."""
-    n, halves = 200, (np.arange(200) % 2).astype(np.int8)
-    first, second = ((np.arange(n) < most).astype(np.int8) for most in (100, 112))
-    one, other = (HeldOutGuesses({"bayes": each}, {}, halves) for each in (first, second))
-    assert accuracy_folds(one, "bayes", other, "bayes").smallest_cell() == 6

@@ -41,7 +41,7 @@ def test_rows_that_were_not_asked_about_are_left_out() -> None:
     folds = accuracy_folds(a, "x", b, "x")
     assert [part.tolist() for part in folds.parts] == [[0, 1, 0, 1], [-1, 0, -1, 0]]
     assert folds.mean() == 0
-    assert (folds.side_cell, folds.smallest_cell()) == (2, 2)
+    assert (folds.side_cell, folds.smallest_cell()) == (4, 2)
     b.outcomes["x"][6:] = NOT_ASKED
     folds = accuracy_folds(a, "x", b, "x")
     assert folds.n == 6

@@ -28,8 +28,8 @@ def advantage_folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: s
     gains_a = [_less(ours, alone[0], half) for half in rows]
     gains_b = [_less(theirs, alone[1], half) for half in rows]
     parts = tuple(y - x for x, y in zip(gains_a, gains_b, strict=True))
-    halves = (*gains_a, *gains_b)
-    cells = [int(count) for half in halves for count in ((half > 0).sum(), (half < 0).sum())]
+    sides = [np.concatenate(side) for side in (gains_a, gains_b)]
+    cells = [int(count) for side in sides for count in ((side > 0).sum(), (side < 0).sum())]
     return Folds(parts, reach=2.0, side_cell=_smallest(cells))
 
 
@@ -80,8 +80,9 @@ def _less(theirs: Outcomes, ours: Outcomes, rows: IndexArray) -> FloatArray:
 def _right_or_wrong(
     ours: Outcomes | FloatArray, theirs: Outcomes | FloatArray, halves: Sequence[IndexArray]
 ) -> int | None:
-    right = [(len(rows), int(each[rows].sum())) for each in (ours, theirs) for rows in halves]
-    return _smallest([count for n, own in right for count in (own, n - own)])
+    rows = np.concatenate(list(halves))
+    right = [int(each[rows].sum()) for each in (ours, theirs)]
+    return _smallest([*right, *(len(rows) - count for count in right)])
 
 
 def _smallest(counts: Sequence[int]) -> int | None:
