@@ -18,6 +18,7 @@ def reader():
     return module
 
 
+@pytest.mark.validate
 def test_svmlight_rows_that_are_alike_stay_near(reader, tmp_path):
     rng = np.random.default_rng(1)
     kind = rng.integers(0, 2, 400)
@@ -37,6 +38,7 @@ def test_svmlight_rows_that_are_alike_stay_near(reader, tmp_path):
     np.testing.assert_array_equal(nearest, kind)
 
 
+@pytest.mark.validate
 def test_no_line_is_lost_or_read_twice_between_pieces(reader, tmp_path):
     path = tmp_path / "rows.txt"
     lines = [f"{(-1) ** i} {1 + i % 40}:1 {50 + i % 7}:{i}" for i in range(300)]

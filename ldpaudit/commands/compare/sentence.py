@@ -14,7 +14,7 @@ from ldpaudit.commands.compare.differences.outside import ADVANTAGE, BEST, NUMBE
 from ldpaudit.commands.compare.wording import Intervals, percent_of, points_of, signed_points
 from ldpaudit.commands.utility.scores import ACCURACY, SQUARED_ERROR
 from ldpaudit.reports.text.numbers import number
-from ldpaudit.result import AuditResult
+from ldpaudit.result import AuditResult, Estimate
 from ldpaudit.result.comparison import Difference
 
 
@@ -144,7 +144,7 @@ def _sentence(
         _clause(topic, other, result, by_letter.get(chr(ord("A") + place)), intervals)
         for place, (other, result) in enumerate(releases[1:], start=1)
     ]
-    start = topic.what.format(value=_printer(topic)(value.value), name=name)
+    start = topic.what.format(value=_shown(topic, value), name=name)
     return "; ".join([start, *clauses])
 
 
@@ -158,17 +158,29 @@ def _clause(
     value = result.estimate(topic.id)
     if value is None:
         return f"{name} was not measured in the same way"
-    text = _printer(topic)(value.value)
+    text = _shown(topic, value)
     if change is None:
         return f"{text} {topic.beside} {name} (no interval for the change)"
     word = topic.words[change.low > 0] if change.decided else "no difference shown"
     estimated = ", by estimate," if change.kind == "estimated" and change.decided else ""
-    if topic.unit != "plain":
+    if change.suppressed:
+        moved = f"a hidden number of percent points {intervals.points(change)}"
+    elif topic.unit != "plain":
         moved = f"{signed_points(change.value)} percent points {intervals.points(change)}"
     else:
         plus = "+" if change.value > 0 else ""
         moved = f"{plus}{number(change.value)} {intervals.plain(change)}"
     return f"{word}{estimated} {topic.beside} {name}, {text}: {moved}"
+
+
+def _shown(topic: _Topic, estimate: Estimate) -> str:
+    """Return a number, or the ends of one that is hidden: itself is rounded to 0 or 1."""
+    shown = _printer(topic)
+    if not estimate.suppressed:
+        return shown(estimate.value)
+    if estimate.low is None or estimate.high is None:
+        return "a hidden share" if topic.unit == "percent" else "a hidden number of"
+    return f"{shown(estimate.low)} to {shown(estimate.high)}"
 
 
 def _printer(topic: _Topic) -> Callable[[float], str]:

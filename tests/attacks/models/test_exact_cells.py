@@ -93,6 +93,7 @@ def test_bayes_with_the_exact_posterior_is_optimal(task, epsilon):
     assert upper_bound([fold], ACCURACY, 0.025) - lower_bound([fold], ACCURACY, 0.025) < 0.005
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize("task", [("military", "gender")], indirect=True, ids=["military"])
 def test_bayes_learns_nearly_the_optimum_from_released_labels(task):
     # The interval is for the fitted attack, which falls short of the optimum by what it has not

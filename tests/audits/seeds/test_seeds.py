@@ -76,6 +76,7 @@ def test_the_check_takes_no_level_from_the_others() -> None:
     assert levels["guessable-seed"] == pytest.approx(1 - 1e-9)
 
 
+@pytest.mark.validate
 def test_seconds_of_a_day_are_tried_on_request() -> None:
     numbers = np.random.default_rng(1_767_312_345).random(500)
     assert check(audited(numbers, True)) == "pass"

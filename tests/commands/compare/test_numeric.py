@@ -38,6 +38,7 @@ def released(frame: pd.DataFrame, epsilon: float, path: Path, rng: np.random.Gen
     return str(path)
 
 
+@pytest.mark.validate
 def test_less_noise_is_learnt_from_better_and_attacked_better(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     frame = people(2000, rng)

@@ -33,8 +33,15 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("kind", COLUMNS)
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        pytest.param(kind, command, marks=pytest.mark.validate if is_long else ())
+        for command in COMMANDS
+        for kind in COLUMNS
+        for is_long in [command == "sweep" and kind != "views of texts"]
+    ],
+)
 def test_an_odd_type_is_no_internal_fault(kind: str, command: str, tmp_path: Path) -> None:
     columns = {"odd": COLUMNS[kind], "id": np.arange(N), "label": np.arange(N) * 7 % 5 < 2}
     feather.write_feather(pa.table(columns), tmp_path / "t.feather")
