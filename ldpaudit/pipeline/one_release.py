@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import ldpaudit
+from ldpaudit.audits.assumptions.alignment import check_alignment
 from ldpaudit.audits.assumptions.standing import as_it_stands
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.columns.survey import columns_finding
@@ -94,7 +95,8 @@ def run_audit(
     Raises
     ------
     InputError
-        If the claim is not one that can be audited, or ``only``/``skip`` name no audit.
+        If the claim is not one that can be audited, ``only``/``skip`` name no audit, or the true
+        labels are not those of these rows.
     PolicyError
         If no audit ran at all, so that no check of the policy could be answered.
     """
@@ -114,6 +116,7 @@ def run_audit(
     )
     chosen = chosen_audits(only, skip, {} if beside is None else OF_COLUMNS)
     every = context
+    check_alignment(context)
     context, few = without_small_classes(context)
     context = in_part(context)
     notes += (*few, *part_note(context))
