@@ -177,20 +177,6 @@ def test_what_warns_on_the_command_line_warns(data: pd.DataFrame) -> None:
         ldpaudit.privatize(data.sort_values("label"), "rr", epsilon=1.0)
 
 
-def test_the_page_says_that_the_true_labels_were_too_few_to_use() -> None:
-    few = pd.DataFrame({"x": range(60), "label": ["no"] * 56 + ["yes"] * 4})
-    released = pd.DataFrame({"x": range(60), "label": ["no", "yes"] * 30})
-    claim = {"name": "rr", "epsilon": 1.0}
-    result = ldpaudit.audit(released, few["label"], claim, only="mechanism", skip="power")
-    page = result.to_html()
-    assert "given, but not used: fewer than two of them have 10 people" in page
-    assert "the release alone" in page
-    assert "The auditor held the true labels" not in result.to_html(profile="public")
-    assert result.sentence.endswith(
-        "Left out: the true labels: fewer than two of them have 10 people."
-    )
-
-
 def test_the_option_that_left_an_audit_out_is_the_one_to_take_away(released: pd.DataFrame) -> None:
     """Also where another option chose audits: LDPAUDIT_SKIP and --only."""
     result = ldpaudit.audit(released, only=("mechanism", "power"), skip="mechanism")

@@ -43,8 +43,7 @@ def _aligned(context: AuditContext) -> Channel | None:
     channel = context.claim.label_channel
     if channel is None:
         return None
-    classes = (*release.classes, *context.counts_as)
-    outputs = (*release.outputs, *(z for z in context.counts_as if z in channel.outputs))
+    classes, outputs = release.classes, release.outputs
     if set(channel.classes) != set(classes) or not set(channel.outputs) <= set(outputs):
         raise InputError("The claim's labels must be those of the release.")
     rows = [channel.classes.index(label) for label in classes]
@@ -52,7 +51,7 @@ def _aligned(context: AuditContext) -> Channel | None:
     # An output that the mechanism never gives, such as a label left out by RR-Top-k, has zeros.
     matrix = np.zeros((len(classes), len(outputs)))
     matrix[:, columns] = channel.matrix[rows]
-    return Channel(matrix, classes, outputs).coarsened(context.counts_as)
+    return Channel(matrix, classes, outputs)
 
 
 def attackers_channel(context: AuditContext, rows: IndexArray) -> Channel | None:

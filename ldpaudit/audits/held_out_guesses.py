@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.arrays import BoolArray, FloatArray, HalfArray, IndexArray, Label
+from ldpaudit.arrays import BoolArray, FloatArray, HalfArray, IndexArray
 
 NOT_ASKED = -1
 """The attack was not asked about the row."""
@@ -31,17 +31,11 @@ class HeldOutGuesses:
         attack was not asked.
     halves : int8 array of shape (n,)
         In which half a row is: the rows of one half are the held-out rows of one fold.
-    people : int64 array or None
-        The rows that were looked at, where they are not all; the arrays above have those alone.
-    counts_as : mapping from label to label
-        Small classes whose released labels were told to attacks as another; empty where none was.
     """
 
     outcomes: dict[str, Outcomes] = field(default_factory=dict, repr=False)
     values: dict[str, FloatArray] = field(default_factory=dict, repr=False)
     halves: HalfArray = field(default_factory=lambda: np.empty(0, dtype=np.int8), repr=False)
-    people: IndexArray | None = field(default=None, repr=False)
-    counts_as: Mapping[Label, Label] = field(default_factory=dict, repr=False)
 
     def record(self, name: str, rows: IndexArray, right: BoolArray, halves: HalfArray) -> None:
         """Remember for which held-out rows, by position in the release, the guess was right."""

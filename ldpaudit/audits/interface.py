@@ -1,13 +1,13 @@
 """What every audit implements, and what it is given."""
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from ldpaudit.arrays import HalfArray, Label
+from ldpaudit.arrays import HalfArray
 from ldpaudit.audits.allowed_excess import DEFAULT_EXCESS, AllowedExcess
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.datasets.beside.slices import Slices
@@ -157,10 +157,7 @@ class AuditContext:
     is a folder on the disk for arrays that do not fit in memory. ``tasks`` does independent pieces
     of work side by side. ``whole``: the whole release, where ``release`` holds a part of its rows
     (:mod:`ldpaudit.audits.part`). ``beside``: the other private columns, where there are several.
-    ``repeats``: the other releases of the same people, where there are several. ``left_out``: how
-    many rows were left out with small true classes (:mod:`ldpaudit.audits.small_classes`);
-    ``counts_as``: those classes, and the released label as which each of them counts in
-    ``release``; ``numbers``: which of all classes, from 1, those of ``release`` are.
+    ``repeats``: the other releases of the same people, where there are several.
 
     A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
     has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
@@ -181,9 +178,6 @@ class AuditContext:
     tasks: Tasks = field(default_factory=Threads)
     beside: Beside | None = None
     repeats: Repeats | None = None
-    left_out: int = 0
-    counts_as: Mapping[Label, Label] = field(default_factory=dict)
-    numbers: tuple[int, ...] = ()
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -191,10 +185,6 @@ class AuditContext:
         """The true labels, int32 of shape (n,), for code that runs only where they are known."""
         assert self.release.truth is not None
         return self.release.truth
-
-    def number(self, code: int) -> int:
-        """Return which of all classes, from 1, a true label's code in ``release`` stands for."""
-        return self.numbers[code] if self.numbers else code + 1
 
     @property
     def bags(self) -> Bags:

@@ -203,15 +203,14 @@ def _one_class(signs: Signs) -> str | None:
         return None
     which = int(np.flatnonzero(odd)[0])
     return (
-        f"Look for a branch on the true label: {_classes(signs, odd)} treated differently from the "
+        f"Look for a branch on the true label: {_classes(odd)} treated differently from the "
         f"others{_kept(which, counts, channel)}. A class may be missing from a list, or have a "
         "default."
     )
 
 
-def _classes(signs: Signs, odd: BoolArray) -> str:
-    numbers = signs.known.numbers or range(1, len(odd) + 1)
-    found = [str(numbers[i]) for i in np.flatnonzero(odd)]
+def _classes(odd: BoolArray) -> str:
+    found = [str(i + 1) for i in np.flatnonzero(odd)]
     if len(found) == 1:
         return f"class {found[0]} is"
     return f"classes {', '.join(found[:-1])} and {found[-1]} are"

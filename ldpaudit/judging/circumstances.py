@@ -30,15 +30,11 @@ class Circumstances:
     Attributes
     ----------
     truth : bool
-        Whether the true labels were given and used.
-    too_few : bool
-        Whether they were given, and not used: too few people have most of them.
+        Whether the true labels were given.
     counts : int64 array of shape (k, m) or None
         Rows by true and released label.
     channel : Channel or None
         The claimed one, in the order of the release's labels.
-    numbers : tuple of int
-        Which of all classes, from 1, those of ``counts`` are; empty: all.
     records : tuple of AuditRecord
         The audits that were asked for.
     left_out : mapping from audit id to option
@@ -50,24 +46,16 @@ class Circumstances:
     advisable : bool
         Whether ``ldpaudit advise`` can take the release with its true labels, which are in a file
         of their own.
-    unmeasured : int
-        How many of the release's rows were left out with small true classes.
-    counted_as_another : float
-        The share of the release's rows whose released label is that of a small class.
     """
 
     truth: bool = True
     counts: IndexArray | None = None
     channel: Channel | None = None
-    numbers: tuple[int, ...] = ()
     records: tuple[AuditRecord, ...] = ()
     left_out: Mapping[str, LeavingOut] = field(default_factory=dict)
     holds_truth: bool = False
     columns_left_out: int = 0
     advisable: bool = False
-    unmeasured: int = 0
-    counted_as_another: float = 0.0
-    too_few: bool = False
 
     def absence(self, audit: str) -> str | None:
         """Return why an audit has no numbers, or only a part of them; None if it ran."""

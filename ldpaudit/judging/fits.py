@@ -51,22 +51,21 @@ def fitted_epsilon(counts: IndexArray, channel: Channel) -> float | None:
         or counts[channel.matrix <= 0].any()
     ):
         return None
-    finest = channel.finest
-    matrix = finest.matrix
+    matrix = channel.matrix
     logs = np.log(matrix, where=matrix > 0, out=np.full(matrix.shape, -np.inf))
 
     def sharper(s: float) -> Channel:
-        return Channel(_powered(logs, s), finest.classes, finest.outputs)
+        return Channel(_powered(logs, s), channel.classes, channel.outputs)
 
     def cost(s: float) -> float:
-        fitted = channel.seen_alike(sharper(s)).matrix
+        fitted = sharper(s).matrix
         return -float(counts[counts > 0] @ np.log(np.maximum(fitted[counts > 0], 1e-300)))
 
     if not counts[channel.matrix < channel.matrix.max(axis=1, keepdims=True)].any():
         return math.inf
     s = float(minimize_scalar(cost, bounds=(0.0, _SHARPEST), method="bounded").x)
     fitted = sharper(s)
-    return fitted.epsilon if agrees(counts, channel.seen_alike(fitted).matrix) else None
+    return fitted.epsilon if agrees(counts, fitted.matrix) else None
 
 
 def _powered(logs: FloatArray, s: float) -> FloatArray:
@@ -83,14 +82,12 @@ def likely_slip(counts: IndexArray, channel: Channel) -> Slip | None:
     """Return the slip that fits the counts of a claimed randomized response best, None without."""
     if channel.outputs != channel.classes or not 0 < channel.epsilon < math.inf:
         return None
-    finest = channel.finest
-    claimed = RandomizedResponse.from_epsilon(finest.classes, finest.epsilon)
-    if not np.allclose(claimed.channel.matrix, finest.matrix, atol=1e-9):
+    claimed = RandomizedResponse.from_epsilon(channel.classes, channel.epsilon)
+    if not np.allclose(claimed.channel.matrix, channel.matrix, atol=1e-9):
         return None
     sizes, fitting = counts.sum(axis=1), {}
-    for slip in _slips(finest.epsilon, claimed.noise, len(finest.classes)):
-        slipped = RandomizedResponse.from_epsilon(finest.classes, slip.epsilon).channel
-        matrix = channel.seen_alike(slipped).matrix
+    for slip in _slips(channel.epsilon, claimed.noise, len(channel.classes)):
+        matrix = RandomizedResponse.from_epsilon(channel.classes, slip.epsilon).channel.matrix
         if agrees(counts, matrix):
             fitting[slip] = abs(float(sizes @ matrix.diagonal()) - np.trace(counts))
     return min(fitting, key=fitting.__getitem__, default=None)

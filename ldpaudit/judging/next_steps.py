@@ -73,11 +73,7 @@ def next_steps(
         return _by_waiver(checks)
     if decision == "publish":
         first = _PUBLISH_THE_REST if known.columns_left_out else _PUBLISH
-        return (
-            (first, _NOT_AGAIN)
-            if known.truth or known.too_few
-            else (first, _NOT_AGAIN, _LOOK_CLOSER)
-        )
+        return (first, _NOT_AGAIN) if known.truth else (first, _NOT_AGAIN, _LOOK_CLOSER)
     steps = _after_failure if decision == "do not publish" else _to_decide
     found = list(steps(case, known, checks)) or [_READ_ON]
     open_ones = [c for c in checks if c.level == "error" and c.verdict != "pass" and not c.waived]

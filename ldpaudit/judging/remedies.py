@@ -18,7 +18,7 @@ from ldpaudit.judging.causes import SHARED
 from ldpaudit.judging.checks.interface import POWER, Case
 from ldpaudit.judging.circumstances import BEHIND, Circumstances
 from ldpaudit.reports.text.numbers import number, rows
-from ldpaudit.result import SMALLEST_CELL, Check
+from ldpaudit.result import Check
 
 WITH_TRUTH = "power.with_truth.min_detectable_excess"
 ROWS_WITH_TRUTH = "power.with_truth.rows_needed"
@@ -28,10 +28,6 @@ _CLAIM = "claimed-epsilon"
 _REFUTED = "known only for labels that follow"
 _IN_DOUBT = "may depend on the features"
 _MOST_ROWS = 1e9
-TOO_FEW = (
-    "Release more rows, or merge rare labels before a release: the true labels were given, but "
-    f"fewer than two of them have {SMALLEST_CELL} people, too few to use them."
-)
 
 
 @dataclass(frozen=True)
@@ -133,9 +129,7 @@ def _claimed_epsilon(question: Open) -> Iterator[str]:
 
 def _for_features(case: Case, known: Circumstances) -> Iterator[str]:
     """Yield what helps where the mechanism uses features, so that counts of labels say nothing."""
-    if known.too_few:
-        yield TOO_FEW
-    given = [] if known.truth or known.too_few else ["the true labels (--truth)"]
+    given = [] if known.truth else ["the true labels (--truth)"]
     if "public model" in case.claim.traits.needs:
         given.append("the public model that the mechanism used (--public-posterior)")
     else:
@@ -149,9 +143,6 @@ def _truth(case: Case, known: Circumstances) -> Iterator[str]:
         return
     found, allowed = case.evidence.estimates.get(WITH_TRUTH), _allowed(case)
     text = "Give the true labels (--truth)"
-    if known.too_few:
-        yield TOO_FEW
-        return
     if found is None or math.isinf(found.value):
         yield f"{text}."
     elif found.value <= allowed:
@@ -170,9 +161,8 @@ def _truth(case: Case, known: Circumstances) -> Iterator[str]:
         yield f"From the release alone {needed} rows in all would do, by estimate."
 
 
-def _given(known: Circumstances, why: str) -> str:
-    """Return that the true labels are needed, or more rows where they were given."""
-    return TOO_FEW if known.too_few else f"Give the true labels (--truth): {why}."
+def _given(why: str) -> str:
+    return f"Give the true labels (--truth): {why}."
 
 
 def _in_all(have: int, more: float, allowed: float) -> str:
@@ -212,7 +202,7 @@ def _attack(question: Open) -> Iterator[str]:
     check, case, known = question.check, question.case, question.known
     estimate = case.evidence.estimates.get(next(iter(check.evidence), ""))
     if not known.truth:
-        yield _given(known, "attacks are scored against them")
+        yield _given("attacks are scored against them")
         return
     if estimate is None:
         yield from _without_audit("label-inference", known)
@@ -258,7 +248,7 @@ def _renyi(question: Open) -> Iterator[str]:
 
 def _without_audit(audit: str, known: Circumstances) -> Iterator[str]:
     if not known.truth:
-        yield _given(known, f"the audit {audit} needs them here")
+        yield _given(f"the audit {audit} needs them here")
     elif why := known.absence(audit):
         yield f"Give the audit {audit} what it lacks, or take its check out of the policy: {why}."
 
@@ -273,7 +263,7 @@ def _reveal(question: Open) -> Iterator[str]:
         yield from _without_audit("label-inference", question.known)
         yield "Take the check out of the policy if nothing tells labels in features of this kind."
     else:
-        yield _given(question.known, "what features tell is measured against them")
+        yield _given("what features tell is measured against them")
 
 
 def _identifiers(_: Open) -> Iterator[str]:
@@ -289,7 +279,7 @@ def _channel(_: Open) -> Iterator[str]:
 
 def _other(question: Open) -> Iterator[str]:
     if not question.known.truth:
-        yield _given(question.known, "with them the audit knows more")
+        yield _given("with them the audit knows more")
 
 
 _REMEDIES: Mapping[str, Remedy] = {

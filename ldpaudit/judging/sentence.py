@@ -8,8 +8,7 @@ from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, C
 from ldpaudit.judging.next_steps import is_close, one_in
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.reports.text.numbers import against, fold, folds, number, percent, rows, share_up
-from ldpaudit.result import SMALLEST_CELL, Check, Verdict
-from ldpaudit.result.hiding import LEFT_OUT, TRUTH_UNUSED
+from ldpaudit.result import Check, Verdict
 
 _CLAIM = "claimed-epsilon"
 _ALONE = (
@@ -21,28 +20,6 @@ _ALONE = (
 def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
     """Return the verdict in words, with what failed or is waived besides."""
     return _verdict(verdict, checks, case) + _warned(verdict, checks) + _besides(verdict, checks)
-
-
-def left_out(some: int, every: int, what: str = "rows", *, too_few: bool = False) -> str:
-    """Return what the verdict is not about: people of rare true labels, or all true labels."""
-    if too_few:
-        return f"{TRUTH_UNUSED}: fewer than two of them have {SMALLEST_CELL} people."
-    if not some:
-        return ""
-    return (
-        f"{LEFT_OUT}{some:,} of {every:,} {what}, among them everyone whose true label fewer than "
-        f"{SMALLEST_CELL} people have; the answer is about the others."
-    )
-
-
-def as_another(share: float) -> str:
-    """Return how many rows' released labels were not told from those of the largest class."""
-    if not share:
-        return ""
-    return (
-        f" The labels of those small classes, released in at most {100 * share:.0f} % of the rows, "
-        "counted as the largest class's: what they give away was not measured."
-    )
 
 
 def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:

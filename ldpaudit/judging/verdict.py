@@ -7,23 +7,22 @@ default). A check fails when its certified bound, at the corrected level, lies b
 
 import datetime
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from ldpaudit.judging.checks.interface import CLEAR_SHARE, Case, Draft, Evidence
+from ldpaudit.judging.checks.interface import Case, Draft, Evidence
 from ldpaudit.judging.checks.listing import LOOKED_FOR, draft_checks, not_looked_for
 from ldpaudit.judging.circumstances import BEHIND, Circumstances
 from ldpaudit.judging.next_steps import CLAIM_CHECKS, next_steps
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.remedies import Open
-from ldpaudit.judging.sentence import as_another, left_out, sentence
+from ldpaudit.judging.sentence import sentence
 from ldpaudit.judging.waivers import apply_waivers
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.reports.text.numbers import percent
 from ldpaudit.result import (
     Check,
     CheckLevel,
-    Estimate,
     Family,
     Note,
     Verdict,
@@ -32,9 +31,6 @@ from ldpaudit.result import (
 )
 
 _SMALLEST_ALPHA = 1e-12
-_UNMEASURED, _MOST_UNMEASURED = 0.05, 0.1
-"""The share of rows that may be left out where it is not known which would be found, and where it
-is: an audit that finds only large shares is no reason to leave out as many."""
 _LEVELS: tuple[CheckLevel, ...] = ("error", "warn")
 _REFUTED = (
     "The declared mechanism is refuted, at {confidence} confidence. Numbers marked exact are of "
@@ -79,16 +75,13 @@ def judge(
         The release's digest and the date: waivers hold for one release until they expire.
     known : Circumstances, optional
         How the release was audited: advice depends on it, the verdict does where audits were left
-        out, stopped, or without rows of small classes.
+        out or stopped.
     """
     case, known = Case(policy, claim, evidence, rows), known or Circumstances()
     drafts = draft_checks(case)
     drafts += _not_looked_for(policy, {draft.id for draft in drafts}, known)
     checks, families = decided(drafts, policy)
     checks = [_unless_stopped(_explained(check, case, known), known) for check in checks]
-    most, share = unmeasured_at_most(evidence.estimates), known.unmeasured / max(rows, 1)
-    checks = [unless_unmeasured(check, share, most) for check in checks]
-    checks = [_unless_held_to_nothing(check, claim, known) for check in checks]
     checks = [evidence.shown(check) for check in checks]
     checks, notes = apply_waivers(checks, policy.waivers, sha256, today)
     notes += _refutation(checks)
@@ -96,9 +89,7 @@ def judge(
     steps = next_steps(decision_of(verdict, checks), case, known, checks)
     return Judgement(
         verdict,
-        sentence(verdict, checks, case)
-        + left_out(known.unmeasured, rows, too_few=known.too_few)
-        + as_another(known.counted_as_another),
+        sentence(verdict, checks, case),
         steps,
         tuple(checks),
         tuple(notes),
@@ -160,47 +151,6 @@ def _unless_stopped(check: Check, known: Circumstances) -> Check:
     first = known.stopped[0]
     names = ", ".join(record.id for record in known.stopped)
     reason = f"{check.reason}, but not all audits could look: {first.reason} before {names} ended"
-    return check.model_copy(update={"verdict": "inconclusive", "reason": reason})
-
-
-def unmeasured_at_most(estimates: Mapping[str, Estimate]) -> tuple[float, str]:
-    """Return the share of rows that may be left out, and what more of them would be."""
-    share = estimates.get(CLEAR_SHARE)
-    if share is not None and share.value <= _MOST_UNMEASURED:
-        return share.value, "more than the share in the clear that would be found"
-    most = _UNMEASURED if share is None or share.value > 1 else _MOST_UNMEASURED
-    return most, "more than may go unmeasured"
-
-
-def unless_unmeasured(check: Check, share: float, most: tuple[float, str]) -> Check:
-    """Return a check that is not passed where more rows were left out than would be found.
-
-    Of true classes with few people nothing is measured: their labels may be in the clear.
-    """
-    if share <= most[0] or check.confidence is None or check.verdict != "pass":
-        return check
-    reason = (
-        f"{check.reason}, but {share:.2%} of the rows were left out with true classes "
-        f"of few people, {most[1]} ({most[0]:.2%}); merge rare classes before the release"
-    )
-    return check.model_copy(update={"verdict": "inconclusive", "reason": reason})
-
-
-def _unless_held_to_nothing(check: Check, claim: Mechanism, known: Circumstances) -> Check:
-    """Return a check that is not passed where many labels count as another, whatever they tell.
-
-    Where a channel is claimed, labels that refute it do not.
-    """
-    share = known.counted_as_another
-    if claim.label_channel is not None or share <= _MOST_UNMEASURED:
-        return check
-    if check.confidence is None or check.verdict != "pass":
-        return check
-    reason = (
-        f"{check.reason}, but labels of small classes, released in at most {share:.0%} of the "
-        "rows, count as another, and no channel is claimed that they could be held to; merge rare "
-        "classes before the release"
-    )
     return check.model_copy(update={"verdict": "inconclusive", "reason": reason})
 
 

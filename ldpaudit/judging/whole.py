@@ -14,13 +14,7 @@ from ldpaudit.judging.advising import advice_step
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.checks.of_whole import Whole, drafts_of
 from ldpaudit.judging.policy import Policy
-from ldpaudit.judging.sentence import left_out
-from ldpaudit.judging.verdict import (
-    Judgement,
-    decided,
-    unless_unmeasured,
-    unmeasured_at_most,
-)
+from ldpaudit.judging.verdict import Judgement, decided
 from ldpaudit.judging.waivers import apply_waivers
 from ldpaudit.judging.whole_words import Words, sentence_of, steps_of
 from ldpaudit.result import AuditRecord, AuditResult, overall
@@ -73,11 +67,6 @@ class About:
         Whether the claimed ε holds only if draws go together as declared.
     advisable : bool
         Whether ``ldpaudit advise`` can take the release with its true labels.
-    people : int
-        How many people are released.
-    unmeasured : int or None
-        How many of them the numbers of the whole leave out with small true classes; None where the
-        true labels were given, and too few people have most of them.
     """
 
     policy: Policy
@@ -89,8 +78,6 @@ class About:
     odd: str = ""
     rests_on_draws: bool = True
     advisable: bool = False
-    people: int = 0
-    unmeasured: int | None = 0
 
 
 def judge_whole(
@@ -121,19 +108,15 @@ def judge_whole(
         rests_on_draws=about.rests_on_draws,
     )
     checks, families = decided(drafts_of(whole, about.records), policy)
-    share = (about.unmeasured or 0) / max(about.people, 1)
-    most = min(unmeasured_at_most({e.id: e for e in part.estimates}) for part in parts)
-    checks = [evidence.shown(unless_unmeasured(check, share, most)) for check in checks]
+    checks = [evidence.shown(check) for check in checks]
     checks, notes = apply_waivers(checks, about.policy.waivers, sha256, today)
     verdict = overall(checks, parts)
     wanted = about.advisable and verdict != "pass"
     advice = advice_step(about.policy) if wanted else None
-    what, too_few = "people" if about.words.part == "release" else "rows", about.unmeasured is None
     return Judgement(
         verdict,
-        sentence_of(verdict, checks, parts, whole, about.words)
-        + left_out(about.unmeasured or 0, about.people, what, too_few=too_few),
-        steps_of(checks, parts, about.words, advice, too_few=too_few),
+        sentence_of(verdict, checks, parts, whole, about.words),
+        steps_of(checks, parts, about.words, advice),
         tuple(checks),
         tuple(notes),
         tuple(families),

@@ -7,11 +7,9 @@ from typing import Final
 from ldpaudit.judging.advising import ADVISE, with_advice
 from ldpaudit.judging.checks.of_whole import Whole
 from ldpaudit.judging.next_steps import MOST
-from ldpaudit.judging.remedies import TOO_FEW
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.reports.text.numbers import against, folds, number, percent
 from ldpaudit.result import AuditResult, Check, Verdict
-from ldpaudit.result.hiding import LEFT_OUT
 
 _STARTS: Final = {
     "fail": "Violation found",
@@ -153,8 +151,8 @@ def _of_parts(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> s
     places = [place for place, part in enumerate(parts) if part.verdict == verdict]
     if not places:
         return ""
-    # The whole says what only warns, and who is left out.
-    sentence = parts[places[0]].sentence.split(_BUT)[0].split(LEFT_OUT)[0]
+    # The whole says what only warns.
+    sentence = parts[places[0]].sentence.split(_BUT)[0]
     said = sentence.removeprefix(f"{_STARTS[verdict]}: ").rstrip(".")
     others = f"; and in {words.some(places[1:])}" if places[1:] else ""
     return f" in {words.one(places[0])}: {said}{others}"
@@ -207,19 +205,14 @@ def steps_of(
     parts: Sequence[AuditResult],
     words: Words,
     advice: str | None,
-    *,
-    too_few: bool = False,
 ) -> tuple[str, ...]:
     """Return what to do now, at most three steps: the whole's own first, then the worst part's.
 
     A step that all parts share is said once; one of some parts names them. ``advice``: the last
-    step, where there is one. ``too_few``: whether true labels were given, and not used.
+    step, where there is one.
     """
     found = [*_own_steps(checks, parts, words.part), *_steps_of_parts(checks, parts, words)]
-    if too_few:
-        asked = (*_TRUTH.values(), *_RUN_IT.values())
-        found = [*dict.fromkeys(TOO_FEW if step in asked else step for step in found)]
-    elif any(_GIVE in step for step in found):
+    if any(_GIVE in step for step in found):
         others = [step for step in found if _GIVE not in step]
         found = [_TRUTH[words.part], *others]
     return with_advice(found, advice, MOST)

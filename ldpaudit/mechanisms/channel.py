@@ -5,8 +5,7 @@ label y is released as the output z. The analysis is exact and uses no data.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -35,10 +34,6 @@ class Channel:
         The true labels.
     outputs : tuple, length m
         The outputs.
-    finer : Channel, optional
-        Of which this one is :meth:`coarsened`.
-    counts_as : mapping from label to label
-        Which of its labels count as which others.
 
     Raises
     ------
@@ -58,8 +53,6 @@ class Channel:
     matrix: FloatArray
     classes: tuple[Label, ...]
     outputs: tuple[Label, ...]
-    finer: "Channel | None" = None
-    counts_as: Mapping[Label, Label] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         matrix = np.array(self.matrix, dtype=np.float64)
@@ -80,33 +73,6 @@ class Channel:
             )
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)
-
-    @property
-    def finest(self) -> "Channel":
-        """The channel before labels counted as others."""
-        return self.finer or self
-
-    def coarsened(self, counts_as: Mapping[Label, Label]) -> "Channel":
-        """Return it for people of the other classes, where some outputs count as others.
-
-        Parameters
-        ----------
-        counts_as : mapping from label to label
-            Classes that nobody has, and the output as which each one's own counts, if it is one.
-        """
-        if not counts_as:
-            return self
-        rows = [y for y, label in enumerate(self.classes) if label not in counts_as]
-        outputs = tuple(label for label in self.outputs if label not in counts_as)
-        seen = [outputs.index(counts_as.get(label, label)) for label in self.outputs]
-        matrix = np.zeros((len(rows), len(outputs)))
-        np.add.at(matrix.T, seen, self.matrix[rows].T)
-        classes = tuple(self.classes[y] for y in rows)
-        return Channel(matrix, classes, outputs, self, counts_as)
-
-    def seen_alike(self, other: "Channel") -> "Channel":
-        """Return another channel between the :attr:`finest` labels, coarsened as this one."""
-        return other.coarsened(self.counts_as)
 
     @cached_property
     def epsilon(self) -> float:

@@ -4,7 +4,6 @@ import datetime
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import ldpaudit
 from ldpaudit.audits.assumptions.alignment import check_alignment
@@ -14,11 +13,10 @@ from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import AuditContext, Beside, Plan
 from ldpaudit.audits.listing import OF_COLUMNS
-from ldpaudit.audits.mechanism.evidence import label_counts, without_small_cells
+from ldpaudit.audits.mechanism.evidence import label_counts
 from ldpaudit.audits.others import refusals, taking_part
 from ldpaudit.audits.part import in_part, part_note
 from ldpaudit.audits.running import prepared, run_one
-from ldpaudit.audits.small_classes import counted_as_another, without_small_classes
 from ldpaudit.device import check_device
 from ldpaudit.errors import PolicyError
 from ldpaudit.judging.checks.interface import Evidence
@@ -117,9 +115,8 @@ def run_audit(
     chosen = chosen_audits(only, skip, {} if beside is None else OF_COLUMNS)
     every = context
     check_alignment(context)
-    context, few = without_small_classes(context)
     context = in_part(context)
-    notes += (*few, *part_note(context))
+    notes += part_note(context)
     stop.running = True
     with _limited_threads(plan.threads):
         # Seeds are tried on rows as they were released, in their order.
@@ -142,12 +139,7 @@ def run_audit(
             rows=len(release),
             sha256=release.sha256,
             today=today,
-            known=replace(
-                _circumstances(context, records, skip),
-                unmeasured=context.left_out,
-                counted_as_another=counted_as_another(every.release, context),
-                too_few=every.release.truth is not None and context.release.truth is None,
-            ),
+            known=_circumstances(context, records, skip),
         )
     _check_some_ran(judgement.checks, records)
     found = together(findings)
@@ -196,9 +188,8 @@ def _circumstances(
     known = release.truth is not None
     return Circumstances(
         truth=known,
-        counts=without_small_cells(label_counts(context)) if counted and known else None,
+        counts=label_counts(context) if counted and known else None,
         channel=aligned_channel(context) if counted else None,
-        numbers=context.numbers,
         records=records,
         left_out={
             name: "--skip" if name in skip else "--only"

@@ -87,11 +87,7 @@ def run_repeats(
     records, finding = own_findings(context, chosen, OF_RELEASES)
     words, bounded = release_words(repeats.releases), repeats.releases.known
     odd = odd_words(finding.estimates, repeats.noise)
-    about = About(
-        *(policy, "repeats", epsilon, words, records, bounded, odd),
-        people=len(repeats.releases.rows),
-        unmeasured=seen.left_out,
-    )
+    about = About(policy, "repeats", epsilon, words, records, bounded, odd)
     sha256 = together_sha256(releases)
     seconds = time.perf_counter() - start
     return whole_result(

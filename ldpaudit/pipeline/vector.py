@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from ldpaudit.audits.interface import AuditContext, Beside, Plan
 from ldpaudit.audits.listing import OF_COLUMNS, OF_VECTORS
-from ldpaudit.audits.small_classes import rows_left_out
 from ldpaudit.audits.vectors.audit import claimed
 from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import Policy, default_policy
@@ -120,8 +119,6 @@ def run_vector(
         odd=_NOT_JOINT if joint else "",
         rests_on_draws=not joint,
         advisable=all(map(advisable, vector.columns)),
-        people=len(vector),
-        unmeasured=rows_left_out(vector.columns),
     )
     seconds = time.perf_counter() - start
     return whole_result(

@@ -11,7 +11,7 @@ from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.fits import fitted_epsilon, likely_slip, unlike_the_claim
 from ldpaudit.judging.next_steps import next_steps
-from ldpaudit.mechanisms import Channel, RandomizedResponse
+from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.result import Check, Estimate
 
 
@@ -81,37 +81,6 @@ def test_a_wrong_formula_is_named(words: str) -> None:
 
 def test_a_slip_needs_counts_that_fit_it() -> None:
     assert likely_slip(counted(rr(1.7).channel.matrix, 1_000_000), rr(1.0).channel) is None
-
-
-COARSE = rr(1.0, 4).channel.coarsened({1: 3})
-"""The claim on four labels where nobody has the second, which counts as the last."""
-
-
-def first_of_three(counts: np.ndarray) -> str:
-    known = Circumstances(counts=counts, channel=COARSE, numbers=(1, 3, 4))
-    claim = rr(1.0, 4)
-    signs = Signs(case(evidence(), claim=claim), known, [failed("claimed-epsilon")])
-    return next(causes(signs))
-
-
-@pytest.mark.parametrize("words", SLIPS)
-def test_a_wrong_formula_is_named_where_a_label_counts_as_another(words: str) -> None:
-    matrix = np.full((4, 4), (1 - SLIPS[words]) / 3)
-    np.fill_diagonal(matrix, SLIPS[words])
-    counts = counted(Channel(matrix, *(COARSE.finest.classes,) * 2).coarsened({1: 3}).matrix, 10**7)
-    assert words in first_of_three(counts)
-
-
-def test_another_epsilon_is_named_where_a_label_counts_as_another() -> None:
-    counts = counted(rr(2.5, 4).channel.coarsened({1: 3}).matrix)
-    assert fitted_epsilon(counts, COARSE) == pytest.approx(2.5, abs=1e-3)
-    assert "ε = 2.50" in first_of_three(counts)
-
-
-def test_a_class_is_numbered_among_all_where_some_were_left_out() -> None:
-    matrix = COARSE.matrix.copy()
-    matrix[1] = [0.03, 0.94, 0.03]
-    assert "class 3 is treated differently" in first_of_three(counted(matrix, 30_000))
 
 
 def test_one_class_treated_unfairly_is_named_by_its_number() -> None:

@@ -175,30 +175,3 @@ def test_a_large_channel_is_analysed_in_blocks(monkeypatch):
         pairs = np.clip(matrix[:, None] - np.exp(epsilon) * matrix[None], 0, None).sum(axis=2)
         assert channel.delta(epsilon) == pytest.approx(pairs.max(), rel=1e-14)
     assert channel.delta(channel.epsilon) == 0
-
-
-def test_outputs_that_count_as_others_add_up() -> None:
-    rng = np.random.default_rng(1)
-    matrix = rng.dirichlet(np.ones(5), size=4)
-    finer = Channel(matrix, ("a", "b", "c", "d"), ("a", "b", "c", "d", "none"))
-    coarse = finer.coarsened({"b": "c", "d": "c"})
-    assert (coarse.classes, coarse.outputs) == (("a", "c"), ("a", "c", "none"))
-    for y, row in zip((0, 2), coarse.matrix, strict=True):
-        assert row == pytest.approx([matrix[y, 0], matrix[y, 1:4].sum(), matrix[y, 4]])
-    assert coarse.finest is finer
-    assert coarse.epsilon <= finer.epsilon
-    other = Channel(np.full((4, 5), 0.2), finer.classes, finer.outputs)
-    assert coarse.seen_alike(other).matrix == pytest.approx(np.tile([0.2, 0.6, 0.2], (2, 1)))
-
-
-def test_a_class_whose_output_is_none_is_left_out_alone() -> None:
-    channel = Channel(np.full((3, 2), 0.5), (0, 1, 2), (0, 1))
-    assert channel.coarsened({2: 0}).matrix.tolist() == [[0.5, 0.5], [0.5, 0.5]]
-    assert channel.coarsened({}) is channel
-
-
-@given(EPSILONS, st.integers(3, 9))
-def test_coarser_randomized_response_keeps_its_epsilon(epsilon: float, k: int) -> None:
-    finest = RandomizedResponse.from_epsilon(tuple(range(k)), epsilon).channel
-    coarse = finest.coarsened(dict.fromkeys(range(2, k), 0))
-    assert coarse.epsilon == pytest.approx(epsilon, rel=1e-9)

@@ -1,6 +1,6 @@
 """What neighbourhoods show of the instance-based loss: J(τ), E[ν], quantiles and a histogram."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,12 +49,10 @@ def loss_report(
     asked: Neighborhoods,
     budget: ErrorBudget,
     assumptions: tuple[str, ...],
-    number: Callable[[int], int],
 ) -> LossReport:
     """Turn label counts around queries into estimates, each with the ``assumptions``.
 
-    The error budget is that of each point of the curves' lower bounds; ``number`` gives a label's
-    number by its code.
+    The error budget is that of each point of the curves' lower bounds.
     """
     box = labels.box(asked.counts, asked.totals, budget.per_query)
     losses = mean_loss(box.estimate, labels.prior, labels.channel)
@@ -66,7 +64,7 @@ def loss_report(
             writer.mean(losses),
             *writer.parts(box.estimate),
             *writer.quantiles(losses),
-            *writer.priors(number),
+            *writer.priors(),
         ),
         (
             writer.curve(
@@ -184,7 +182,7 @@ class _Writer:
                     f"{percent} % of queries lose less; {self._method}",
                 )
 
-    def priors(self, number: Callable[[int], int]) -> Iterator[Estimate]:
+    def priors(self) -> Iterator[Estimate]:
         """Return the label shares, unless they are many or would show a small group."""
         n, truth = len(self.labels.released), self.labels.truth
         shares = self.labels.prior
@@ -192,7 +190,7 @@ class _Writer:
             return
         words = "share of rows" if truth is not None else "released shares through the channel"
         for y, share in enumerate(shares):
-            name = number(int(self.labels.classes[y]))
+            name = int(self.labels.classes[y]) + 1
             low, high = float(self.labels.prior_low[y]), float(self.labels.prior_high[y])
             yield Estimate.interval(
                 f"instance_loss.prior.class-{name}",

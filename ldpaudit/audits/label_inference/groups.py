@@ -70,9 +70,8 @@ def class_estimates(
     groups = []
     for y in range(k):
         counts = [(int(fold.class_rows[y]), int(fold.class_correct[y]), 0, 0) for fold in run.folds]
-        number = context.number(y)
-        title, words = f"class {number}", f"people of class {number}"
-        groups.append(_Group(f"class-{number}", title, words, tuple(counts)))
+        title, words = f"class {y + 1}", f"people of class {y + 1}"
+        groups.append(_Group(f"class-{y + 1}", title, words, tuple(counts)))
     return _accuracies(run, groups, context.plan.confidence, attacks), []
 
 
@@ -85,10 +84,8 @@ def slice_estimates(
     notes: list[Note] = []
     for place, column in enumerate(slices):
         groups = _groups(run, slices, place)
-        # How many rows a slice lacks of those released would tell who is in a small true class.
-        every = context.left_out > 0
-        estimates += _accuracies(run, groups, confidence, attacks, every)
-        estimates += _advantages(run, groups, confidence, attacks, every)
+        estimates += _accuracies(run, groups, confidence, attacks)
+        estimates += _advantages(run, groups, confidence, attacks)
         if context.plan.show_class_names:
             named = (f"{i + 1}: {name}" for i, name in enumerate(column.names))
             text = f"Slices {place + 1} are by the column {column.column}: {'; '.join(named)}."
@@ -122,11 +119,10 @@ def _accuracies(
     groups: Sequence[_Group],
     confidence: float,
     attacks: int,
-    every: bool = False,
 ) -> list[Estimate]:
-    """Return the accuracies, with the counts hidden of ``every`` group or of those that need it."""
+    """Return the accuracies, with the counts hidden of those that need it."""
     tail = _tail(groups, confidence, attacks)
-    hidden = {group.key for group in groups} if every else _hidden(groups)
+    hidden = _hidden(groups)
     return [
         _estimate(
             group,
@@ -152,12 +148,11 @@ def _advantages(
     groups: Sequence[_Group],
     confidence: float,
     attacks: int,
-    every: bool = False,
 ) -> list[Estimate]:
     tail = _tail(groups, confidence, attacks)
     decided = all(is_decided(fold) for fold in run.folds)
     lower = partial(gain_lower, decided=decided)
-    estimates, hidden = [], {group.key for group in groups} if every else _hidden(groups)
+    estimates, hidden = [], _hidden(groups)
     for group in groups:
         gained, lost = (sum(fold[i] for fold in group.folds) for i in (2, 3))
         if group.rows < SMALLEST_CELL:

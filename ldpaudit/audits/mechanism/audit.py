@@ -34,7 +34,6 @@ from ldpaudit.audits.mechanism.local_reports import report_counts
 from ldpaudit.audits.mechanism.strata import strata_finding
 from ldpaudit.audits.mechanism.subgroups import subgroup_estimate, subgroup_evidence
 from ldpaudit.audits.part import over_all_rows
-from ldpaudit.audits.small_classes import may_count
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound, smallest_positive
 from ldpaudit.estimators.epsilon.consistency import (
     SMALLEST_P_VALUE,
@@ -139,11 +138,9 @@ def _insider_estimates(
         names = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
         words = f"{_METHODS[method]}; at its own level, not corrected for the other methods"
         yield _bound(context, names, bound, words, reference)
-    # Of a class with few rows, counted among others, the ratio would tell how many.
-    sizes = counts.sum(axis=1)
-    large = (sizes > 0) & may_count(sizes)
-    if large.sum() > 1:
-        yield _observed(without_small_cells(counts)[large], cell)
+    there = counts.sum(axis=1) > 0
+    if there.sum() > 1:
+        yield _observed(without_small_cells(counts)[there], cell)
 
 
 def _report_estimate(context: AuditContext, counts: GuessCounts) -> Estimate:

@@ -19,7 +19,6 @@ from ldpaudit.audits.observational.power import (
 )
 from ldpaudit.audits.power.insider import insiders_power, reports_power
 from ldpaudit.audits.power.outsider import outsiders_channel, outsiders_power
-from ldpaudit.audits.small_classes import may_count
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import class_counts
 from ldpaudit.estimators.epsilon.power import detection_power, smallest_detectable
@@ -67,20 +66,10 @@ class PowerAudit:
         if reports is not None:
             return reports_power(context, reports)
         channel = aligned_channel(context)
-        sizes = _told(class_counts(label_counts(context)))
+        sizes = class_counts(label_counts(context))
         if channel is None:
             return _unclaimed(context, sizes)
         return insiders_power(context, channel, sizes)
-
-
-def _told(sizes: IndexArray) -> IndexArray:
-    """Return rows by class as if a class of 1 to 9, counted among other rows, had one.
-
-    Their exact power would tell how many they are; with fewer of them no more is found.
-    """
-    told = np.where(may_count(sizes), sizes, np.minimum(sizes, 1))
-    told[told.argmax()] += sizes.sum() - told.sum()
-    return np.asarray(told)
 
 
 def _is_constant(context: AuditContext) -> bool:
@@ -114,8 +103,7 @@ def _unclaimed(context: AuditContext, sizes: IndexArray) -> Finding:
     used = (sizes - (PILOT_SHARE * sizes).astype(np.int64)).astype(np.int64)
 
     def power(epsilon: float) -> float:
-        finest = RandomizedResponse.from_epsilon((*release.classes, *context.counts_as), epsilon)
-        channel = finest.channel.coarsened(context.counts_as).matrix
+        channel = RandomizedResponse.from_epsilon(release.classes, epsilon).channel.matrix
         design = design_bounds(used, channel)
         return 0.0 if design is None else detection_power(design, used, channel, 0.0, alpha)
 

@@ -146,7 +146,7 @@ def _clearer_features(
     def clearer(shares: FloatArray, epsilon: float) -> FloatArray:
         kept = np.clip(shares - claim.noise * everyone, 0.0, None)
         kept = kept / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300)
-        replaced = lambda_of_epsilon(epsilon, len(channel.finest.classes))
+        replaced = lambda_of_epsilon(epsilon, len(channel.classes))
         return np.asarray((1 - replaced) * kept + replaced * everyone)
 
     return clearer

@@ -12,7 +12,7 @@ from ldpaudit.result.hiding import SMALLEST_CELL, few, is_small
 
 def people_estimates(seen: SeenReleases) -> Iterator[Estimate]:
     """Return how many people are in the releases, and how many changed."""
-    releases, people = seen.everyone, len(seen.everyone.rows)
+    releases, people = seen.releases, len(seen.releases.rows)
     how = "rows joined on their ids" if releases.by_id else "rows in the same order"
     yield _count("repeats.people", "People in any of the releases", people, people, how)
     everywhere = len(releases.in_all)
@@ -28,7 +28,7 @@ def people_estimates(seen: SeenReleases) -> Iterator[Estimate]:
 
 def people_notes(seen: SeenReleases) -> Iterator[Note]:
     """Return what the join found, in words."""
-    releases = seen.everyone
+    releases = seen.releases
     if not releases.by_id:
         text = (
             "No id column was named (--id): row 1 of each release is taken to be the same person, "

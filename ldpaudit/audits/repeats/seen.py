@@ -13,7 +13,6 @@ from ldpaudit.audits.assumptions.standing import standing
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Repeats
 from ldpaudit.audits.mechanism.evidence import feature_dependence
-from ldpaudit.audits.small_classes import people_alone
 from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.channel import Channel
@@ -31,45 +30,31 @@ class SeenReleases:
     Attributes
     ----------
     asked : Repeats
-        The releases, without the people of small classes, and what is claimed of their noise.
-    everyone : RepeatedReleases
-        The releases with all people.
+        The releases, and what is claimed of their noise.
     contexts : tuple of AuditContext, length t
         One for each release.
     """
 
     asked: Repeats
-    everyone: RepeatedReleases
     contexts: tuple[AuditContext, ...]
 
     @classmethod
     def of(cls, context: AuditContext) -> "SeenReleases":
         """See the releases of a context, which lends its plan, progress and stop."""
         assert context.repeats is not None
-        contexts, everyone = [], context.repeats.releases
-        releases = people_alone(everyone)
-        for release in releases.releases:
+        contexts = []
+        for release in context.repeats.releases.releases:
             claim = from_declaration(release.declaration, release.classes)
             own = replace(
                 context, release=release, claim=claim, whole=None, repeats=None, _shared={}
             )
             contexts.append(own)
-        return cls(replace(context.repeats, releases=releases), everyone, tuple(contexts))
+        return cls(context.repeats, tuple(contexts))
 
     @property
     def releases(self) -> RepeatedReleases:
         """The releases, and which row is whose."""
         return self.asked.releases
-
-    @property
-    def left_out(self) -> int | None:
-        """How many people are left out with small classes; None where all true labels are."""
-        alone = self.releases
-        return (
-            len(self.everyone.rows) - len(alone.rows)
-            if alone.known == self.everyone.known
-            else None
-        )
 
     @property
     def context(self) -> AuditContext:

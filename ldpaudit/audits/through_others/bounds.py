@@ -59,9 +59,7 @@ def column_channels(vector: ReleasedVector, context: AuditContext) -> list[Float
     for place in range(len(vector.columns)):
         alone = vector.alone(place)
         claim = from_declaration(alone.declaration, alone.classes)
-        channel = aligned_channel(
-            replace(context, release=alone, claim=claim, counts_as={}, _shared={})
-        )
+        channel = aligned_channel(replace(context, release=alone, claim=claim, _shared={}))
         if channel is None:
             return None
         found.append(channel.matrix)

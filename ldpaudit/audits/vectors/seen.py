@@ -14,7 +14,6 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import feature_dependence
 from ldpaudit.audits.part import rows_looked_at
-from ldpaudit.audits.small_classes import columns_alone, joint_strata, merged
 from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.estimators.vectors.patterns import TrueVectors, distinct_rows
 from ldpaudit.mechanisms import from_declaration
@@ -56,12 +55,9 @@ class SeenVector:
         contexts, some = [], rows_looked_at(len(vector), context.plan.seed, MOST_ROWS)
         columns = [vector.alone(place) for place in range(len(vector.columns))]
         columns = columns if some is None else [column.take(some) for column in columns]
-        for alone, column in zip(columns_alone(columns), columns, strict=True):
-            claim = from_declaration(alone.declaration, alone.classes)
-            own = replace(context, release=alone, claim=claim, whole=None, _shared={})
-            if alone.truth is not None and column.truth is not None and len(alone) < len(column):
-                own = own if isinstance(joint, OnDomains) else merged(own, column.truth)
-            contexts.append(own)
+        for column in columns:
+            claim = from_declaration(column.declaration, column.classes)
+            contexts.append(replace(context, release=column, claim=claim, whole=None, _shared={}))
         return cls(tuple(contexts), joint, _counted(contexts))
 
     @property
@@ -103,8 +99,13 @@ class SeenVector:
 
     @cached_property
     def _every_stratum(self) -> IndexArray:
-        codes = joint_strata([one.release for one in self.contexts])
-        return np.zeros(len(self.contexts[0].release), np.int64) if codes is None else codes
+        codes = np.zeros(len(self.contexts[0].release), np.int64)
+        for one in self.contexts:
+            strata = one.release.strata
+            if strata is not None:
+                both = codes * strata.count + strata.codes
+                codes = np.unique(both, return_inverse=True)[1].astype(np.int64)
+        return codes
 
     def within_strata(self) -> Iterator["SeenVector"]:
         """Yield the vector of each stratum as one of its own; itself where there are none."""

@@ -11,7 +11,6 @@ from ldpaudit.api import cluster_of, policy_of
 from ldpaudit.audits.interface import Plan
 from ldpaudit.commands.compare.auditing import audited, plan_for, shared_plan
 from ldpaudit.commands.compare.differences.differences import all_differences
-from ldpaudit.commands.compare.differences.pairwise import alike
 from ldpaudit.commands.compare.reading import Input, ReleaseInput, read_inputs
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.same_data import fingerprints, pairable
@@ -43,10 +42,6 @@ _STORED = (
 _ORDER = (
     "Whether the rows are in the same order could not be told from the features; pairing takes it "
     "for granted."
-)
-_NOT_ALIKE = (
-    "In some of the releases labels of small true classes counted as the largest class's, in "
-    "others not, so attacks guess among fewer labels in some: only the strongest are compared."
 )
 
 
@@ -82,8 +77,6 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
                 progress.step(f"{len(sides)} of {len(inputs)} audited")
     progress.step("differences")
     notes += _one_sided([side.result for side in sides])
-    if not all(alike(sides[0], side) for side in sides[1:]):
-        notes.append(Note.info(_AUDIT, _NOT_ALIKE))
     names = {print_.letter: print_.name for print_ in prints}
     differences = tuple(
         d.model_copy(update={"a_name": names[d.a], "b_name": names[d.b]})

@@ -224,15 +224,13 @@ def sharpened(channel: Channel, epsilon: float) -> Channel:
     if channel.epsilon < _NOTHING:
         if channel.outputs != channel.classes:
             raise InsufficientDataError("the claimed channel tells no two labels apart")
-        randomized = RandomizedResponse.from_epsilon(channel.finest.classes, epsilon)
-        return channel.seen_alike(randomized.channel)
-    finest = channel.finest
-    logs = np.log(np.where(finest.matrix > 0, finest.matrix, 1.0))
+        return RandomizedResponse.from_epsilon(channel.classes, epsilon).channel
+    logs = np.log(np.where(channel.matrix > 0, channel.matrix, 1.0))
 
     def powered(s: float) -> Channel:
-        weights = np.where(finest.matrix > 0, np.exp(s * (logs - logs.min())), 0.0)
+        weights = np.where(channel.matrix > 0, np.exp(s * (logs - logs.min())), 0.0)
         scaled = weights / weights.sum(axis=1, keepdims=True)
-        return channel.seen_alike(Channel(scaled, finest.classes, finest.outputs))
+        return Channel(scaled, channel.classes, channel.outputs)
 
     top = 1.0
     while powered(top).epsilon < epsilon:

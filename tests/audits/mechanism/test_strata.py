@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 import ldpaudit
-from ldpaudit.audits.small_classes import large_classes
 from ldpaudit.mechanisms import RandomizedResponse
 
 CLASSES, REGIONS, CLAIMED = ("no", "yes"), ("north", "south"), (1.0, 2.0)
@@ -72,39 +71,6 @@ def test_a_small_stratum_is_inconclusive():
     assert result.verdict == "inconclusive"
     assert "stratum" in result.sentence
     assert "stratum" in result.next_steps[0]
-
-
-def _rare(size: int) -> tuple[pa.Table, np.ndarray]:
-    """Return a table whose third class has ``size`` people in the north, and its true labels."""
-    truth = np.repeat([0, 1, 2, 0, 1, 2], [70 - size, 40, size, 90, 70, 40])
-    claim = {"name": "randomized-response", "classes": [0, 1, 2], "epsilon": 1.0}
-    strata = [{"value": value, "mechanism": claim} for value in REGIONS]
-    stated = {"label": "a", "by": "region", "mechanism": {"name": "by-stratum", "strata": strata}}
-    metadata = {b"ldpaudit": json.dumps({"version": 2, "labels": [stated]}).encode()}
-    mechanism = RandomizedResponse.from_epsilon((0, 1, 2), 1.0)
-    drawn = mechanism.sample(truth.astype(np.int32), np.random.default_rng(1))
-    columns = {"region": np.repeat(REGIONS, [110, 200]), "a": drawn}
-    return pa.table(columns).replace_schema_metadata(metadata), truth
-
-
-def test_what_would_be_found_in_a_stratum_does_not_tell_how_many_have_a_rare_label():
-    told = []
-    for size in (2, 7):
-        result = ldpaudit.audit(*_rare(size), rng=0, only=FAST)
-        numbers = [e for e in result.estimates if ".power." in e.id]
-        told.append([(e.id, e.value) for e in numbers])
-        assert result["stratum-1.power.rows_needed"].value > 0
-        assert "in a stratum" in result.notes[0].text
-    assert told[0] == told[1]
-
-
-def test_a_stratum_without_two_large_classes_is_left_out():
-    strata = np.repeat([0, 1], [60, 100])
-    codes = np.repeat([0, 1, 0, 1], [55, 5, 60, 40])
-    kept = large_classes([(codes, 2)], strata)
-    assert kept is not None
-    assert kept.tolist() == list(range(60, 160))
-    assert large_classes([(codes[:60], 2)], strata[:60]) is None
 
 
 def test_without_true_labels_the_strata_are_bounded_from_the_release_alone():

@@ -1,6 +1,5 @@
 """Paired differences of advantages and of numeric guesses: they hold, and they find something."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,7 @@ from ldpaudit.commands.compare.differences.pairing import (
     mirrored,
     number_folds,
 )
-from ldpaudit.commands.compare.differences.pairwise import pending_differences
 from ldpaudit.estimators.intervals.paired import best_interval, paired_interval
-from ldpaudit.result import Score
 
 
 def recorded(n: int, **right: np.ndarray) -> HeldOutGuesses:
@@ -177,33 +174,3 @@ def test_the_strongest_is_chosen_at_a_cost() -> None:
         lambda i, j: accuracy_folds(a, i, b, j), {"x": 0.8}, {"x": 0.81, "y": 0.8}, 0.05
     )
     assert best.low < one.low
-
-
-def attacked(letter: str, **counts_as: str) -> Any:
-    """A release of which two attacks were scored, some of its labels counted as others."""
-    right = np.random.default_rng(1).random((3, 100)) < 0.5
-    found = recorded(100, x=right[0], y=right[1], features_only=right[2])
-    found.counts_as = counts_as
-    estimates = [
-        SimpleNamespace(
-            section="label-inference",
-            kind="certified",
-            value=0.5,
-            score=Score(subject=name, measure=measure, row=name, column=measure),
-        )
-        for name in ("x", "y")
-        for measure in ("accuracy", "advantage", "multiplicative_advantage")
-    ]
-    result = SimpleNamespace(
-        release=SimpleNamespace(classes=3), estimates=estimates, estimate=lambda _: None
-    )
-    return SimpleNamespace(letter=letter, result=result, guesses=found, utility=None, paired=True)
-
-
-def test_attacks_among_fewer_labels_are_not_held_against_those_among_all() -> None:
-    """Where a rare label counts as another in one release only, the strongest are compared."""
-    best = ["attack.best.accuracy", "attack.best.advantage"]
-    single = ["attack.x.accuracy", "attack.y.accuracy"]
-    a, alike, other = attacked("A", rare="common"), attacked("B", rare="common"), attacked("B")
-    assert [d.id for d in pending_differences(a, alike)] == best + single
-    assert [d.id for d in pending_differences(a, other)] == best

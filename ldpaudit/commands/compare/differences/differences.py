@@ -7,9 +7,6 @@ other attack, shared evenly too. So all of these intervals hold together at the 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-
-import numpy as np
 
 from ldpaudit.commands.compare.differences.outside import outside_family
 from ldpaudit.commands.compare.differences.pairwise import pending_differences
@@ -25,7 +22,6 @@ def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Differenc
 
     All differences of the family hold together at ``confidence``, in (0, 1).
     """
-    sides = [sides[0], *(_paired(sides[0], side) for side in sides[1:])]
     family = [pending for side in sides[1:] for pending in pending_differences(sides[0], side)]
     alphas = _shares(family, 1 - confidence)
     bounded = [_bounded(pending, alpha) for pending, alpha in zip(family, alphas, strict=True)]
@@ -35,15 +31,6 @@ def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Differenc
         more = outside_family(sides[0], side)
         every += [difference for difference in more if difference.id not in known]
     return tuple(sorted(every, key=lambda d: d.b))
-
-
-def _paired(first: Side, side: Side) -> Side:
-    """Return a release, not to be paired with the first where other people were looked at."""
-    ours, theirs = (None if s.guesses is None else s.guesses.people for s in (first, side))
-    same = ours is theirs or (
-        ours is not None and theirs is not None and np.array_equal(ours, theirs)
-    )
-    return side if same else replace(side, paired=False)
 
 
 def _shares(family: Sequence[PendingDifference], alpha: float) -> list[float]:

@@ -54,21 +54,11 @@ def pending_differences(a: Side, b: Side) -> Iterator[PendingDifference]:
     if (test := _test(a, b)) is not None:
         yield test
     yield from numeric_differences(a, b)
-    if classes and alike(a, b):
+    if classes:
         theirs = attack_scores(b.result)
         for name in attack_scores(a.result):
             if name in theirs:
                 yield _attack(a, b, name)
-
-
-def alike(a: Side, b: Side) -> bool:
-    """Return whether labels of small classes counted as another in both releases, or in neither.
-
-    Where they did in one, an attack there guesses among fewer labels.
-    """
-    if a.guesses is None or b.guesses is None:
-        return True
-    return a.guesses.counts_as == b.guesses.counts_as
 
 
 def _best(a: Side, b: Side) -> PendingDifference:
