@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ import pytest
 from processes import heed_interrupts
 from releases import table, written
 
-from ldpaudit.judging.policy import STARTER
+from ldpaudit.cli.options import Gate
+from ldpaudit.judging.policy import STARTER, load_policy
 from ldpaudit.result import AuditResult
 
 Ran = tuple[int, str, str]
@@ -64,6 +66,30 @@ def test_exit_zero_and_inconclusive(command: Command, tmp_path: Path) -> None:
     assert command("run", release, *fast, "--inconclusive", "pass")[0] == 0
     assert command("run", release, *fast, "--exit-zero")[0] == 0
     assert "nothing was claimed, so nothing was judged" in command("run", release, *fast)[1]
+
+
+@pytest.mark.parametrize(
+    ("decision", "verdict", "given", "status"),
+    [
+        ("publish", "pass", {"not_yet": "fail"}, 0),
+        ("not yet", "pass", {}, 0),
+        ("not yet", "pass", {"policy": "ldpaudit:strict"}, 3),
+        ("not yet", "pass", {"policy": "ldpaudit:strict", "not_yet": "pass"}, 0),
+        ("not yet", "pass", {"not_yet": "fail"}, 3),
+        ("not yet", "pass", {"not_yet": "fail", "exit_zero": True}, 0),
+        ("not yet", "inconclusive", {"not_yet": "pass"}, 3),
+        ("not yet", "inconclusive", {"not_yet": "fail", "inconclusive": "pass"}, 3),
+        ("not yet", "inconclusive", {"inconclusive": "pass"}, 0),
+        ("do not publish", "fail", {"not_yet": "pass"}, 1),
+    ],
+)
+def test_not_yet_passes_or_fails_as_asked(
+    decision: str, verdict: str, given: dict[str, Any], status: int
+) -> None:
+    policy = load_policy(given["policy"]) if "policy" in given else None
+    gate = Gate(**{key: value for key, value in given.items() if key != "policy"})
+    result: Any = SimpleNamespace(decision=decision, verdict=verdict)
+    assert gate.status(policy, result) == status
 
 
 def test_the_same_command_gives_the_same_numbers(command: Command, tmp_path: Path) -> None:

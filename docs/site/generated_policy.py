@@ -74,6 +74,7 @@ def presets() -> str:
 def flat(content: Mapping[str, Any]) -> dict[str, str]:
     """Return what a preset says, by key; a check's level under the check's own name."""
     found = {f"audit.{key}": written(value) for key, value in content["audit"].items()}
+    found |= {f"decision.{k}": written(value) for k, value in content.get("decision", {}).items()}
     for check, section in content["checks"].items():
         found[check] = section["level"]
         rest = {key: value for key, value in section.items() if key != "level"}

@@ -21,6 +21,7 @@ def compare(
     _debug: Debug = False,
 ) -> None:
     """Compare releases of the same data: leakage, attacks, and what can still be learnt."""
+    from ldpaudit.api.planning import policy_of
     from ldpaudit.commands.compare.text import print_summary
     from ldpaudit.commands.compare.work import compare as work
     from ldpaudit.commands.shell import carry_out
@@ -37,4 +38,4 @@ def compare(
         quiet=quiet,
     )
     if request.policy is not None:
-        raise typer.Exit(gate.status(*(result.verdict for result in comparison.releases)))
+        raise typer.Exit(gate.status(policy_of(request), *comparison.releases))

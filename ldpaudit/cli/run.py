@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,13 +29,15 @@ def run(
     _debug: Debug = False,
 ) -> None:
     """Audit a released dataset and write the report."""
+    from ldpaudit.api.planning import policy_of
     from ldpaudit.commands.run.work import run_and_write
 
+    status = partial(gate.status, policy_of(request))
     request = replace(request, command=recorded_command(sys.argv, run))
     several = len(request.release) > 1
     outputs = outputs.or_beside(request.release[-1], "releases" if several else "audit")
-    result = run_and_write(request, outputs, quiet=quiet, status=gate.status, profile=profile)
-    raise typer.Exit(gate.status(result.verdict))
+    result = run_and_write(request, outputs, quiet=quiet, status=status, profile=profile)
+    raise typer.Exit(status(result))
 
 
 def demo(

@@ -21,6 +21,7 @@ from ldpaudit.result.audit_result import (
     Verdict,
     Waived,
     decision_of,
+    holding_up,
     overall,
     verdict_of,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "Waived",
     "as_counted",
     "decision_of",
+    "holding_up",
     "in_stratum",
     "overall",
     "readable",

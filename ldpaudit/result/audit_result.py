@@ -182,6 +182,15 @@ def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:
     return "not yet" if warned or verdict == "inconclusive" else "publish"
 
 
+_GRAVITY: Final = (("error", "fail"), ("error", "inconclusive"), ("warn", "fail"))
+
+
+def holding_up(checks: Iterable[Check]) -> list[Check]:
+    """Return the checks that hold a release up, the gravest first; a waived one holds up none."""
+    found = [c for c in checks if (c.level, c.verdict) in _GRAVITY and not c.waived]
+    return sorted(found, key=lambda check: _GRAVITY.index((check.level, check.verdict)))
+
+
 def verdict_of(checks: Sequence[Check]) -> Verdict:
     """Return the verdict of checks: the worst of those that decide and are not waived."""
     errors = [check for check in checks if check.level == "error"]

@@ -9,7 +9,7 @@ from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.guesses import Guess, best_guess
 from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.quantities import Printer, Quantity
-from ldpaudit.result import AuditResult, Check
+from ldpaudit.result import AuditResult, Check, holding_up
 
 _RANKS: Final = {"publish": 0, "not yet": 1, "do not publish": 2}
 _GAIN, _BOUND = "others.attack_gain", "others.epsilon_bound"
@@ -88,13 +88,9 @@ class Piece:
 
     @property
     def verdict(self) -> str:
-        """Its verdict, and the first check that is not met."""
-        first = next((c for c in self.result.checks if self._troubles(c)), None)
-        reason = f": {shown(first.reason)}" if first else ""
-        return f"{wording.headline(self.result)}{reason}"
-
-    def _troubles(self, check: Check) -> bool:
-        return not check.waived and check.level == "error" and check.verdict != "pass"
+        """Its verdict, and the gravest check that is not met."""
+        reasons = [f": {shown(check.reason)}" for check in holding_up(self.result.checks)]
+        return f"{wording.headline(self.result)}{next(iter(reasons), '')}"
 
 
 def _in_line(quantity: Quantity | None) -> str:

@@ -11,9 +11,9 @@ from ldpaudit.errors import InputError
 from ldpaudit.reports import Surroundings, render
 from ldpaudit.reports.annotations import annotations
 from ldpaudit.reports.pages.wholes import anchored, fitting
-from ldpaudit.reports.text.pieces import worst_first
+from ldpaudit.reports.text.pieces import Piece, worst_first
 from ldpaudit.reports.text.wording import headline, publish_line
-from ldpaudit.result import AuditResult
+from ldpaudit.result import AuditResult, Check
 
 NESTED = ["release-1", "release-2", "release-2/column-1", "release-2/column-2"]
 
@@ -44,6 +44,32 @@ def test_the_worst_part_comes_first(whole: AuditResult, nested: AuditResult) -> 
         "release-2/column-1",
     ]
     assert worst_first(whole)[0].title == "Column 2: income"
+
+
+def test_a_part_gives_the_reason_of_its_gravest_check(whole: AuditResult) -> None:
+    checks = [
+        Check(
+            id=reason,
+            question="?",
+            limit=1.0,
+            observed=2.0,
+            level=level,
+            verdict=verdict,
+            reason=reason,
+        )
+        for level, verdict, reason in (
+            ("warn", "fail", "warned"),
+            ("error", "inconclusive", "too-weak"),
+            ("error", "fail", "found"),
+        )
+    ]
+    for left, verdict, reason in (
+        (checks, "fail", "Violation found: found"),
+        (checks[:2], "inconclusive", "Inconclusive: too-weak"),
+        (checks[:1], "pass", "No violation found: warned"),
+    ):
+        part = whole.labels[0].model_copy(update={"checks": tuple(left), "verdict": verdict})
+        assert Piece("column-1", part).verdict == reason
 
 
 def test_stored_it_is_valid_and_the_same(nested: AuditResult) -> None:

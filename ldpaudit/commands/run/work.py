@@ -34,12 +34,12 @@ def run_and_write(
     outputs: Outputs,
     *,
     quiet: bool = False,
-    status: Callable[[str], int] | None = None,
+    status: Callable[[AuditResult], int] | None = None,
     profile: Profile = "internal",
 ) -> AuditResult:
     """Audit, write the result and the reports, and print the summary.
 
-    ``status`` gives the exit status of a verdict, which some formats repeat; ``profile`` is whom
+    ``status`` gives the exit status of a result, which some formats repeat; ``profile`` is whom
     the page is for.
 
     Ctrl-C ends the audit early: what is finished is written. Finished parts (``--resume``) are kept
@@ -55,7 +55,7 @@ def run_and_write(
             return parts.enter_context(unwritten_result(released, options))
 
         def around(result: AuditResult) -> Surroundings:
-            ended = None if status is None else status(result.verdict)
+            ended = None if status is None else status(result)
             return surroundings_of(result, request.policy, ended)
 
         def tell(result: AuditResult, /, *, quiet: bool) -> None:

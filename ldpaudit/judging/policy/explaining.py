@@ -14,6 +14,7 @@ from ldpaudit.judging.policy.sections import (
     AuditSection,
     ChecksSection,
     ClaimSection,
+    DecisionSection,
     Policy,
     Waiver,
     keys_of,
@@ -23,6 +24,7 @@ from ldpaudit.judging.policy.sections import (
 SECTIONS: Final[Mapping[str, type[BaseModel]]] = {
     "claim": ClaimSection,
     "audit": AuditSection,
+    "decision": DecisionSection,
     "waivers": Waiver,
 }
 """The sections besides the checks."""

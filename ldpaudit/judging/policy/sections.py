@@ -91,6 +91,12 @@ class AuditSection(_Section):
     max_undetected_excess: Allowed = AllowedExcess()
 
 
+class DecisionSection(_Section):
+    """What the exit status makes of the decision."""
+
+    not_yet: Literal["fail", "pass"] = "pass"
+
+
 class CheckSection(_Section):
     """One check: how grave a violation is."""
 
@@ -236,6 +242,7 @@ class Policy(_Section):
     extends: Annotated[str, AfterValidator(preset_name)] | None = None
     claim: ClaimSection | None = None
     audit: AuditSection = AuditSection()
+    decision: DecisionSection = DecisionSection()
     checks: ChecksSection = ChecksSection()
     waivers: Annotated[tuple[Waiver, ...], Field(strict=False), FailFast()] = ()
     sha256: str | None = None
