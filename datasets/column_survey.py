@@ -27,6 +27,8 @@ _IDENTIFIER: Final = re.compile(
     r"|iban|account)$|[a-z]ID$|[a-z]Id$",
 )
 """Names of columns that hold a number or name of a person."""
+_MANY: Final = 300
+"""So many different values may be the source of noise."""
 _NAMED_SHARE: Final = 0.3
 """Different values, as a share of rows, from which such a name is believed."""
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}[./]\d{1,2}[./]\d{4}")
@@ -159,7 +161,9 @@ def survey_of(name: str, head: pa.ChunkedArray, facts: Facts) -> ColumnSurvey:
     unique = facts.rows >= _FEWEST and may_be_unique(glance, kind, share) and facts.is_unique()
     concern = _concern(name, head, kind, share, facts, unique=unique)
     ordered = facts.rows > 1 and rises(glance) and facts.is_ordered()
-    return ColumnSurvey(name, kind, share, unique, ordered, facts.unused, concern)
+    many = share * len(glance) >= _MANY and (kind != "number" or _is_whole(glance))
+    values = glance.to_numpy() if many else None
+    return ColumnSurvey(name, kind, share, unique, ordered, facts.unused, concern, head=values)
 
 
 def may_be_unique(glance: pa.ChunkedArray, kind: ColumnKind, share: float) -> bool:

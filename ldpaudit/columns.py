@@ -1,7 +1,9 @@
 """What a reader saw of a feature column before it became numbers."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+import numpy.typing as npt
 
 ColumnKind = Literal["number", "category", "text", "date", "list", "nested"]
 Concern = Literal["index", "identifier", "text", "date"]
@@ -32,6 +34,8 @@ class ColumnSurvey:
         Why it may lead back to a person.
     place : int
         Its place among the columns of the file, from 1; 0 where that is not known.
+    head : array or None
+        Its (first 10,000) values as they are, where many differ and mean no measurement.
     """
 
     name: str = field(repr=False)
@@ -43,3 +47,4 @@ class ColumnSurvey:
     concern: Concern | None = None
     arrays: tuple[int, ...] = ()
     place: int = 0
+    head: npt.NDArray[Any] | None = field(default=None, repr=False, compare=False)

@@ -18,14 +18,14 @@ import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 from ldpaudit import cli  # noqa: E402
-from ldpaudit.estimators.seeds.usual import other_seeds  # noqa: E402
+from ldpaudit.estimators.seeds import written_seeds  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 FULL_MODELS = {"attacks", "golden"}
 """Folders and files of tests in which the models of the labels are as large as for users."""
 FULL_GUARDS = {"estimators", "assumptions", "golden", "zoo"}
 """… and those models that look for groups of rows, and for columns made from the label."""
-ALL_SEEDS = {"seeds", "golden", "zoo"}
+ALL_SEEDS = {"golden", "zoo"}
 """Folders of tests in which the audit of seeds tries as many as for users."""
 
 # The examples are the same on each run; `make validate` draws many, anew. A slow machine is no
@@ -86,8 +86,8 @@ def _shrink(patch: pytest.MonkeyPatch, path: set[str]) -> None:
     if "test_columns.py" not in path:
         patch.setattr("ldpaudit.commands.privatize.columns.together._TREES", 8)
     if not ALL_SEEDS & path:
-        patch.setattr("ldpaudit.audits.seeds.audit.COUNTED", 512)
-        patch.setattr("ldpaudit.audits.seeds.audit.other_seeds", lambda *of: other_seeds(*of)[:64])
+        patch.setattr("ldpaudit.audits.seeds.COUNTED", 512)
+        patch.setattr("ldpaudit.audits.seeds.written_seeds", lambda *of: written_seeds(*of)[:64])
 
 
 DRAWN = """<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30">

@@ -13,7 +13,7 @@ AUDITS: Final[Mapping[str, str]] = {
     "aggregates": "ldpaudit.audits.aggregates.audit:AggregatesAudit",
     "renyi": "ldpaudit.audits.renyi.audit:RenyiAudit",
     "synthetic": "ldpaudit.audits.synthetic.audit:SyntheticAudit",
-    "seeds": "ldpaudit.audits.seeds.audit:SeedsAudit",
+    "seeds": "ldpaudit.audits.seeds:SeedsAudit",
     "power": "ldpaudit.audits.power.audit:PowerAudit",
 }
 """The built-in audits in the order in which they run; imported when they do."""

@@ -128,7 +128,7 @@ def _guessable_seed(signs: Signs) -> str | None:
         return None
     return (
         "Draw the noise from the operating system (in Python: secrets, not random or numpy), with "
-        "no seed: whoever guesses the seed recomputes every true label."
+        "no seed and no checksum of a column: anybody can compute such noise again."
     )
 
 

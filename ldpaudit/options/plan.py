@@ -94,7 +94,7 @@ class PlanOptions:
     ] = None
     seeds_tried: Annotated[
         int | None,
-        Option("Seeds of common generators to try, up to 4294967296 (default: 32768).", shown=True),
+        Option("Seeds of common generators to try, up to 4294967296 (default: 10000).", shown=True),
     ] = None
     made_on: Annotated[
         date | None,

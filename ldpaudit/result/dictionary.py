@@ -138,7 +138,7 @@ ESTIMATES: Final = {
     "assumptions.composed_epsilon": "ε of one person who has several rows.",
     "assumptions.epsilon_with_derived": "The bound of the release alone, with columns that may be "
     "computed from the released label.",
-    "seeds.p_value": "Whether a common seed explains the noise (p-value).",
+    "seeds.p_value": "Whether a common seed or a checksum explains the noise (p-value).",
     "power.min_detectable_excess": "The smallest excess of ε that would be found with 90 % power.",
     "power.rows_needed": "Further rows for the power that the policy asks for.",
     "power.detectable_epsilon": "The smallest ε that would be found to lie above 0.",

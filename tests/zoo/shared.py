@@ -1,8 +1,8 @@
 """Faults of the noise: drawn once for several rows, again for one person, or predictable."""
 
-import ctypes
 import math
 import random
+import zlib
 from collections.abc import Callable
 from datetime import date
 from typing import Any
@@ -112,23 +112,6 @@ def python_stream(n: int, _: np.random.Generator) -> np.ndarray:
     return np.array([source.random() for _ in range(n)])
 
 
-def c_stream(n: int, _: np.random.Generator) -> np.ndarray:
-    library = ctypes.CDLL(None)
-    library.srand(7)
-    return np.array([library.rand() % 100 for _ in range(n)]) / 100
-
-
-def java_stream(n: int, _: np.random.Generator) -> np.ndarray:
-    state, numbers = 99 ^ 0x5DEECE66D, []
-    for _ in range(n):
-        words = []
-        for bits in (26, 27):
-            state = (state * 0x5DEECE66D + 0xB) % 2**48
-            words.append(state >> (48 - bits))
-        numbers.append((words[0] * 2**27 + words[1]) / 2**53)
-    return np.array(numbers)
-
-
 def unix_time(n: int, _: np.random.Generator) -> np.ndarray:
     return np.random.default_rng(1_767_312_345).random(n)
 
@@ -139,6 +122,12 @@ def row_numpy(n: int, _: np.random.Generator) -> np.ndarray:
 
 def row_python(n: int, _: np.random.Generator) -> np.ndarray:
     return np.array([random.Random(row + 1).random() for row in range(n)])
+
+
+def _of_checksum(persons: People, rng: np.random.Generator) -> Specimen:
+    customer = rng.permutation(len(persons))
+    kept = np.array([zlib.crc32(str(c).encode()) % 1000 < 1000 * _KEEP for c in customer])
+    return release(persons, replaced(persons.codes, 2, kept, rng), {"customer": customer})
 
 
 def secret_seed(n: int, _: np.random.Generator) -> np.ndarray:
@@ -185,8 +174,6 @@ SHARED_NOISE = (
     _seeded("numpy", "The noise is numpy's default_rng(42).", numpy_stream),
     _seeded("numpy-legacy", "The noise is numpy's RandomState(123).", numpy_legacy),
     _seeded("python", "The noise is Python's Random(20240517), a date.", python_stream),
-    _seeded("c", "The noise is C's rand() % 100 after srand(7).", c_stream),
-    _seeded("java", "The noise is Java's Random(99).nextDouble().", java_stream),
     _seeded(
         "unix-time",
         "The noise is numpy's default_rng(seconds since 1970), and the day is known.",
@@ -195,6 +182,14 @@ SHARED_NOISE = (
     ),
     _seeded("row-numpy", "Each row has its own default_rng(row number).", row_numpy),
     _seeded("row-python", "Each row has its own Random(row number).", row_python),
+    Fault(
+        "seed-checksum",
+        "The noise is the CRC32 of the customer's number modulo 1,000.",
+        of_people(2, _of_checksum),
+        math.inf,
+        GUESSED,
+        SEEDED,
+    ),
     Fault(
         "seed-secret",
         "The noise is numpy's with a seed of 128 random bits that was kept: it could be redone.",

@@ -1,0 +1,143 @@
+"""Noise that anybody can compute: common seeds of random generators, and checksums of columns.
+
+With true labels the numbers must explain which labels were changed; without them, which labels
+agree with what the features say. True labels that were themselves simulated with such a seed look
+the same then, so without true labels nothing is certified.
+"""
+
+import math
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.audits.assumptions.columns import sound_features
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.errors import InputError, InsufficientDataError, quoted
+from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
+from ldpaudit.estimators.seeds import (
+    COUNTED,
+    Evidence,
+    Outcomes,
+    generators,
+    try_all,
+    written_seeds,
+)
+from ldpaudit.release import BoolArray, FloatArray, IntArray
+from ldpaudit.result import Estimate, Finding, Note
+
+P_VALUE: Final = "seeds.p_value"
+MIN_ROWS: Final = 100
+ALIKE: Final = "rows with the same true label are independent and alike"
+IN_NO_ORDER: Final = "rows are independent, and neither their order nor a checksum reveals labels"
+NOT_SIMULATED: Final = "the true labels were not drawn with such a seed, as in simulated data"
+FOUND: Final = 1e-9
+"""A source counts as found up to this p-value, however many checks a policy has."""
+_SECONDS_PER_SEED: Final = 5e-5
+"""Of one core, for all generators together."""
+
+
+class SeedsAudit:
+    """Tries the seeds that people choose, and checksums of columns."""
+
+    id = "seeds"
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why it does not apply, None where it does."""
+        if len(context.release) < MIN_ROWS:
+            return f"trying seeds needs at least {MIN_ROWS} rows"
+        if len(np.unique(context.release.released)) < 2:
+            return "all released labels are the same"
+        return None
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it."""
+        counted = COUNTED if context.plan.seeds_tried is None else context.plan.seeds_tried
+        others = written_seeds(counted, context.plan.made_on)
+        total = counted + len(others)
+
+        def progress(done: int) -> None:
+            left = timedelta(seconds=round((total - done) * _SECONDS_PER_SEED))
+            context.progress.step(f"trying seeds: {done:,} of {total:,}, about {left} left")
+
+        progress(0)
+        alone = context.release.truth is None
+        outcomes = _of_released_labels(context) if alone else _of_noise(context)
+        columns = {
+            column.name: column.head
+            for column in context.release.columns
+            if column.head is not None and len(column.head) <= len(context.release)
+        }
+        evidence = try_all(outcomes, counted, others, columns, progress)
+        notes = (_warning(evidence, alone),) if evidence.p_value <= FOUND else ()
+        return Finding(estimates=(_estimate(context, evidence),), notes=notes)
+
+
+def _of_noise(context: AuditContext) -> list[Outcomes]:
+    """Return which labels were released high, changed, or with much noise, given the true ones."""
+    release, strata = context.release, context.truth.astype(np.int64)
+    hits = [_high(release.released)]
+    if release.outputs == release.classes:
+        hits.append(release.released != release.truth)
+    if release.numeric is not None and release.numeric.truth is not None:
+        hits.append(_high(release.numeric.released - release.numeric.truth))
+    return [Outcomes(one, strata) for one in hits]
+
+
+def _of_released_labels(context: AuditContext) -> list[Outcomes]:
+    """Return which released labels are high, and with which of them the features agree."""
+    released = context.release.released
+    outcomes = [Outcomes(_high(released), np.zeros(len(released), dtype=np.int64))]
+    if sound_features(context).is_constant():
+        return outcomes
+    try:
+        posterior = cross_fitted_posterior(context, "released")
+    except (InputError, InsufficientDataError):
+        return outcomes
+    halves, m = context.halves().astype(np.int64), len(context.release.outputs)
+    # Model and average are those of the other half.
+    counts = np.stack([np.bincount(released[halves != half], minlength=m) for half in (0, 1)])
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    agree = posterior[np.arange(len(released)), released] > shares[halves, released]
+    return [*outcomes, Outcomes(agree, halves)]
+
+
+def _high(values: FloatArray | IntArray) -> BoolArray:
+    """Return which values are in the upper half, or are not the least, where that is most."""
+    high = values > np.median(values)
+    return high if high.any() else values > values.min()
+
+
+def _estimate(context: AuditContext, evidence: Evidence) -> Estimate:
+    method = (
+        f"p-value: {evidence.seeds:,} seeds of {len(generators())} streams of common generators, "
+        f"one for the table or one for each row, and checksums of {evidence.columns} column(s); "
+        "corrected for all"
+    )
+    alone = context.release.truth is None
+    return Estimate.upper_bound(
+        P_VALUE,
+        "Noise that anybody can compute (p-value)",
+        max(evidence.p_value, SMALLEST_P_VALUE),
+        context.plan.confidence,
+        n=len(context.release),
+        method=method,
+        assumptions=(IN_NO_ORDER, NOT_SIMULATED) if alone else (ALIKE,),
+        kind="estimated" if alone else "certified",
+        reference="Hoeffding (1963), Theorem 4",
+    )
+
+
+def _warning(evidence: Evidence, alone: bool) -> Note:
+    source = evidence.source.format(quoted(evidence.column or ""))
+    chance = max(math.ceil(evidence.log_p_value / math.log(10)), -300)
+    what = "The released labels follow" if alone else "The noise comes from"
+    text = (
+        f"{what} {source}: anybody can compute it and recover every true label (chance "
+        f"otherwise: 1e{chance}). Draw the noise again from the operating system's randomness, "
+        "and do not publish this release."
+    )
+    if alone:
+        text += " It means nothing only if the true labels were simulated in the same way."
+    return Note.warning("seeds", text)

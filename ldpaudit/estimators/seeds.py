@@ -1,0 +1,309 @@
+"""Noise that anybody can compute: from a seed that people write, or a checksum of a column.
+
+For a wrong guess the numbers are fixed before the noise is drawn. Many seeds are screened on the
+first rows; the best, and every checksum, get a p-value that is valid for any fixed numbers.
+"""
+
+import ctypes
+import datetime
+import hashlib
+import heapq
+import math
+import random
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
+
+COUNTED: Final = 10_000
+"""By default every seed below this is tried."""
+_SCREENED: Final = 320
+_TESTED: Final = 4096
+_MOST_TESTED: Final = 1 << 16
+_ENOUGH: Final = 400
+"""So many hits, or rows that are none, are wanted among the tested rows."""
+_FEWEST_VALUES: Final = 300
+"""Of a column with fewer different values a checksum is no source of noise."""
+_CHUNK: Final = 1024
+_KEPT: Final = 8
+_KEPT_EACH_ROW: Final = 2
+"""Seeds of each generator that are tested, of one for the table and of one for each row."""
+_EACH_ROW: Final = 1 << 20
+"""The first row's seed is below this, where each row has its own."""
+_TILTS: Final = np.geomspace(0.5, 64, 14)
+_FIRST_DAY, _LAST_DAY = datetime.date(2000, 1, 1), datetime.date(2030, 12, 31)
+_DAY: Final = 86_400
+
+Generator = Callable[[int, int], FloatArray]
+"""From a seed and a number of draws to numbers in [0, 1)."""
+
+
+def generators() -> dict[str, Generator]:
+    """Return the generators that are tried, by the call that a programmer writes."""
+    legacy, python, twister = np.random.RandomState(0), random.Random(0), np.random.MT19937(0)
+    # Its 624 words and its position, in place: its setter takes half a minute for a million seeds.
+    address = ctypes.c_uint32 * (_R_WORDS + 1)
+    state = np.ctypeslib.as_array(address.from_address(twister.ctypes.state_address))
+
+    def numpy_legacy(seed: int, draws: int) -> FloatArray:
+        legacy.seed(seed)
+        return legacy.random_sample(draws)
+
+    def python_random(seed: int, draws: int) -> FloatArray:
+        python.seed(seed)
+        high, low = np.frombuffer(python.randbytes(8 * draws), dtype="<u4").reshape(-1, 2).T
+        words = (high >> 5).astype(np.float64) * 2.0**26 + (low >> 6)
+        return words * 2.0**-53
+
+    def r_uniform(seed: int, draws: int) -> FloatArray:
+        state[:-1] = _R_FACTORS * np.uint32(seed) + _R_TERMS
+        state[-1] = _R_WORDS
+        return twister.random_raw(draws).astype(np.float64) * 2.3283064365386963e-10
+
+    def r_sample(seed: int, draws: int) -> FloatArray:
+        # Since R 3.6 a number below 100 is seven bits of a draw, drawn again from 100 on.
+        bits = (r_uniform(seed, 2 * draws + 64) * 65536).astype(np.int64) & 127
+        return bits[bits < 100][:draws] / 100
+
+    return {
+        "numpy.random.default_rng": lambda seed, draws: np.random.default_rng(seed).random(draws),
+        "numpy.random.seed": numpy_legacy,
+        "Python's random.seed": python_random,
+        "R's set.seed": r_uniform,
+        "R's set.seed and sample(100)": r_sample,
+    }
+
+
+_R_WORDS: Final = 624
+
+
+def _r_scrambling() -> tuple[Any, Any]:
+    """Return factors and terms by which a seed becomes the words with which R sets MT19937."""
+    steps = [(1, 0)]
+    for _ in range(51 + _R_WORDS):
+        factor, term = steps[-1]
+        steps.append((factor * 69069 % 2**32, (term * 69069 + 1) % 2**32))
+    # 50 steps scramble the seed, and the word after them is a position that R sets itself.
+    return tuple(np.array(steps[52:], dtype=np.uint32).T)
+
+
+_R_FACTORS, _R_TERMS = _r_scrambling()
+_COUNTING_UP: Final = ("numpy.random.default_rng", "numpy.random.seed", "Python's random.seed")
+"""Those that are tried with a seed for each row; R's first numbers are a slow wave of the seed."""
+
+
+def _digest(name: str) -> Callable[[bytes], int]:
+    return lambda text: int.from_bytes(hashlib.new(name, text, usedforsecurity=False).digest())
+
+
+_CHECKSUMS: Final[Mapping[str, tuple[Callable[[bytes], int], int]]] = {
+    "CRC32": (zlib.crc32, 32),
+    "Adler32": (zlib.adler32, 0),
+    "MD5": (_digest("md5"), 128),
+    "SHA-1": (_digest("sha1"), 160),
+    "SHA-256": (_digest("sha256"), 256),
+}
+"""Each with its number of bits; 0 where, of short texts, it is no fraction of all numbers."""
+
+
+def checksums(texts: Sequence[str]) -> Iterator[tuple[str, FloatArray]]:
+    """Yield numbers in [0, 1) that are made of the checksums of texts, and what they are."""
+    for name, (checksum, bits) in _CHECKSUMS.items():
+        sums = [checksum(text.encode()) for text in texts]
+        rest = np.array([number % 10_000 for number in sums])
+        for modulus in (100, 1000, 10_000):
+            yield f"{name} of column {{}} modulo {modulus:,}", rest % modulus / modulus
+        if bits:
+            yield f"{name} of column {{}}", np.array([number / 2**bits for number in sums])
+
+
+def written_seeds(counted: int, made_on: datetime.date | None = None) -> list[int]:
+    """Return the seeds from ``counted`` on that people write; with a day, the seconds of it."""
+    runs = [digits[:length] for digits in ("123456789", "987654321") for length in range(1, 10)]
+    runs += [digit * length for digit in "123456789" for length in range(1, 10)]
+    famous = ("3141592653", "2718281828", "1618033988", "31337", "8675309", "424242", "54321")
+    runs += [digits[:length] for digits in famous for length in range(5, 10)]
+    seeds = {int(run) for run in runs} | {10**power for power in range(10)}
+    seeds |= {20_000, 50_000, 123_123, 0xBAD5EED, 0xC0FFEE, 0xCAFE, 0xBEEF, 0xDEADBEEF, 0xCAFEBABE}
+    seeds |= {2**power - less for power in range(32) for less in (0, 1)} | {2**32 - 1}
+    for day in range(_FIRST_DAY.toordinal(), _LAST_DAY.toordinal() + 1):
+        seeds.add(int(f"{datetime.date.fromordinal(day):%Y%m%d}"))
+    if made_on is not None:
+        midnight = (made_on - datetime.date(1970, 1, 1)).days * _DAY
+        # In every time zone.
+        seeds |= set(range(midnight - _DAY // 2, midnight + _DAY + 7 * _DAY // 12))
+    return sorted(seed for seed in seeds if counted <= seed < 2**32)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What the noise did to rows in their order.
+
+    Attributes
+    ----------
+    hits : bool array of shape (n,)
+        Rows of one stratum are hits independently and alike, unless the noise can be computed.
+    strata : int64 array of shape (n,)
+    """
+
+    hits: BoolArray
+    strata: IndexArray
+
+    def take(self, rows: slice | IndexArray) -> "Outcomes":
+        """Return the outcomes of some rows."""
+        return Outcomes(self.hits[rows], self.strata[rows])
+
+    @property
+    def weights(self) -> FloatArray:
+        """Hits less their share in the stratum, so that a wrong seed's score has variance 1/12."""
+        _, codes = np.unique(self.strata, return_inverse=True)
+        centred = self.hits - (np.bincount(codes, self.hits) / np.bincount(codes))[codes]
+        result: FloatArray = centred / max(float(np.linalg.norm(centred)), 1e-12)
+        return result
+
+    def log_p_values(self, numbers: FloatArray) -> FloatArray:
+        """Return logarithms of valid p-values of "these numbers say nothing about the hits".
+
+        ``numbers`` are fixed ones in [0, 1], float64 (s, n); the p-values have shape (s,).
+
+        References
+        ----------
+        Hoeffding (1963), Theorem 4: sums of draws without replacement have no larger exponential
+        moments than those with replacement; Chernoff's bound.
+        """
+        tilts = np.concatenate([-_TILTS, _TILTS])
+        exponents = np.zeros((len(tilts), len(numbers)))
+        for stratum in np.unique(self.strata):
+            rows = np.flatnonzero(self.strata == stratum)
+            hits, values = self.hits[rows], numbers[:, rows]
+            values = values - values.mean(axis=1, keepdims=True)
+            if hits.mean() > 0.5:
+                hits, values = ~hits, -values
+            excess = values[:, hits].sum(axis=1)
+            for place, tilt in enumerate(tilts):
+                moment = np.log(np.exp(tilt * values).mean(axis=1))
+                exponents[place] += hits.sum() * moment - tilt * excess
+        result: FloatArray = np.minimum(math.log(2) + exponents.min(axis=0), 0.0)
+        return result
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What explains the outcomes best.
+
+    Attributes
+    ----------
+    log_p_value : float
+        Of "nothing that was tried explains them", corrected for all of it.
+    source : str
+        In words, with ``{}`` for the name of the column.
+    column : str or None
+        The column whose checksum it is.
+    seeds, columns : int
+        How many seeds of each generator were tried, and checksums of how many columns.
+    """
+
+    log_p_value: float
+    source: str
+    column: str | None
+    seeds: int
+    columns: int
+
+    @property
+    def p_value(self) -> float:
+        """The p-value."""
+        return math.exp(self.log_p_value)
+
+
+def try_all(
+    outcomes: Sequence[Outcomes],
+    counted: int,
+    others: Sequence[int] = (),
+    columns: Mapping[str, npt.NDArray[Any]] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Evidence:
+    """Try seeds of all generators, and checksums of columns.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcomes
+        At least one, on the same n rows.
+    counted : int
+        The seeds 0 … ``counted`` − 1 are tried, and ``others``.
+    columns : mapping
+        By name the values of a column in the first rows.
+    progress : callable
+        Called with the number of seeds done.
+    """
+    shares = [min(one.hits.mean(), 1 - one.hits.mean()) for one in outcomes]
+    enough = int(np.clip(_ENOUGH / max(*shares, 1e-9), _TESTED, _MOST_TESTED))
+    first, tested = ([one.take(slice(most)) for one in outcomes] for most in (_SCREENED, enough))
+    rows, seeds, tries = len(tested[0].hits), counted + len(others), 0
+    sources = generators()
+    found: list[tuple[float, str, str | None]] = [(0.0, "nothing", None)]
+    for (name, each_row), kept in _screened(sources, first, counted, others, progress).items():
+        numbers = np.array([_drawn(sources[name], seed, rows, each_row) for seed in kept])
+        which = "a seed for each row that counts up" if each_row else "a common seed"
+        found.append((_least(tested, numbers), f"{name} with {which}", None))
+        tries += min(counted, _EACH_ROW) if each_row else seeds
+    looked_at = 0
+    for column, values in (columns or {}).items():
+        # A row for each value: rows that share it may share their noise for another reason.
+        texts, places = np.unique([str(one) for one in values[:_TESTED]], return_index=True)
+        if len(texts) < max(_FEWEST_VALUES, len(values[:_TESTED]) / 20):
+            continue
+        looked_at += 1
+        chosen = [one.take(places) for one in outcomes]
+        for source, number in checksums(texts.tolist()):
+            found.append((_least(chosen, number[None]), source, column))
+            tries += 1
+    log_p_value, source, of_column = min(found, key=lambda one: one[0])
+    log_p_value = min(log_p_value + math.log(max(tries, 1) * len(outcomes)), 0.0)
+    return Evidence(log_p_value, source, of_column, seeds, looked_at)
+
+
+def _least(outcomes: Sequence[Outcomes], numbers: FloatArray) -> float:
+    return min(float(one.log_p_values(numbers).min()) for one in outcomes)
+
+
+def _drawn(source: Generator, seed: int, rows: int, each_row: bool) -> FloatArray:
+    """Return the numbers of a seed for the table, or of seeds that count up from row to row."""
+    if not each_row:
+        return source(seed, rows)
+    return np.concatenate([source(seed + row, 1) for row in range(rows)])
+
+
+def _screened(
+    sources: Mapping[str, Generator],
+    outcomes: Sequence[Outcomes],
+    counted: int,
+    others: Iterable[int],
+    progress: Callable[[int], None],
+) -> dict[tuple[str, bool], list[int]]:
+    """Return the seeds that seem to know most of the outcomes, by generator and kind."""
+    weights = np.stack([one.weights for one in outcomes])
+    rows, done, left = weights.shape[1], 0, chain(range(counted), others)
+    best: dict[str, list[tuple[float, int]]] = {name: [] for name in sources}
+    firsts: dict[str, list[FloatArray]] = {name: [] for name in _COUNTING_UP}
+    while seeds := list(islice(left, _CHUNK)):
+        for name, source in sources.items():
+            numbers = np.array([source(seed, rows) for seed in seeds])
+            scores = np.abs(numbers @ weights.T).max(axis=1)
+            best[name] = heapq.nlargest(_KEPT, [*best[name], *zip(scores, seeds, strict=True)])
+            if name in firsts and done < _EACH_ROW:
+                firsts[name].append(numbers[: counted - done if counted > done else 0, 0])
+        done += len(seeds)
+        progress(done)
+    result = {(name, False): [seed for _, seed in pairs] for name, pairs in best.items()}
+    for name, parts in firsts.items():
+        draws = np.concatenate(parts)
+        if len(draws) >= rows:
+            scores = np.max([np.abs(np.correlate(draws, row)) for row in weights], axis=0)
+            result[name, True] = np.argsort(scores)[-_KEPT_EACH_ROW:].tolist()
+    return result

@@ -1,0 +1,135 @@
+"""The generators are the libraries' own, right sources are found, wrong ones within their level."""
+
+import datetime
+import hashlib
+import math
+import random
+import zlib
+
+import numpy as np
+import pytest
+
+from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
+from ldpaudit.estimators.seeds import Outcomes, checksums, generators, try_all, written_seeds
+
+KEEP = math.e / (1 + math.e)
+LABELS = np.random.default_rng(0).integers(0, 2, 1500)
+
+
+def changed(numbers: FloatArray, labels: IndexArray, form: str) -> BoolArray:
+    """Return which of two labels are changed, by programs that read numbers in different ways."""
+    if form == "keep":
+        return numbers >= KEEP
+    if form == "lambda":
+        new = np.random.default_rng(5).integers(0, 2, len(labels))
+        return (numbers < 2 * (1 - KEEP)) & (new != labels)
+    return (numbers < np.where(labels == 1, KEEP, 1 - KEEP)) != (labels == 1)
+
+
+def test_numbers_of_python_are_its_own() -> None:
+    for seed in (0, 42, 2**31, 2**32 - 1):
+        source = random.Random(seed)
+        expected = [source.random() for _ in range(700)]
+        assert generators()["Python's random.seed"](seed, 700).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("seed", "uniform", "sample"),
+    [
+        (1, (0.2655087, 0.3721239, 0.5728534), (68, 39, 1, 34)),
+        (42, (0.9148060, 0.9370754, 0.2861395), (49, 65, 25, 74)),
+        (123, (0.2875775, 0.7883051, 0.4089769), (31, 79, 51, 14)),
+    ],
+)
+def test_numbers_of_r_are_the_published_ones(
+    seed: int, uniform: tuple[float, ...], sample: tuple[int, ...]
+) -> None:
+    """``set.seed(n); runif(3)`` and ``set.seed(n); sample(1:100, 4)``."""
+    drawn = generators()["R's set.seed"](seed, 3)
+    assert np.allclose(drawn, uniform, rtol=0, atol=6e-8)
+    drawn = generators()["R's set.seed and sample(100)"](seed, 4)
+    assert (np.rint(drawn * 100) + 1).tolist() == list(sample)
+
+
+def test_checksums_are_the_numbers_that_programs_make_of_them() -> None:
+    made = dict(checksums(["17", "Ångström"]))
+    digest = hashlib.md5("Ångström".encode()).hexdigest()
+    assert made["MD5 of column {} modulo 1,000"][1] == int(digest, 16) % 1000 / 1000
+    assert made["MD5 of column {}"][1] == pytest.approx(int(digest[:8], 16) / 2**32, abs=1e-9)
+    assert made["CRC32 of column {} modulo 100"][0] == zlib.crc32(b"17") % 100 / 100
+    assert len(made) == 19
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [(name, "keep") for name in generators()]
+    + [(next(iter(generators())), form) for form in ("lambda", "inverse")],
+)
+def test_a_right_seed_is_found(name: str, form: str) -> None:
+    flips = changed(generators()[name](611, 1500), LABELS, form)
+    outcomes = [Outcomes(flips, LABELS), Outcomes((LABELS == 1) != flips, LABELS)]
+    evidence = try_all(outcomes, 700)
+    assert evidence.source == f"{name} with a common seed"
+    assert evidence.log_p_value < math.log(1e-12)
+
+
+def test_a_seed_for_each_row_is_found() -> None:
+    source = generators()["Python's random.seed"]
+    flips = changed(np.array([source(77 + row, 1)[0] for row in range(1500)]), LABELS, "keep")
+    evidence = try_all([Outcomes(flips, LABELS)], 700)
+    assert evidence.source == "Python's random.seed with a seed for each row that counts up"
+    assert evidence.log_p_value < math.log(1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 2.0, 3.5])
+def test_it_is_found_at_any_noise(epsilon: float) -> None:
+    labels = np.random.default_rng(0).integers(0, 2, 20_000)
+    flips = np.random.default_rng(42).random(20_000) >= 1 / (1 + math.exp(-epsilon))
+    evidence = try_all([Outcomes(flips, labels)], 700)
+    assert evidence.source == "numpy.random.default_rng with a common seed"
+    assert evidence.log_p_value < math.log(1e-12)
+
+
+@pytest.mark.parametrize("source", ["CRC32 of column {} modulo 100", "SHA-256 of column {}"])
+def test_a_checksum_of_a_column_is_found(source: str) -> None:
+    # Each customer is in two rows; another column has values of its own.
+    customer, other = np.arange(1500) // 2, np.arange(1500) + 10_000
+    numbers = dict(checksums([str(value) for value in customer]))[source]
+    outcomes = [Outcomes(changed(numbers, LABELS, "keep"), LABELS)]
+    evidence = try_all(outcomes, 10, columns={"other": other, "customer": customer})
+    assert (evidence.source, evidence.column, evidence.columns) == (source, "customer", 2)
+    assert evidence.log_p_value < math.log(1e-12)
+    few = try_all(outcomes, 10, columns={"site": customer % 100})
+    assert (few.columns, few.p_value) == (0, 1.0)
+
+
+def test_seeds_that_people_write_are_tried() -> None:
+    tried, day = written_seeds(100), datetime.date(2026, 1, 2)
+    assert {20240517, 20000229, 31337, 1234567, 31415926, 2**31 - 1, 0xDEADBEEF} <= set(tried)
+    assert min(tried) >= 100
+    more = set(written_seeds(100, day)) - set(tried)
+    midnight = int(datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC).timestamp())
+    # From UTC+12 to UTC−14.
+    assert (min(more), max(more)) == (midnight - 12 * 3_600, midnight + 38 * 3_600 - 1)
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.27, 0.5])
+def test_p_values_of_wrong_numbers_are_valid(rate: float) -> None:
+    """For fixed numbers and fresh outcomes, P(p ≤ α) ≤ α, also for numbers that are not uniform."""
+    rng = np.random.default_rng(7)
+    strata = rng.integers(0, 2, 60)
+    fixed = np.stack([rng.random(60), rng.random(60) ** 8, np.repeat([0.0, 1.0], 30)])
+    hits = rng.random((1000, 60)) < np.where(strata == 1, rate, 1 - rate)
+    logs = np.array([Outcomes(row, strata).log_p_values(fixed) for row in hits])
+    for alpha in (0.05, 0.5):
+        assert ((logs <= math.log(alpha)).mean(axis=0) <= alpha).all()
+
+
+@pytest.mark.validate
+def test_honest_noise_is_never_called_computable() -> None:
+    """The corrected p-value falls below 0.05 in none of 60 honest releases (5 % would be 3)."""
+    for draw in range(60):
+        rng = np.random.default_rng([9, draw])
+        labels, customer = rng.integers(0, 2, 600), rng.permutation(600)
+        outcomes = [Outcomes(rng.random(600) > KEEP, labels)]
+        assert try_all(outcomes, 1024, columns={"customer": customer}).p_value > 0.05
