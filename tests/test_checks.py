@@ -22,6 +22,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
     "claimed-epsilon": {},
     "claimed-channel": {},
     "guessable-seed": {},
+    "rare-classes": {},
     "instance-loss-exceedance": {"at": 2.0, "max": 0.05},
     "label-inference-advantage": {"max": 0.05},
     "label-inference-accuracy": {"max": 0.8},
@@ -55,6 +56,12 @@ def weak(leaks: bool) -> Finding:
 def channel(leaks: bool) -> Finding:
     p_value = 1e-12 if leaks else 0.4
     name = "mechanism.channel_consistency"
+    return Finding(estimates=(Estimate.upper_bound(name, "", p_value, 0.95),))
+
+
+def rare(leaks: bool) -> Finding:
+    p_value = 1e-12 if leaks else 0.4
+    name = "mechanism.rare_classes"
     return Finding(estimates=(Estimate.upper_bound(name, "", p_value, 0.95),))
 
 
@@ -109,6 +116,7 @@ FOUND: dict[str, Callable[[bool], Finding]] = {
     "claimed-epsilon": epsilon,
     "undetected-excess": weak,
     "claimed-channel": channel,
+    "rare-classes": rare,
     "features-reveal-label": reveals,
     "identifiers": identifiers,
     "guessable-seed": seed,

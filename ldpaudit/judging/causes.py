@@ -88,6 +88,10 @@ BY_CHECK: Final[Mapping[str, str]] = {
         "tells which), and shuffle rows whose order tells it: noise on the label protects nothing "
         "that the rest gives away."
     ),
+    "rare-classes": (
+        "Look for a branch on the rare class that the check names: it may be missing from the list "
+        "of labels, or have a default."
+    ),
     "identifiers": (
         "Take the columns out of the file that number rows or may lead to a person, such as ids, "
         "exact dates and free text (a note says which; privatize leaves them out with --drop)."

@@ -16,6 +16,7 @@ BEHIND: Mapping[str, str] = {
     "label-inference-accuracy": "label-inference",
     "renyi-epsilon": "renyi",
     "claimed-channel": "mechanism",
+    "rare-classes": "mechanism",
     "guessable-seed": "seeds",
     "shared-noise": "assumptions",
     "composition": "assumptions",

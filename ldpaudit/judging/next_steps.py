@@ -11,7 +11,7 @@ from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.remedies import Open
 from ldpaudit.result import Check, Decision
 
-CLAIM_CHECKS: Final = ("claimed-epsilon", "claimed-channel", "guessable-seed")
+CLAIM_CHECKS: Final = ("claimed-epsilon", "claimed-channel", "rare-classes", "guessable-seed")
 """The checks whose violation refutes the claim."""
 MOST: Final = 3
 CLOSE: Final = 1e-3

@@ -277,6 +277,14 @@ def _channel(_: Open) -> Iterator[str]:
     yield "State the whole channel (--channel FILE), so that its counts can be compared."
 
 
+def _rare(_: Open) -> Iterator[str]:
+    yield (
+        "Look in the release code at how the rare class that the check names is treated. If like "
+        "the others, it is chance, as in one honest release in 20; classes with more people, "
+        "merged before the noise, leave less to chance."
+    )
+
+
 def _other(question: Open) -> Iterator[str]:
     if not question.known.truth:
         yield _given("with them the audit knows more")
@@ -285,6 +293,7 @@ def _other(question: Open) -> Iterator[str]:
 _REMEDIES: Mapping[str, Remedy] = {
     _CLAIM: _claimed_epsilon,
     "claimed-channel": _channel,
+    "rare-classes": _rare,
     "features-reveal-label": _reveal,
     "identifiers": _identifiers,
     "instance-loss-exceedance": _exceedance,

@@ -43,6 +43,8 @@ ESTIMATES: Final = {
     "mechanism.channel_consistency.g-test": "The same by a G test.",
     "mechanism.marginal_consistency": "Whether the shares of released labels can come from the "
     "declared mechanism at all (p-value).",
+    "mechanism.rare_classes": "Whether labels of classes with at most 50 people were released as "
+    "declared (p-value).",
     "mechanism.inconsistent_entries": "Entries of the channel that the counts contradict.",
     "others.epsilon_bound": "The most that ε of a column can be through all released columns.",
     "others.epsilon_by_law": "The same by how the true values go together, as counted.",

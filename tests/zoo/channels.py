@@ -132,6 +132,20 @@ def _flip_as_lambda(k: int) -> Fault:
     )
 
 
+def with_rare_class(persons: People, rng: np.random.Generator) -> People:
+    """Return the people with a third class of 12."""
+    codes = persons.codes.copy()
+    others = rng.permutation(np.flatnonzero(codes == 2))[12:]
+    codes[others] = rng.integers(0, 2, len(others))
+    return People(persons.frame, codes, persons.classes)
+
+
+def _rare_in_the_clear(persons: People, rng: np.random.Generator) -> Specimen:
+    persons = with_rare_class(persons, rng)
+    chance = np.where(persons.codes == 2, 1.0, keep(CLAIM, 3))
+    return release(persons, noisy(persons, chance, rng))
+
+
 def _corrected(persons: People, rng: np.random.Generator) -> np.ndarray:
     chance = keep(CLAIM, 2)
     return np.where(rng.random(len(persons)) < 0.3, 1.0, chance)
@@ -145,6 +159,14 @@ _CORRECTED = 0.3 + 0.7 * keep(CLAIM, 2)
 CHANNELS = (
     *(_made_at(epsilon, k) for epsilon in (3.0, 1.25) for k in (2, 5)),
     *(_one_class(k) for k in (2, 5)),
+    Fault(
+        "rare-class-clear",
+        "The labels of the 12 people with a rare label are released as they are.",
+        of_people(3, _rare_in_the_clear),
+        math.inf,
+        Trace(("fail:rare-classes",)),
+        Trace((), "nobody can see from the release alone who has the rare label"),
+    ),
     *(_clear_at_random(percent) for percent in (1, 5, 20)),
     Fault(
         "age-80-plain",

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from ldpaudit.commands.selftest.people import People, classes, people, repeated
 from ldpaudit.release import IntArray
+from zoo.channels import with_rare_class
 from zoo.numbers import HARMLESS_NUMBERS, HIGH
 from zoo.shared import REMEMBERED
 from zoo.specimen import (
@@ -59,6 +60,11 @@ def _derived(name: str, what: str, column: Derived) -> Fault:
 
     words = f"A column is {what}, computed from the released label."
     return _harmless(f"derived-{name}", words, of_people(2, work))
+
+
+def _rare(persons: People, rng: np.random.Generator) -> Specimen:
+    persons = with_rare_class(persons, rng)
+    return release(persons, honest_labels(persons, rng))
 
 
 def _duplicates(n: int, rng: np.random.Generator) -> Specimen:
@@ -192,6 +198,7 @@ def _written(folder: Path, name: str, table: pa.Table) -> Specimen:
 HONEST = (
     _plain(2),
     _plain(5),
+    _harmless("rare-class", "12 people have a rare label.", of_people(3, _rare)),
     _derived("code", "its code", lambda y, _: y + 1),
     _derived("text", "a text for it", lambda y, _: np.array(["N", "Y"])[y]),
     _derived("score", "a noisy score", lambda y, rng: 2 * y + rng.standard_normal(len(y))),

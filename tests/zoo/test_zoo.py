@@ -17,7 +17,15 @@ TOO_SMALL = {"clear-1", "redrawn-in-range", "noise-truncated"}
 
 MECHANISMS = {name for name in FAULTS if name.startswith("honest-") and "classes" not in name}
 QUICK = {
-    *("made-3", "one-class", "clear-20", "age-75", "noise-by-feature", "lambda-as-flip"),
+    *(
+        "made-3",
+        "one-class",
+        "rare-class-clear",
+        "clear-20",
+        "age-75",
+        "noise-by-feature",
+        "lambda-as-flip",
+    ),
     *("period-1000", "household-4", "composition-visits", "seed-numpy", "seed-row-python"),
     *("sorted-by-truth", "lag-column", "copy", "salted-rows", "decides-98", "zeros-kept"),
     *("honest", "derived-score", "duplicates", "remembered", "numbers"),

@@ -31,6 +31,7 @@ from ldpaudit.audits.mechanism.evidence import (
 )
 from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
 from ldpaudit.audits.mechanism.local_reports import report_counts
+from ldpaudit.audits.mechanism.rare_classes import rare_finding
 from ldpaudit.audits.mechanism.strata import strata_finding
 from ldpaudit.audits.mechanism.subgroups import subgroup_estimate, subgroup_evidence
 from ldpaudit.audits.part import over_all_rows
@@ -90,9 +91,10 @@ class MechanismAudit:
             return together((exact, strata_finding(context)))
         noise = counted(context)
         agreement, differing = _agreement(context)
+        rare = rare_finding(context)
         insider, outsider = insider_evidence(context), outsider_evidence(context)
         shown = shown_evidence(context)
-        estimates = [*exact_estimates(context.claim), *agreement]
+        estimates = [*exact_estimates(context.claim), *agreement, *rare.estimates]
         bounds: dict[str, Callable[[float], float]] = {}
         if insider is not None:
             estimates += _insider_estimates(context, insider, shown)
@@ -113,7 +115,7 @@ class MechanismAudit:
         return Finding(
             estimates=tuple(estimates),
             curves=tuple(exact_curves(context.claim)),
-            notes=(*differing, *_notes(context, insider, groups, outsider)),
+            notes=(*differing, *rare.notes, *_notes(context, insider, groups, outsider)),
             bounds=bounds if noise.holds else {},
         )
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from ldpaudit.audits.assumptions.stated import RARE_CLASSES
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.listing import AUDITS
 from ldpaudit.errors import InsufficientDataError
@@ -52,7 +53,7 @@ def strata_finding(context: AuditContext) -> Finding:
     """Return what is found in each stratum, the ids with its number: ``stratum-1.…``."""
     found = [part for number, own in stratum_contexts(context) for part in _of(number, own)]
     every = together(found)
-    return replace(every, estimates=(*every.estimates, *_agreement(every)))
+    return replace(every, estimates=(*every.estimates, *_of_all(every)))
 
 
 def _of(number: int, context: AuditContext) -> Iterator[Finding]:
@@ -88,18 +89,24 @@ def _numbered(finding: Finding, number: int) -> Finding:
     return Finding(estimates, notes=notes, bounds=bounds)
 
 
-def _agreement(finding: Finding) -> Iterator[Estimate]:
-    """Yield whether the counts of all strata agree with their channels: one p-value, Bonferroni."""
-    tests = [e for e in finding.estimates if e.id.endswith(f".{CONSISTENCY}")]
-    if not tests:
-        return
-    smallest = min(tests, key=lambda one: one.value)
-    yield smallest.model_copy(
-        update={
-            "id": CONSISTENCY,
-            "title": "Counts of all strata against their declared channels (p-value)",
-            "value": min(len(tests) * smallest.value, 1.0),
-            "high": None if smallest.high is None else min(len(tests) * smallest.high, 1.0),
-            "method": f"p-value: the smallest of {len(tests)} strata, Bonferroni",
-        }
-    )
+def _of_all(finding: Finding) -> Iterator[Estimate]:
+    """Yield whether all strata agree with their channels: of each test one p-value, Bonferroni."""
+    titles = {
+        CONSISTENCY: "Counts of all strata against their declared channels (p-value)",
+        RARE_CLASSES: None,
+    }
+    for name, title in titles.items():
+        tests = [e for e in finding.estimates if e.id.endswith(f".{name}")]
+        if not tests:
+            continue
+        smallest = min(tests, key=lambda one: one.value)
+        high = None if smallest.high is None else min(len(tests) * smallest.high, 1.0)
+        yield smallest.model_copy(
+            update={
+                "id": name,
+                "title": title or smallest.title,
+                "value": min(len(tests) * smallest.value, 1.0),
+                "high": high,
+                "method": f"p-value: the smallest of {len(tests)} strata, Bonferroni",
+            }
+        )

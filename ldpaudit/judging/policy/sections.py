@@ -152,6 +152,7 @@ class ChecksSection(_Section):
     claimed_epsilon: Annotated[CheckSection | None, Field(alias="claimed-epsilon")] = None
     undetected_excess: Annotated[PowerSection | None, Field(alias="undetected-excess")] = None
     claimed_channel: Annotated[CheckSection | None, Field(alias="claimed-channel")] = None
+    rare_classes: Annotated[CheckSection | None, Field(alias="rare-classes")] = None
     features_reveal_label: Annotated[RevealSection | None, Field(alias="features-reveal-label")] = (
         None
     )
