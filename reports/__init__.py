@@ -5,11 +5,12 @@ Markdown.
 """
 
 import importlib
-from typing import Final
+from typing import Final, get_args
 
 from ldpaudit.errors import InputError
 from ldpaudit.reports.interface import NOWHERE, ReportFormat, Surroundings
-from ldpaudit.result import AuditResult
+from ldpaudit.result import AuditResult, Profile
+from ldpaudit.result.public import public
 
 __all__ = ["FORMATS", "Surroundings", "embed", "render", "report_format"]
 
@@ -44,13 +45,21 @@ def report_format(name: str) -> ReportFormat:
 
 
 def render(result: AuditResult, format_name: str, surroundings: Surroundings = NOWHERE) -> str:
-    """Return the report of a result in one of the formats.
+    """Return the report of a result in one of the formats, for whom it is.
 
     Raises
     ------
     ldpaudit.errors.InputError
-        If there is no such format.
+        If there is no such format or profile.
     """
+    if surroundings.profile not in get_args(Profile):
+        raise InputError(
+            f"The profile must be internal or public. Got {surroundings.profile!r} instead."
+        )
+    if surroundings.profile == "public":
+        from ldpaudit.reports.public_forms import render_public
+
+        return render_public(public(result), format_name)
     return report_format(format_name).render(result, surroundings)
 
 

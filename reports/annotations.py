@@ -10,6 +10,7 @@ from ldpaudit.reports.text.pieces import every_answer
 from ldpaudit.result import AuditResult
 
 _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
+_DECISIONS: Final = {"publish": "notice", "not yet": "warning", "do not publish": "error"}
 _DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY: Final = {**_DATA, ":": "%3A", ",": "%2C"}
 
@@ -25,6 +26,11 @@ def annotations(result: AuditResult, surroundings: Surroundings) -> Iterator[str
         title = _escaped(f"ldpaudit: {piece.of_check(check)}", _PROPERTY)
         text = _escaped(answer(check, piece.printer), _DATA)
         yield f"::{_COMMANDS[level]} {where},title={title}::{text}"
+
+
+def of_decision(result: AuditResult, text: str) -> str:
+    """Return a workflow command that shows a text about the decision, and nothing else."""
+    return f"::{_DECISIONS[result.decision]} title=ldpaudit::{_escaped(text, _DATA)}"
 
 
 def _escaped(text: str, codes: dict[str, str]) -> str:

@@ -3,21 +3,18 @@
 import base64
 import hashlib
 from functools import cache, partial
-from typing import get_args
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ldpaudit.errors import InputError
 from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.reports.pages.numbers import MOST_NUMBERS, number_table
-from ldpaudit.reports.pages.public import public_view
 from ldpaudit.reports.pages.view import DERIVED, MOST_WARNINGS, View, view_of, with_numbers
 from ldpaudit.reports.pages.wholes import LEVELS, anchored, facts_of, fitting, views_of, whole_of
 from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.pieces import Piece
 from ldpaudit.reports.text.wording import LIMITS, MARKS, TERMS, WORDS
-from ldpaudit.result import AuditResult, Profile
+from ldpaudit.result import AuditResult
 
 LARGEST_PAGE = 300_000
 """Bytes; the contract's limit."""
@@ -36,20 +33,8 @@ class HtmlReport:
         """How the names of its files end."""
         return ".html"
 
-    def render(self, result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:
-        """Return the page for whom it is; where it grows too large, its list of numbers gives way.
-
-        Raises
-        ------
-        ldpaudit.errors.InputError
-            If there is no such profile.
-        """
-        if surroundings.profile not in get_args(Profile):
-            raise InputError(
-                f"The profile must be internal or public. Got {surroundings.profile!r} instead."
-            )
-        if surroundings.profile == "public":
-            return rendered("public.html.j2", view=public_view(result), limits=LIMITS)
+    def render(self, result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:  # noqa: ARG002
+        """Return the page; where it grows too large, its list of numbers gives way."""
         paged = _whole_page if result.parts else _page
         view = view_of(result)
         page = paged(view, MOST_NUMBERS)

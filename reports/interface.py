@@ -6,6 +6,9 @@ from typing import Final, Protocol
 
 from ldpaudit.result import AuditResult, Profile
 
+STATUSES: Final = {"pass": 0, "fail": 1, "inconclusive": 3}
+"""The exit status that follows from a verdict alone."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -28,13 +31,17 @@ class Surroundings:
     status : int or None
         The exit status of the command; None: that which follows from the verdict.
     profile : {"internal", "public"}
-        Whom the page is for; other formats are the same for all.
+        Whom the report is for.
     """
 
     places: Mapping[str, Place] = field(default_factory=dict)
     explanations: Mapping[str, str] = field(default_factory=dict)
     status: int | None = None
     profile: Profile = "internal"
+
+    def exit_status(self, result: AuditResult) -> int:
+        """Return the exit status of the command."""
+        return STATUSES[result.verdict] if self.status is None else self.status
 
     def place(self, check: str, release: str) -> Place:
         """Return where a check is asked for, else the file that was audited."""

@@ -27,8 +27,6 @@ SCHEMA: Final = (
 _SEPARATORS: Final = re.compile("[-_/]")
 _LONGEST: Final = 1000
 """Characters of a rule's text; GitHub takes 1,024."""
-STATUSES: Final = {"pass": 0, "fail": 1, "inconclusive": 3}
-"""The exit status that follows from a verdict alone."""
 
 
 class SarifReport:
@@ -156,10 +154,9 @@ def _fingerprint(piece: Piece, check: Check, result: AuditResult) -> str:
 
 
 def _invocation(result: AuditResult, around: Surroundings) -> dict[str, Any]:
-    status = STATUSES[result.verdict] if around.status is None else around.status
     return {
         "executionSuccessful": True,
-        "exitCode": status,
+        "exitCode": around.exit_status(result),
         "exitCodeDescription": f"{VERDICTS[result.verdict]}.",
         "toolExecutionNotifications": list(_notifications(result)),
     }

@@ -14,6 +14,10 @@ EXIT = {"fail": 1, "inconclusive": 3, "pass": 0}
 NOT_YET: Final = EXIT["inconclusive"]
 """That of a pass whose decision is *not yet*, where that is to fail: nothing was violated."""
 
+Whom = Annotated[
+    Literal["internal", "public"],
+    Option("Whom reports are for; public: the decision, and nothing else that true labels reveal."),
+]
 Debug = Annotated[bool, Option("Show tracebacks.")]
 
 

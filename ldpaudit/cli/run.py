@@ -4,20 +4,15 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from ldpaudit.cli.options import Debug, Gate
+from ldpaudit.cli.options import Debug, Gate, Whom
 from ldpaudit.cli.parameters import recorded_command
 from ldpaudit.commands.outputs import ReportOutputs
 from ldpaudit.commands.run.request import RunRequest
 from ldpaudit.options import Argument, Option
-
-Whom = Annotated[
-    Literal["internal", "public"],
-    Option("Whom the page is for; public: verdict, policy, claim, power and limits only."),
-]
 
 
 def run(
@@ -25,6 +20,9 @@ def run(
     gate: Gate,
     outputs: ReportOutputs,
     profile: Whom = "internal",
+    details: Annotated[
+        bool, Option("In a job of GitHub or GitLab, whose log others may read, show the checks.")
+    ] = False,
     quiet: Annotated[bool, Option("Print decision, verdict and first step only.")] = False,
     _debug: Debug = False,
 ) -> None:
@@ -36,7 +34,8 @@ def run(
     request = replace(request, command=recorded_command(sys.argv, run))
     several = len(request.release) > 1
     outputs = outputs.or_beside(request.release[-1], "releases" if several else "audit")
-    result = run_and_write(request, outputs, quiet=quiet, status=status, profile=profile)
+    shown = {"quiet": quiet, "profile": profile, "details": details}
+    result = run_and_write(request, outputs, status=status, **shown)
     raise typer.Exit(status(result))
 
 

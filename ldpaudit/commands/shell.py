@@ -2,14 +2,18 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ldpaudit.commands.outputs import Outputs
 from ldpaudit.files.loading import staying
 from ldpaudit.options import input_files
 from ldpaudit.reports.json_report import as_json
+from ldpaudit.reports.text.harmless import one_line
 from ldpaudit.running.progress import Progress
-from ldpaudit.terminal import progress_on_terminal, stream, words_only
+from ldpaudit.terminal import progress_on_terminal, say, stream, words_only
+
+if TYPE_CHECKING:
+    from ldpaudit.reports.public_forms import Public
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
@@ -33,6 +37,7 @@ def carry_out(
     html: Callable[[Result], str] | None = None,
     more: Mapping[str, Callable[[Result], str]] | None = None,
     quiet: bool = False,
+    discreet: bool = False,
 ) -> Result:
     """Carry out a command; return its result.
 
@@ -52,6 +57,8 @@ def carry_out(
         Further formats, by their names among the outputs.
     quiet : bool
         Whether to show no progress and print the answer only.
+    discreet : bool
+        Whether to show no progress, whose remarks are about the data.
 
     Raises
     ------
@@ -60,7 +67,7 @@ def carry_out(
     """
     outputs.check(input_files(request))
     with outputs.for_people():
-        with progress_on_terminal(quiet) as progress:
+        with progress_on_terminal(quiet or discreet) as progress:
             with staying():
                 result = work(request, progress)
             json = None if stored is None else partial(_json, stored)
@@ -76,6 +83,15 @@ def carry_out(
         with words_only():
             stream(streamed)
     return result
+
+
+def say_public(shared: "Public", /, *, quiet: bool) -> None:
+    """Print the public form of a result; only the decision when ``quiet``."""
+    from ldpaudit.reports.public_forms import summary_lines
+
+    for line, answers in summary_lines(shared):
+        if answers or not quiet:
+            say(one_line(line))
 
 
 def _json(stored: Callable[[Result], Any], result: Result) -> str:

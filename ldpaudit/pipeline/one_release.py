@@ -26,6 +26,7 @@ from ldpaudit.judging.verdict import judge
 from ldpaudit.pipeline.about import mechanism_info, release_info, run_info
 from ldpaudit.pipeline.choosing import available_audits, chosen_audits
 from ldpaudit.pipeline.claim import claim_of, pinned
+from ldpaudit.pipeline.public import public_facts
 from ldpaudit.release import Release
 from ldpaudit.result import (
     AuditRecord,
@@ -163,6 +164,7 @@ def run_audit(
             *(plan, command, time.perf_counter() - start, policy),
             taking_part(claim, plan, records, scored),
         ),
+        public=public_facts(every, policy, available_audits().keys() - chosen.keys(), today),
     )
 
 

@@ -24,6 +24,7 @@ from ldpaudit.pipeline.about import (
 from ldpaudit.pipeline.choosing import chosen_audits
 from ldpaudit.pipeline.claim import pinned
 from ldpaudit.pipeline.one_release import run_audit
+from ldpaudit.pipeline.public import added_up, whole_facts
 from ldpaudit.pipeline.vector import Running
 from ldpaudit.pipeline.whole import own_findings, whole_result
 from ldpaudit.result import AuditResult, Note
@@ -90,14 +91,20 @@ def run_repeats(
     about = About(policy, "repeats", epsilon, words, records, bounded, odd)
     sha256 = together_sha256(releases)
     seconds = time.perf_counter() - start
+    info = repeats_info(repeats.releases, parts, sha256)
+    facts = tuple(filter(None, (part.public for part in parts)))
+    seen = added_up(facts, releases, epsilon, once=repeats.noise == "remembered")
     return whole_result(
         *(about, finding, parts, "releases"),
         sha256=sha256,
         today=today,
         notes=notes,
-        release=repeats_info(repeats.releases, parts, sha256),
+        release=info,
         mechanism=repeats_mechanism_info(parts, repeats.noise, epsilon),
         run=run_info(plan, running.command, seconds, policy),
+        public=whole_facts(
+            *(info, repeats_mechanism_info(parts, repeats.noise, seen), facts, policy, today)
+        ),
     )
 
 

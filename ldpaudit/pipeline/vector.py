@@ -18,6 +18,7 @@ from ldpaudit.pipeline.about import column_words, run_info, vector_info, vector_
 from ldpaudit.pipeline.choosing import chosen_audits
 from ldpaudit.pipeline.claim import pinned
 from ldpaudit.pipeline.one_release import advisable, run_audit
+from ldpaudit.pipeline.public import released_alone, whole_facts
 from ldpaudit.pipeline.whole import own_findings, whole_result
 from ldpaudit.release import ReleasedVector
 from ldpaudit.result import AuditRecord, AuditResult, Finding, Note
@@ -121,15 +122,26 @@ def run_vector(
         advisable=all(map(advisable, vector.columns)),
     )
     seconds = time.perf_counter() - start
+    info, facts = vector_info(vector), tuple(filter(None, (part.public for part in parts)))
+    seen = vector_mechanism_info(_claimed_alone(vector), parts, plan)
     return whole_result(
         *(about, finding, parts, "labels"),
         sha256=vector.sha256,
         today=today,
         notes=notes,
-        release=vector_info(vector),
+        release=info,
         mechanism=mechanism,
         run=run_info(plan, running.command, seconds, policy),
+        public=whole_facts(info, seen, facts, policy, today),
     )
+
+
+def _claimed_alone(vector: ReleasedVector) -> JointMechanism | None:
+    """Return what is claimed of the columns, with no class that only true labels have."""
+    try:
+        return claimed(replace(vector, columns=tuple(map(released_alone, vector.columns))))
+    except InputError:  # One released label for all, and no classes declared.
+        return None
 
 
 def _column(

@@ -66,6 +66,41 @@ class MechanismInfo(Frozen):
     """One phrase with every parametrisation."""
 
 
+class Question(Frozen):
+    """What a policy asks, and its limits: made of the policy alone."""
+
+    check: Identifier
+    """The name of the check in policies."""
+    text: str
+    """What it looks at."""
+    limits: dict[str, Number | str]
+    """The keys of the policy that limit it, with their values."""
+    level: CheckLevel
+    """Whether it decides (error) or only warns."""
+    accepted_until: IsoDate | None = None
+    """The last day on which the policy accepts a violation in this very file."""
+
+
+class PublicFacts(Frozen):
+    """What everybody may see of a release and its claim: computed without any true label."""
+
+    release: ReleaseInfo
+    """What the released file shows."""
+    mechanism: MechanismInfo
+    """What was claimed."""
+    estimates: tuple[Estimate, ...] = ()
+    """Exact numbers of the claim."""
+    curves: tuple[Curve, ...] = ()
+    """Exact curves of the claim."""
+    excess: Number | None = None
+    """The smallest excess of ε over the claim that true labels of classes as large as the released
+    labels imply would show with 90 % power, in nats; None where it is not known."""
+    questions: tuple[Question, ...] = ()
+    """What the policy asks."""
+    left_out: tuple[str, ...] = ()
+    """The audits that the options left out."""
+
+
 class Waived(Frozen):
     """Who answers for a violation, and until when; the violation stays one."""
 
@@ -273,6 +308,8 @@ class AuditResult(Frozen):
     """What ran, and what did not."""
     run: RunInfo
     """How to do it again."""
+    public: PublicFacts | None = None
+    """What ``--profile public`` shows besides the decision; none in earlier results."""
     labels: Annotated[tuple["AuditResult", ...], FailFast()] = ()
     """Of several private columns: the result of each; the numbers above are then of the vector."""
     releases: Annotated[tuple["AuditResult", ...], FailFast()] = ()
@@ -386,17 +423,19 @@ class AuditResult(Frozen):
         part = self.estimate(identifier) or self.curve(identifier)
         return readable(identifier) if part is None else part.title
 
-    def to_json(self, path: Path | str | None = None) -> str:
+    def to_json(self, path: Path | str | None = None, *, profile: Profile = "internal") -> str:
         """Return the result as JSON (sorted keys, full precision, "inf" for infinities).
 
-        With a ``path`` the text is written there too, whole or not at all.
+        With a ``path`` the text is written there too, whole or not at all. The public profile is
+        the one to share: apart from the decision nothing in it depends on a true label.
         """
-        return self._render("json", path)
+        return self._render("json", path, profile)
 
     def to_html(self, path: Path | str | None = None, *, profile: Profile = "internal") -> str:
         """Return the report as one HTML page; with a ``path`` it is written there too.
 
-        The public profile shows verdict, policy, claim, power and limits, and nothing else.
+        The public profile is the one to share: decision, policy, claim and power, and apart from
+        the decision nothing that depends on a true label.
         """
         return self._render("html", path, profile)
 

@@ -11,7 +11,6 @@ from ldpaudit.reports.summary.told import Told
 from ldpaudit.reports.text.numbers import fold
 from ldpaudit.reports.text.quantities import Quantity
 from ldpaudit.reports.text.wording import missing
-from ldpaudit.result import AuditResult
 
 MOST: Final = 6
 """Rows of the picture; the part at the end of the page lists all."""
@@ -35,7 +34,7 @@ def claim_told(section: Section) -> Told:
     """Return the claim, what was measured, and both in one picture."""
     result, printer = section.result, section.printer
     drawn = tuple(_drawn(section))[:MOST]
-    claim = promise(result, printer.claim) + _decided(section)
+    claim = promise(result.mechanism.epsilon, printer.claim, bool(result.parts)) + _decided(section)
     words = (claim, _READING if drawn else "", _uncorrected(drawn))
     return Told(
         "claim",
@@ -62,15 +61,14 @@ def _drawn(section: Section) -> Iterator[Quantity]:
     yield from chosen.values()
 
 
-def promise(result: AuditResult, claim: str) -> str:
-    """Return what the claim promises; ``claim`` is its ε as it is printed."""
-    claimed = result.mechanism.epsilon
+def promise(claimed: float | None, claim: str, several: bool) -> str:
+    """Return what a claimed ε promises; ``claim`` is ε as it is printed."""
     if claimed is None:
         return "Nothing was claimed, so there is no claim to test."
     if math.isinf(claimed):
         return "The claim is ε = ∞: it promises nothing, so nothing could refute it."
     shifting = "a released label shifts the odds between two true labels"
-    if result.parts:
+    if several:
         shifting = "all that is released of a person shifts the odds between any true labels"
     return f"The claim is ε = {claim}: {shifting} at most {fold(claimed)}."
 

@@ -10,17 +10,10 @@ from ldpaudit.reports.text.wording import missing
 from ldpaudit.result import AuditResult, Estimate
 
 
-def power_told(section: Section, *, groups: bool = True) -> Told:
-    """Return what a release would have had to leak to be found.
-
-    Parameters
-    ----------
-    section : Section
-    groups : bool
-        Whether to say how large a group of rows would have been found.
-    """
+def power_told(section: Section) -> Told:
+    """Return what a release would have had to leak to be found."""
     result = section.result
-    texts = [*_excess(result), *_clear(result, groups=groups), *_with_truth(result)]
+    texts = [*_excess(result), *_clear(result), *_with_truth(result)]
     return Told(
         "missed",
         "What could have been missed",
@@ -44,9 +37,9 @@ def _excess(result: AuditResult) -> Iterator[str]:
     )
 
 
-def _clear(result: AuditResult, *, groups: bool) -> Iterator[str]:
+def _clear(result: AuditResult) -> Iterator[str]:
     share = result.estimate("power.smallest_clear_share")
-    group = result.estimate("power.smallest_clear_group") if groups else None
+    group = result.estimate("power.smallest_clear_group")
     found = [] if share is None else [f"{share_up(share.value)} of the rows at random"]
     if group is not None:
         found.append(f"a group of {rows(group.value, 'up')} rows that features tell apart")

@@ -9,7 +9,11 @@ import numpy as np
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.epsilon_proofs import INSIDER, INSIDER_SHARES
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.mechanism.evidence import FEATURE_BLIND, outsider_evidence
+from ldpaudit.audits.mechanism.evidence import (
+    FEATURE_BLIND,
+    feature_dependence,
+    outsider_evidence,
+)
 from ldpaudit.audits.observational.power import EXCESS, WANTED_POWER
 from ldpaudit.audits.power.insider import design_for, insiders_rows, smallest_excess
 from ldpaudit.audits.power.wanted import excess_estimate, further_rows, limit_of, rows_estimate
@@ -21,7 +25,7 @@ from ldpaudit.mechanisms import lambda_of_epsilon
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.numeric.view import point_channel
-from ldpaudit.release import FloatArray
+from ldpaudit.release import FloatArray, IndexArray
 from ldpaudit.result import Estimate, Finding
 
 WITH_TRUTH = "power.with_truth.min_detectable_excess"
@@ -77,7 +81,7 @@ def _with_truth(
 ) -> Iterator[Estimate]:
     """Yield what the true labels would show: the publisher's audit of the same release."""
     level = (1 - context.plan.confidence) * INSIDER_SHARES[INSIDER]
-    sizes = np.rint(len(context.release) * _all_labels(context, channel)).astype(np.int64)
+    sizes = _implied_sizes(context, channel)
     if np.count_nonzero(sizes) < 2 or context.release.numeric is not None:
         return
     assumptions = (
@@ -99,6 +103,31 @@ def _with_truth(
         method=f"as many rows again until an excess of {target:g} nats is found",
         assumptions=assumptions,
     )
+
+
+def excess_by_released_labels(context: AuditContext, alpha: float) -> float | None:
+    """Return the smallest excess that true labels would show, of classes as the release has them.
+
+    Of a context without true labels; None where the released labels alone cannot say it.
+    """
+    claim = context.claim
+    if claim.epsilon is not None and math.isinf(claim.epsilon):
+        return None
+    channel = None if feature_dependence(context) or claim.by_stratum else aligned_channel(context)
+    if channel is None:
+        return None
+    sizes = _implied_sizes(context, channel)
+    if np.count_nonzero(sizes) < 2:
+        return None
+    limit, level = limit_of(context, channel), alpha * INSIDER_SHARES[INSIDER]
+    return smallest_excess(sizes, channel, limit, level, design_for(sizes, channel))
+
+
+def _implied_sizes(context: AuditContext, channel: Channel) -> IndexArray:
+    """Return how many have each true label, as the released ones imply; of a group's rows one."""
+    groups = context.release.groups
+    people = len(context.release) if groups is None else len(np.unique(groups))
+    return np.rint(people * _all_labels(context, channel)).astype(np.int64)
 
 
 def _all_labels(context: AuditContext, channel: Channel) -> FloatArray:

@@ -1,18 +1,22 @@
-"""What pipelines want to know of an audit besides its result, and what GitHub is told."""
+"""What pipelines want to know of an audit besides its result, and what their log shows."""
 
 import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from ldpaudit.judging.policy import check_lines, load_policy
 from ldpaudit.judging.policy.explaining import WORDS
 from ldpaudit.reports import render
-from ldpaudit.reports.annotations import annotations
+from ldpaudit.reports.annotations import annotations, of_decision
 from ldpaudit.reports.interface import Place, Surroundings
-from ldpaudit.reports.text.wording import every_check
+from ldpaudit.reports.text.wording import PUBLISH, every_check
 from ldpaudit.result import AuditResult
 from ldpaudit.terminal import say
+
+_SERVICES: Final = ("GITHUB_ACTIONS", "GITLAB_CI")
+"""Variables by which services say that they run a command."""
 
 
 def surroundings_of(result: AuditResult, policy: object, status: int | None = None) -> Surroundings:
@@ -53,16 +57,37 @@ def _from_here(path: Path) -> str:
         return path.name
 
 
-def tell_github(
-    result: AuditResult, surroundings: Surroundings, environment: Mapping[str, str] = os.environ
+def others_read(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether GitHub or GitLab runs the command, in a job whose log others may read."""
+    return "true" in (environment.get(name) for name in _SERVICES)
+
+
+def tell_service(
+    result: AuditResult,
+    surroundings: Surroundings,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    details: bool = False,
 ) -> None:
-    """Annotate the policy and add to the summary of the step, where GitHub runs the command."""
-    if environment.get("GITHUB_ACTIONS") != "true":
+    """Tell the service that runs the command the decision and the exit status.
+
+    On GitHub as an annotation and in the step's summary; with ``details`` both hold the checks
+    and what was measured.
+    """
+    if not others_read(environment):
         return
-    for line in annotations(result, surroundings):
+    shared = surroundings.profile == "public"
+    status = surroundings.exit_status(result)
+    ended = f"Publish: {PUBLISH[result.decision]}. Exit status {status}."
+    if environment.get(_SERVICES[0]) != "true":
+        if not details:
+            say(ended)
+        return
+    for line in annotations(result, surroundings) if details else [of_decision(result, ended)]:
         say(line)
+    text = render(result, "markdown", surroundings) if shared or details else f"**{ended}**\n"
     summary = Path(environment.get("GITHUB_STEP_SUMMARY", ""))
     with contextlib.suppress(OSError, ValueError):
         if summary.is_file():
             with summary.open("a", encoding="utf-8") as page:
-                page.write("\n" + render(result, "markdown", surroundings))
+                page.write("\n" + text)

@@ -11,9 +11,9 @@ from typing import Final
 from ldpaudit.api import unwritten_result
 from ldpaudit.commands.outputs import Outputs, ReportOutputs, read_result
 from ldpaudit.commands.run.request import RunRequest
-from ldpaudit.commands.run.surroundings import surroundings_of, tell_github
+from ldpaudit.commands.run.surroundings import others_read, surroundings_of, tell_service
 from ldpaudit.commands.run.text import print_summary
-from ldpaudit.commands.shell import carry_out
+from ldpaudit.commands.shell import carry_out, say_public
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.judging.policy import load_policy
 from ldpaudit.options import named_columns
@@ -21,6 +21,7 @@ from ldpaudit.reports import render
 from ldpaudit.reports.interface import Surroundings
 from ldpaudit.reports.text.harmless import one_line
 from ldpaudit.result import AuditResult, Profile
+from ldpaudit.result.public import public
 from ldpaudit.running.progress import Progress
 from ldpaudit.running.stopping import Stop
 from ldpaudit.terminal import say, stream, words_only
@@ -36,16 +37,17 @@ def run_and_write(
     quiet: bool = False,
     status: Callable[[AuditResult], int] | None = None,
     profile: Profile = "internal",
+    details: bool = False,
 ) -> AuditResult:
     """Audit, write the result and the reports, and print the summary.
 
     ``status`` gives the exit status of a result, which some formats repeat; ``profile`` is whom
-    the page is for.
+    the reports are for, ``details`` whether the log of a service may show what was found.
 
     Ctrl-C ends the audit early: what is finished is written. Finished parts (``--resume``) are kept
     until the result of the whole audit is written.
     """
-    _check_profile(profile, outputs)
+    discreet = profile == "public" or (others_read() and not details)
     stop = Stop.after(request.timeout)
     with stop.on_signals(), ExitStack() as parts:
 
@@ -56,18 +58,22 @@ def run_and_write(
 
         def around(result: AuditResult) -> Surroundings:
             ended = None if status is None else status(result)
-            return surroundings_of(result, request.policy, ended)
+            return replace(surroundings_of(result, request.policy, ended), profile=profile)
 
         def tell(result: AuditResult, /, *, quiet: bool) -> None:
-            print_summary(result, quiet=quiet, typed=_typed(request))
-            tell_github(result, around(result))
+            if profile == "public":
+                say_public(public(result), quiet=quiet)
+            elif not discreet:
+                print_summary(result, quiet=quiet, typed=_typed(request))
+            tell_service(result, around(result), details=details and profile == "internal")
 
         return carry_out(
             *(work, request, outputs, tell),
-            stored=AuditResult.model_dump,
-            html=partial(render, format_name="html", surroundings=Surroundings(profile=profile)),
+            stored=lambda result: (public(result) if profile == "public" else result).model_dump(),
+            html=partial(_rendered, "html", around),
             more={name: partial(_rendered, name, around) for name in PIPELINE},
             quiet=quiet,
+            discreet=discreet,
         )
 
 
@@ -78,16 +84,6 @@ def _typed(request: RunRequest) -> dict[str, str]:
     named = {"TRUTH": request.truth, "POLICY": request.policy}
     given = {word: shlex.quote(str(value)) for word, value in named.items() if value is not None}
     return {"RELEASE": release, **given}
-
-
-def _check_profile(profile: Profile, outputs: Outputs) -> None:
-    """Refuse formats that hold measured numbers beside a page for everybody (InputError)."""
-    told = [f"--{name}" for name in PIPELINE if name in outputs.asked]
-    if profile == "public" and told:
-        raise InputError(
-            f"--profile public is of the page alone; {' and '.join(told)} would hold what was "
-            "measured. Write them without it."
-        )
 
 
 def _rendered(name: str, around: Callable[[AuditResult], Surroundings], result: AuditResult) -> str:
@@ -110,7 +106,6 @@ def render_again(
     result = read_result(stored)
     if not outputs.asked:
         outputs = replace(outputs, html=stored.with_suffix(".html"))
-    _check_profile(profile, outputs)
     outputs.check([stored, policy])
     if policy is not None:
         load_policy(policy)

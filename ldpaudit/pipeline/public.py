@@ -1,0 +1,171 @@
+"""What everybody may see of an audit besides its decision: computed without true labels."""
+
+import datetime
+import math
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from ldpaudit.audits.allowed_excess import AllowedExcess
+from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
+from ldpaudit.audits.power.outsider import excess_by_released_labels
+from ldpaudit.datasets.domains import declared_labels
+from ldpaudit.errors import InputError
+from ldpaudit.judging.policy import Policy
+from ldpaudit.judging.policy.explaining import WORDS
+from ldpaudit.judging.policy.limits import Loss
+from ldpaudit.mechanisms import Mechanism, from_declaration
+from ldpaudit.pipeline.about import mechanism_info, release_info
+from ldpaudit.release import Release, ReleasedLabels
+from ldpaudit.result import MechanismInfo, PublicFacts, Question, ReleaseInfo
+
+_ADDS_UP: Final = "claimed-epsilon"
+"""The check that [claim] limits."""
+
+
+def public_facts(
+    context: AuditContext, policy: Policy, left_out: Collection[str], today: datetime.date
+) -> PublicFacts:
+    """Return what everybody may see of one private column; ``context`` has all of its rows."""
+    release, plan = released_alone(context.release), context.plan
+    claim = _claim(release)
+    seen = release_info(release, plan)
+    return PublicFacts(
+        release=seen.model_copy(update={"truth": context.release.truth is not None}),
+        mechanism=_mechanism(release, claim, plan),
+        estimates=() if claim is None else tuple(exact_estimates(claim)),
+        curves=() if claim is None else tuple(exact_curves(claim)),
+        excess=None if "power" in left_out else _excess(context, release, claim, policy),
+        questions=questions(policy, release.sha256, today),
+        left_out=tuple(sorted(left_out)),
+    )
+
+
+def whole_facts(
+    release: ReleaseInfo,
+    mechanism: MechanismInfo,
+    parts: Sequence[PublicFacts],
+    policy: Policy,
+    today: datetime.date,
+) -> PublicFacts:
+    """Return what everybody may see of several columns or releases.
+
+    ``release`` and ``mechanism`` are of the whole, the latter without a look at true labels.
+    """
+    seen = {"classes": 0, "class_names": (), "label": None}
+    return PublicFacts(
+        release=release.model_copy(update=seen),
+        mechanism=mechanism,
+        questions=questions(policy, release.sha256, today),
+        left_out=parts[0].left_out,
+    )
+
+
+def added_up(
+    parts: Sequence[PublicFacts], releases: Sequence[Release], epsilon: float | None, *, once: bool
+) -> float | None:
+    """Return the claimed ε of several releases, ``epsilon``, without a look at true labels.
+
+    Where no claim depends on them it is ``epsilon``; else the parts' ε added up, or the largest
+    where answers are given ``once``.
+    """
+    known = [part.mechanism.epsilon for part in parts]
+    if all(map(_states_labels, releases)) or None in known:
+        return epsilon if all(map(_states_labels, releases)) else None
+    return (max if once else sum)(value for value in known if value is not None)
+
+
+def released_alone(release: Release) -> Release:
+    """Return a release without its true labels, and with no class that only they have."""
+    bare = replace(release, truth=None, canaries=None)
+    if release.numeric is not None:
+        bare = replace(bare, numeric=replace(release.numeric, truth=None))
+    if _states_labels(release) or release.outputs != release.classes:
+        return bare
+    found, codes = np.unique(release.released, return_inverse=True)
+    labels = tuple(release.outputs[code] for code in found)
+    coded = ReleasedLabels(codes.reshape(-1).astype(np.int32))
+    return replace(bare, classes=labels, outputs=labels, released=coded)
+
+
+def _states_labels(release: Release) -> bool:
+    """Return whether the claim names the labels, so that none is taken from the data."""
+    apart = release.numeric is not None or release.bags is not None or release.reports is not None
+    return apart or declared_labels(release.declaration, "classes") is not None
+
+
+def _claim(release: Release) -> Mechanism | None:
+    try:
+        return from_declaration(release.declaration, release.classes)
+    except InputError:  # One released label for all, and no classes declared.
+        return None
+
+
+def _mechanism(release: Release, claim: Mechanism | None, plan: Plan) -> MechanismInfo:
+    if claim is not None:
+        return mechanism_info(release, claim, plan)
+    assert release.declaration is not None
+    stated: dict[str, Any] = dict(release.declaration.parameters)
+    return MechanismInfo(
+        name=release.declaration.name,
+        declared=release.declaration.source,
+        parameters=stated,
+        epsilon=stated.get("epsilon"),
+    )
+
+
+def _excess(
+    context: AuditContext, release: Release, claim: Mechanism | None, policy: Policy
+) -> float | None:
+    """Return the smallest excess that true labels would show, at the level of one check of many."""
+    if claim is None:
+        return None
+    alone = replace(context, release=release, claim=claim, guesses=None, beside=None, _shared={})
+    tests = [q for q in questions(policy) if q.level == "error"]
+    shared = 1 if policy.audit.correction == "none" else max(len(tests), 1)
+    return excess_by_released_labels(alone, (1 - context.plan.confidence) / shared)
+
+
+def questions(
+    policy: Policy, sha256: str | None = None, today: datetime.date | None = None
+) -> tuple[Question, ...]:
+    """Return what a policy asks of a file, and which violations it accepts there on a day."""
+    accepted = {
+        waiver.check: waiver.expires.isoformat()
+        for waiver in sorted(policy.waivers, key=lambda waiver: waiver.expires)
+        if today and waiver.release_sha256 == sha256 and waiver.expires >= today
+    }
+    return tuple(
+        Question(
+            check=name,
+            text=re.split(r"[.:] ", WORDS["checks"][name])[0] + ".",
+            limits=_limits(policy, name),
+            level=getattr(policy.checks, name.replace("-", "_")).level,
+            accepted_until=accepted.get(name),
+        )
+        for name in policy.checks.asked()
+    )
+
+
+def _limits(policy: Policy, name: str) -> dict[str, float | str]:
+    section = dict(getattr(policy.checks, name.replace("-", "_")))
+    stated = {key: value for key, value in section.items() if key != "level"}
+    if name == _ADDS_UP:
+        stated |= {} if policy.claim is None else dict(policy.claim)
+        audit = policy.audit
+        stated |= {"min_rows": audit.min_rows, "confidence": audit.confidence}
+        stated |= {"max_undetected_excess": audit.max_undetected_excess}
+    return {k.rstrip("_"): _plain(value) for k, value in stated.items() if value is not None}
+
+
+def _plain(value: Any) -> float | str:
+    """Return a limit as a number, or as a policy spells it."""
+    if isinstance(value, AllowedExcess):
+        return "any" if math.isinf(value.nats) else f"{value.nats:g} or {value.share:.0%} of ε"
+    if isinstance(value, Loss):
+        return f"claim + {value.nats:g}" if value.above_claim else value.nats
+    return value if isinstance(value, str) else float(value)

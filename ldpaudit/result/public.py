@@ -1,0 +1,154 @@
+"""The public form of a result: the one way to share it.
+
+It holds the decision, the claim, the policy, and what the audit computed without any true label.
+"""
+
+from decimal import ROUND_CEILING, Decimal
+from typing import Final, Literal
+
+from ldpaudit.errors import InputError
+from ldpaudit.result.audit_result import (
+    AuditResult,
+    Decision,
+    IsoDate,
+    MechanismInfo,
+    PublicFacts,
+    Question,
+    ReleaseInfo,
+)
+from ldpaudit.result.comparison import Comparison
+from ldpaudit.result.curve import Curve
+from ldpaudit.result.estimate import Estimate, Frozen, Number
+
+_SENTENCES: Final[dict[Decision, str]] = {
+    "publish": "No violation was found. That does not prove the claim.",
+    "not yet": "The audit could not decide, or a check that only warns has failed.",
+    "do not publish": "The release breaks its claim or a limit of its policy.",
+}
+_ACCEPTED: Final = "No violation was found but, perhaps, of what the policy accepts in this file."
+
+
+class PublicPart(Frozen):
+    """A release, one of its private columns, or one of several releases."""
+
+    release: ReleaseInfo
+    """What the released file shows."""
+    mechanism: MechanismInfo
+    """What was claimed."""
+    estimates: tuple[Estimate, ...]
+    """Exact numbers of the claim."""
+    curves: tuple[Curve, ...]
+    """Exact curves of the claim."""
+    excess: Number | None
+    """About the smallest excess of ε over the claim that an audit with true labels would find, in
+    nats, from the released labels alone, rounded up to one digit."""
+    parts: tuple["PublicPart", ...]
+    """Its private columns, or the releases."""
+
+
+class PublicResult(Frozen):
+    """What may be shared of an audit: apart from the decision nothing depends on a true label."""
+
+    profile: Literal["public"] = "public"
+    """Whom it is for."""
+    schema_version: Literal["1.0"] = "1.0"
+    """The version of this form."""
+    ldpaudit_version: str
+    """The version that made it."""
+    decision: Decision
+    """Whether to publish."""
+    sentence: str
+    """The decision in words."""
+    date: IsoDate | None
+    """When the audit was run."""
+    truth: bool
+    """Whether the auditor had the true labels."""
+    policy: str | None
+    """The name of the policy."""
+    policy_sha256: str | None
+    """The digest of the policy file; None for a built-in policy."""
+    questions: tuple[Question, ...]
+    """What the policy asks."""
+    left_out: tuple[str, ...]
+    """The audits that the options left out."""
+    released: PublicPart
+    """The release."""
+
+
+class PublicComparison(Frozen):
+    """What may be shared of a comparison: the public form of each of its results."""
+
+    profile: Literal["public"] = "public"
+    """Whom it is for."""
+    schema_version: Literal["1.0"] = "1.0"
+    """The version of this form."""
+    releases: tuple[PublicResult, ...]
+    """The results, in their order."""
+
+
+def public(result: AuditResult) -> PublicResult:
+    """Return the public form of a result.
+
+    Raises
+    ------
+    InputError
+        If the result was stored by a version that did not keep what it needs.
+    """
+    facts = _facts(result)
+    every = [facts, *(_facts(part) for part in result.parts.values())]
+    until = {
+        question.check: question.accepted_until
+        for question in sorted(
+            (q for one in every for q in one.questions if q.accepted_until),
+            key=lambda question: question.accepted_until or "",
+        )
+    }
+    accepted = bool(until) and result.decision == "publish"
+    return PublicResult(
+        ldpaudit_version=result.ldpaudit_version,
+        decision=result.decision,
+        sentence=_ACCEPTED if accepted else _SENTENCES[result.decision],
+        date=result.date,
+        truth=facts.release.truth,
+        policy=result.run.policy,
+        policy_sha256=result.run.policy_sha256,
+        questions=tuple(
+            q.model_copy(update={"accepted_until": until.get(q.check)}) for q in facts.questions
+        ),
+        left_out=facts.left_out,
+        released=_part(result),
+    )
+
+
+def public_comparison(comparison: Comparison) -> PublicComparison:
+    """Return the public form of a comparison."""
+    return PublicComparison(releases=tuple(map(public, comparison.releases)))
+
+
+def _facts(result: AuditResult) -> PublicFacts:
+    if result.public is None:
+        raise InputError(
+            "The result was stored by a version of ldpaudit that kept nothing for the public "
+            "profile; run the audit again."
+        )
+    return result.public
+
+
+def _part(result: AuditResult) -> PublicPart:
+    facts = _facts(result)
+    return PublicPart(
+        release=facts.release,
+        mechanism=facts.mechanism,
+        estimates=facts.estimates,
+        curves=facts.curves,
+        excess=None if facts.excess is None else one_digit_up(facts.excess),
+        parts=tuple(map(_part, (*result.labels, *result.releases))),
+    )
+
+
+def one_digit_up(value: float) -> float:
+    """Return a number from 0 up, rounded up to one significant digit."""
+    exact = Decimal(repr(float(value)))
+    if not exact.is_finite() or not exact:
+        return value
+    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted()), rounding=ROUND_CEILING))

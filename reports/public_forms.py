@@ -1,0 +1,177 @@
+"""The public form of results in every format: made of that form alone, never of a whole result."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from ldpaudit.errors import InputError
+from ldpaudit.reports.html import rendered
+from ldpaudit.reports.json_report import as_json
+from ldpaudit.reports.pages.common import Pair
+from ldpaudit.reports.sarif import SCHEMA
+from ldpaudit.reports.summary.claim import promise
+from ldpaudit.reports.text.harmless import name, shown
+from ldpaudit.reports.text.marked import marked, quoted_name
+from ldpaudit.reports.text.numbers import number, percent, rows
+from ldpaudit.reports.text.wording import LIMITS, PUBLISH, SOURCES
+from ldpaudit.result import Estimate, Question
+from ldpaudit.result.public import PublicComparison, PublicPart, PublicResult
+
+Public = PublicResult | PublicComparison
+"""What is shared: of one result, or of several that were compared."""
+_LEVELS: Final = {"not yet": "warning", "do not publish": "error"}
+_ICONS: Final = {"publish": "pass", "not yet": "inconclusive", "do not publish": "fail"}
+_SEEN: Final = {
+    True: "The auditor had the true labels.",
+    False: "The auditor saw the released file alone, as anybody can.",
+}
+
+
+def render_public(shared: Public, format_name: str) -> str:
+    """Return the public form in a format; an InputError where a comparison has no such format."""
+    results = shared.releases if isinstance(shared, PublicComparison) else (shared,)
+    if format_name == "json":
+        return as_json(shared.model_dump())
+    if format_name == "html":
+        views = [(r, _ICONS[r.decision], publish_line(r), [*_parts(r)]) for r in results]
+        lines = {"question": question_line, "seen": _SEEN, "name": name, "policy": _policy}
+        return rendered("public.html.j2", views=views, limits=LIMITS, **lines)
+    makers = {"markdown": _markdown, "sarif": _sarif, "junit": _junit}
+    if format_name not in makers:
+        raise InputError(f"There is no report format {format_name!r}.")
+    return makers[format_name](results)
+
+
+def publish_line(result: PublicResult) -> str:
+    """Return the answer to "publish?" in a line."""
+    return f"Publish: {PUBLISH[result.decision]}."
+
+
+def summary_lines(shared: Public) -> Iterator[tuple[str, bool]]:
+    """Yield each line that is printed, and whether it is the decision."""
+    results = shared.releases if isinstance(shared, PublicComparison) else (shared,)
+    for result in results:
+        title = "" if results == (shared,) else f"{name(result.released.release.name)}: "
+        yield f"{title}{publish_line(result)} {result.sentence}", True
+        for part, claim, _, power in _parts(result):
+            text = " ".join(filter(None, (claim, power)))
+            yield (f"{part}: {text}" if part else text), False
+
+
+def question_line(question: Question) -> str:
+    """Return a question of the policy with its limits."""
+    limits = ", ".join(
+        f"{name(key)} {value if isinstance(value, str) else number(value)}"
+        for key, value in question.limits.items()
+    )
+    warns = "" if question.level == "error" else " Only warns."
+    until = question.accepted_until
+    accepted = f" A violation in this file is accepted until {until}." if until else ""
+    stated = f" Limits: {shown(limits)}." if limits else ""
+    return f"{shown(question.text)}{stated}{warns}{accepted}"
+
+
+def _parts(result: PublicResult) -> Iterator[tuple[str, str, tuple[Pair, ...], str]]:
+    """Yield the title, the claim, what follows from it, and the power of a release and its parts.
+
+    The power is of single columns.
+    """
+
+    def walk(part: PublicPart, title: str) -> Iterator[tuple[str, str, tuple[Pair, ...], str]]:
+        epsilon = part.mechanism.epsilon
+        claim = promise(epsilon, "" if epsilon is None else number(epsilon), bool(part.parts))
+        power = "" if part.parts else _power(part.excess, result.truth)
+        yield title, claim, tuple(_pairs(part)), power
+        for number_, one in enumerate(part.parts, 1):
+            own = name(one.release.label or "") or name(one.release.name)
+            yield from walk(one, f"{f'{title}, ' if title else ''}{number_}. {own}")
+
+    return walk(result.released, "")
+
+
+def _pairs(part: PublicPart) -> Iterator[Pair]:
+    yield "Rows", rows(part.release.rows)
+    yield "Feature columns", rows(part.release.features)
+    yield "SHA-256", name(part.release.sha256 or "none: a table in memory, or with true labels")
+    yield "Mechanism", name(part.mechanism.name)
+    yield "Declared", SOURCES[part.mechanism.declared]
+    if part.mechanism.description:
+        yield "In words", shown(part.mechanism.description)
+    yield from ((shown(e.title), _value(e)) for e in part.estimates)
+
+
+def _value(estimate: Estimate) -> str:
+    if estimate.unit == "proportion":
+        return percent(estimate.value)
+    return number(estimate.value) + (f" {estimate.unit}" if estimate.unit != "1" else "")
+
+
+def _power(excess: float | None, truth: bool) -> str:
+    if excess is None:
+        return "What could have been missed is not known from the released labels alone."
+    who = "This audit" if truth else "An audit with the true labels"
+    less = "" if truth else " This one had none, and may notice less."
+    if excess == float("inf"):
+        return f"{who} would not even notice a large excess over the claim reliably.{less}"
+    return (
+        f"{who} would notice, with 90 % probability, an ε of about {number(excess)} above the "
+        f"claim, or more. A smaller excess may go unseen.{less}"
+    )
+
+
+def _policy(result: PublicResult) -> str:
+    digest = f" (SHA-256 {name(result.policy_sha256)})" if result.policy_sha256 else ""
+    left = ", ".join(map(name, result.left_out))
+    skipped = f" Not part of this audit, so not answered: {left}." if left else ""
+    return f"Judged by {name(result.policy or 'a policy of its own')}{digest}.{skipped}"
+
+
+def _markdown(results: Sequence[PublicResult]) -> str:
+    return "\n".join(line for result in results for line in _in_markdown(result))
+
+
+def _in_markdown(result: PublicResult) -> Iterator[str]:
+    yield f"## Privacy audit of {quoted_name(result.released.release.name)}"
+    yield from ("", f"**{publish_line(result)}** {result.sentence}", "")
+    for title, claim, _, power in _parts(result):
+        yield f"- {marked(' '.join(filter(None, (f'{title}:' if title else '', claim, power))))}"
+    yield from ("", marked(f"{_SEEN[result.truth]} {_policy(result)} It asks:"), "")
+    yield from (f"- `{q.check}`: {marked(question_line(q), 400)}" for q in result.questions)
+    when = f"{result.date}, " if result.date else ""
+    yield from ("", f"{when}ldpaudit {marked(result.ldpaudit_version, 40)}", "")
+
+
+def _sarif(results: Sequence[PublicResult]) -> str:
+    return as_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [*map(_sarif_run, results)]})
+
+
+def _sarif_run(result: PublicResult) -> dict[str, Any]:
+    level, text = _LEVELS.get(result.decision), f"{publish_line(result)} {result.sentence}"
+    rule = {"id": "decision", "shortDescription": {"text": "Whether to publish the release."}}
+    driver = {"name": "ldpaudit", "version": name(result.ldpaudit_version), "rules": [rule]}
+    found = {"ruleId": "decision", "ruleIndex": 0, "level": level, "message": {"text": text}}
+    return {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [found] if level else [],
+        "properties": {"decision": result.decision},
+    }
+
+
+def _junit(results: Sequence[PublicResult]) -> str:
+    root = ET.Element("testsuites", name="ldpaudit")
+    for result in results:
+        release = name(result.released.release.name)
+        failed, open_ = result.decision == "do not publish", result.decision == "not yet"
+        counts = {"tests": "1", "failures": str(int(failed)), "errors": "0"}
+        suite = ET.SubElement(root, "testsuite", name=release, skipped=str(int(open_)), **counts)
+        place = f"ldpaudit.{release.replace('.', '_')}"
+        case = ET.SubElement(suite, "testcase", classname=place, name="decision")
+        text = f"{publish_line(result)} {result.sentence}"
+        if failed or open_:
+            ET.SubElement(case, "failure" if failed else "skipped", message=text)
+        else:
+            ET.SubElement(case, "system-out").text = text
+    ET.indent(root)
+    written: bytes = ET.tostring(root, encoding="us-ascii", xml_declaration=True)
+    return written.decode("ascii") + "\n"

@@ -1,0 +1,175 @@
+"""The public profile: apart from the decision nothing in it depends on a true label."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_tables import small_table
+
+import ldpaudit
+from ldpaudit.reports import FORMATS, Surroundings, render
+from ldpaudit.reports.public_forms import render_public, summary_lines
+from ldpaudit.result import AuditResult
+from ldpaudit.result.comparison import Comparison
+from ldpaudit.result.public import one_digit_up, public, public_comparison
+
+PUBLIC = Surroundings(profile="public")
+CHEAP = ("mechanism", "power", "assumptions")
+ALL = (*CHEAP, "label-inference", "renyi", "instance-loss", "seeds")
+Audit = Callable[[Any], AuditResult | Comparison]
+Case = tuple[Audit, Any, Any]
+"""An audit, true labels, and the same with one of them changed."""
+
+
+def changed(rng: np.random.Generator, truth: pd.Series, labels: str = "abc") -> pd.Series:
+    """Return true labels of which one is another, sometimes of a class that occurs nowhere else."""
+    row = rng.integers(len(truth))
+    others = [label for label in f"{labels}z" if label != truth[row]]
+    return truth.where(truth.index != row, rng.choice(others))
+
+
+def one_release(rng: np.random.Generator, only: tuple[str, ...]) -> Case:
+    released, truth = small_table(rng, rows=int(rng.integers(40, 90)), labels="abc")
+    claim = [{"epsilon": 1.0}, {"noise": 0.4}, {"epsilon": 3.0}][rng.integers(3)]
+    named = rng.random() < 0.3
+    mechanism = {"name": "rr", "classes": list("abcz")} if named else "rr"
+    claim = {k: v for k, v in claim.items() if not named}
+    if named:
+        mechanism |= {"epsilon": 1.0}
+    options = {"policy": "ldpaudit:strict"} if rng.random() < 0.3 else {}
+    if rng.random() < 0.3:
+        released["home"] = np.arange(len(released)) // 2
+        options["group"] = "home"
+    if rng.random() < 0.3:
+        released["id"] = rng.permutation(len(released))
+
+    def audit(truth: pd.Series) -> AuditResult:
+        given: Any = truth
+        if "id" in released:
+            given = pd.DataFrame({"id": released["id"], "label": truth})
+            given = given.sample(frac=1, random_state=1)
+        joined = {"id_column": "id"} if "id" in released else {}
+        return ldpaudit.audit(
+            *(released, given, mechanism), only=only, seed=1, **claim, **options, **joined
+        )
+
+    return audit, truth, changed(rng, truth)
+
+
+def several_columns(rng: np.random.Generator, only: tuple[str, ...]) -> Case:
+    (first, one), (second, two) = (small_table(rng) for _ in range(2))
+    released = pd.DataFrame({"x": first["x"], "vote": first["label"], "illness": second["label"]})
+    names = ("vote:rr:epsilon=1", "illness:rr:lambda=0.5")
+
+    def audit(truth: pd.DataFrame) -> AuditResult:
+        return ldpaudit.audit(released, truth, label=names, only=(*only, "vector"), seed=1)
+
+    return audit, *(pd.DataFrame({"vote": t, "illness": two}) for t in (one, changed(rng, one)))
+
+
+def two_releases(rng: np.random.Generator, only: tuple[str, ...]) -> Case:
+    (first, one), (second, _) = (small_table(rng, rows=60) for _ in range(2))
+    releases = [table.assign(id=np.arange(len(table))) for table in (first, second)]
+
+    def audit(truth: pd.Series) -> AuditResult:
+        known = pd.DataFrame({"id": np.arange(len(truth)), "label": truth})
+        options = {"id_column": "id", "epsilon": 1.0, "only": (*only, "repeats"), "seed": 1}
+        return ldpaudit.audit(releases, known, "rr", **options)
+
+    return audit, one, changed(rng, one, "abc")
+
+
+def compared(rng: np.random.Generator, only: tuple[str, ...]) -> Case:
+    (first, one), (second, _) = (small_table(rng) for _ in range(2))
+    second["x"] = first["x"]
+
+    def audit(truth: pd.Series) -> Comparison:
+        options = {"epsilon": 1.0, "only": (*only, "label-inference"), "seed": 1}
+        return Comparison.model_construct(
+            releases=tuple(ldpaudit.audit(r, truth, "rr", **options) for r in (first, second))
+        )
+
+    return audit, one, changed(rng, one)
+
+
+def forms(result: AuditResult | Comparison) -> Iterator[str]:
+    """Yield everything that the public profile writes or prints."""
+    if isinstance(result, AuditResult):
+        yield from (render(result, name, PUBLIC) for name in FORMATS)
+        yield str([*summary_lines(public(result))])
+    else:
+        shared = public_comparison(result)
+        yield from (render_public(shared, name) for name in ("html", "json"))
+        yield str([*summary_lines(shared)])
+
+
+def decisions(result: AuditResult | Comparison) -> list[str]:
+    every = result.releases if isinstance(result, Comparison) else [result]
+    return [one.decision for one in every]
+
+
+def looked_at(make: Callable[..., Case], tables: int, only: tuple[str, ...]) -> tuple[int, int]:
+    """Return in how many tables the decision stayed, and in how many of these a form changed."""
+    stayed = differ = 0
+    for seed in range(tables):
+        audit, truth, other = make(np.random.default_rng([7, seed]), only)
+        one, two = audit(truth), audit(other)
+        if decisions(one) == decisions(two):
+            stayed += 1
+            differ += list(forms(one)) != list(forms(two))
+    return stayed, differ
+
+
+@pytest.mark.parametrize(
+    ("make", "tables", "only"),
+    [
+        (one_release, 12, CHEAP),
+        (several_columns, 2, CHEAP),
+        (two_releases, 3, CHEAP),
+        (compared, 1, CHEAP),
+        pytest.param(one_release, 200, CHEAP, marks=pytest.mark.validate),
+        pytest.param(one_release, 20, ALL, marks=pytest.mark.validate),
+        pytest.param(several_columns, 20, CHEAP, marks=pytest.mark.validate),
+        pytest.param(two_releases, 20, CHEAP, marks=pytest.mark.validate),
+        pytest.param(compared, 10, CHEAP, marks=pytest.mark.validate),
+    ],
+)
+def test_one_true_label_changes_the_decision_or_nothing(
+    make: Callable[..., Case], tables: int, only: tuple[str, ...]
+) -> None:
+    stayed, differ = looked_at(make, tables, only)
+    assert differ == 0
+    assert stayed >= 0.6 * tables
+
+
+def leaking(result: AuditResult) -> dict[str, Callable[[], dict[str, Any]]]:
+    """Return fields that depend on true labels, each in the place of one that does not."""
+    power = result.estimate("power.min_detectable_excess")
+    return {
+        "sentence": lambda: {"sentence": result.sentence},
+        "checks": lambda: {"left_out": tuple(f"{c.id}-{c.observed}" for c in result.checks)},
+        "power": lambda: {"policy": str(power and power.value)},
+        "classes": lambda: {"policy": str(result.release.classes)},
+        "claim": lambda: {"policy": str(result.mechanism.parameters)},
+    }
+
+
+@pytest.mark.parametrize("field", ["sentence", "checks", "power", "classes", "claim"])
+def test_the_test_finds_a_field_that_depends_on_true_labels(
+    field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "ldpaudit.reports.public",
+        lambda result: public(result).model_copy(update=leaking(result)[field]()),
+    )
+    assert looked_at(one_release, 12, ("mechanism", "power"))[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.628, 0.7), (0.7, 0.7), (1.06, 2.0), (0.0301, 0.04), (0.0, 0.0)]
+)
+def test_power_is_rounded_up_to_one_digit(value: float, shown: float) -> None:
+    assert one_digit_up(value) == shown
+    assert one_digit_up(float("inf")) == float("inf")
