@@ -163,8 +163,8 @@ def _junit(results: Sequence[PublicResult]) -> str:
     for result in results:
         release = name(result.released.release.name)
         failed, open_ = result.decision == "do not publish", result.decision == "not yet"
-        counts = {"tests": "1", "failures": str(int(failed)), "errors": "0"}
-        suite = ET.SubElement(root, "testsuite", name=release, skipped=str(int(open_)), **counts)
+        counts = {"tests": "1", "failures": str(int(failed)), "skipped": str(int(open_))}
+        suite = ET.SubElement(root, "testsuite", {"name": release, "errors": "0"} | counts)
         place = f"ldpaudit.{release.replace('.', '_')}"
         case = ET.SubElement(suite, "testcase", classname=place, name="decision")
         text = f"{publish_line(result)} {result.sentence}"

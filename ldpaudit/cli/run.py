@@ -34,8 +34,9 @@ def run(
     request = replace(request, command=recorded_command(sys.argv, run))
     several = len(request.release) > 1
     outputs = outputs.or_beside(request.release[-1], "releases" if several else "audit")
-    shown = {"quiet": quiet, "profile": profile, "details": details}
-    result = run_and_write(request, outputs, status=status, **shown)
+    result = run_and_write(
+        *(request, outputs), quiet=quiet, status=status, profile=profile, details=details
+    )
     raise typer.Exit(status(result))
 
 

@@ -93,7 +93,7 @@ def run_repeats(
     seconds = time.perf_counter() - start
     info = repeats_info(repeats.releases, parts, sha256)
     facts = tuple(filter(None, (part.public for part in parts)))
-    seen = added_up(facts, releases, epsilon, once=repeats.noise == "remembered")
+    shown = added_up(facts, releases, epsilon, once=repeats.noise == "remembered")
     return whole_result(
         *(about, finding, parts, "releases"),
         sha256=sha256,
@@ -103,7 +103,7 @@ def run_repeats(
         mechanism=repeats_mechanism_info(parts, repeats.noise, epsilon),
         run=run_info(plan, running.command, seconds, policy),
         public=whole_facts(
-            *(info, repeats_mechanism_info(parts, repeats.noise, seen), facts, policy, today)
+            *(info, repeats_mechanism_info(parts, repeats.noise, shown), facts, policy, today)
         ),
     )
 

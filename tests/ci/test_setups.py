@@ -116,10 +116,30 @@ def test_the_action_audits(script: Any, checkout: Path) -> None:
     ran = script(text, given | on_github | {"GITHUB_OUTPUT": str(output), "RUNNER_TEMP": "temp"})
     assert ran.returncode == 3, ran.stderr  # Without the audit of the power.
     assert output.read_text() == "verdict=inconclusive\ndecision=not yet\nreports=temp/ldpaudit\n"
-    assert summary.read_text().startswith("\n## Privacy audit of")
+    assert summary.read_text() == "\n**Publish: not yet. Exit status 3.**\n"
+    assert ran.stdout == "::warning title=ldpaudit::Publish: not yet. Exit status 3.\n"
     made = {path.name for path in (checkout / "temp" / "ldpaudit").iterdir()}
     assert made == {f"audit.{ending}" for ending in ("html", "json", "sarif", "xml", "md")}
     assert json.loads((checkout / "temp/ldpaudit/audit.json").read_text())["run"]["seed"] == 3
+
+
+@pytest.mark.parametrize("profile", ["internal", "public"])
+def test_the_action_shows_details_where_asked_unless_public(
+    profile: str, script: Any, checkout: Path
+) -> None:
+    text, given = step(
+        *("Audit the release",), release="release.parquet", profile=profile, details="true"
+    )
+    output, summary = checkout / "output", checkout / "summary"
+    summary.touch()
+    on_github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+    ran = script(text, given | on_github | {"GITHUB_OUTPUT": str(output), "RUNNER_TEMP": "temp"})
+    assert ran.returncode == 3, ran.stderr
+    assert "decision=not yet\n" in output.read_text()
+    assert summary.read_text().startswith("\n## Privacy audit of")
+    assert ("claimed-epsilon" in ran.stdout) == (profile == "internal")
+    kept = json.loads((checkout / "temp/ldpaudit/audit.json").read_text())
+    assert ("profile" in kept, "checks" in kept) == (profile == "public", profile == "internal")
 
 
 def test_the_action_fails_where_nothing_could_be_audited(script: Any, checkout: Path) -> None:
@@ -141,6 +161,7 @@ def test_the_job_for_gitlab(script: Any, checkout: Path, installed: Callable[[],
     twins = {p.long.removeprefix("--").upper() for p in parameters_of(run)}
     assert {key.removeprefix("LDPAUDIT_") for key in given if key.startswith("LDPAUDIT_")} <= twins
     assert installed().split() == ["--disable-pip-version-check", "ldpaudit"]
+    assert job["artifacts"]["access"] == "developer"
     promised = {*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]}
     assert promised <= {path.name for path in checkout.iterdir()}
 

@@ -53,12 +53,53 @@ def test_github_is_told_where_it_runs_the_command(
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     words = ("run", "r.parquet", "--only", "mechanism", "--policy", "ci/policy.toml", "--quiet")
-    status, out, _ = command(*words, "--json", "r.json")
+    words = (*words, "--json", "r.json")
+    status, out, err = command(*words)
+    assert (status, err) == (3, "")
+    assert out == "::warning title=ldpaudit::Publish: not yet. Exit status 3.\n"
+    assert summary.read_text() == "before\n**Publish: not yet. Exit status 3.**\n"
+    summary.write_text("before")
+    status, out, _ = command(*words, "--details")
     assert status == 3
     assert "\n::warning file=ci/policy.toml,line=5,title=ldpaudit%3A claimed-epsilon::" in out
     assert summary.read_text().startswith("before\n## Privacy audit of")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(here))  # A folder: nothing that can be written.
-    assert command(*words, "--json", "r.json")[0] == 3
+    assert command(*words)[0] == 3
+
+
+def test_the_log_of_gitlab_holds_the_decision_alone(
+    here: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITLAB_CI", "true")
+    words = ("run", "r.parquet", "--only", "mechanism", "--json", "r.json")
+    _, out, err = command(*words)
+    assert out.splitlines()[0] == "Publish: not yet. Exit status 3."
+    assert "claim" not in out + err
+    assert "claim" in command(*words, "--details")[1]
+
+
+def test_the_public_profile_shares_the_same_of_every_command(here: Path, command: Command) -> None:
+    run = ("run", "r.parquet", "--only", "mechanism", "--json", "a.json")
+    assert command(*run, "--html", "a.html")[0] == 3
+    status, out, err = command(*run[:-1], "b.json", "--html", "b.html", "--profile", "public")
+    assert (status, err) == (3, "")
+    assert out.startswith("Publish: not yet. The audit could not decide")
+    shared = ("--json", "c.json", "--html", "c.html", "--profile", "public")
+    assert command("report", "a.json", *shared)[0] == 0
+    for ending in ("json", "html"):
+        assert (here / f"b.{ending}").read_text() == (here / f"c.{ending}").read_text()
+    found = json.loads((here / "b.json").read_text())
+    assert command("compare", "a.json", "r.parquet", "--only", "mechanism", *shared)[0] == 0
+    assert json.loads((here / "c.json").read_text())["releases"] == [found, found]
+    assert "checks" not in found
+
+
+def test_a_result_of_an_earlier_version_has_no_public_form(stored: Path, command: Command) -> None:
+    earlier = json.loads(stored.read_text()) | {"public": None}
+    stored.write_text(json.dumps(earlier))
+    status, _, err = command("report", "r.json", "--profile", "public")
+    assert status == 2
+    assert "run the audit again" in err
 
 
 def test_a_stored_result_becomes_any_format(stored: Path, command: Command) -> None:
