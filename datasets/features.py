@@ -20,7 +20,6 @@ from ldpaudit.datasets.formats.columns import (
 from ldpaudit.datasets.names import ColumnError, of_column
 from ldpaudit.datasets.texts import read_out
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray
-from ldpaudit.result.hiding import few
 
 _UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _FAR_FROM_ZERO = 256.0
@@ -223,7 +222,7 @@ def narrowed(values: FloatArray | Float32Array) -> Float32Array:
     extent = Extent.of(values)
     if np.isinf([extent.low, extent.high]).any():
         count = int(np.isinf(values).sum())
-        raise ColumnError(f"must be finite; {few(count)} values are infinite.")
+        raise ColumnError(f"must be finite; {count:,} values are infinite.")
     return extent.narrowed(values)
 
 

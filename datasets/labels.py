@@ -26,7 +26,6 @@ from ldpaudit.datasets.formats.columns import (
 from ldpaudit.errors import InputError
 from ldpaudit.files.limits import DIGITS
 from ldpaudit.release import IntArray, Label
-from ldpaudit.result.hiding import few
 
 MOST_CLASSES = 1000
 ROWS_PER_CLASS = 10
@@ -74,7 +73,7 @@ def check_inside(codes: IntArray, which: str, among: str) -> None:
     outside = int((codes < 0).sum())
     if outside:
         raise InputError(
-            f"Every {which} must be one of {among}; {few(outside)} of {len(codes)} rows hold "
+            f"Every {which} must be one of {among}; {outside:,} of {len(codes)} rows hold "
             "another value."
         )
 

@@ -1,6 +1,6 @@
 """How attacks on numeric labels are scored: one bounded value per held-out row and measure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -66,12 +66,6 @@ class NumericMeasure:
             gained, lost = int((values > 0).sum()), int((values < 0).sum())
             return -advantage_lower(lost, gained, len(values), alpha)
         return mean_upper(values, alpha, self.low, self.high)
-
-    def smallest_cell(self, folds: Sequence[FloatArray]) -> int | None:
-        """Return the smallest count above 0 behind it, None for a mean of real numbers."""
-        if self.kind == "mean":
-            return None
-        return int(np.unique(np.concatenate(list(folds)), return_counts=True)[1].min())
 
 
 def measures(width: float, complete: bool) -> tuple[NumericMeasure, ...]:

@@ -33,8 +33,6 @@ class Measure:
     value: Callable[[FoldScore], float]
     lower: Callable[[FoldScore, float], float]
     upper: Callable[[FoldScore, float], float]
-    cells: Callable[[FoldScore], Sequence[int]]
-    """The counts behind it; small ones make the estimate hide its count."""
     unlike: bool = True
     """Whether its bounds hold where rows are independent but not alike."""
 
@@ -53,22 +51,6 @@ def lower_bound(folds: Sequence[FoldScore], measure: Measure, alpha: float) -> f
 def upper_bound(folds: Sequence[FoldScore], measure: Measure, alpha: float) -> float:
     """Return the upper bound of the average score at level 1 − alpha."""
     return average(folds, lambda fold: measure.upper(fold, alpha / len(folds)))
-
-
-def smallest_cell(folds: Sequence[FoldScore], measure: Measure) -> int | None:
-    """Return the smallest count above 0 behind a measure, summed over folds; None without any."""
-    totals = np.sum([measure.cells(fold) for fold in folds], axis=0)
-    positive = totals[totals > 0]
-    return int(positive.min()) if len(positive) else None
-
-
-def smallest_part(folds: Sequence[FoldScore], measure: Measure) -> int | None:
-    """Return the smallest count above 0 behind a measure in any fold; None without any.
-
-    Which rows are in which fold follows from the seed, and averages of both tell each one's counts.
-    """
-    cells = (smallest_cell([fold], measure) for fold in folds)
-    return min((cell for cell in cells if cell is not None), default=None)
 
 
 def _by_class(fold: FoldScore, alpha: float, bound: _Bound) -> float:
@@ -161,7 +143,6 @@ ACCURACY: Final = Measure(
     lambda fold: fold.correct / fold.n,
     lambda fold, alpha: float(trials_lower(fold.correct, fold.n, alpha)),
     lambda fold, alpha: float(trials_upper(fold.correct, fold.n, alpha)),
-    lambda fold: [fold.correct, fold.n - fold.correct],
 )
 BALANCED_ACCURACY: Final = Measure(
     "balanced_accuracy",
@@ -171,7 +152,6 @@ BALANCED_ACCURACY: Final = Measure(
     _balanced,
     lambda fold, alpha: _by_class(fold, alpha, trials_lower),
     lambda fold, alpha: _by_class(fold, alpha, trials_upper),
-    lambda fold: [*fold.class_correct, *(fold.class_rows - fold.class_correct)],
     unlike=False,
 )
 AUC: Final = Measure(
@@ -184,7 +164,6 @@ AUC: Final = Measure(
     lambda fold: float(fold.aucs[:, 0].mean()),
     lambda fold, _: float(fold.aucs[:, 1].mean()),
     lambda fold, _: float(fold.aucs[:, 2].mean()),
-    lambda fold: fold.class_rows.tolist(),
     unlike=False,
 )
 TPR_AT_FPR: Final = Measure(
@@ -196,7 +175,6 @@ TPR_AT_FPR: Final = Measure(
     lambda fold: float(np.mean([rate.value for rate in fold.rates])),
     lambda fold, _: float(np.mean([rate.low for rate in fold.rates])),
     lambda fold, _: float(np.mean([rate.high for rate in fold.rates])),
-    lambda fold: [min((r.smallest_cell for r in fold.rates if r.smallest_cell > 0), default=0)],
     unlike=False,
 )
 ADVANTAGE: Final = Measure(
@@ -209,7 +187,6 @@ ADVANTAGE: Final = Measure(
     lambda fold: (fold.gained - fold.lost) / fold.n,
     _gain_lower,
     _gain_upper,
-    lambda fold: [fold.gained, fold.lost],
 )
 MULTIPLICATIVE_ADVANTAGE: Final = Measure(
     "multiplicative_advantage",
@@ -220,12 +197,6 @@ MULTIPLICATIVE_ADVANTAGE: Final = Measure(
     _shift,
     lambda fold, alpha: _shift_bound(fold, alpha, trials_lower, trials_upper),
     lambda fold, alpha: _shift_bound(fold, alpha, trials_upper, trials_lower),
-    lambda fold: [
-        fold.correct,
-        fold.n - fold.correct,
-        fold.baseline_correct,
-        fold.n - fold.baseline_correct,
-    ],
 )
 CALIBRATION_ERROR: Final = Measure(
     "calibration_error",
@@ -236,10 +207,6 @@ CALIBRATION_ERROR: Final = Measure(
     lambda fold: _calibration(fold, _point),
     lambda fold, alpha: _calibration(fold, lambda p, lo, hi: max(lo - p, p - hi, 0.0), alpha),
     lambda fold, alpha: _calibration(fold, lambda p, lo, hi: max(hi - p, p - lo), alpha),
-    lambda fold: [
-        *fold.confidence_correct,
-        *(fold.confidence_rows - fold.confidence_correct),
-    ],
 )
 SCORES: Final = (ACCURACY, BALANCED_ACCURACY, AUC, TPR_AT_FPR, CALIBRATION_ERROR)
 """The measures of every attack and reference."""

@@ -22,7 +22,6 @@ from ldpaudit.datasets.sparse.table import open_svmlight
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FloatArray
-from ldpaudit.result.hiding import few
 
 LARGE: Final = 1 << 17
 """From so many rows on labels are read batch by batch."""
@@ -177,11 +176,11 @@ def matching_rows(
     for ids, where in ((ours, "release"), (theirs, other)):
         repeated = len(ids) - pc.count_distinct(ids).as_py()
         if repeated:
-            raise InputError(f"Ids must be distinct; {few(repeated)} in the {where} are repeated.")
+            raise InputError(f"Ids must be distinct; {repeated:,} in the {where} are repeated.")
     order = pc.index_in(ours, value_set=theirs.combine_chunks())
     if order.null_count:
         raise InputError(
-            f"Every id of the release must be in the {other}; {few(order.null_count)} of "
+            f"Every id of the release must be in the {other}; {order.null_count:,} of "
             f"{len(ours)} are not."
         )
     return order
@@ -194,7 +193,7 @@ def comparable_ids(ids: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
     plain = ids.cast(pa.large_binary()) if binary else _text(ids, where)
     if plain.null_count:
         raise InputError(
-            f"Every row must have an id; {few(plain.null_count)} of the {where} have none."
+            f"Every row must have an id; {plain.null_count:,} of the {where} have none."
         )
     return plain
 

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.errors import InputError
-from ldpaudit.result.hiding import few
 
 LISTS: Final = ("list", "large_list", "fixed_size_list")
 NUMBERS: Final = ("integer", "floating", "decimal")
@@ -80,4 +79,4 @@ def check_complete(missing: int, rows: int, what: str) -> None:
         With the count of rows that do.
     """
     if missing:
-        raise InputError(f"Every row must have {what}; {few(missing)} of {rows} are missing.")
+        raise InputError(f"Every row must have {what}; {missing:,} of {rows} are missing.")

@@ -20,7 +20,7 @@ from ldpaudit.judging.fits import Slip, agrees, fitted_epsilon, likely_slip, unl
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import BoolArray, IndexArray
 from ldpaudit.reports.text.numbers import number
-from ldpaudit.result import SMALLEST_CELL, Check
+from ldpaudit.result import Check
 
 MARGINAL = "mechanism.marginal_consistency"
 _RARE, _HALF = 0.01, 0.5
@@ -221,11 +221,9 @@ def _classes(odd: BoolArray) -> str:
 
 
 def _kept(which: int, counts: IndexArray, channel: Channel) -> str:
-    """Return how often a class was kept, unless few rows are behind that."""
+    """Return how often a class was kept."""
     row = counts[which]
     if channel.outputs != channel.classes:
-        return ""
-    if min(row[which], row.sum() - row[which]) < SMALLEST_CELL:
         return ""
     share, claimed = row[which] / row.sum(), channel.matrix[which, which]
     return (

@@ -82,7 +82,6 @@ def judge(
     drafts += _not_looked_for(policy, {draft.id for draft in drafts}, known)
     checks, families = decided(drafts, policy)
     checks = [_unless_stopped(_explained(check, case, known), known) for check in checks]
-    checks = [evidence.shown(check) for check in checks]
     checks, notes = apply_waivers(checks, policy.waivers, sha256, today)
     notes += _refutation(checks)
     verdict = verdict_of(checks)

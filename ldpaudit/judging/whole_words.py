@@ -171,7 +171,7 @@ def _reassurance(
     power = (
         ""
         if missed is None
-        else f"; an excess of {number(whole.told(missed), 'up')} or more would have been found "
+        else f"; an excess of {number(missed, 'up')} or more would have been found "
         "with 90 % probability"
     )
     return (

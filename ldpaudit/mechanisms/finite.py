@@ -20,7 +20,6 @@ from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.mechanisms.losses import Loss, loss
 from ldpaudit.mechanisms.parameters import check_numeric_classes, check_prior
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
-from ldpaudit.result.hiding import few
 
 
 class FiniteMechanism(NumericMechanism):
@@ -184,9 +183,7 @@ def check_codes(codes: IntArray, k: int) -> IntArray:
         raise InputError("Label codes must be a one-dimensional array of integers.")
     outside = int(np.count_nonzero((codes < 0) | (codes >= k)))
     if outside:
-        raise InputError(
-            f"The labels must lie in the declared range; {few(outside)} row(s) do not."
-        )
+        raise InputError(f"The labels must lie in the declared range; {outside:,} row(s) do not.")
     return codes.astype(np.int32, copy=False)
 
 
@@ -204,9 +201,7 @@ def codes_of(labels: npt.ArrayLike, classes: tuple[Label, ...]) -> IntArray:
     codes = table[inverse] if len(table) else np.empty(0, dtype=np.int32)
     outside = int(np.count_nonzero(codes < 0))
     if outside:
-        raise InputError(
-            f"The labels must be among the declared ones; {few(outside)} row(s) are not."
-        )
+        raise InputError(f"The labels must be among the declared ones; {outside:,} row(s) are not.")
     return codes
 
 

@@ -13,7 +13,6 @@ from ldpaudit.errors import InputError
 from ldpaudit.files.limits import LABEL_VALUES
 from ldpaudit.mechanisms.parameters import check_finite, check_label_value, check_positive
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
-from ldpaudit.result.hiding import few
 
 _ON_GRID: Final = 1e-6
 _LARGEST_GRID: Final = 1 << 22
@@ -111,7 +110,7 @@ class LabelRange:
         positions = (self.check(labels) - self.low) / self.spacing
         off = int(np.count_nonzero(np.abs(positions - np.rint(positions)) > _ON_GRID))
         if off:
-            raise InputError(f"The labels must lie on the declared grid; {few(off)} row(s) do not.")
+            raise InputError(f"The labels must lie on the declared grid; {off:,} row(s) do not.")
         return np.rint(positions).astype(np.int32)
 
     def check(self, labels: npt.ArrayLike) -> FloatArray:
@@ -124,7 +123,7 @@ class LabelRange:
             raise InputError("The labels must be a one-dimensional array.")
         inside = (values >= self.low) & (values <= self.high)  # False for a missing one.
         if not inside.all():
-            found = few(int((~inside).sum()))
+            found = f"{int((~inside).sum()):,}"
             raise InputError(f"The labels must lie in the declared range; {found} row(s) do not.")
         return values
 

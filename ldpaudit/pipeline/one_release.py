@@ -132,7 +132,7 @@ def run_audit(
             outcomes = [(r, as_it_stands(context, r.id, finding)) for r, finding in outcomes]
         findings = (*(finding for _, finding in outcomes), columns)
         today = today or datetime.datetime.now(datetime.UTC).date()
-        evidence = Evidence.collect(findings, claim.epsilon)
+        evidence = Evidence.collect(findings)
         judgement = judge(
             policy,
             claim,
@@ -153,7 +153,7 @@ def run_audit(
         date=today.isoformat(),
         release=release_info(release, plan),
         mechanism=mechanism_info(release, claim, plan),
-        estimates=tuple(evidence.estimates[e.id] for e in found.estimates),
+        estimates=found.estimates,
         curves=found.curves,
         histograms=found.histograms,
         notes=(*notes, *refusals(), *found.notes, *judgement.notes),

@@ -39,7 +39,7 @@ def whole_result(
     ``within`` is the field that holds the parts, ``notes`` are the reader's warnings, ``info`` the
     fields ``release``, ``mechanism`` and ``run``; the others are as :func:`judge_whole` takes them.
     """
-    evidence = Evidence.collect([finding], about.epsilon)
+    evidence = Evidence.collect([finding])
     judgement = judge_whole(about, evidence, parts, sha256=sha256, today=today)
     unused, parts = _unused_waivers(parts, judgement.notes)
     return AuditResult(
@@ -48,7 +48,7 @@ def whole_result(
         sentence=judgement.sentence,
         next_steps=judgement.next_steps,
         date=today.isoformat(),
-        estimates=tuple(evidence.estimates[e.id] for e in finding.estimates),
+        estimates=finding.estimates,
         curves=finding.curves,
         histograms=finding.histograms,
         notes=(*notes, *finding.notes, *unused),

@@ -1,4 +1,4 @@
-"""The one result object: what an audit found, its JSON form, and its redaction.
+"""The one result object: what an audit found, and its JSON form.
 
 In: numbers that audits computed. Out: frozen types of which no field can hold a row, a cell, a row
 id or a per-row score; every number carries its title, section and unit.
@@ -40,12 +40,10 @@ from ldpaudit.result.estimate import (
     Unit,
     readable,
 )
-from ldpaudit.result.finding import Finding, Note, as_counted, in_stratum, together
-from ldpaudit.result.hiding import SMALLEST_CELL
+from ldpaudit.result.finding import Finding, Note, in_stratum, together
 
 __all__ = [
     "SCHEMA_VERSION",
-    "SMALLEST_CELL",
     "AuditRecord",
     "AuditResult",
     "Check",
@@ -75,7 +73,6 @@ __all__ = [
     "Unit",
     "Verdict",
     "Waived",
-    "as_counted",
     "decision_of",
     "holding_up",
     "in_stratum",

@@ -8,6 +8,7 @@ from pydantic import FailFast, Field, computed_field, model_validator
 
 from ldpaudit.errors import InputError, did_you_mean, quoted
 from ldpaudit.files.documents import stored
+from ldpaudit.result.access import access_of
 from ldpaudit.result.curve import Curve, Histogram
 from ldpaudit.result.earlier import EARLIER, upgraded
 from ldpaudit.result.estimate import Estimate, Frozen, Identifier, Number, Side, readable
@@ -17,7 +18,7 @@ from ldpaudit.result.frames import frame_of, scores_frame, stacked
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION: Final = "1.4"
+SCHEMA_VERSION: Final = "1.5"
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
@@ -276,7 +277,7 @@ class AuditResult(Frozen):
     >>> frame = result.to_frame()  # every number, indexed by its id
     """
 
-    schema_version: Literal["1.4"] = SCHEMA_VERSION
+    schema_version: Literal["1.5"] = SCHEMA_VERSION
     """The version of this form."""
     ldpaudit_version: str
     """The version that made it."""
@@ -322,7 +323,13 @@ class AuditResult(Frozen):
             return data
         if data.get("schema_version") in EARLIER:
             data = upgraded(data) | {"schema_version": SCHEMA_VERSION}
-        return {key: value for key, value in data.items() if key != "decision"}
+        return {key: value for key, value in data.items() if key not in ("access", "decision")}
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def access(self) -> str:
+        """Who may see this result; the first key of the file."""
+        return access_of(any(part.release.truth for part in (self, *self.parts.values())))
 
     @computed_field  # type: ignore[prop-decorator]
     @property

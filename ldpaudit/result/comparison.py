@@ -1,12 +1,11 @@
 """The result of comparing releases: their results, the differences, and whether data are the same.
 
-Like :mod:`ldpaudit.result` no field can hold a row, a cell or a per-row score, and small cells are
-hidden when a :class:`Difference` is built.
+Like :mod:`ldpaudit.result` no field can hold a row, a cell or a per-row score.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, computed_field, model_validator
 
 from ldpaudit.result import (
     SCHEMA_VERSION,
@@ -20,7 +19,8 @@ from ldpaudit.result import (
     Titled,
     Unit,
 )
-from ldpaudit.result.earlier import EARLIER
+from ldpaudit.result.access import access_of
+from ldpaudit.result.earlier import EARLIER, without_suppression
 from ldpaudit.result.frames import frame_of
 
 if TYPE_CHECKING:
@@ -59,8 +59,6 @@ class Difference(Titled):
         each release, each at half the error probability, which makes it wider.
     n : int or None
         The rows behind it.
-    suppressed : bool
-        Whether it rests on a small cell: value and ends are then rounded outward.
     unit, method, assumptions
         Those of the number, as in a result.
     """
@@ -80,17 +78,15 @@ class Difference(Titled):
     n: int | None = None
     method: str = ""
     assumptions: tuple[str, ...] = ()
-    suppressed: bool = False
 
     @classmethod
     def between(
         cls, letters: tuple[str, str], estimate: Estimate, *, simultaneous: bool, paired: bool
     ) -> "Difference":
-        """Return a difference from an estimate, which is already redacted."""
+        """Return a difference from an estimate."""
         low = estimate.value if estimate.low is None else estimate.low
         high = estimate.value if estimate.high is None else estimate.high
-        # Rounding on a coarse grid must not put the value outside its interval.
-        ends = {"value": min(max(estimate.value, low), high), "low": low, "high": high}
+        ends = {"low": low, "high": high}
         fields = {"a": letters[0], "b": letters[1], "simultaneous": simultaneous, "paired": paired}
         shared = estimate.model_dump(include=set(Estimate.model_fields) & set(cls.model_fields))
         return cls.model_validate(shared | ends | fields)
@@ -129,7 +125,7 @@ class Fingerprint(Frozen):
 class Comparison(Frozen):
     """Everything that a comparison found: the source of truth for its report."""
 
-    schema_version: Literal["1.4"] = SCHEMA_VERSION
+    schema_version: Literal["1.5"] = SCHEMA_VERSION
     """The version of this form."""
     ldpaudit_version: str
     """The version that made it."""
@@ -155,9 +151,19 @@ class Comparison(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _of_this_schema(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or data.get("schema_version") not in EARLIER:
+        if not isinstance(data, dict):
             return data
-        return data | {"schema_version": SCHEMA_VERSION}
+        data = {key: value for key, value in data.items() if key != "access"}
+        if data.get("schema_version") not in EARLIER:
+            return data
+        differences = without_suppression(data.get("differences", ()))
+        return data | {"schema_version": SCHEMA_VERSION, "differences": differences}
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def access(self) -> str:
+        """Who may see this comparison; the first key of the file."""
+        return access_of(any(one.truth for one in self.fingerprints))
 
     @property
     def names(self) -> dict[str, str]:

@@ -1,11 +1,10 @@
-"""Curves and histograms of a result; small bins of a histogram never exist."""
+"""Curves and histograms of a result."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from ldpaudit.result.estimate import Number, Quantified, Side, Unit
-from ldpaudit.result.hiding import is_small
 
 
 class Curve(Quantified):
@@ -45,7 +44,7 @@ class Curve(Quantified):
 
 
 class Histogram(Quantified):
-    """Counts of rows in bins; neighbouring bins are merged until none holds 1 to 9 rows."""
+    """Counts of rows in bins."""
 
     edges: tuple[Number, ...]
     """The b + 1 bin edges, in the unit of the variable; the outer ones may be infinite."""
@@ -55,23 +54,6 @@ class Histogram(Quantified):
     """The unit of the variable."""
     x_label: str = ""
     """What the variable is."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _merge_small_bins(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        edges, counts = list(data["edges"]), [int(c) for c in data["counts"]]
-        while len(counts) > 1:
-            small = [i for i, c in enumerate(counts) if is_small(c)]
-            if not small:
-                break
-            left = small[0] if small[0] + 1 < len(counts) else small[0] - 1
-            counts[left : left + 2] = [counts[left] + counts[left + 1]]
-            del edges[left + 1]
-        if len(counts) == 1 and is_small(counts[0]):
-            counts = [0]
-        return dict(data) | {"edges": tuple(edges), "counts": tuple(counts)}
 
     @model_validator(mode="after")
     def _same_length(self) -> Self:

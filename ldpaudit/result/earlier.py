@@ -1,15 +1,16 @@
-"""Stored results of schemas 1.0 to 1.3.
+"""Stored results of schemas 1.0 to 1.4.
 
 Numbers of 1.0 have ids only, of which the rest is made here; 1.1 lacks date and next steps; 1.2
-and 1.3 lack fields that have defaults.
+and 1.3 lack fields that have defaults; up to 1.4 numbers of few people were marked as suppressed.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 from ldpaudit.result.estimate import readable
 
-EARLIER: Final = ("1.0", "1.1", "1.2", "1.3")
+EARLIER: Final = ("1.0", "1.1", "1.2", "1.3", "1.4")
 """The schemas before this one, which can still be read."""
 _SECTIONS: Final = {
     "attack": "label-inference",
@@ -25,11 +26,22 @@ _CURVES: Final = ("mechanism.rdp", "mechanism.delta")
 
 def upgraded(result: dict[str, Any]) -> dict[str, Any]:
     """Return an earlier result with the titles, sections and scores of schema 1.1."""
+    result = result | {"estimates": without_suppression(result.get("estimates", ()))}
     if result["schema_version"] != EARLIER[0]:
         return result
     kinds = ("estimates", "curves", "histograms")
     parts = {kind: [_upgraded(part) for part in result.get(kind, ())] for kind in kinds}
     return result | parts
+
+
+def without_suppression(parts: Iterable[Any]) -> list[Any]:
+    """Return numbers without the mark of those of few people, which are as they were printed."""
+    return [
+        {key: value for key, value in part.items() if key != "suppressed"}
+        if isinstance(part, dict)
+        else part
+        for part in parts
+    ]
 
 
 def _upgraded(part: dict[str, Any]) -> dict[str, Any]:

@@ -1,16 +1,10 @@
-"""One number of a result: its title, how sure it is, and its redaction.
-
-Small cells are hidden when an :class:`Estimate` is built, so nothing that is not redacted ever
-exists, and no renderer has to think of it.
-"""
+"""One number of a result: its title, and how sure it is."""
 
 import math
 import re
 from typing import Annotated, Any, Final, Literal, Self, TypedDict, Unpack
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
-
-from ldpaudit.result.hiding import hidden, is_small, with_ends_in_few_digits
 
 Kind = Literal["exact", "certified", "estimated"]
 Side = Literal["lower", "upper", "two-sided"]
@@ -115,11 +109,7 @@ class Score(Frozen):
 
 
 class Details(TypedDict, total=False):
-    """What a number may state besides its value; ``smallest_cell`` is the smallest count behind it.
-
-    It decides whether the number is redacted, and is not kept. ``smallest_part`` is the smallest
-    count behind one of the parts that it is an average of: a small one costs the ends digits.
-    """
+    """What a number may state besides its value."""
 
     section: str
     axis: AxisName | None
@@ -127,9 +117,6 @@ class Details(TypedDict, total=False):
     unit: Unit
     n: int | None
     count: int | None
-    smallest_cell: int | None
-    smallest_part: int | None
-    suppressed: bool
     method: str
     assumptions: tuple[str, ...]
     reference: str | None
@@ -163,12 +150,9 @@ class Estimate(Quantified):
     unit : str
         ``nats``, ``proportion``, ``rows``, ``log-odds`` or ``1``.
     n, count : int or None
-        The counted denominator and numerator, None where there is none or it is suppressed.
+        The counted denominator and numerator, None where there is none.
     score : Score or None
         Where it is one of a table of scores.
-    suppressed : bool
-        Whether a small cell (fewer than 10 rows, or all but fewer than 10) was behind the number:
-        then ``n`` and ``count`` are hidden and the number is rounded outward, to wide steps.
     """
 
     value: Number
@@ -180,7 +164,6 @@ class Estimate(Quantified):
     n: Annotated[int, Field(ge=0)] | None = None
     count: Annotated[int, Field(ge=0)] | None = None
     score: Score | None = None
-    suppressed: bool = False
 
     @classmethod
     def exact(cls, name: str, title: str, value: float, **details: Unpack[Details]) -> "Estimate":
@@ -228,29 +211,13 @@ class Estimate(Quantified):
     def _of(cls, name: str, title: str, value: float, fields: dict[str, Any]) -> "Estimate":
         return cls.model_validate({"id": name, "title": title, "value": value, **fields})
 
-    @model_validator(mode="before")
-    @classmethod
-    def _hide_small_cells(cls, data: Any) -> Any:
-        """Hide counts under 10; ``smallest_cell`` names a small cell behind a derived number."""
-        if not isinstance(data, dict) or data.get("suppressed"):
-            return data
-        data = dict(data)
-        part = data.pop("smallest_part", None)
-        cells = [data.pop("smallest_cell", None), data.get("count")]
-        if None not in (data.get("count"), data.get("n")):
-            cells.append(data["n"] - data["count"])
-        if any(map(is_small, cells)):
-            return hidden(data)
-        return with_ends_in_few_digits(data) if is_small(part) else data
-
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         slack = 1e-9 * max(1.0, abs(self.value)) if math.isfinite(self.value) else 0.0
-        if not self.suppressed:
-            if self.low is not None and self.low > self.value + slack:
-                raise ValueError(f"{self.id}: the lower end lies above the value.")
-            if self.high is not None and self.high < self.value - slack:
-                raise ValueError(f"{self.id}: the upper end lies below the value.")
+        if self.low is not None and self.low > self.value + slack:
+            raise ValueError(f"{self.id}: the lower end lies above the value.")
+        if self.high is not None and self.high < self.value - slack:
+            raise ValueError(f"{self.id}: the upper end lies below the value.")
         if self.kind == "certified" and (self.level is None or self.side is None):
             raise ValueError(f"{self.id}: a certified number states its level and side.")
         if self.kind == "exact" and self.level is not None:

@@ -38,7 +38,6 @@ class Finding:
     Attributes
     ----------
     estimates, curves, histograms, notes : tuples
-        Already redacted, by their types.
     bounds : mapping from estimate id to a function
         For a certified estimate, a function from a one-sided error probability ``alpha`` in (0, 1)
         to the bound at confidence 1 - alpha. The policy needs it to correct for several checks; the
@@ -59,14 +58,6 @@ class Finding:
             curves=_placed(self.curves, section),
             histograms=_placed(self.histograms, section),
         )
-
-
-def as_counted(identifier: str) -> str:
-    """Return under which name ``bounds`` holds a share as counted, where its estimate hides it.
-
-    A check that compares the share itself with a limit is decided on it, and shows it to nobody.
-    """
-    return f"{identifier} as counted"
 
 
 def in_stratum(number: int, identifier: str) -> str:

@@ -124,7 +124,7 @@ def histogram_table(histogram: Histogram) -> Table:
         (number(left), number(right), rows(count), number(count / total))
         for (left, right), count in zip(pairwise(histogram.edges), histogram.counts, strict=True)
     )
-    remark = f"Kind: {histogram.kind}. Bins with fewer than 10 people are merged with a neighbour."
+    remark = f"Kind: {histogram.kind}."
     return Table(("From", "To", "People", "Share"), body, remark)
 
 

@@ -26,7 +26,7 @@ _NUMBERS: Final = (
     ("Mean loss E[ν]", ("instance_loss.mean_lower", "instance_loss.mean")),
     ("Model on test rows", TESTS),
 )
-_PRINTED: Final = ("id", "title", "kind", "value", "level", "unit", "suppressed")
+_PRINTED: Final = ("id", "title", "kind", "value", "level", "unit")
 
 Pair = tuple[str, AuditResult]
 """The name of a release and its result."""

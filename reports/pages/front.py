@@ -49,7 +49,7 @@ def front_of(result: AuditResult, printer: Printer) -> Front:
         tuple(shown(step) for step in result.next_steps),
         result.date or "",
         tuple(_facts(result, printer)),
-        _INSIDER if wording.truth_used(result) else _OUTSIDER,
+        _INSIDER if result.release.truth else _OUTSIDER,
         tuple(_tiles(result, printer)),
     )
 
@@ -67,7 +67,7 @@ def _facts(result: AuditResult, printer: Printer) -> Iterator[Pair]:
     yield "Audited", audited(result)
     yield "Claim", claim_in_words(result, printer)
     yield "Policy", policy(result)
-    truth = wording.truth_used(result)
+    truth = result.release.truth
     yield "Seen by the auditor", "the release and the true labels" if truth else "the release alone"
 
 
@@ -110,7 +110,7 @@ def _attack(result: AuditResult, printer: Printer) -> Iterator[Tile]:
     if guess is not None:
         found = guess.quantity
         yield Tile(guess.title, guess.text, found.words, found.mark, guess.blind)
-    elif not wording.truth_used(result):
+    elif not result.release.truth:
         yield Tile("Best attack", "not scored", remarks=("that needs the true labels",))
 
 

@@ -53,25 +53,9 @@ def number_table(numbers: Numbers) -> tuple[Table, tuple[str, ...]]:
 
 def _number_row(quantity: Quantity, methods: dict[str, int]) -> tuple[Cell, ...]:
     estimate = quantity.estimate
-    hidden = "hidden" if estimate.suppressed else "–"
-    n = hidden if estimate.n is None else rows(estimate.n)
-    count = hidden if estimate.count is None else rows(estimate.count)
+    n = "–" if estimate.n is None else rows(estimate.n)
+    count = "–" if estimate.count is None else rows(estimate.count)
     reference = f" ({shown(estimate.reference, 200)})" if estimate.reference else ""
     method = (shown(estimate.method) or "not stated") + reference
     number = methods.setdefault(method, len(methods) + 1)
     return estimate.id, quantity, estimate.unit, n, count, str(number)
-
-
-def suppressed(result: AuditResult) -> Iterator[str]:
-    """Yield what was left out on purpose."""
-    hidden = sum(estimate.suppressed for estimate in result.estimates)
-    numbers = "No number rests" if hidden == 0 else f"{rows(hidden)} of the numbers rest"
-    if hidden == 1:
-        numbers = "One of the numbers rests"
-    consequence = "" if hidden == 0 else "; their counts are hidden and their ends widened"
-    yield f"{numbers} on fewer than 10 people, or on all but fewer than 10{consequence}."
-    yield "Bins of a histogram with fewer than 10 people are merged with a neighbour."
-    if result.release.label is None:
-        yield "The names of the label’s column and of the classes are not shown."
-    yield "Feature columns are counted, not named."
-    yield "No row, cell, row id or score of one person is here."

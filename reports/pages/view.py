@@ -14,7 +14,7 @@ from ldpaudit.reports.pages.common import (
     versions_pair,
 )
 from ldpaudit.reports.pages.front import Front, front_of
-from ldpaudit.reports.pages.numbers import Numbers, numbers_of, suppressed
+from ldpaudit.reports.pages.numbers import Numbers, numbers_of
 from ldpaudit.reports.pages.subject import (
     MOST_ITEMS,
     declared,
@@ -67,7 +67,6 @@ class View:
     command: str
     version: str
     run: tuple[Pair, ...]
-    suppressed: tuple[str, ...]
     numbers: Numbers
 
     @property
@@ -103,7 +102,6 @@ def view_of(result: AuditResult) -> View:
         command=shown(result.run.command, 2000),
         version=name(result.ldpaudit_version),
         run=tuple(_run(result)),
-        suppressed=tuple(suppressed(result)),
         numbers=numbers_of(result, printer),
     )
 

@@ -25,8 +25,6 @@ _FEWER: Final = ((Decimal("1e3"), 3), (Decimal("1e2"), 2))
 _NOISE: Final = 1e-14
 """Below this what is computed exactly is 0 but for the rounding of floating-point numbers."""
 _PERCENT: Final = "\u00a0%"
-HIDDEN: Final = "hidden"
-"""In the place of a number of few people that nothing is known of but that it is hidden."""
 _LARGEST_COUNT: Final = 1e15
 
 
@@ -191,10 +189,8 @@ def _factor(epsilon: float) -> float:
 def as_percent(text: str) -> str:
     """Return a printed share as a percentage with the same digits: ``0.900`` becomes ``90.0 %``.
 
-    A range, ``0.5 to 1``, becomes ``50 to 100 %``; what is hidden stays so.
+    A range, ``0.5 to 1``, becomes ``50 to 100 %``.
     """
-    if text == HIDDEN:
-        return text
     first, to, last = text.partition(" to ")
     if to:
         return f"{as_percent(first).removesuffix(_PERCENT)} to {as_percent(last)}"

@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal
+from typing import Literal
 
 from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.numbers import (
-    HIDDEN,
     Direction,
     against,
     as_percent,
@@ -18,7 +17,6 @@ from ldpaudit.reports.text.numbers import (
     toward,
 )
 from ldpaudit.result import AuditResult, Check, Curve, Estimate
-from ldpaudit.result.hiding import share_step
 
 Mark = Literal["exact", "lower", "upper", "interval", "estimated"]
 """How a number is drawn, in text and in charts: a shape for each."""
@@ -31,9 +29,6 @@ _EPSILON = (
     "release_only.epsilon_lower",
 )
 """Bounds of ε, that of the most first."""
-_WIDE: Final = ("proportion", "log-odds")
-"""Units whose hidden numbers are rounded to steps as wide as the numbers."""
-_WIDEST: Final = 0.5
 _SIDES = {"lower": "lower bound", "upper": "upper bound", "two-sided": "two-sided"}
 
 
@@ -194,12 +189,6 @@ class Printer:
         digits = digits_apart(ends.values(), self._references(estimate))
         printed = {key: _print(estimate, *end, digits) for key, end in ends.items()}
         low, high = printed.get("low"), printed.get("high")
-        if estimate.suppressed and "value" in printed and estimate.unit in _WIDE:
-            # A value rounded to such steps claims what nobody measured: its ends alone hold.
-            if low is not None and high is not None:
-                return f"{low} to {high}", ""
-            if low is high is None and share_step(self._result.release.rows) >= _WIDEST:
-                return HIDDEN, ""
         if "value" not in printed:
             return (f"≥ {low}" if low is not None else f"≤ {high}"), ""
         if low is not None and high is not None:

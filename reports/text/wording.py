@@ -16,7 +16,6 @@ from ldpaudit.result import (
     Verdict,
     readable,
 )
-from ldpaudit.result.hiding import SMALLEST_CELL, TRUTH_UNUSED
 
 VERDICTS: Final[dict[Verdict, str]] = {
     "fail": "Violation found",
@@ -43,16 +42,8 @@ def headline(result: AuditResult) -> str:
 
 
 def truth_given(result: AuditResult) -> str:
-    """Return whether the true labels were given, and used."""
-    if truth_used(result):
-        return "given"
-    few = f"given, but not used: fewer than two of them have {SMALLEST_CELL} people"
-    return few if result.release.truth else "not given"
-
-
-def truth_used(result: AuditResult) -> bool:
-    """Return whether numbers may rest on true labels."""
-    return result.release.truth and TRUTH_UNUSED not in result.sentence
+    """Return whether the true labels were given."""
+    return "given" if result.release.truth else "not given"
 
 
 def every_check(result: AuditResult) -> tuple[Check, ...]:

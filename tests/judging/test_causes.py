@@ -91,13 +91,6 @@ def test_one_class_treated_unfairly_is_named_by_its_number() -> None:
     assert "(kept in 94 % of its rows, where the claim keeps 58 %)" in sentence
 
 
-def test_small_counts_of_a_class_are_not_shown() -> None:
-    counts = np.array([[730, 270], [3, 1000]])
-    sentence = first(counts)
-    assert "class 2 is treated differently" in sentence
-    assert "%" not in sentence
-
-
 @pytest.mark.parametrize(
     ("name", "words"),
     [

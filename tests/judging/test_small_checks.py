@@ -1,7 +1,5 @@
 """Words and limits of single checks."""
 
-from dataclasses import replace
-
 import pytest
 from judging.cases import case, evidence
 from judging.test_of_whole import whole
@@ -10,7 +8,7 @@ from ldpaudit.audits.assumptions.stated import COMPOSED_EPSILON
 from ldpaudit.judging.checks import composition, features_reveal
 from ldpaudit.judging.checks.of_whole import drafts_of
 from ldpaudit.judging.policy.sections import ClaimSection
-from ldpaudit.result import Estimate, as_counted
+from ldpaudit.result import Estimate
 
 
 def share(name: str, value: float, low: float | None = None) -> Estimate:
@@ -39,21 +37,3 @@ def test_a_whole_that_declares_more_than_is_allowed() -> None:
     answer = draft.test(0.05)
     assert (answer.verdict, answer.observed) == ("fail", 3.0)
     assert "ε = 3, and the policy allows 2" in answer.reason
-
-
-@pytest.mark.parametrize(
-    ("counted", "verdict", "observed"), [(0.55, "pass", 0.4), (0.991, "fail", 0.99)]
-)
-def test_a_hidden_share_decides_as_counted_and_is_not_shown(
-    counted: float, verdict: str, observed: float
-) -> None:
-    """It is rounded to a step of 1, so that 0.55 reads 1; only what it is above may be told."""
-    name = "columns.told"
-    hidden = share(name, 1.0).model_copy(update={"suppressed": True})
-    found = evidence(hidden, share("columns.position", 0.4))
-    found = replace(found, bounds={as_counted(name): lambda _: counted})
-    draft = features_reveal.draft(case(found))
-    assert draft is not None
-    answer = draft.test(0.05)
-    assert (answer.verdict, answer.observed) == (verdict, observed)
-    assert ("more than 98 %" in answer.reason) == (verdict == "fail")

@@ -141,7 +141,7 @@ def test_one_true_label_changes_the_decision_or_nothing(
 ) -> None:
     stayed, differ = looked_at(make, tables, only)
     assert differ == 0
-    assert stayed >= 0.6 * tables
+    assert stayed >= 0.5 * tables
 
 
 def leaking(result: AuditResult) -> dict[str, Callable[[], dict[str, Any]]]:

@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.release import FloatArray
@@ -59,7 +58,6 @@ def noise_estimates(context: AuditContext, claim: BagSums) -> Iterator[Estimate]
         return
     confidence, residuals = context.plan.confidence, residuals_of(context)
     mixed = unclipped_residuals(context)
-    cell = smallest_positive([int((side * mixed <= _ROUNDING - 1).sum()) for side in (1, -1)])
     yield Estimate.lower_bound(
         "aggregates.epsilon_lower",
         "Noise of the released sums",
@@ -68,7 +66,6 @@ def noise_estimates(context: AuditContext, claim: BagSums) -> Iterator[Estimate]
         axis="epsilon",
         unit="nats",
         n=len(mixed),
-        smallest_cell=cell,
         method="how much likelier noise of at most 0 is than of at most −1, and the same "
         "upwards, in bags with labels of both classes; Clopper–Pearson, corrected for both",
         assumptions=(_CLIPPED,),
@@ -80,7 +77,6 @@ def noise_estimates(context: AuditContext, claim: BagSums) -> Iterator[Estimate]
         max(_noise_p_value(residuals, claim), 1e-12),
         confidence,
         n=len(residuals),
-        smallest_cell=cell,
         method="p-value: largest distance of the noise's distribution function from the "
         "declared one (Kolmogorov–Smirnov; for whole numbers conservative)",
         assumptions=(_SAME_NOISE,),

@@ -205,7 +205,6 @@ def _neighbours(context: AuditContext) -> Iterator[Estimate]:
         axis="epsilon",
         unit="nats",
         n=bound.n,
-        smallest_cell=bound.smallest_cell,
         method="how often a label is guessed right by who knows a neighbour's true label and so "
         "sees what noise did to it; one pair of rows of each group",
         assumptions=("groups of rows that share noise were released independently",),

@@ -8,7 +8,7 @@ from ldpaudit.audits.assumptions.columns import uses_features
 from ldpaudit.audits.assumptions.rows import counted
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_INDEPENDENT, REFUTED
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.result import Finding, Kind, as_counted
+from ldpaudit.result import Finding, Kind
 
 ROW_COUNTING: Final = ("label-inference", "instance-loss", "numeric-inference", "renyi")
 """Audits whose intervals count every row, also where rows share noise."""
@@ -29,19 +29,15 @@ def as_it_stands(context: AuditContext, audit: str, finding: Finding) -> Finding
     """Return a finding with nothing certified that counts rows which share noise as so many.
 
     Where rows share noise, bounds of ε count one of each group; the intervals of other audits count
-    all rows and are estimates there. No check may fail by them, but by a share as it was counted.
+    all rows and are estimates there. No check may fail by them.
     """
     if audit not in ROW_COUNTING or counted(context).rows is None:
         return finding
-    counted_shares = {as_counted(one.id) for one in finding.estimates}
     return replace(
         finding,
         estimates=tuple(_estimated(one) for one in finding.estimates),
         curves=tuple(_estimated(one) for one in finding.curves),
-        bounds={
-            key: bound if key in counted_shares else lambda _: -math.inf
-            for key, bound in finding.bounds.items()
-        },
+        bounds=dict.fromkeys(finding.bounds, lambda _: -math.inf),
     )
 
 

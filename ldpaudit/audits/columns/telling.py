@@ -1,7 +1,6 @@
 """What single columns, rows near by and the order of the rows tell about labels."""
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Any, Final
 
 import numpy.typing as npt
@@ -12,7 +11,7 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.columns.row_order import Agreement, strongest_agreement
 from ldpaudit.estimators.columns.scan import MOST_ERROR, Scan, rows_to_scan, scan
 from ldpaudit.estimators.columns.worth import MOST_SCANNED, worth_scanning
-from ldpaudit.result import Estimate, Finding, Note, as_counted
+from ldpaudit.result import Estimate, Finding, Note
 
 _LEAST_Z: Final = 6.0
 _LEAST_EXCESS: Final = {True: 0.05, False: 0.02}
@@ -47,18 +46,10 @@ def telling(context: AuditContext) -> Finding:
     released = context.release.released if labels.known else None
     order = strongest_agreement(labels.codes, int(labels.codes.max()) + 1, released)
     names = _Names(context, list(arrays))
-    told = tuple(_estimates(found, labels, names))
-    shares = {"columns.told": found.best.share, "columns.position": found.position.share}
-    hidden = {one.id: shares[one.id] for one in told if one.suppressed}
     return Finding(
-        estimates=(*told, *_order_estimates(order, labels)),
+        estimates=(*_estimates(found, labels, names), *_order_estimates(order, labels)),
         notes=(*_notes(found, labels, names), *_order_notes(order, labels), *_scanned(context)),
-        bounds={as_counted(name): partial(_at_any, share) for name, share in hidden.items()},
     )
-
-
-def _at_any(share: float, _: float) -> float:
-    return share
 
 
 def _arrays(context: AuditContext, places: Iterable[int]) -> Iterator[tuple[int, npt.NDArray[Any]]]:
@@ -111,7 +102,6 @@ def _estimates(found: Scan, labels: Labels, names: _Names) -> Iterator[Estimate]
             one.share,
             unit="proportion",
             n=found.rows,
-            smallest_cell=one.wrong if labels.known else None,
             method=method,
             assumptions=assumptions,
         )
@@ -126,7 +116,6 @@ def _order_estimates(order: Agreement | None, labels: Labels) -> Iterator[Estima
         _excess(order, labels),
         unit="proportion",
         n=order.pairs,
-        smallest_cell=min(order.same, order.pairs - order.same),
         method=f"pairs of rows up to three apart, against all orders {_WITHIN[labels.known]}; 0 is "
         "chance, 1 always the same true label",
         assumptions=("each row has noise of its own",),

@@ -19,11 +19,12 @@ from ldpaudit.estimators.loss.exceedance import (
 from ldpaudit.estimators.loss.instance_loss import features_mean, label_mean, mean_loss, row_loss
 from ldpaudit.estimators.loss.posterior_intervals import PosteriorBox
 from ldpaudit.release import FloatArray
-from ldpaudit.result import SMALLEST_CELL, Curve, Estimate, Histogram
+from ldpaudit.result import Curve, Estimate, Histogram
 
 MEAN, EXCEEDANCE = "instance_loss.mean", "instance_loss.exceedance"
 _REFERENCE = "Busa-Fekete et al. (2023), Theorem 6.6, with exact binomial intervals"
 _QUANTILES = (50, 90, 99)
+_BEYOND = 10
 _MOST_PRIORS = 10
 _HISTOGRAM_STEP = 0.5
 _AT_GRID = "at a τ between two points the bound at the next larger point holds"
@@ -172,7 +173,7 @@ class _Writer:
     def quantiles(self, losses: FloatArray) -> Iterator[Estimate]:
         """Return quantiles of ν(x) with at least ten queries beyond them."""
         for percent in _QUANTILES:
-            if len(losses) * (100 - percent) >= 100 * SMALLEST_CELL:
+            if len(losses) * (100 - percent) >= 100 * _BEYOND:
                 # The order statistic below: interpolation fails between infinite losses.
                 value = np.quantile(losses, percent / 100, method="lower")
                 yield self._estimated(
@@ -183,10 +184,10 @@ class _Writer:
                 )
 
     def priors(self) -> Iterator[Estimate]:
-        """Return the label shares, unless they are many or would show a small group."""
+        """Return the label shares, unless they are many."""
         n, truth = len(self.labels.released), self.labels.truth
         shares = self.labels.prior
-        if len(shares) > _MOST_PRIORS or min(shares) * n < SMALLEST_CELL:
+        if len(shares) > _MOST_PRIORS:
             return
         words = "share of rows" if truth is not None else "released shares through the channel"
         for y, share in enumerate(shares):

@@ -7,7 +7,6 @@ no better than the features alone is what good privacy looks like.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from ldpaudit.audits.label_inference.budget import LeftOut, predicted_cost
 from ldpaudit.audits.label_inference.curve import confidence_curve
 from ldpaudit.audits.label_inference.estimates import (
     best_estimates,
-    hidden_shares,
     score_estimates,
     strongest,
 )
@@ -27,14 +25,11 @@ from ldpaudit.audits.label_inference.missing import not_learnt, not_run, samplin
 from ldpaudit.audits.label_inference.outsider import outsider_estimates
 from ldpaudit.audits.label_inference.references import (
     AUDIT_ID,
-    Reached,
     ceiling_estimates,
     utility_estimate,
 )
 from ldpaudit.audits.label_inference.runs import AttackRun, folds_of, run_attacks
-from ldpaudit.audits.mechanism.evidence import label_counts
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.result import Curve, Estimate, Finding, Note
 
@@ -75,38 +70,24 @@ def _insider(context: AuditContext, channel: Channel | None) -> Finding:
     confidence = context.plan.confidence
     folds = folds_of(context)
     runs, missing = run_attacks(context, folds)
-    runs = _with_cells(context, runs)
     estimates = [e for run in runs for e in score_estimates(run, confidence)]
     best, bounds = best_estimates(runs, confidence, missing.possible)
     closer, curves, remarks = _closer(context, runs, missing.possible)
     model = np.concatenate([fold.posterior for fold in folds])
-    ceilings = ceiling_estimates(context, channel, model, _reached(runs, best))
+    ceilings = ceiling_estimates(context, channel, model, _reached(runs))
     utility, notes = utility_estimate(context, channel)
     return Finding(
         estimates=(*best, *closer, *estimates, *ceilings, *utility, *_budget_needed(missing)),
         curves=curves,
         notes=(*notes, *remarks, *sampling(context, len(model)), *_remarks(context, missing)),
-        bounds=bounds | hidden_shares(runs, estimates),
+        bounds=bounds,
     )
 
 
-def _reached(runs: Sequence[AttackRun], best: Sequence[Estimate]) -> Reached:
+def _reached(runs: Sequence[AttackRun]) -> float:
     """Return the strongest attack's accuracy."""
     champion = strongest(runs)
-    if champion is None:
-        return Reached()
-    return Reached(average(champion.folds, ACCURACY.value), best[0].suppressed)
-
-
-def _with_cells(context: AuditContext, runs: Sequence[AttackRun]) -> list[AttackRun]:
-    """Return the attacks, those as good as the released label with the count that they tell."""
-    cell = smallest_positive(label_counts(context))
-    right = [sum(fold.correct for fold in run.folds) for run in runs]
-    plain = {count for run, count in zip(runs, right, strict=True) if run.name == PLAIN}
-    return [
-        replace(run, cell=cell) if count in plain else run
-        for run, count in zip(runs, right, strict=True)
-    ]
+    return 0.0 if champion is None else average(champion.folds, ACCURACY.value)
 
 
 def _closer(

@@ -2,20 +2,19 @@
 
 import numpy as np
 
-from ldpaudit.attacks.scoring.fold import SHARES, Counts
+from ldpaudit.attacks.scoring.fold import SHARES
 from ldpaudit.audits.label_inference.runs import AttackRun
 from ldpaudit.estimators.intervals.ranking import auc_lower as chernoff_lower
 from ldpaudit.estimators.intervals.ranking import auc_upper as chernoff_upper
 from ldpaudit.result import Curve
-from ldpaudit.result.hiding import is_small
 
 
 def confidence_curve(run: AttackRun, confidence: float, attacks: int = 1) -> Curve | None:
     """Return accuracy among the most confident guesses against the share of rows guessed.
 
-    Neighbouring points are merged until no step between two points rests on 1 to 9 right or wrong
-    guesses; None where nothing is left. The confidence is that of the whole curve at once; the run
-    is chosen among ``attacks``, and the error probability is divided by their number.
+    Points that add no row are left out; None where nothing is left. The confidence is that of the
+    whole curve at once; the run is chosen among ``attacks``, and the error probability is divided
+    by their number.
 
     Notes
     -----
@@ -25,8 +24,9 @@ def confidence_curve(run: AttackRun, confidence: float, attacks: int = 1) -> Cur
     (Hoeffding 1963, Theorem 1), so wherever the cut falls it bounds the mean chance of being right.
     """
     counts = [np.cumsum(fold.steps, axis=0) for fold in run.folds]
-    ends = whole_steps(np.stack([fold.steps for fold in run.folds]))
-    if not ends or is_small(run.cell):
+    added = np.sum([fold.steps[:, 0] for fold in run.folds], axis=0)
+    ends = np.flatnonzero(added).tolist()
+    if not ends:
         return None
     tail = (1 - confidence) / 2 / (len(counts) * len(SHARES) * attacks)
     points = [_point([fold[end].tolist() for fold in counts], tail) for end in ends]
@@ -64,36 +64,3 @@ def _point(folds: list[list[int]], tail: float) -> tuple[float, float, float, fl
             low += n / rows * chernoff_lower(right / n, n, tail)
             high += n / rows * chernoff_upper(right / n, n, tail)
     return float(rows), correct / rows, low, high
-
-
-def whole_steps(steps: Counts) -> list[int]:
-    """Return the last index of each step when steps with small cells are joined to the next.
-
-    Parameters
-    ----------
-    steps : int64 array of shape (folds, s, 2)
-        Rows and right guesses between consecutive shares; none may be small in any fold.
-    """
-    ends: list[int] = []
-    start = 0
-    last = steps.shape[1] - 1
-    for end in range(last + 1):
-        if not _is_small(steps[:, start : end + 1].sum(axis=1)):
-            ends.append(end)
-            start = end + 1
-    if start <= last:
-        # The tail joins the step before it, and that one its neighbour until nothing is small.
-        while ends and _is_small(steps[:, _begin(ends) :].sum(axis=1)):
-            ends.pop()
-        ends = [*ends[:-1], last] if ends else []
-    return ends
-
-
-def _begin(ends: list[int]) -> int:
-    return ends[-2] + 1 if len(ends) > 1 else 0
-
-
-def _is_small(folds: Counts) -> bool:
-    """Return whether the rows, right or wrong guesses of a fold are few, or there is none."""
-    cells = [(rows, correct, rows - correct) for rows, correct in folds.tolist()]
-    return not folds.any() or any(is_small(count) for fold in cells for count in fold)

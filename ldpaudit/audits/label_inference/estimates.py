@@ -12,13 +12,10 @@ from ldpaudit.attacks.scoring.measures import (
     Measure,
     average,
     lower_bound,
-    smallest_cell,
-    smallest_part,
     upper_bound,
 )
 from ldpaudit.audits.label_inference.runs import AttackRun
-from ldpaudit.result import Estimate, Score, as_counted
-from ldpaudit.result.hiding import in_few_digits, is_small
+from ldpaudit.result import Estimate, Score
 
 _REFERENCE = "Busa-Fekete et al. (2024); Wu et al. (2023)"
 GIVEN = (
@@ -61,12 +58,10 @@ def _point(run: AttackRun, measure: Measure) -> Estimate:
     return Estimate.estimated(
         score_id(score),
         score.title,
-        _value(run, measure),
+        average(run.folds, measure.value),
         score=score,
         unit=measure.unit,
         n=sum(fold.n for fold in run.folds),
-        smallest_cell=_cell(run, measure),
-        smallest_part=smallest_part(run.folds, measure),
         method="as counted, mean over labels and folds; no interval: the attack learns from the "
         "rows that it guesses, and an interval would need rows that are alike",
         assumptions=("the number describes these people only",),
@@ -80,52 +75,16 @@ def _estimate(run: AttackRun, measure: Measure, confidence: float) -> Estimate:
     return Estimate.interval(
         score_id(score),
         score.title,
-        _value(run, measure),
+        average(run.folds, measure.value),
         (lower_bound(run.folds, measure, tail), upper_bound(run.folds, measure, tail)),
         confidence,
         score=score,
         unit=measure.unit,
         n=sum(fold.n for fold in run.folds),
         count=sum(fold.correct for fold in run.folds) if counted else None,
-        smallest_cell=_cell(run, measure),
-        smallest_part=smallest_part(run.folds, measure),
         method=measure.method + (GIVEN if run.given_release else ""),
         reference=_REFERENCE if measure in GAINS else None,
     )
-
-
-def hidden_shares(
-    runs: Sequence[AttackRun], estimates: Sequence[Estimate]
-) -> dict[str, Callable[[float], float]]:
-    """Return the scores as counted where estimates show others, for checks that decide on them."""
-    shown = {estimate.id: estimate.value for estimate in estimates}
-    scores = {
-        score_id(attack_score(run.name, run.title, measure)): average(run.folds, measure.value)
-        for run in runs
-        for measure in SCORES
-    }
-    return {
-        as_counted(name): partial(_whatever_the_level, score)
-        for name, score in scores.items()
-        if shown.get(name, score) != score
-    }
-
-
-def _whatever_the_level(score: float, _: float) -> float:
-    return score
-
-
-def _cell(run: AttackRun, measure: Measure) -> int | None:
-    cells = (run.cell, smallest_cell(run.folds, measure))
-    return min((cell for cell in cells if cell is not None), default=None)
-
-
-def _value(run: AttackRun, measure: Measure) -> float:
-    """Return the score; one that is no share of all rows in so few digits that no fold's follow."""
-    value = average(run.folds, measure.value)
-    if measure in (ACCURACY, ADVANTAGE) or not is_small(smallest_part(run.folds, measure)):
-        return value
-    return in_few_digits(value, measure.unit)
 
 
 def _in_sample(run: AttackRun) -> Estimate:
@@ -139,7 +98,6 @@ def _in_sample(run: AttackRun) -> Estimate:
         unit="proportion",
         n=run.fitted_n,
         count=run.fitted_correct,
-        smallest_cell=run.cell,
         method="guesses on rows that the attack was fitted on (of large releases, a sample)",
         assumptions=(
             "exact for these rows; an attack that memorises its rows does differently on new ones",
@@ -202,20 +160,16 @@ def _best(
     tail = (1 - confidence) / 2
     best = strongest(attacks, measure)
     assert best is not None
-    cells = [_cell(run, measure) for run in attacks]
-    parts = [smallest_part(run.folds, measure) for run in attacks]
     score = attack_score(BEST, BEST_TITLE, measure)
     return Estimate.interval(
         score_id(score),
         score.title,
-        _value(best, measure),
+        average(best.folds, measure.value),
         (lower(tail), max(upper_bound(run.folds, measure, tail) for run in attacks)),
         confidence,
         score=score,
         unit=measure.unit,
         n=sum(fold.n for fold in best.folds),
-        smallest_cell=min((cell for cell in cells if cell is not None), default=None),
-        smallest_part=min((part for part in parts if part is not None), default=None),
         method=(
             f"the strongest of {len(attacks)} attacks, here {best.name}; the lower end's error "
             f"probability is divided by {possible}" + (GIVEN if best.given_release else "")

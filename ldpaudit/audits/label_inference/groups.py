@@ -21,8 +21,7 @@ from ldpaudit.audits.label_inference.references import AUDIT_ID
 from ldpaudit.audits.label_inference.runs import AttackRun
 from ldpaudit.datasets.beside.slices import Slices
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
-from ldpaudit.result import SMALLEST_CELL, Details, Estimate, Note, Score
-from ldpaudit.result.hiding import is_small
+from ldpaudit.result import Details, Estimate, Note, Score
 
 MOST_CLASSES = 20
 """With more classes none is shown separately."""
@@ -40,18 +39,6 @@ class _Group:
     @property
     def rows(self) -> int:
         return sum(fold[0] for fold in self.folds)
-
-    @property
-    def small(self) -> bool:
-        """Whether one of the counts that its numbers rest on is small."""
-        rows, right, gained, lost = (sum(fold[i] for fold in self.folds) for i in range(4))
-        return any(map(is_small, (rows, right, rows - right, gained, lost)))
-
-    @property
-    def smallest_part(self) -> int | None:
-        """The smallest of these counts above 0 in either fold."""
-        counts = ((n, right, n - right, *others) for n, right, *others in self.folds)
-        return min((count for one in counts for count in one if count > 0), default=None)
 
 
 def class_estimates(
@@ -120,9 +107,7 @@ def _accuracies(
     confidence: float,
     attacks: int,
 ) -> list[Estimate]:
-    """Return the accuracies, with the counts hidden of those that need it."""
     tail = _tail(groups, confidence, attacks)
-    hidden = _hidden(groups)
     return [
         _estimate(
             group,
@@ -134,12 +119,10 @@ def _accuracies(
             ),
             confidence,
             count=sum(fold[1] for fold in group.folds),
-            smallest_cell=1 if group.key in hidden else None,
-            smallest_part=group.smallest_part,
             method=_method(run, group, len(groups), attacks),
         )
         for group in groups
-        if group.rows >= SMALLEST_CELL
+        if group.rows
     ]
 
 
@@ -152,10 +135,10 @@ def _advantages(
     tail = _tail(groups, confidence, attacks)
     decided = all(is_decided(fold) for fold in run.folds)
     lower = partial(gain_lower, decided=decided)
-    estimates, hidden = [], _hidden(groups)
+    estimates = []
     for group in groups:
         gained, lost = (sum(fold[i] for fold in group.folds) for i in (2, 3))
-        if group.rows < SMALLEST_CELL:
+        if not group.rows:
             continue
         estimates.append(
             _estimate(
@@ -167,8 +150,6 @@ def _advantages(
                     _average(group, lambda n, _, g, b: -lower(b, g, n, tail)),
                 ),
                 confidence,
-                smallest_cell=1 if group.key in hidden else None,
-                smallest_part=group.smallest_part,
                 method=_method(run, group, len(groups), attacks),
             )
         )
@@ -196,13 +177,6 @@ def _tail(groups: Sequence[_Group], confidence: float, attacks: int) -> float:
 
 def _average(group: _Group, bound: Callable[[int, int, int, int], Any]) -> float:
     return float(sum(f[0] / group.rows * float(bound(*f)) for f in group.folds if f[0]))
-
-
-def _hidden(groups: Sequence[_Group]) -> set[str]:
-    """Return groups with a small count, and a large one, or the total would give the small away."""
-    small = {group.key for group in groups if group.small}
-    large = [group for group in groups if group.key not in small and group.rows]
-    return small | {min(large, key=lambda group: group.rows).key} if small and large else small
 
 
 def _method(run: AttackRun, group: _Group, groups: int, attacks: int) -> str:

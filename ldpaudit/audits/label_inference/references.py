@@ -1,7 +1,5 @@
 """What attacks are compared with: the ceilings that the claim implies."""
 
-from typing import Final, NamedTuple
-
 import numpy as np
 
 from ldpaudit.attacks.scoring.measures import ACCURACY, ADVANTAGE
@@ -24,27 +22,17 @@ _UTILITY_BOUND = ("attack.utility_bound", "Bound on every attack’s accuracy")
 _MODEL = "P(label | features) is as the cross-fitted model has it"
 
 
-class Reached(NamedTuple):
-    """The strongest attack's accuracy, and whether its estimate hides it."""
-
-    accuracy: float = 0.0
-    hidden: bool = False
-
-
-_NOTHING: Final = Reached()
-
-
 def ceiling_estimates(
     context: AuditContext,
     channel: Channel | None,
     posterior: FloatArray | None,
-    best: Reached = _NOTHING,
+    best: float = 0.0,
 ) -> list[Estimate]:
     """Return the ceilings of accuracy and advantage under the claim.
 
     The channel is the claimed one, aligned with the release; ``posterior``, float64 of shape
-    (n, k), is P(y | x) for each row, from the features alone; ``best`` is what the strongest
-    attack reaches.
+    (n, k), is P(y | x) for each row, from the features alone; ``best`` is the strongest
+    attack's accuracy.
     """
     epsilon = context.claim.epsilon
     if epsilon is None:
@@ -70,17 +58,16 @@ def _advantage_ceiling(epsilon: float, k: int) -> Estimate:
     )
 
 
-def _accuracy_ceiling(epsilon: float, posterior: FloatArray, best: Reached) -> Estimate:
+def _accuracy_ceiling(epsilon: float, posterior: FloatArray, best: float) -> Estimate:
     ceiling = accuracy_ceiling(posterior.max(axis=1), epsilon)
     score = attack_score("ceiling-estimate", _ESTIMATED_CEILING, ACCURACY)
     return Estimate.estimated(
         score_id(score),
         score.title,
-        max(float(ceiling.mean()), best.accuracy),
+        max(float(ceiling.mean()), best),
         score=score,
         unit="proportion",
         n=len(posterior),
-        smallest_cell=1 if best.hidden and best.accuracy > ceiling.mean() else None,
         method="p e^ε/(1 + p(e^ε − 1)) with p the largest P(label | features), averaged over rows; "
         "the strongest attack's accuracy where that is higher",
         assumptions=(_MODEL, "the claim holds"),
@@ -146,7 +133,6 @@ def _constant_features(context: AuditContext, channel: Channel, reference: str) 
             context.plan.confidence,
             unit="proportion",
             n=len(truth),
-            smallest_cell=int(counts[counts > 0].min()),
             method="no feature varies: Rényi divergence of the claimed channel, minimised over "
             "δ and α; the most frequent label's share bounded from above",
             assumptions=("the claim holds",),

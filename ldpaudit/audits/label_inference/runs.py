@@ -63,9 +63,6 @@ class AttackRun:
         where that is not measured.
     given_release : bool
         Whether it learns from the rows that it guesses: scores are then bounded given the release.
-    cell : int or None
-        The smallest count of people with one true and one released label, where the attack is
-        right as often as the released label itself, so that its score would tell that count.
     """
 
     name: str
@@ -75,7 +72,6 @@ class AttackRun:
     fitted_correct: int
     fitted_n: int
     given_release: bool = False
-    cell: int | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ refute a claim; it cannot prove one.
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +22,7 @@ from ldpaudit.audits.mechanism.evidence import (
     feature_dependence,
     insider_evidence,
     label_counts,
-    no_more,
     outsider_evidence,
-    shown_bound,
-    shown_evidence,
-    without_small_cells,
 )
 from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
 from ldpaudit.audits.mechanism.local_reports import report_counts
@@ -35,7 +30,7 @@ from ldpaudit.audits.mechanism.rare_classes import rare_finding
 from ldpaudit.audits.mechanism.strata import strata_finding
 from ldpaudit.audits.mechanism.subgroups import subgroup_estimate, subgroup_evidence
 from ldpaudit.audits.part import over_all_rows
-from ldpaudit.estimators.epsilon.bounds import EpsilonBound, smallest_positive
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.consistency import (
     SMALLEST_P_VALUE,
     channel_consistency,
@@ -48,7 +43,6 @@ from ldpaudit.estimators.epsilon.strongest import METHODS, BoundEvidence
 from ldpaudit.estimators.epsilon.subgroups import SubgroupEvidence
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.result import Estimate, Finding, Note, together
-from ldpaudit.result.hiding import is_small
 
 _STRONGEST = "True labels, strongest bound"
 _GROUP_SOURCES = {
@@ -93,12 +87,11 @@ class MechanismAudit:
         agreement, differing = _agreement(context)
         rare = rare_finding(context)
         insider, outsider = insider_evidence(context), outsider_evidence(context)
-        shown = shown_evidence(context)
         estimates = [*exact_estimates(context.claim), *agreement, *rare.estimates]
         bounds: dict[str, Callable[[float], float]] = {}
         if insider is not None:
-            estimates += _insider_estimates(context, insider, shown)
-            bounds[INSIDER] = partial(shown_bound, insider, shown, context.claim.epsilon)
+            estimates += _insider_estimates(context, insider)
+            bounds[INSIDER] = lambda alpha: insider.strongest(alpha).epsilon
         groups = subgroup_evidence(context)
         if not isinstance(groups, str):
             estimates.append(subgroup_estimate(context, groups))
@@ -120,29 +113,24 @@ class MechanismAudit:
         )
 
 
-def _insider_estimates(
-    context: AuditContext, evidence: BoundEvidence, shown: BoundEvidence | None
-) -> Iterator[Estimate]:
+def _insider_estimates(context: AuditContext, evidence: BoundEvidence) -> Iterator[Estimate]:
     alpha, primary = 1 - context.plan.confidence, evidence.design.primary
     counts = label_counts(context)
-    cell = smallest_positive(counts)
     best, share = evidence.strongest(alpha), evidence.design.weights[primary]
-    best = no_more(best, None if shown is None else shown.strongest(alpha), cell)
     words = (
         f"the strongest of {len(METHODS)} methods, here '{best.method}'; corrected: "
         f"'{primary}', chosen before the outcomes were seen, has {share:.0%} of "
         "the error probability, the others share the rest"
     )
     yield _bound(context, (INSIDER, _STRONGEST), best, words, None)
-    # Of small counts one number says less than several that rest on them in different ways.
-    for method in () if is_small(cell) else METHODS:
+    for method in METHODS:
         bound, reference = evidence.bound(method, alpha), _REFERENCES[method]
         names = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
         words = f"{_METHODS[method]}; at its own level, not corrected for the other methods"
         yield _bound(context, names, bound, words, reference)
     there = counts.sum(axis=1) > 0
     if there.sum() > 1:
-        yield _observed(without_small_cells(counts)[there], cell)
+        yield _observed(counts[there])
 
 
 def _report_estimate(context: AuditContext, counts: GuessCounts) -> Estimate:
@@ -184,14 +172,13 @@ def _bound(
         axis="epsilon",
         unit="nats",
         n=bound.n,
-        smallest_cell=bound.smallest_cell,
         method=method,
         assumptions=assumptions,
         reference=reference,
     )
 
 
-def _observed(counts: npt.NDArray[np.int64], cell: int) -> Estimate:
+def _observed(counts: npt.NDArray[np.int64]) -> Estimate:
     """Return the plug-in ε of the counts: half a row is added to every cell."""
     table = counts + 0.5
     logs = np.log(table / table.sum(axis=1, keepdims=True))
@@ -202,7 +189,6 @@ def _observed(counts: npt.NDArray[np.int64], cell: int) -> Estimate:
         axis="epsilon",
         unit="nats",
         n=int(counts.sum()),
-        smallest_cell=cell,
         method="the largest log-ratio of observed frequencies, half a row added to every cell",
         assumptions=(
             FEATURE_BLIND,
@@ -228,8 +214,8 @@ def _agreement(context: AuditContext) -> tuple[list[Estimate], list[Note]]:
             "simultaneous Clopper–Pearson intervals of the released labels' frequencies"
         )
         title = "Released shares against the declaration (p-value)"
-        names, cell = ("mechanism.marginal_consistency", title), smallest_positive(released)
-        estimates.append(_p_value(context, names, p_value, words, cell))
+        names = ("mechanism.marginal_consistency", title)
+        estimates.append(_p_value(context, names, p_value, words))
     if context.release.truth is not None:
         estimates += _cell_agreement(context, channel, alpha)
     p_values = [e.value for e in estimates if e.side == "upper"]
@@ -246,13 +232,10 @@ def _agreement(context: AuditContext) -> tuple[list[Estimate], list[Note]]:
 def _cell_agreement(context: AuditContext, channel: Channel, alpha: float) -> Iterator[Estimate]:
     counts = label_counts(context)
     test = channel_consistency(counts, channel.matrix, alpha)
-    cell = smallest_positive(counts)
     words = f"exact binomial tests of {test.cells} entries of the channel, Bonferroni"
     title = "Counts against the declared channel (p-value)"
     names = ("mechanism.channel_consistency", title)
-    yield _p_value(context, names, test.p_value, words, cell)
-    if is_small(cell):
-        return
+    yield _p_value(context, names, test.p_value, words)
     yield Estimate.lower_bound(
         "mechanism.inconsistent_entries",
         "Entries of the channel outside their intervals",
@@ -274,7 +257,7 @@ def _cell_agreement(context: AuditContext, channel: Channel, alpha: float) -> It
 
 
 def _p_value(
-    context: AuditContext, names: tuple[str, str], p_value: float, method: str, cell: int
+    context: AuditContext, names: tuple[str, str], p_value: float, method: str
 ) -> Estimate:
     """Return a valid p-value as a certified upper bound; ``names`` are its id and title.
 
@@ -289,7 +272,6 @@ def _p_value(
         context.plan.confidence,
         kind=kind,
         n=len(context.release) if rows is None else len(rows),
-        smallest_cell=cell,
         method=f"p-value: {method}",
         assumptions=assumptions,
         reference="Clopper & Pearson (1934)",

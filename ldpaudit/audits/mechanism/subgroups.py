@@ -12,8 +12,8 @@ from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_D
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.epsilon_proofs import INSIDER_SHARES, SUBGROUPS
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.mechanism.evidence import feature_dependence, label_counts
-from ldpaudit.estimators.epsilon.bounds import class_counts, smallest_positive
+from ldpaudit.audits.mechanism.evidence import feature_dependence
+from ldpaudit.estimators.epsilon.bounds import class_counts
 from ldpaudit.estimators.epsilon.power import worth_looking_for
 from ldpaudit.estimators.epsilon.strongest import presumed_channel
 from ldpaudit.estimators.epsilon.subgroups import (
@@ -58,7 +58,6 @@ def subgroup_estimate(context: AuditContext, evidence: SubgroupEvidence) -> Esti
         axis="epsilon",
         unit="nats",
         n=bound.n,
-        smallest_cell=smallest_positive(bound.smallest_cell, label_counts(context)),
         method="the strongest bound within groups of rows whose released label equals the true one "
         "too often, or too rarely; a model found them on one half, the other half is counted, both "
         f"ways round, corrected for {len(evidence.groups)} groups",

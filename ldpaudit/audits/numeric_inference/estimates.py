@@ -54,8 +54,7 @@ def run_estimates(
     for measure in every:
         if run.of(measure) and (run.name, measure.name) not in _AGAINST_ITSELF:
             ends = run.bound(measure, tail, "lower"), run.bound(measure, tail, "upper")
-            cell = measure.smallest_cell(run.of(measure))
-            yield _scored(run, measure, ends, confidence, cell, measure.method)
+            yield _scored(run, measure, ends, confidence, measure.method)
 
 
 def _scored(
@@ -63,11 +62,9 @@ def _scored(
     measure: NumericMeasure,
     ends: tuple[float, float],
     level: float,
-    cell: int | None,
     method: str,
 ) -> Estimate:
     name = measure.name
-    parts = [measure.smallest_cell([fold]) for fold in run.of(measure)]
     score = Score(subject=run.name, measure=name, row=run.title, column=measure.title)
     return Estimate.interval(
         f"numeric.{run.name}.{name}",
@@ -78,8 +75,6 @@ def _scored(
         score=score,
         unit=measure.unit,
         n=sum(len(values) for values in run.of(measure)),
-        smallest_cell=cell,
-        smallest_part=min((c for c in parts if c is not None), default=None),
         method=method,
         reference=_REFERENCE if name in _GAINS else None,
     )
@@ -121,13 +116,11 @@ def _best(able: Sequence[NumericRun], measure: NumericMeasure, confidence: float
     corrected, other = ("lower", "upper") if measure.better > 0 else ("upper", "lower")
     # How strong it is at most needs no correction: one bound is the strongest attack's own.
     low, high = sorted([_strength(able, measure, tail), _extreme(able, measure, tail, other)])
-    cells = [measure.smallest_cell(run.of(measure)) for run in able]
     return _scored(
         replace(best, name="best", title="Strongest guess of the number"),
         measure,
         (low, high),
         confidence,
-        min((cell for cell in cells if cell is not None), default=None),
         f"the strongest of {len(able)} attacks, here {best.name}: {measure.method}; the "
         f"{corrected} end's error probability is divided by {len(able)}",
     )

@@ -103,7 +103,6 @@ def _estimate(
         axis="epsilon",
         unit="nats",
         n=bound.n,
-        smallest_cell=bound.smallest_cell,
         method=method,
         assumptions=(bound.assumption, INDEPENDENT),
         reference=_REFERENCE,

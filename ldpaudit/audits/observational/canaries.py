@@ -11,10 +11,8 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.audits.observational.evidence import Certificate, guessed_events, table_guess
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.estimators.intervals.poisson_binomial import ShiftedCoins, shift_lower
 from ldpaudit.release import FloatArray, IndexArray, IntArray
-from ldpaudit.result.hiding import few
 
 _FEWEST_CANARIES: Final = 20
 _FEWEST_WRONG: Final = 5.0
@@ -89,8 +87,7 @@ class CanaryEvidence:
         if len(bounds) > 1:
             words += f"; corrected for {len(bounds)} bounds"
         n = len(best.priors)
-        cell = smallest_positive(best.correct, n - best.correct)
-        return Certificate(epsilon, n, cell, words, DRAWN)
+        return Certificate(epsilon, n, words, DRAWN)
 
 
 def canary_evidence(context: AuditContext) -> CanaryEvidence | None:
@@ -169,13 +166,13 @@ def _check_canaries(drawn: FloatArray, truth: IntArray) -> None:
     if len(drawn) < _FEWEST_CANARIES:
         raise InputError(
             f"There must be at least {_FEWEST_CANARIES} canaries with probabilities for every "
-            f"class; {few(len(drawn))} rows have them."
+            f"class; {len(drawn):,} rows have them."
         )
     never = int((drawn[everyone, truth] <= 0).sum())
     if never:
         raise InputError(
             "The canaries' labels must be ones that their probabilities allow (the proxy must "
-            f"overlap the release); {few(never)} of {len(drawn)} have probability 0."
+            f"overlap the release); {never:,} of {len(drawn)} have probability 0."
         )
     likeliest, chance = drawn.argmax(axis=1), drawn.max(axis=1)
     hits = int((likeliest == truth).sum())

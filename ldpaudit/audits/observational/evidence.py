@@ -34,7 +34,6 @@ class Certificate:
 
     epsilon: float
     n: int
-    smallest_cell: int
     words: str
     assumption: str
 
@@ -63,7 +62,7 @@ class MatchedEvidence:
             f"rows with equal features and other true labels, {bound.method} bound; corrected for "
             f"{len(self.tests())} bounds"
         )
-        return Certificate(bound.epsilon, bound.n, bound.smallest_cell, words, SAME_CHANNEL)
+        return Certificate(bound.epsilon, bound.n, words, SAME_CHANNEL)
 
     def tests(self) -> list[MatchedTest]:
         """Return the tests; the bound is that of the strongest."""

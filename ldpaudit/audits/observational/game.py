@@ -21,7 +21,6 @@ from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.intervals.poisson_binomial import shift_lower, shift_upper
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
 from ldpaudit.result import Curve, Estimate
-from ldpaudit.result.hiding import few
 
 _MOST_ROWS: Final = 200_000
 _FEWEST_INSIDE: Final = 20
@@ -90,7 +89,7 @@ def check_support(posterior: FloatArray, truth: IntArray) -> None:
     if possible < _FEWEST_INSIDE:
         raise InputError(
             f"The public probabilities must overlap the release: at least {_FEWEST_INSIDE} rows' "
-            f"true labels must have a probability above 0; {few(possible)} of {len(truth)} have. "
+            f"true labels must have a probability above 0; {possible:,} of {len(truth)} have. "
             "Are they in the release's row order?"
         )
 
@@ -114,7 +113,7 @@ def check_overlap(public: FeatureTable, released: FeatureTable) -> None:
         raise InputError(
             f"The public table must overlap the release: at least {_FEWEST_INSIDE} released rows "
             "must lie within the ranges and levels of its features, or no model of it applies to "
-            f"them; of {len(released)} rows {few(int(inside.sum()))} do."
+            f"them; of {len(released)} rows {int(inside.sum()):,} do."
         )
 
 

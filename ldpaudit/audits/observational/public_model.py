@@ -16,7 +16,6 @@ from scipy.stats import binom
 from ldpaudit.audits.claimed_channel import model_claim
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.observational.evidence import Certificate
-from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.estimators.epsilon.matched.power import ModelBasedFamily
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.release import BoolArray, FloatArray
@@ -62,9 +61,8 @@ class ModelEvidence:
         share = float(trials_upper(self.changed, self.rows, alpha))
         noise = min(share / self.drawn_otherwise, 1.0)
         epsilon = math.log1p((1 - noise) / (noise * self.floor)) if noise > 0 else math.inf
-        cell = smallest_positive(self.changed, self.rows - self.changed)
         words = "released labels that differ from the true ones against the public model"
-        return Certificate(epsilon, self.rows, cell, words, DECLARED_FAMILY)
+        return Certificate(epsilon, self.rows, words, DECLARED_FAMILY)
 
     def power(self, epsilon: float, limit: float, alpha: float) -> float:
         """Return the probability that a release at ``epsilon`` is found to exceed ``limit``.

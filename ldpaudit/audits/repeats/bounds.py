@@ -12,13 +12,12 @@ from ldpaudit.audits.repeats.claimed import UNCHANGED, claimed_epsilon
 from ldpaudit.audits.repeats.noise import FoundNoise
 from ldpaudit.audits.repeats.seen import SeenReleases
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.epsilon.bounds import EpsilonBound, smallest_positive
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.power import worth_looking_for
 from ldpaudit.estimators.epsilon.strongest import PILOT_SHARE, presumed_channel
 from ldpaudit.estimators.repeats.epsilon import RepeatsEvidence, repeats_evidence, smallest_excess
 from ldpaudit.release import label_table
 from ldpaudit.result import Estimate, Finding, Note
-from ldpaudit.result.hiding import excess_up, is_small
 
 LOWER: Final = "repeats.epsilon_lower"
 EXCESS: Final = "repeats.min_detectable_excess"
@@ -69,7 +68,7 @@ def bounds_finding(seen: SeenReleases, noise: FoundNoise) -> Finding:
     excess = _excess(seen, found)
     if excess is not None:
         bounds[EXCESS] = excess
-        estimates.append(_power(excess_up(excess(seen.alpha), small=is_small(seen.smallest_cell))))
+        estimates.append(_power(excess(seen.alpha)))
     return Finding(tuple(estimates), bounds=bounds)
 
 
@@ -114,8 +113,6 @@ def _estimates(seen: SeenReleases, found: _Found) -> Iterator[Estimate]:
     own = (OWN_NOISE,) if found.adds_up else ()
     title = "All releases together, strongest bound"
     yield _bound(seen, LOWER, title, found.strongest(alpha), words, own)
-    if is_small(seen.smallest_cell):
-        return  # One number says less than several that rest on the same small counts.
     joint = found.evidence.joint_bound(alpha)
     own_level = "at its own level"
     yield _bound(seen, f"{LOWER}.joint", "All answers as one", joint, f"{_JOINT}; {own_level}", ())
@@ -143,7 +140,6 @@ def _bound(
         axis="epsilon",
         unit="nats",
         n=bound.n,
-        smallest_cell=smallest_positive((bound.smallest_cell, seen.smallest_cell)),
         method=f"{method}; {UNCHANGED}",
         assumptions=(*assumptions, *further),
     )

@@ -8,7 +8,6 @@ import numpy as np
 
 from ldpaudit.arrays import BoolArray, IndexArray
 from ldpaudit.audits.repeats.seen import SeenReleases
-from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.estimators.repeats.together import (
     agreement_share,
@@ -53,8 +52,6 @@ class FoundNoise:
         The least share of people whose label changed, were noise fresh, and were it remembered.
     people : int
         How many were compared.
-    cell : int
-        The smallest count behind ``share`` and ``least``.
     """
 
     told: Told
@@ -64,7 +61,6 @@ class FoundNoise:
     share: tuple[float, float, float] | None
     least: tuple[float, float] | None
     people: int
-    cell: int = 0
 
     def as_claimed(self, noise: str | None) -> float | None:
         """Return the p-value of what is claimed of the noise, None where nothing was tested."""
@@ -93,7 +89,7 @@ def _with_truth(seen: SeenReleases) -> FoundNoise:
         again.append(_tested(changed, strata, ~alike))
         again += _by_place(seen, pair, flips)
     fresh, reused = _smallest(unchanged), _smallest(again)
-    (share, cell), alpha = _share(seen), min(seen.alpha, _CLEAR)
+    share, alpha = _share(seen), min(seen.alpha, _CLEAR)
     told: Told = "unclear"
     if reused is not None and reused <= alpha:
         told = "reused"
@@ -105,7 +101,7 @@ def _with_truth(seen: SeenReleases) -> FoundNoise:
     asked = None if fresh is None else 1.0
     remembered = asked if kept else SMALLEST_P_VALUE
     everyone = len(seen.releases.in_all)
-    return FoundNoise(told, fresh, remembered, reused, share, None, everyone, cell)
+    return FoundNoise(told, fresh, remembered, reused, share, None, everyone)
 
 
 def _tested(changed: list[BoolArray], strata: IndexArray, rows: BoolArray) -> float | None:
@@ -146,14 +142,11 @@ def _owners(seen: SeenReleases, place: int) -> IndexArray:
     return owners
 
 
-def _share(seen: SeenReleases) -> tuple[tuple[float, float, float] | None, int]:
-    """Return the mean share of answers given twice over neighbouring releases, with bounds.
-
-    And the smallest count behind it.
-    """
-    matrices, found, cells = seen.matrices, [], []
+def _share(seen: SeenReleases) -> tuple[float, float, float] | None:
+    """Return the mean share of answers given twice over neighbouring releases, with bounds."""
+    matrices, found = seen.matrices, []
     if matrices is None:
-        return None, 0
+        return None
     for one, two in seen.neighbours:
         people = seen.releases.in_both(one, two)
         labels = seen.releases.truth(one, people)
@@ -161,21 +154,20 @@ def _share(seen: SeenReleases) -> tuple[tuple[float, float, float] | None, int]:
         sizes = np.bincount(seen.releases.truth(one, people), minlength=len(matrices[one]))
         expected = fresh_agreement(matrices[one], matrices[two], sizes) if len(people) else 1.0
         if expected > 1 - 1e-9:
-            return None, 0
+            return None
         answers = [seen.releases.released(place, people) for place in (one, two)]
         same = int(np.sum(answers[0] == answers[1]))
         level = seen.alpha / len(seen.neighbours)
         found.append(agreement_share(same, len(people), expected, level))
-        cells += [same, len(people) - same, seen.changed]
     value, low, high = np.mean(found, axis=0)
-    return (float(value), float(low), float(high)), smallest_positive(cells)
+    return float(value), float(low), float(high)
 
 
 def _without_truth(seen: SeenReleases) -> FoundNoise:
     matrices, people = seen.matrices, len(seen.releases.in_all)
     if matrices is None:
         return FoundNoise("unclear", None, None, None, None, None, people)
-    fresh, remembered, lows, least, cells = [], [], [], [], []
+    fresh, remembered, lows, least = [], [], [], []
     for one, two in seen.pairs:
         counts, channels = _counts(seen, one, two), (matrices[one], matrices[two])
         if counts.sum() < _FEWEST:
@@ -187,7 +179,6 @@ def _without_truth(seen: SeenReleases) -> FoundNoise:
         if seen.alike:
             remembered.append(remembered_p_value(counts, *channels))
         agreeing, total = int(np.trace(counts)), int(counts.sum())
-        cells += counts.reshape(-1).tolist()
         lows.append(remembered_share_lower(agreeing, total, *channels, level))
         mixtures = fresh_mixture(*channels), remembered_mixture(*channels)
         least.append([least_changed(counts, mixture, level) for mixture in mixtures])
@@ -200,8 +191,7 @@ def _without_truth(seen: SeenReleases) -> FoundNoise:
     share = (low, low, 1.0) if low > 0 else None
     needed = least[0]
     known = None if None in needed else (float(needed[0] or 0.0), float(needed[1] or 0.0))
-    cell = smallest_positive(cells)
-    return FoundNoise(told, smallest, _smallest(remembered), None, share, known, people, cell)
+    return FoundNoise(told, smallest, _smallest(remembered), None, share, known, people)
 
 
 def _told_by(least: list[list[float | None]]) -> Told:

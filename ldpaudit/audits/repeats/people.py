@@ -7,7 +7,6 @@ import numpy as np
 from ldpaudit.audits.repeats.seen import SeenReleases
 from ldpaudit.datasets.same_features import same_features
 from ldpaudit.result import Estimate, Note
-from ldpaudit.result.hiding import SMALLEST_CELL, few, is_small
 
 
 def people_estimates(seen: SeenReleases) -> Iterator[Estimate]:
@@ -52,16 +51,11 @@ def people_notes(seen: SeenReleases) -> Iterator[Note]:
 
 
 def _words(count: int) -> str:
-    return f"{few(count)} people".capitalize()
+    return "1 person" if count == 1 else f"{count:,} people"
 
 
 def _count(name: str, title: str, count: int, of: int, method: str) -> Estimate:
-    """Return a number of people; of 1 to 9, and of all but so few, only that they are so few."""
-    if not (is_small(count) or is_small(of - count)):
-        return Estimate.exact(name, title, count, unit="rows", n=of, count=count, method=method)
-    nearest = 0 if is_small(count) else of
-    words = f"{method}; fewer than {SMALLEST_CELL} people are not counted"
-    return Estimate.exact(name, title, nearest, unit="rows", suppressed=True, method=words)
+    return Estimate.exact(name, title, count, unit="rows", n=of, count=count, method=method)
 
 
 def _changed_features(seen: SeenReleases) -> Estimate | None:

@@ -13,7 +13,6 @@ from ldpaudit.audits.assumptions.standing import standing
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Repeats
 from ldpaudit.audits.mechanism.evidence import feature_dependence
-from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import RepeatedReleases
@@ -127,15 +126,6 @@ class SeenReleases:
         truth = self.releases.table(self.counted, truth=True)
         same = (truth == truth[:, :1]).all(axis=1)
         return np.asarray(self.counted[same])
-
-    @cached_property
-    def smallest_cell(self) -> int:
-        """The fewest people with the same labels and answers in all releases; 0: no truth."""
-        if not self.releases.known:
-            return 0
-        both = [self.releases.table(self.counted, truth=truth) for truth in (True, False)]
-        counts = np.unique(np.concatenate(both, axis=1), axis=0, return_counts=True)[1]
-        return smallest_positive(counts, self.changed)
 
     @cached_property
     def changed(self) -> int:

@@ -61,7 +61,7 @@ def noise_estimates(seen: SeenReleases, found: FoundNoise) -> Iterator[Estimate]
     yield from _share(seen, found)
     if found.least is not None:
         for name, value in zip(("fresh", "remembered"), found.least, strict=True):
-            yield _least(seen, name, value, found.cell)
+            yield _least(seen, name, value)
 
 
 def noise_notes(seen: SeenReleases, found: FoundNoise) -> Iterator[Note]:
@@ -109,7 +109,6 @@ def _p_value(seen: SeenReleases, name: str, title: str, p_value: float, people: 
         seen.context.plan.confidence,
         kind=kind,
         n=people,
-        smallest_cell=seen.smallest_cell,
         method=f"p-value: {_TRUTH if truth else _ALONE}",
         assumptions=assumptions if truth else (*assumptions, AS_DECLARED),
         reference="Fisher (1935)" if truth else "Clopper & Pearson (1934)",
@@ -127,7 +126,7 @@ def _share(seen: SeenReleases, found: FoundNoise) -> Iterator[Estimate]:
         "releases, Clopper–Pearson"
     )
     known = {"unit": "proportion", "n": found.people, "method": method, "kind": kind}
-    known |= {"assumptions": (*assumptions, AS_DECLARED), "smallest_cell": found.cell}
+    known |= {"assumptions": (*assumptions, AS_DECLARED)}
     confidence = seen.context.plan.confidence
     if seen.releases.known:
         yield Estimate.interval(name, title, value, (low, high), confidence, **known)  # type: ignore[arg-type]
@@ -135,7 +134,7 @@ def _share(seen: SeenReleases, found: FoundNoise) -> Iterator[Estimate]:
         yield Estimate.lower_bound(name, title, low, confidence, **known)  # type: ignore[arg-type]
 
 
-def _least(seen: SeenReleases, noise: str, value: float, cell: int) -> Estimate:
+def _least(seen: SeenReleases, noise: str, value: float) -> Estimate:
     kind, assumptions = seen.standing(INDEPENDENT)
     return Estimate.lower_bound(
         f"repeats.least_changed_if_{noise}",
@@ -143,7 +142,6 @@ def _least(seen: SeenReleases, noise: str, value: float, cell: int) -> Estimate:
         value,
         seen.context.plan.confidence,
         unit="proportion",
-        smallest_cell=cell,
         kind=kind,
         method="the least share over all joint distributions of true labels that agree with the "
         "answers in the first two releases (linear program)",

@@ -15,7 +15,6 @@ from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.repeats.answers import log_likelihoods
 from ldpaudit.estimators.repeats.votes import estimated_prior, guesses
 from ldpaudit.result import Curve, Estimate, Finding, Score
-from ldpaudit.result.hiding import SMALLEST_CELL
 
 _FEWEST = 40
 _TITLES = {
@@ -141,9 +140,6 @@ def _curve(
     """Return how often labels are guessed by vote; None where few guesses are wrong."""
     t = len(matrices)
     found = list(_by_number(matrices, table, truth, halves, seen.alpha))
-    wrong = (1 - max(value for value, _, _ in found)) * len(truth)
-    if wrong < SMALLEST_CELL:
-        return None
     return Curve(
         id="repeats.accuracy_by_releases",
         title="Labels guessed right by vote, over the number of releases used",

@@ -5,7 +5,6 @@ import numpy as np
 from ldpaudit.attacks.models.cells import hash_rows
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.epsilon.bounds import smallest_positive
 from ldpaudit.estimators.neighbors.metric import fit_metric
 from ldpaudit.estimators.synthetic.memorisation import count_memorisation
 from ldpaudit.estimators.synthetic.own_rows import count_own_rows
@@ -96,7 +95,6 @@ def held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimat
             counts.epsilon_lower(alpha),
             context.plan.confidence,
             unit="nats",
-            smallest_cell=smallest_positive(strongest.wins, strongest.decisive - strongest.wins),
             method="the same pairs: ε of exchanging one training row of the generator",
             n=strongest.decisive,
             assumptions=given,

@@ -19,7 +19,7 @@ import numpy as np
 
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Beside
-from ldpaudit.audits.mechanism.evidence import INDEPENDENT, without_small_cells
+from ldpaudit.audits.mechanism.evidence import INDEPENDENT
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.channel import largest_log_ratios
 from ldpaudit.release import FloatArray, IntArray, ReleasedVector
@@ -85,7 +85,6 @@ def _by_law(beside: Beside, channels: Sequence[FloatArray]) -> Iterator[Estimate
             "by the law of the true values as counted",
             assumptions=_ASSUMED,
             n=n,
-            smallest_cell=_cell([labels[a], labels[b]]),
         )
     sizes = math.prod(channels[b].shape[0] for b in range(len(columns)))
     outputs = channels[a].shape[0] * math.prod(channels[b].shape[1] for b in others)
@@ -104,13 +103,7 @@ def _by_law(beside: Beside, channels: Sequence[FloatArray]) -> Iterator[Estimate
         "law of the true values as counted",
         assumptions=_ASSUMED,
         n=n,
-        smallest_cell=_cell(labels),
     )
-
-
-def _cell(labels: Sequence[IntArray]) -> int:
-    """Return the fewest people who have the same true labels."""
-    return int(np.unique(np.stack(labels), axis=1, return_counts=True)[1].min())
 
 
 _ASSUMED: Final = (
@@ -140,7 +133,7 @@ def told_of(
     sizes = [channels[b].shape[0] for b in (a, *others)]
     codes = np.ravel_multi_index(tuple(labels[b] for b in (a, *others)), sizes)
     table = np.bincount(codes, minlength=math.prod(sizes)).reshape(sizes[0], -1)
-    counts = without_small_cells(table).astype(float)
+    counts = table.astype(float)
     # Half a row, spread as all rows are: labels that hardly occur say little of the law.
     counts += _SMOOTHING * counts.sum(axis=0) / counts.sum()
     law = (counts / counts.sum(axis=1, keepdims=True)).reshape(sizes)

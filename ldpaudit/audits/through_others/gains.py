@@ -60,15 +60,13 @@ def gain_estimates(
 
 
 def _attack(together: AuditContext, alone: AuditContext, own: bool) -> Iterator[Estimate]:
-    level, truth = together.plan.confidence, together.truth
+    level = together.plan.confidence
     with_others, without = _right(together, own), _right(alone, True)
     chosen = [_scored(together, half) for half in (0, 1)]
     parts = tuple(with_others[rows].astype(float) - without[rows] for rows in chosen)
     rows = np.concatenate(chosen)
     cells = (int(with_others[rows].sum()), int(without[rows].sum()))
-    found = paired_interval(
-        Folds(parts, side_cell=min(c for c in (*cells, len(truth)) if c)), 1 - level
-    )
+    found = paired_interval(Folds(parts), 1 - level)
     yield Estimate.interval(
         ATTACK,
         "What an attack gains by the other released columns",
@@ -78,7 +76,6 @@ def _attack(together: AuditContext, alone: AuditContext, own: bool) -> Iterator[
         kind="certified",
         unit="proportion",
         n=found.n,
-        smallest_cell=found.smallest_cell,
         method=_ATTACK,
         assumptions=(INDEPENDENT,),
         reference="Waudby-Smith & Ramdas (2024)",

@@ -7,18 +7,15 @@ Without true labels the released vectors alone must do.
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Final
 
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.mechanism.evidence import no_more, shown_bound
 from ldpaudit.audits.observational.power import WANTED_POWER
 from ldpaudit.audits.vectors.draws import DrawTest, draws_as_claimed
 from ldpaudit.audits.vectors.insider import (
     VectorEvidence,
     detectable_excess,
-    shown_evidence,
     vector_evidence,
 )
 from ldpaudit.audits.vectors.outsider import released_bound
@@ -28,7 +25,6 @@ from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.mechanisms.joint import JointMechanism, from_declaration
 from ldpaudit.release import ReleasedVector
 from ldpaudit.result import Estimate, Finding, Note
-from ldpaudit.result.hiding import excess_up, is_small
 
 EPSILON: Final = "vector.epsilon"
 INSIDER: Final = "vector.epsilon_lower"
@@ -136,7 +132,6 @@ def _draws(seen: SeenVector, test: DrawTest) -> Estimate:
         seen.contexts[0].plan.confidence,
         kind=kind,
         n=test.rows,
-        smallest_cell=seen.smallest_cell,
         method=f"p-value: {test.method}",
         assumptions=(*assumptions, *test.assumptions),
         reference=test.reference,
@@ -160,29 +155,28 @@ def _insider(
     evidence = vector_evidence(seen, seen.released, context.rng("vector", "epsilon"))
     if _refutes(test):
         evidence = evidence.without_columns()
-    shown = shown_evidence(seen, evidence, context.rng("vector", "shown"))
-    estimates = list(_bounds(seen, evidence, shown, context))
+    estimates = list(_bounds(seen, evidence, context))
     if not estimates:
         return [], {}
     if estimates[0].kind != "certified":
         return estimates, {}
     limit = None if seen.joint is None else seen.joint.epsilon
     bounds: dict[str, Callable[[float], float]] = {
-        INSIDER: partial(shown_bound, evidence, shown, limit)
+        INSIDER: lambda alpha: evidence.strongest(alpha).epsilon
     }
     rng = context.rng("vector", "power")
     excess = None if limit is None else detectable_excess(seen, limit, rng)
     if excess is not None:
-        estimates.append(_power(excess, seen, context))
+        estimates.append(_power(excess, context))
         bounds[POWER] = excess
     return estimates, bounds
 
 
-def _power(excess: Callable[[float], float], seen: SeenVector, context: AuditContext) -> Estimate:
+def _power(excess: Callable[[float], float], context: AuditContext) -> Estimate:
     return Estimate.estimated(
         POWER,
         "Smallest excess over the claim of all columns that would be found",
-        excess_up(excess(1 - context.plan.confidence), small=is_small(seen.smallest_cell)),
+        excess(1 - context.plan.confidence),
         unit="nats",
         method="from a simulated release as claimed: an excess that the bound would exceed the "
         f"claim by with probability {WANTED_POWER:.0%}",
@@ -191,20 +185,19 @@ def _power(excess: Callable[[float], float], seen: SeenVector, context: AuditCon
 
 
 def _bounds(
-    seen: SeenVector, evidence: VectorEvidence, shown: VectorEvidence, context: AuditContext
+    seen: SeenVector, evidence: VectorEvidence, context: AuditContext
 ) -> Iterator[Estimate]:
-    alpha, cell = 1 - context.plan.confidence, seen.smallest_cell
+    alpha = 1 - context.plan.confidence
     found = {name: evidence.bound(name, alpha) for name in evidence.shares}
     own = {name: bound for name, bound in found.items() if bound is not None}
     if not own:
         return
-    best = no_more(evidence.strongest(alpha), shown.strongest(alpha), cell)
+    best = evidence.strongest(alpha)
     words = ", ".join(f"{name} {share:.0%}" for name, share in evidence.shares.items())
     text = f"the strongest of {len(own)} methods; shares of the error probability: {words}"
     names = INSIDER, "All columns together, strongest bound"
     yield _bound(seen, names, best, text, bool(evidence.columns))
-    # Of small counts one number says less than several that rest on them in different ways.
-    for name, bound in () if is_small(cell) else own.items():
+    for name, bound in own.items():
         names = f"{INSIDER}.{name}", _TITLES[name]
         words = f"{_METHODS[name]}; at its own level, not corrected for the other methods"
         yield _bound(seen, names, bound, words, name == "columns")
@@ -227,7 +220,6 @@ def _bound(
         axis="epsilon",
         unit="nats",
         n=bound.n,
-        smallest_cell=bound.smallest_cell,
         method=method,
         assumptions=(*assumptions, *assumed),
         reference="Hoeffding (1956), Theorem 5; Fisher (1932), section 21.1",

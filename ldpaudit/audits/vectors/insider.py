@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 from scipy.special import ndtri
 
-from ldpaudit.audits.mechanism.evidence import without_small_cells
 from ldpaudit.audits.observational.power import WANTED_POWER
 from ldpaudit.audits.vectors.seen import SeenVector, draw
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
@@ -30,7 +29,6 @@ from ldpaudit.estimators.vectors.patterns import PatternCounts, TrueVectors
 from ldpaudit.estimators.vectors.sums import sum_lower
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
-from ldpaudit.result.hiding import is_small
 
 METHODS: Final = ("columns", "patterns", "pairs")
 SHARES: Final = {"columns": 0.6, "patterns": 0.3, "pairs": 0.1}
@@ -78,10 +76,9 @@ class VectorEvidence:
         found = [self.bound(method, alpha * share) for method, share in self.shares.items()]
         bounds = [one for one in found if one is not None]
         if not bounds:
-            return EpsilonBound(0.0, alpha, 0, "patterns", 0)
+            return EpsilonBound(0.0, alpha, 0, "patterns")
         best = max(bounds, key=lambda one: one.epsilon)
-        cells = [b.smallest_cell for b in bounds if b.epsilon > 0 and b.smallest_cell > 0]
-        return replace(best, alpha=alpha, smallest_cell=min(cells, default=0))
+        return replace(best, alpha=alpha)
 
     def without_columns(self) -> "VectorEvidence":
         """Return the same where the draws turned out not to be independent."""
@@ -101,10 +98,7 @@ class VectorEvidence:
             found = sum_lower([_epsilon_of(one, known) for one in columns], level)
             if found > best:
                 best, rows = found, min(int(one.counts.sum()) for one in columns)
-        every = {one for columns in self.columns for one in columns}
-        cells = [known(one, alpha).smallest_cell for one in every]
-        smallest = min((cell for cell in cells if cell > 0), default=0)
-        return EpsilonBound(best, alpha, rows, "columns", smallest)
+        return EpsilonBound(best, alpha, rows, "columns")
 
 
 def _epsilon_of(
@@ -186,19 +180,6 @@ def vector_evidence(
     return VectorEvidence(SHARES, columns, patterns, pairs)
 
 
-def shown_evidence(
-    seen: SeenVector, evidence: VectorEvidence, rng: np.random.Generator
-) -> VectorEvidence:
-    """Return the evidence as far as it is shown: a column's counts of 1 to 9 people count as 9.
-
-    Patterns take no part where columns add up: they rest on counts of several columns together.
-    """
-    if not is_small(seen.smallest_cell) or not evidence.columns:
-        return evidence
-    columns = _of_columns(seen, seen.released, rng, blurred=True)
-    return replace(evidence, columns=columns, patterns=None, pairs=None, _known={})
-
-
 def _count(
     chosen: Choice | None, truth: TrueVectors, released: IntArray, rng: np.random.Generator
 ) -> PatternCounts | None:
@@ -229,12 +210,12 @@ def _presumed(
 
 
 def _of_columns(
-    seen: SeenVector, released: IntArray, rng: np.random.Generator, *, blurred: bool = False
+    seen: SeenVector, released: IntArray, rng: np.random.Generator
 ) -> tuple[tuple[BoundEvidence, ...], ...]:
     """Return the evidence of the columns in each stratum of the whole where all have some."""
     strata = np.stack([seen.strata_of(place) for place in range(len(seen.contexts))], axis=1)
     found = {
-        (place, stratum): _of_stratum(seen, released, place, stratum, rng, blurred)
+        (place, stratum): _of_stratum(seen, released, place, stratum, rng)
         for place, codes in enumerate(strata.T)
         for stratum in np.unique(codes).tolist()
     }
@@ -252,7 +233,6 @@ def _of_stratum(
     place: int,
     stratum: int,
     rng: np.random.Generator,
-    blurred: bool,
 ) -> BoundEvidence | None:
     """Return the evidence of a column in one of its strata; None where that has one label."""
     one, matrices = seen.contexts[place], seen.matrices(place)
@@ -263,7 +243,7 @@ def _of_stratum(
         channel = worth_looking_for(_plain(channel)).matrix
     sizes = len(one.release.classes), len(one.release.outputs)
     counts = label_table(labels, outputs, *sizes)
-    return epsilon_evidence(without_small_cells(counts) if blurred else counts, channel, rng)
+    return epsilon_evidence(counts, channel, rng)
 
 
 def _plain(matrix: FloatArray) -> Channel:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, islice
 from typing import Final, TypeVar
 
 import numpy as np
@@ -14,8 +13,7 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import feature_dependence
 from ldpaudit.audits.part import rows_looked_at
-from ldpaudit.estimators.epsilon.bounds import smallest_positive
-from ldpaudit.estimators.vectors.patterns import TrueVectors, distinct_rows
+from ldpaudit.estimators.vectors.patterns import TrueVectors
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.mechanisms.joint import JointMechanism, OnDomains
@@ -81,16 +79,6 @@ class SeenVector:
         """The true vectors of the rows that count."""
         labels = np.stack([self._taken(one.truth) for one in self.contexts], axis=1)
         return TrueVectors(labels.astype(np.int32), self.strata)
-
-    @cached_property
-    def smallest_cell(self) -> int:
-        """The fewest people with the same true and released labels of two columns; 0: no truth."""
-        if not self.knows_truth:
-            return 0
-        both = self.truth.labels, self.released
-        pairs = islice(combinations(range(len(self.contexts)), 2), MOST_PAIRS)
-        parts = (np.concatenate([one[:, pair] for one in both], axis=1) for pair in pairs)
-        return smallest_positive(*(distinct_rows(part, self.strata)[2] for part in parts))
 
     @cached_property
     def strata(self) -> IndexArray:

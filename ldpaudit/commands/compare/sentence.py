@@ -6,7 +6,7 @@ own: replaced features tell less by themselves, so an attack can be right less o
 release adds more.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -163,9 +163,7 @@ def _clause(
         return f"{text} {topic.beside} {name} (no interval for the change)"
     word = topic.words[change.low > 0] if change.decided else "no difference shown"
     estimated = ", by estimate," if change.kind == "estimated" and change.decided else ""
-    if change.suppressed:
-        moved = f"a hidden number of percent points {intervals.points(change)}"
-    elif topic.unit != "plain":
+    if topic.unit != "plain":
         moved = f"{signed_points(change.value)} percent points {intervals.points(change)}"
     else:
         plus = "+" if change.value > 0 else ""
@@ -174,16 +172,6 @@ def _clause(
 
 
 def _shown(topic: _Topic, estimate: Estimate) -> str:
-    """Return a number, or the ends of one that is hidden: itself is rounded to 0 or 1."""
-    shown = _printer(topic)
-    if not estimate.suppressed:
-        return shown(estimate.value)
-    if estimate.low is None or estimate.high is None:
-        return "a hidden share" if topic.unit == "percent" else "a hidden number of"
-    return f"{shown(estimate.low)} to {shown(estimate.high)}"
-
-
-def _printer(topic: _Topic) -> Callable[[float], str]:
     if topic.unit == "plain":
-        return number
-    return percent_of if topic.unit == "percent" else points_of
+        return number(estimate.value)
+    return (percent_of if topic.unit == "percent" else points_of)(estimate.value)

@@ -157,5 +157,5 @@ def _attack(result: AuditResult, setting: Setting) -> Iterator[tuple[str, bool]]
     """Yield whether what the best attack is certified to reach can be reached."""
     for estimate in result.estimates if attacked(setting) else ():
         # Of fewer than ten wrong guesses the bound is not shown.
-        if estimate.id == _BEST and estimate.low is not None and not estimate.suppressed:
+        if estimate.id == _BEST and estimate.low is not None:
             yield _BEST, estimate.low <= best_accuracy(setting.classes, setting.epsilon)

@@ -14,7 +14,6 @@ from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.numeric_labels import NumericCoding
 from ldpaudit.release import FloatArray, Release
 from ldpaudit.result import Estimate
-from ldpaudit.result.hiding import few
 
 ACCURACY: Final = "test_accuracy"
 SQUARED_ERROR: Final = "test_squared_error"
@@ -114,7 +113,7 @@ def _of_numbers(
     outside = int(((test.numbers < low) | (test.numbers > high)).sum())
     if outside:
         raise InputError(
-            f"Every test label must lie in the declared range; {few(outside)} of "
+            f"Every test label must lie in the declared range; {outside:,} of "
             f"{len(test.numbers)} rows do not."
         )
     predicted, correction = learner.numbers(release, test.features, rng)

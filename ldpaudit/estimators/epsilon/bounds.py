@@ -37,23 +37,12 @@ class EpsilonBound:
         The rows that were counted.
     method : str
         ``"counts"``, ``"accuracy"``, ``"odds-ratio"`` or ``"one-run"``.
-    smallest_cell : int
-        The smallest count above 0 that the bound was computed from; a report must not show
-        anything that gives away a small one.
     """
 
     epsilon: float
     alpha: float
     n: int
     method: str
-    smallest_cell: int
-
-
-def smallest_positive(*counts: Any) -> int:
-    """Return the smallest count above 0 among numbers and arrays, 0 where there is none."""
-    flat = np.concatenate([np.ravel(np.asarray(c)) for c in counts])
-    positive = flat[flat > 0]
-    return int(positive.min()) if positive.size else 0
 
 
 def epsilon_of_accuracy(accuracy: FloatArray, sizes: npt.NDArray[Any]) -> FloatArray:
@@ -124,10 +113,10 @@ def accuracy_bound(
     """
     n = int(np.sum(sizes))
     if n == 0:
-        return EpsilonBound(0.0, alpha, 0, method, 0)
+        return EpsilonBound(0.0, alpha, 0, method)
     level = trials_lower(correct, n, alpha)
     epsilon = float(epsilon_of_accuracy(level, np.asarray(sizes)))
-    return EpsilonBound(epsilon, alpha, n, method, smallest_positive(correct, n - correct))
+    return EpsilonBound(epsilon, alpha, n, method)
 
 
 def one_run_bound(guesses: int, correct: int, alpha: float, *, k: int = 2) -> EpsilonBound:
@@ -153,8 +142,7 @@ def one_run_bound(guesses: int, correct: int, alpha: float, *, k: int = 2) -> Ep
     """
     level = float(clopper_pearson_lower(correct, guesses, alpha))
     epsilon = max(math.log((k - 1) * level / (1 - level)), 0.0) if level > 0 else 0.0
-    cell = smallest_positive(correct, guesses - correct)
-    return EpsilonBound(epsilon, alpha, guesses, "one-run", cell)
+    return EpsilonBound(epsilon, alpha, guesses, "one-run")
 
 
 def two_sided_bound(hits: Sequence[int], sizes: Sequence[int], alpha: float) -> EpsilonBound:
@@ -177,8 +165,7 @@ def two_sided_bound(hits: Sequence[int], sizes: Sequence[int], alpha: float) -> 
     low = trials_lower(hits[1], sizes[1], alpha / 2)
     high = trials_upper(hits[0], sizes[0], alpha / 2)
     epsilon = max(_log_ratio(low, high), _log_ratio(1 - high, 1 - low), 0.0)
-    cell = smallest_positive(hits, np.subtract(sizes, hits))
-    return EpsilonBound(epsilon, alpha, sum(sizes), "two-sided", cell)
+    return EpsilonBound(epsilon, alpha, sum(sizes), "two-sided")
 
 
 def counts_bound(counts: CountTable, alpha: float) -> EpsilonBound:
@@ -199,15 +186,15 @@ def counts_bound(counts: CountTable, alpha: float) -> EpsilonBound:
     """
     table = np.asarray(counts)
     table = table[table.sum(axis=1) > 0]
-    n, cell = int(table.sum()), smallest_positive(table)
+    n = int(table.sum())
     if len(table) < 2:
-        return EpsilonBound(0.0, alpha, n, "counts", cell)
+        return EpsilonBound(0.0, alpha, n, "counts")
     share = alpha if len(table) == 2 else alpha / 2
     low, high = _entry_bounds(table, share / _tails(*table.shape))
     ratios = [_log_ratio(low.max(axis=0), high.min(axis=0))]
     if len(table) > 2:
         ratios.append(_one_versus_rest_ratios(table, share))
-    return EpsilonBound(max(0.0, *ratios), alpha, n, "counts", cell)
+    return EpsilonBound(max(0.0, *ratios), alpha, n, "counts")
 
 
 def _tails(rows: int, outputs: int) -> int:

@@ -75,14 +75,13 @@ def epsilon_lower(counts: GuessCounts, alpha: float, delta: float = 0.0) -> Epsi
     Steinke, Nasr & Jagielski (2023), Theorem 5.2, for δ = 0; the term for δ is smaller here than
     there because candidates are independent.
     """
-    smallest = min((c for c in (counts.right, counts.wrong) if c > 0), default=0)
     share, spent = _delta_share(counts, alpha, delta)
     if counts.guesses == 0 or share >= 1:
-        return EpsilonBound(0.0, alpha, counts.candidates, "black-box", smallest)
+        return EpsilonBound(0.0, alpha, counts.candidates, "black-box")
     level = float(clopper_pearson_lower(counts.right, counts.guesses, alpha - spent))
     odds = max((level - share) / (1 - level), 0.0)
     epsilon = max(math.log(odds), 0.0) if odds > 0 else 0.0
-    return EpsilonBound(epsilon, alpha, counts.candidates, "black-box", smallest)
+    return EpsilonBound(epsilon, alpha, counts.candidates, "black-box")
 
 
 def delta_lower(counts: GuessCounts, epsilon: float, alpha: float) -> float:

@@ -80,7 +80,7 @@ class CandidateDesign:
     def bound(self, guesses: int, correct: int, alpha: float) -> EpsilonBound:
         """Return the one-run lower bound of ε at level 1 − alpha, in nats, from drawn guesses."""
         if len(self.labels) < 2 or alpha <= self.overflow:
-            return EpsilonBound(0.0, alpha, guesses, "one-run", 0)
+            return EpsilonBound(0.0, alpha, guesses, "one-run")
         bound = one_run_bound(guesses, correct, alpha - self.overflow, k=len(self.labels))
         return replace(bound, alpha=alpha)
 

@@ -96,8 +96,7 @@ class BoundEvidence:
         shares = self.design.weights
         bounds = [self.bound(method, alpha * shares[method]) for method in METHODS]
         best = max(bounds, key=lambda bound: bound.epsilon)
-        cells = [b.smallest_cell for b in bounds if b.epsilon > 0 and b.smallest_cell > 0]
-        return replace(best, alpha=alpha, smallest_cell=min(cells, default=0))
+        return replace(best, alpha=alpha)
 
 
 def design_bounds(sizes: IndexArray, channel: FloatArray) -> BoundDesign | None:

@@ -85,7 +85,7 @@ class SubgroupEvidence:
         bounds = [evidence.strongest(alpha * share) for share, evidence in self.groups]
         best = max(bounds, key=lambda bound: bound.epsilon, default=None)
         if best is None:
-            return EpsilonBound(0.0, alpha, 0, "subgroups", 0)
+            return EpsilonBound(0.0, alpha, 0, "subgroups")
         return replace(best, alpha=alpha)
 
 

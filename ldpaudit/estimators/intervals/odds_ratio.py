@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.epsilon.bounds import EpsilonBound, smallest_positive
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.release import FloatArray
 
 # A window of 14 standard deviations leaves less than 1e-40 of a log-concave distribution outside.
@@ -81,7 +81,7 @@ def odds_ratio_bound(table: npt.NDArray[np.integer[Any]], alpha: float) -> Epsil
     """
     epsilon = max(0.5 * log_odds_ratio_lower(table, alpha), 0.0)
     n = int(np.sum(table))
-    return EpsilonBound(epsilon, alpha, n, "odds-ratio", smallest_positive(table))
+    return EpsilonBound(epsilon, alpha, n, "odds-ratio")
 
 
 class _Tail:

@@ -23,8 +23,7 @@ MIN_ROWS = 40
 class Interval:
     """A difference with its two-sided interval and the interval's own level.
 
-    ``n`` rows are behind it; ``smallest_cell`` is the smallest positive count of rows, None for
-    scores that are no counts.
+    ``n`` rows are behind it.
     """
 
     value: float
@@ -32,7 +31,6 @@ class Interval:
     high: float
     level: float
     n: int
-    smallest_cell: int | None = None
 
 
 @dataclass(frozen=True)
@@ -44,16 +42,10 @@ class Folds:
     parts : tuple of float64 arrays
     reach : float
         No difference can lie outside of [−reach, reach].
-    counted : bool
-        Whether they are differences of right guesses, whose small counts are hidden.
-    side_cell : int or None
-        The smallest positive count behind either of the two scores alone.
     """
 
     parts: tuple[FloatArray, ...]
     reach: float = 1.0
-    counted: bool = True
-    side_cell: int | None = None
 
     @property
     def n(self) -> int:
@@ -77,17 +69,6 @@ class Folds:
         ends = [len(p) * bound(p, share, -self.reach, self.reach) for p in self.parts]
         return float(sum(ends) / self.n)
 
-    def smallest_cell(self) -> int | None:
-        """Return the smallest positive count of rows behind it, None where nothing is counted.
-
-        Counted are the rows that only one of the two got right, and ``side_cell``.
-        """
-        if not self.counted:
-            return None
-        every = np.concatenate(self.parts)
-        counts = [int((every > 0).sum()), int((every < 0).sum()), self.side_cell or 0]
-        return min((count for count in counts if count), default=None)
-
 
 def paired_interval(folds: Folds, alpha: float) -> Interval:
     """Return the mean difference with its interval at level 1 − alpha.
@@ -109,7 +90,7 @@ def paired_interval(folds: Folds, alpha: float) -> Interval:
     """
     _check(folds)
     low, high = folds.lower(alpha / 2), folds.upper(alpha / 2)
-    return Interval(folds.mean(), low, high, 1 - alpha, folds.n, folds.smallest_cell())
+    return Interval(folds.mean(), low, high, 1 - alpha, folds.n)
 
 
 def best_interval(
@@ -138,7 +119,7 @@ def best_interval(
     low = min(pair(name, best_b).lower(alpha / 2 / len(b)) for name in a)
     high = max(pair(best_a, name).upper(alpha / 2 / len(a)) for name in b)
     value = min(max(center.mean(), low), high)
-    return Interval(value, low, high, 1 - alpha, center.n, center.smallest_cell())
+    return Interval(value, low, high, 1 - alpha, center.n)
 
 
 def _check(folds: Folds) -> None:

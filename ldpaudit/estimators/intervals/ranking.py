@@ -132,12 +132,11 @@ def _block_aucs(positives: ScoreArray, negatives: ScoreArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class RateInterval:
-    """A rate with its interval and the smallest non-empty cell it was counted from."""
+    """A rate with its interval."""
 
     value: float
     low: float
     high: float
-    smallest_cell: int
 
 
 def tpr_at_fpr(
@@ -170,19 +169,17 @@ def tpr_at_fpr(
     """
     n1, n0 = len(positives), len(negatives)
     if n1 == 0 or n0 == 0:
-        return RateInterval(0.0, 0.0, 1.0, 0)
+        return RateInterval(0.0, 0.0, 1.0)
     ranked = -np.sort(-np.asarray(negatives))
     strict = _strict_rank(n0, fpr, alpha / 4)
     loose = _loose_rank(n0, fpr, alpha / 4)
     sure = 0 if strict == 0 else int((positives > ranked[strict - 1]).sum())
     most = n1 if loose > n0 else int((positives >= ranked[loose - 1]).sum())
     typical = int((positives > ranked[math.floor(fpr * n0)]).sum())
-    cells = [c for count in (sure, most, typical) for c in (count, n1 - count) if c > 0]
     return RateInterval(
         typical / n1,
         float(clopper_pearson_lower(sure, n1, alpha / 4)),
         float(clopper_pearson_upper(most, n1, alpha / 4)),
-        min(cells),
     )
 
 

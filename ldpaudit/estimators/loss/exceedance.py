@@ -18,7 +18,6 @@ import numpy as np
 
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 from ldpaudit.release import FloatArray, IndexArray
-from ldpaudit.result import SMALLEST_CELL
 
 COARSE_UNTIL = 25.0
 """The grid of losses reaches at least this far, in nats, so that a policy's τ lies on it."""
@@ -111,12 +110,11 @@ def exceedance(
     Returns
     -------
     Exceedance
-        low(τ) = max(0, CP_lower(#{L_i ≥ τ}, m; δ″) − s). Counts are first merged downward
-        (:func:`merged_counts`), which keeps the bound valid and hides small groups.
+        low(τ) = max(0, CP_lower(#{L_i ≥ τ}, m; δ″) − s).
     """
     m = len(losses)
-    value = merged_counts(_at_least(losses, grid), m) / m
-    counts = merged_counts(_at_least(lower, grid), m)
+    value = _at_least(losses, grid) / m
+    counts = _at_least(lower, grid)
     low = np.maximum(clopper_pearson_lower(counts, m, budget.count) - budget.slack, 0.0)
     return Exceedance(grid, value, np.minimum(low, value), m)
 
@@ -136,7 +134,7 @@ def expected_exceedance(losses: FloatArray, weights: FloatArray, grid: FloatArra
     below = np.concatenate([[0.0], np.cumsum(weights.ravel()[order])])
     place = np.searchsorted(losses.ravel()[order], grid, side="left")
     counts = np.floor(m - below[place] + 1e-6).astype(np.int64)
-    return Exceedance(grid, merged_counts(np.clip(counts, 0, m), m) / m, None, m)
+    return Exceedance(grid, np.clip(counts, 0, m) / m, None, m)
 
 
 def loss_grid(losses: FloatArray) -> FloatArray:
@@ -151,32 +149,6 @@ def loss_grid(losses: FloatArray) -> FloatArray:
     fine = np.arange(5 * first, 5 * last + 1) * _STEP
     coarse = np.arange(last + 1, int(2 * COARSE_UNTIL) + 1) / 2
     return np.asarray(np.round(np.concatenate([fine, coarse]), 10))
-
-
-def merged_counts(counts: IndexArray, m: int) -> IndexArray:
-    """Lower a falling sequence of counts so that it hides every group of 1 to 9 of m rows.
-
-    Parameters
-    ----------
-    counts : int64 array of shape (g,)
-        Counts of m rows beyond each grid point, never rising.
-
-    Returns
-    -------
-    int64 array of shape (g,)
-        At most ``counts``, by less than 20; never rising; two neighbours, 0 and m included, are
-        equal or differ by at least 10. m itself stays m.
-    """
-    merged = np.zeros_like(counts)
-    published = 0
-    for place in range(len(counts) - 1, -1, -1):
-        count = int(counts[place])
-        if count < m:
-            count = min(count, m - SMALLEST_CELL)
-        if count - published >= SMALLEST_CELL:
-            published = count
-        merged[place] = published
-    return merged
 
 
 def _at_least(losses: FloatArray, grid: FloatArray) -> IndexArray:

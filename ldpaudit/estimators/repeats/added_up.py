@@ -23,7 +23,7 @@ import numpy as np
 from scipy.stats import binom
 
 from ldpaudit.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from ldpaudit.estimators.epsilon.bounds import EpsilonBound, smallest_positive
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 
 _MOST_LABELS: Final = 16
@@ -91,12 +91,9 @@ class AddedPlan:
     def bound(self, tally: Tally, alpha: float) -> EpsilonBound:
         """Return the lower bound of ε of all releases at level 1 − alpha, in nats."""
         if min(tally.rows) == 0:
-            return EpsilonBound(0.0, alpha, 0, self.way, 0)
+            return EpsilonBound(0.0, alpha, 0, self.way)
         epsilon = self._rates(tally, alpha) if self.way == "rates" else self._accuracy(tally, alpha)
-        counts = tally.inside, tally.outside
-        cells = [c for n, x in zip(tally.rows, counts, strict=True) for c in (x, n - x)]
-        smallest = smallest_positive(*cells)
-        return EpsilonBound(max(epsilon, 0.0), alpha, sum(tally.rows), self.way, smallest)
+        return EpsilonBound(max(epsilon, 0.0), alpha, sum(tally.rows), self.way)
 
     def _members(self) -> Iterator[IndexArray]:
         for group in np.unique(self.groups):

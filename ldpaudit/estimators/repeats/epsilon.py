@@ -63,8 +63,7 @@ class RepeatsEvidence:
         if added and self.added is not None:
             bounds.append(self.added_bound(alpha * self.shares[ADDED]))
         best = max(bounds, key=lambda bound: bound.epsilon)
-        cells = [b.smallest_cell for b in bounds if b.epsilon > 0 and b.smallest_cell > 0]
-        return replace(best, alpha=alpha, n=self.people, smallest_cell=min(cells, default=0))
+        return replace(best, alpha=alpha, n=self.people)
 
     def joint_bound(self, alpha: float) -> EpsilonBound:
         """Return the strongest bound that holds however the releases' noise goes together."""

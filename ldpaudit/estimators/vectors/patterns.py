@@ -24,7 +24,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.estimators.epsilon.bounds import EpsilonBound, smallest_positive
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -240,5 +240,4 @@ class PatternCounts:
         high = trials_upper(self.controls, self.rows, alpha * (1 - self.split))
         with np.errstate(divide="ignore"):
             epsilon = max(float(np.log(low) - np.log(high)) - float(np.log(self.factor)), 0.0)
-        cell = smallest_positive(self.cases, self.controls)
-        return EpsilonBound(epsilon, alpha, self.rows, "patterns", cell)
+        return EpsilonBound(epsilon, alpha, self.rows, "patterns")

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from ldpaudit.judging.checks.interface import Answer, Case, Draft
 from ldpaudit.reports.text.numbers import percent
 from ldpaudit.result import Estimate
-from ldpaudit.result.hiding import just_above
 
 _OUTSIDER = "attack.classifier.accuracy"
 """Learnt from the released labels; it stands for the attack on features where no truth is known."""
@@ -55,12 +54,9 @@ def draft(case: Case) -> Draft | None:
         return None
     known = (name for name in (_TRUTH, *_SHARES, *_COUNTS) if name in estimates)
     ids = tuple(name for name in known if name != _OUTSIDER or _says_enough(estimates))
-    shares = {name: case.evidence.counted(name) for name in ids if name in _SHARES}
-    hidden = {name for name in shares if shares[name] != estimates[name].value}
+    shares = {name: estimates[name].value for name in ids if name in _SHARES}
     counts = {name: round(estimates[name].value) for name in ids if name in _COUNTS}
     most = section.max
-    beyond_most = {name: just_above(most, shares[name]) for name in hidden if shares[name] > most}
-    shown = {name: shares[name] for name in shares if name not in hidden} | beyond_most
 
     def reasons() -> Iterator[str]:
         beyond = {name: share for name, share in shares.items() if share > most}
@@ -70,8 +66,7 @@ def draft(case: Case) -> Draft | None:
             yield "the release holds the true labels themselves (--truth-column)"
         if beyond:
             name = next(iter(beyond))
-            share = f"more than {percent(most)}" if name in hidden else percent(beyond[name])
-            yield _SHARES[name].format(share)
+            yield _SHARES[name].format(percent(beyond[name]))
         for name, count in counts.items():
             if count and name == _ORDERED and _POSITION not in beyond:
                 yield "the order of the rows tells most labels"
@@ -81,7 +76,7 @@ def draft(case: Case) -> Draft | None:
     def test(_: float) -> Answer:
         if not ids:
             return Answer("inconclusive", None, "no label is known that features could tell")
-        observed = max(shown.values(), default=None if hidden else 0.0)
+        observed = max(shares.values(), default=0.0)
         found = ", and ".join(reasons())
         if found:
             return Answer("fail", observed, f"{found}: noise on the label protects little")

@@ -3,12 +3,11 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.result import Check, Curve, Estimate, Finding, Side, Verdict, as_counted
-from ldpaudit.result.hiding import NATS, is_clearly_above, just_above, lower_bound, p_value_up
+from ldpaudit.result import Curve, Estimate, Finding, Side, Verdict
 
 POWER = "power.min_detectable_excess"
 CLEAR_GROUP, CLEAR_SHARE = "power.smallest_clear_group", "power.smallest_clear_share"
@@ -36,11 +35,6 @@ class Evidence:
             return None
         return self.bounds[name](alpha) if name in self.bounds else estimate.value
 
-    def counted(self, name: str) -> float:
-        """Return a share as counted, also where its estimate hides it."""
-        exact = self.bounds.get(as_counted(name))
-        return self.estimates[name].value if exact is None else exact(1.0)
-
     def curve_bound(self, curve: Curve, place: int, alpha: float) -> float:
         """Return a curve's lower bound at a grid point and error probability, −∞ if unknown."""
         key = curve.bound_key(place)
@@ -50,51 +44,13 @@ class Evidence:
         return low if alpha >= 1 - (curve.level or 1.0) - 1e-12 else -math.inf
 
     @classmethod
-    def collect(cls, findings: Iterable[Finding], claimed: float | None = None) -> "Evidence":
-        """Merge findings; bounds of ε from small counts are rounded, as the estimates are.
-
-        One that lies above the ``claimed`` ε stays above it. Each bound is computed once a level.
-        """
+    def collect(cls, findings: Iterable[Finding]) -> "Evidence":
+        """Merge findings; each bound is computed once a level."""
         every = list(findings)
         estimates = {e.id: e for finding in every for e in finding.estimates}
         bounds = {key: bound for finding in every for key, bound in finding.bounds.items()}
-        for key in bounds.keys() & estimates.keys():
-            if estimates[key].suppressed and estimates[key].unit == "nats":
-                bounds[key] = partial(_rounded, bounds[key], claimed)
-                estimates[key] = _above(claimed, estimates[key], bounds[key])
         curves = {c.id: c for finding in every for c in finding.curves}
         return cls(estimates, curves, {key: cache(bound) for key, bound in bounds.items()})
-
-    def shown(self, check: Check) -> Check:
-        """Return a check as it may be shown: what rests on small counts is rounded to be safe."""
-        behind = [self.estimates[i] for i in check.evidence if i in self.estimates]
-        small = [estimate for estimate in behind if estimate.suppressed]
-        if not small:
-            return check
-        fields: dict[str, float] = {}
-        if check.p_value is not None:
-            most = 1.0 if check.confidence is None else 1 - check.confidence
-            fields["p_value"] = max(min(p_value_up(check.p_value), most), check.p_value)
-        first, observed = small[0], check.observed
-        if check.side == "lower" and first.unit == "proportion" and observed is not None:
-            least = min(observed, -1.0 if first.low is None else first.low)
-            over = check.limit is not None and least <= check.limit < observed
-            fields["observed"] = just_above(check.limit or 0.0, observed) if over else least
-        return check.model_copy(update=fields)
-
-
-def _above(claimed: float | None, estimate: Estimate, bound: Callable[[float], float]) -> Estimate:
-    """Return a rounded lower bound as just above the claim where its bound is."""
-    if claimed is None or estimate.side != "lower" or estimate.level is None:
-        return estimate
-    value = bound(1 - estimate.level)
-    if value <= claimed or is_clearly_above(estimate.value, claimed):
-        return estimate
-    return estimate.model_copy(update={"value": value, "low": value})
-
-
-def _rounded(bound: Callable[[float], float], claimed: float | None, alpha: float) -> float:
-    return lower_bound(bound(alpha), NATS, claimed)
 
 
 @dataclass(frozen=True)

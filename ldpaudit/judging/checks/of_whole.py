@@ -12,7 +12,6 @@ from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import ClaimSection
 from ldpaudit.reports.text.numbers import against, number
 from ldpaudit.result import AuditRecord
-from ldpaudit.result.hiding import excess_up
 
 BOUND_SHARE = 0.9
 """Of the error probability of the claim's check; the rest is the test of how draws go together."""
@@ -81,11 +80,6 @@ class Whole:
             return None
         found = bounds.get(self.power)  # By the share that the bound itself has.
         return estimate.value if found is None else found(alpha * BOUND_SHARE)
-
-    def told(self, missed: float) -> float:
-        """Return that excess as it may be shown: rounded up where small counts are behind it."""
-        small = any(estimate.suppressed for estimate in self.evidence.estimates.values())
-        return excess_up(missed, small=small)
 
     def oddly_drawn(self, alpha: float) -> bool:
         """Return whether the joint draws are shown not to be as declared."""
@@ -164,7 +158,7 @@ def _otherwise(
         return Answer("inconclusive", None, _unbounded(whole, records))
     allowed, missed = whole.policy.audit.max_undetected_excess.at(limit), whole.missed(alpha)
     if missed is not None and missed > allowed:
-        told = number(whole.told(missed), "up")
+        told = number(missed, "up")
         reason = (
             f"the audit of {whole.name} is too weak: an excess of up to {told} "
             f"over the claimed ε could have gone unnoticed, and the policy allows {number(allowed)}"

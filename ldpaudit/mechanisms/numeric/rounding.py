@@ -11,7 +11,6 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.exact_sampling import Randomness, bit_source
 from ldpaudit.mechanisms.parameters import check_numeric_classes
 from ldpaudit.release import FloatArray, IntArray, Label
-from ldpaudit.result.hiding import few
 
 RoundingMethod = Literal["unbiased", "nearest"]
 
@@ -72,7 +71,7 @@ class Rounding:
         outside = int((~self.inside(values)).sum())
         if outside:
             raise InputError(
-                f"The labels must lie in the declared range; {few(outside)} row(s) do not."
+                f"The labels must lie in the declared range; {outside:,} row(s) do not."
             )
         lower = np.clip(np.searchsorted(points, values, side="right") - 1, 0, len(points) - 2)
         up = (values - points[lower]) / (points[lower + 1] - points[lower])

@@ -26,7 +26,6 @@ from ldpaudit.mechanisms.response.gaussian import gaussian_delta, gaussian_epsil
 from ldpaudit.mechanisms.response.randomized_response import LABEL_ONLY, RandomizedResponse
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate
-from ldpaudit.result.hiding import few
 
 _ON_THE_SPHERE = 1e-9
 
@@ -154,7 +153,7 @@ class GaussianRR(RandomizedResponse, NoisyFeatures):
         fits = np.linalg.norm(values, axis=1) <= self.radius * (1 + _ON_THE_SPHERE)
         if not fits.all():
             raise InputError(
-                f"Every feature vector must have norm at most R; {few(int((~fits).sum()))} row(s) "
+                f"Every feature vector must have norm at most R; {int((~fits).sum()):,} row(s) "
                 f"do not. Scale them, or project them onto the ball (--project)."
             )
         if not simulation:

@@ -17,8 +17,6 @@ from ldpaudit.attacks.scoring.measures import (
     advantage_lower,
     average,
     lower_bound,
-    smallest_cell,
-    smallest_part,
     upper_bound,
 )
 
@@ -92,16 +90,6 @@ def test_a_label_that_never_occurs_says_nothing():
     fold = score_fold(truth, posterior, guesses, rate_alpha=0.05, rng=np.random.default_rng(0))
     assert BALANCED_ACCURACY.upper(fold, 0.05) > BALANCED_ACCURACY.value(fold)
     assert BALANCED_ACCURACY.lower(fold, 0.05) < 2 / 3
-
-
-def test_small_cells_are_named():
-    truth = np.zeros(100, np.int32)
-    posterior = np.tile([0.9, 0.1], (100, 1))
-    posterior[:3] = [0.1, 0.9]
-    fold = score_fold(truth, posterior, truth, rate_alpha=0.05, rng=np.random.default_rng(0))
-    assert smallest_cell([fold], ADVANTAGE) == 3
-    assert smallest_cell([fold, fold], ADVANTAGE) == 6
-    assert smallest_part([fold, fold], ADVANTAGE) == 3
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.floats(0.001, 0.3))

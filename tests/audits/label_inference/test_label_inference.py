@@ -10,7 +10,7 @@ from ldpaudit.attacks.scoring.measures import ACCURACY, ADVANTAGE, lower_bound, 
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
-from ldpaudit.audits.label_inference.curve import confidence_curve, whole_steps
+from ldpaudit.audits.label_inference.curve import confidence_curve
 from ldpaudit.audits.label_inference.estimates import best_estimates, strongest
 from ldpaudit.audits.label_inference.groups import class_estimates
 from ldpaudit.audits.label_inference.runs import AttackRun
@@ -181,22 +181,6 @@ class TestGroups:
             true = chances[int(best.name[1:])]
             missed += any(not e.low <= p <= e.high for e, p in zip(estimates, true, strict=True))
         assert missed <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
-
-    def test_a_single_small_cell_hides_a_second(self):
-        counts = np.array([[200, 150], [200, 195], [200, 120]])
-        folds = []
-        for rows, right in [tuple(counts[:, c] for c in (0, 1))] * 2:
-            truth = np.repeat(np.arange(3, dtype=np.int32), rows // 2)
-            hit = np.concatenate(
-                [np.arange(n // 2) < r // 2 for n, r in zip(rows, right, strict=True)]
-            )
-            posterior = np.eye(3)[np.where(hit, truth, (truth + 1) % 3)]
-            rng = np.random.default_rng(0)
-            folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
-        release, mechanism = gaussian_release(120, 1.0, 27, k=3)
-        context = AuditContext(release, mechanism, Plan(seed=1))
-        estimates, _ = class_estimates(context, AttackRun("a", "A", True, tuple(folds), 1, 1), 1)
-        assert [e.suppressed for e in estimates] == [True, True, False]
 
 
 def test_the_curve_holds_at_every_cut():
@@ -440,17 +424,6 @@ class TestTheStrongest:
         rng = np.random.default_rng(12)
         lows = [best_estimates(self.one_audit(rng)[0], 0.8)[0][0].low for _ in range(20)]
         assert np.mean(lows) > 0.62
-
-
-def test_steps_of_the_curve_hide_small_cells():
-    steps = np.array([[10, 10], [20, 15], [30, 12], [5, 5]])
-    ends = whole_steps(steps[None])
-    assert ends[-1] == 3
-    for part in np.split(steps, np.array(ends[:-1]) + 1):
-        rows, right = part.sum(axis=0)
-        assert all(cell == 0 or cell >= 10 for cell in (rows, right, rows - right))
-    assert whole_steps(np.array([[[6, 3]]])) == []
-    assert whole_steps(np.array([[[60, 30]], [[60, 9]]])) == []
 
 
 def test_columns_that_models_cannot_learn_from_are_counted_in_a_note():

@@ -195,15 +195,6 @@ def test_the_order_of_the_claims_labels_does_not_matter() -> None:
     assert run(context(straight, reverse))[1]["mechanism.channel_consistency"].value > 0.01
 
 
-def test_small_cells_are_hidden() -> None:
-    _, found = run(context(binary(6.0), binary(6.0), 1500))
-    estimate = found[INSIDER]
-    assert estimate.suppressed
-    assert estimate.n is None
-    assert estimate.value == pytest.approx(round(estimate.value, 2))
-    assert found["mechanism.epsilon_observed"].suppressed
-
-
 def test_without_truth_a_model_helps(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 

@@ -323,22 +323,6 @@ def test_a_class_that_is_hostile_stays_text(done: Any) -> None:
     assert "\u202e" not in page
 
 
-def test_small_cells_are_hidden() -> None:
-    from ldpaudit.result import Estimate
-    from ldpaudit.result.comparison import Difference
-
-    estimate = Estimate.interval(
-        "attack.x.accuracy", "X: Accuracy", -0.0031, (-0.011, 0.004), 0.95, unit="proportion",
-        n=1000, smallest_cell=3,
-    )  # fmt: skip
-    made = Difference.between(("A", "B"), estimate, simultaneous=True, paired=True)
-    assert made.title == "X: Accuracy"
-    assert made.suppressed
-    assert made.n is None
-    assert (made.low, made.high) == pytest.approx((-0.1, 0.1))
-    assert made.low <= made.value <= made.high
-
-
 def test_options_of_run_for_all_releases(command: Command, files: Files, tmp_path: Path) -> None:
     """Slices, public rows and canaries are given once and hold of every release."""
     table = pq.read_table(files.rr)

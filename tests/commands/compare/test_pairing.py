@@ -38,7 +38,6 @@ def test_rows_that_were_not_asked_about_are_left_out() -> None:
     folds = accuracy_folds(a, "x", b, "x")
     assert [part.tolist() for part in folds.parts] == [[0, 1, 0, 1], [-1, 0, -1, 0]]
     assert folds.mean() == 0
-    assert (folds.side_cell, folds.smallest_cell()) == (4, 2)
     b.outcomes["x"][6:] = NOT_ASKED
     folds = accuracy_folds(a, "x", b, "x")
     assert folds.n == 6
@@ -52,7 +51,6 @@ def test_an_advantage_is_held_against_each_releases_own_features() -> None:
     assert folds.reach == 2.0
     # b: 1, −1, 0, 1 on the four rows; a: 0, 1, −1, 0.
     assert np.concatenate(folds.parts).tolist() == [1, 1, -2, 1]
-    assert folds.side_cell == 1
 
 
 def advantages(rng: np.random.Generator, n: int, shares: list[float]) -> Any:
@@ -133,7 +131,6 @@ def test_the_difference_of_the_least_errors_holds(a: list[float], b: list[float]
         found = strongest(rng, 400, a, b, ALPHA)
         misses += not found.low <= truth <= found.high
         assert found.low <= found.value <= found.high
-        assert found.smallest_cell is None
     assert misses <= allowed(runs, ALPHA)
 
 
@@ -146,7 +143,7 @@ def test_a_paired_error_is_found_where_two_intervals_find_nothing() -> None:
         paired_interval(
             number_folds(
                 valued("z", "mse", np.zeros(6000)), "z.mse", valued("z", "mse", values), "z.mse",
-                100.0, shares=False,
+                100.0,
             ),
             0.025,
         )
@@ -158,9 +155,8 @@ def test_a_paired_error_is_found_where_two_intervals_find_nothing() -> None:
 def test_guesses_within_a_tolerance_are_counted() -> None:
     near = [np.array([1.0, 1.0, 0.0, 1.0]), np.array([1.0, 0.0, 1.0, np.nan])]
     a, b = (valued("z", "within_5", values) for values in near)
-    folds = number_folds(a, "z.within_5", b, "z.within_5", 1.0, shares=True)
+    folds = number_folds(a, "z.within_5", b, "z.within_5", 1.0)
     assert [part.tolist() for part in folds.parts] == [[0, 1], [-1]]
-    assert folds.smallest_cell() == 1
     assert mirrored(folds).mean() == -folds.mean()
 
 

@@ -76,21 +76,6 @@ def test_three_sentences_with_direction_points_and_interval() -> None:
     )
 
 
-def test_what_is_hidden_is_given_by_its_ends() -> None:
-    """Itself is rounded to 0 or 1: 97.7 % would be said to be 100 %."""
-    wide = {"value": 1.0, "low": 0.5, "high": 1.0, "suppressed": True}
-    one = result(None, RR)
-    hidden = estimate(BEST, 0.9).model_copy(update=wide)
-    one = one.model_copy(update={"estimates": (hidden,)})
-    change = difference(BEST, 0.0, 0.5, suppressed=True)
-    privacy, *_ = said([one, result(0.6, RR)], [change])
-    assert privacy == (
-        "Privacy: the strongest attack guesses 50.0 % to 100.0 % of the labels right in a.parquet; "
-        "no difference shown in b.parquet, 60.0 %: a hidden number of percent points (95 %: −50.0 "
-        "to 50.0)."
-    )
-
-
 def test_neither_clear() -> None:
     releases = scored([result(0.9, RR), result(0.89, DOUBLE)], 0.9, 0.888)
     own = [difference(BEST, -0.01, 0.02), difference(TEST, -0.012, 0.0151)]

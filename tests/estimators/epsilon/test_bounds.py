@@ -13,7 +13,6 @@ from ldpaudit.estimators.epsilon.bounds import (
     epsilon_of_accuracy,
     largest_accuracy,
     one_run_bound,
-    smallest_positive,
 )
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 
@@ -92,7 +91,6 @@ def test_one_run_at_its_ends() -> None:
     assert one_run_bound(100, 0, 0.05).epsilon == 0.0
     all_right = one_run_bound(100, 100, 0.05)
     assert all_right.epsilon == pytest.approx(3.49, abs=0.005)
-    assert all_right.smallest_cell == 100
     assert one_run_bound(1000, 400, 0.05, k=10).epsilon > 1.5
 
 
@@ -101,7 +99,6 @@ def test_counts_bound_of_an_asymmetric_channel() -> None:
     bound = counts_bound(np.array([[90_000, 10_000], [50_000, 50_000]]), 0.05)
     assert 1.57 < bound.epsilon < math.log(5)
     assert bound.n == 200_000
-    assert bound.smallest_cell == 10_000
 
 
 def test_counts_bound_collapses_many_labels() -> None:
@@ -127,8 +124,3 @@ def test_a_smaller_error_probability_never_gives_more(cells: list[int], alpha: f
     sizes, right = table.sum(axis=1), int(np.trace(table))
     weaker = accuracy_bound(right, sizes, alpha / 2).epsilon
     assert weaker <= accuracy_bound(right, sizes, alpha).epsilon + 1e-12
-
-
-def test_smallest_positive() -> None:
-    assert smallest_positive(0, np.array([[5, 0], [3, 9]])) == 3
-    assert smallest_positive(0, [0]) == 0

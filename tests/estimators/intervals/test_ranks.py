@@ -42,13 +42,11 @@ def test_a_rate_is_counted_above_thresholds() -> None:
     assert found.value == typical / 80
     assert found.low == pytest.approx(binomtest(sure, 80).proportion_ci(0.9, "exact").low)
     assert found.high == pytest.approx(binomtest(most, 80).proportion_ci(0.9, "exact").high)
-    assert found.smallest_cell == min(c for s in (sure, most, typical) for c in (s, 80 - s) if c)
 
 
 def test_a_cell_without_rows_is_none() -> None:
     found = tpr_at_fpr(np.full(30, 2.0), np.arange(300.0) / 300, 0.1, 0.2)
-    assert (found.value, found.high, found.smallest_cell) == (1.0, 1.0, 30)
-    assert tpr_at_fpr(np.empty(0), np.ones(3), 0.1, 0.2).smallest_cell == 0
+    assert (found.value, found.high) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize(("few", "many", "size"), [(100, 100, 1), (120, 700, 1), (2_000, 3_000, 0)])
@@ -83,15 +81,6 @@ def test_a_paired_difference_is_bounded_fold_by_fold() -> None:
     assert (found.low, found.high) == pytest.approx((low, high))
     assert found.value == pytest.approx(np.concatenate(parts).mean())
     assert (found.n, found.level) == (150, 0.9)
-
-
-def test_the_smallest_cell_of_a_difference() -> None:
-    part = np.array([1.0] * 5 + [-1.0] * 3 + [0.0] * 40)
-    assert Folds((part,)).smallest_cell() == 3
-    assert Folds((part,), side_cell=2).smallest_cell() == 2
-    assert Folds((part[:5],)).smallest_cell() == 5
-    assert Folds((np.zeros(40),)).smallest_cell() is None
-    assert Folds((part,), counted=False).smallest_cell() is None
 
 
 def test_the_best_of_several_costs_its_number() -> None:

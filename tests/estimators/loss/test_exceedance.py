@@ -3,8 +3,6 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import binom
 
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
@@ -14,7 +12,6 @@ from ldpaudit.estimators.loss.exceedance import (
     exceedance,
     expected_exceedance,
     loss_grid,
-    merged_counts,
 )
 from ldpaudit.estimators.loss.instance_loss import mean_loss
 from ldpaudit.estimators.loss.posterior_intervals import PosteriorBox
@@ -55,17 +52,6 @@ def test_grid_holds_every_half(spread: float) -> None:
     assert grid[0] == -1.5
     assert grid[-1] >= max(25, spread)
     assert set(np.arange(-1.5, 25.5, 0.5)) <= set(grid)
-
-
-@given(
-    st.lists(st.integers(0, 300), min_size=1, max_size=60).map(lambda c: sorted(c, reverse=True))
-)
-def test_no_small_group_shows(counts: list[int]) -> None:
-    merged = merged_counts(np.array(counts, dtype=np.int64), 300)
-    assert (merged <= counts).all()
-    steps = -np.diff(np.concatenate([[300], merged, [0]]))
-    assert ((steps == 0) | (steps >= 10)).all()
-    assert (np.array(counts) - merged < 20).all()
 
 
 def test_expected_shares_are_weighted_counts() -> None:

@@ -34,7 +34,6 @@ def test_rates_add_up() -> None:
     high = 2 * math.log(upper(50, 300, 0.05 / 4)) + math.log(upper(41, 150, 0.05 / 4))
     assert found.epsilon == pytest.approx(low - high)
     assert (found.n, found.alpha, found.method) == (250, 0.05, "rates")
-    assert found.smallest_cell == 20
     nobody = Tally(np.array([0, 70, 65]), np.array([30, 20, 41]), (100, 150))
     assert plan("rates", [0, 0, 2]).bound(nobody, 0.05).epsilon == 0.0
 
@@ -46,7 +45,6 @@ def test_logits_add_up() -> None:
     alone = lower(90 + 100 - 8, 200, 0.025)
     expected = sum(m * math.log(p / (1 - p)) for m, p in ((2, shared), (1, alone)))
     assert found.epsilon == pytest.approx(expected)
-    assert found.smallest_cell == 8
     worse = Tally(np.array([40, 40, 90]), np.array([60, 60, 8]), (100, 100))
     below = plan("accuracy", [0, 0, 2]).bound(worse, 0.05).epsilon
     assert below == pytest.approx(math.log(alone / (1 - alone)))
@@ -54,7 +52,7 @@ def test_logits_add_up() -> None:
 
 def test_nobody_to_count_bounds_nothing() -> None:
     found = plan("rates", [0]).bound(Tally(np.array([0]), np.array([3]), (0, 9)), 0.05)
-    assert (found.epsilon, found.n, found.smallest_cell) == (0.0, 0, 0)
+    assert (found.epsilon, found.n) == (0.0, 0)
 
 
 def test_what_is_counted() -> None:

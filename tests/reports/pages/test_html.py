@@ -255,25 +255,6 @@ def test_missing_parts_say_why(build: Build) -> None:
     assert "Nothing was claimed, so there is no claim to test." in unknown
 
 
-def test_suppression_is_said(build: Build) -> None:
-    result: AuditResult = build("pass")
-    small = Estimate(
-        id="mechanism.epsilon_lower.small",
-        kind="certified",
-        value=0.4567,
-        side="lower",
-        level=0.95,
-        unit="nats",
-        n=500,
-        count=3,
-    )
-    result = result.model_copy(update={"estimates": (*result.estimates, small)})
-    text = words(render(result, "html"))
-    assert "One of the numbers rests on fewer than 10 people" in text
-    assert "small counts hidden" in text
-    assert "hidden" in text
-
-
 def test_embedding_is_one_sealed_frame(hostile: AuditResult) -> None:
     fragment = embed(hostile)
     parsed = Page(fragment)

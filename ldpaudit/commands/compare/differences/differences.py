@@ -55,7 +55,6 @@ def _bounded(pending: PendingDifference, alpha: float) -> Difference | None:
         interval.level,
         unit=pending.unit,
         n=interval.n,
-        smallest_cell=interval.smallest_cell,
         method=pending.method,
     )
     letters = (pending.a.letter, pending.b.letter)

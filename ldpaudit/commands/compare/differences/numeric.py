@@ -78,9 +78,8 @@ class _Pairs:
             alpha,
         )
         ends = (-negative.value, -negative.high, -negative.low)
-        return Interval(*ends, negative.level, negative.n, negative.smallest_cell)
+        return Interval(*ends, negative.level, negative.n)
 
     def _folds(self, name_a: str, name_b: str) -> Folds:
         key_a, key_b = (f"{name}.{self.measure}" for name in (name_a, name_b))
-        shares = self.measure in _SHARES
-        return number_folds(self.a, key_a, self.b, key_b, self.reach, shares=shares)
+        return number_folds(self.a, key_a, self.b, key_b, self.reach)

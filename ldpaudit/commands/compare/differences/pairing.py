@@ -1,7 +1,5 @@
 """Row-wise differences, b less a, of the scores of attacks on two releases of the same rows."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
@@ -17,7 +15,7 @@ def accuracy_folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: st
     ours, theirs = a.outcomes[name_a], b.outcomes[name_b]
     rows = _halves(a, _asked(ours, theirs))
     parts = tuple(_less(theirs, ours, half) for half in rows)
-    return Folds(parts, side_cell=_right_or_wrong(ours, theirs, rows))
+    return Folds(parts)
 
 
 def advantage_folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: str) -> Folds:
@@ -28,41 +26,25 @@ def advantage_folds(a: HeldOutGuesses, name_a: str, b: HeldOutGuesses, name_b: s
     gains_a = [_less(ours, alone[0], half) for half in rows]
     gains_b = [_less(theirs, alone[1], half) for half in rows]
     parts = tuple(y - x for x, y in zip(gains_a, gains_b, strict=True))
-    sides = [np.concatenate(side) for side in (gains_a, gains_b)]
-    cells = [int(count) for side in sides for count in ((side > 0).sum(), (side < 0).sum())]
-    return Folds(parts, reach=2.0, side_cell=_smallest(cells))
-
-
-def as_counted(guesses: HeldOutGuesses, name: str, *, beyond: bool) -> float:
-    """Return how often an attack is right, ``beyond`` the features alone or in all.
-
-    The result may hide it, and what is hidden and rounded does not say which attack is best.
-    """
-    ours, alone = guesses.outcomes[name], guesses.outcomes[REFERENCE] if beyond else None
-    asked = _asked(ours) if alone is None else _asked(ours, alone)
-    right = ours[asked].astype(np.int64)
-    return float((right if alone is None else right - alone[asked]).mean())
+    return Folds(parts, reach=2.0)
 
 
 def number_folds(
-    a: HeldOutGuesses, key_a: str, b: HeldOutGuesses, key_b: str, reach: float, *, shares: bool
+    a: HeldOutGuesses, key_a: str, b: HeldOutGuesses, key_b: str, reach: float
 ) -> Folds:
     """Return b's value of a measure of numeric guesses less a's, row by row.
 
-    Keys are ``"<attack>.<measure>"``; no difference exceeds ``reach``; with ``shares`` the values
-    are 0 and 1: right guesses, whose small counts are hidden.
+    Keys are ``"<attack>.<measure>"``; no difference exceeds ``reach``.
     """
     ours, theirs = a.values[key_a], b.values[key_b]
     rows = _halves(a, np.isfinite(ours) & np.isfinite(theirs))
     parts = tuple(theirs[half] - ours[half] for half in rows)
-    if not shares:
-        return Folds(parts, reach, counted=False)
-    return Folds(parts, reach, side_cell=_right_or_wrong(ours, theirs, rows))
+    return Folds(parts, reach)
 
 
 def mirrored(folds: Folds) -> Folds:
     """Return the differences with the other sign."""
-    return Folds(tuple(-p for p in folds.parts), folds.reach, folds.counted, folds.side_cell)
+    return Folds(tuple(-p for p in folds.parts), folds.reach)
 
 
 def _asked(*outcomes: Outcomes) -> BoolArray:
@@ -75,15 +57,3 @@ def _halves(guesses: HeldOutGuesses, asked: BoolArray) -> list[IndexArray]:
 
 def _less(theirs: Outcomes, ours: Outcomes, rows: IndexArray) -> FloatArray:
     return theirs[rows].astype(np.float64) - ours[rows].astype(np.float64)
-
-
-def _right_or_wrong(
-    ours: Outcomes | FloatArray, theirs: Outcomes | FloatArray, halves: Sequence[IndexArray]
-) -> int | None:
-    rows = np.concatenate(list(halves))
-    right = [int(each[rows].sum()) for each in (ours, theirs)]
-    return _smallest([*right, *(len(rows) - count for count in right)])
-
-
-def _smallest(counts: Sequence[int]) -> int | None:
-    return min((count for count in counts if count > 0), default=None)

@@ -1,6 +1,6 @@
 """What is subtracted: each number that two releases have, and how its difference is bounded."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
@@ -10,7 +10,6 @@ from ldpaudit.commands.compare.differences.pairing import (
     REFERENCE,
     accuracy_folds,
     advantage_folds,
-    as_counted,
 )
 from ldpaudit.commands.compare.differences.pending import PendingDifference
 from ldpaudit.commands.compare.differences.unpaired import (
@@ -88,14 +87,11 @@ def _best_of(
     pair: Pair,
     a: HeldOutGuesses,
     b: HeldOutGuesses,
-    ours: Collection[str],
-    theirs: Collection[str],
+    ours: Mapping[str, float],
+    theirs: Mapping[str, float],
     alpha: float,
 ) -> Interval:
-    beyond = pair is advantage_folds
-    scores_a = {name: as_counted(a, name, beyond=beyond) for name in ours}
-    scores_b = {name: as_counted(b, name, beyond=beyond) for name in theirs}
-    return best_interval(lambda i, j: pair(a, i, b, j), scores_a, scores_b, alpha)
+    return best_interval(lambda i, j: pair(a, i, b, j), ours, theirs, alpha)
 
 
 def _attack(a: Side, b: Side, name: str) -> PendingDifference:
@@ -145,8 +141,7 @@ def _test(a: Side, b: Side) -> PendingDifference | None:
         return None
     bound: Callable[[float], Interval | None] = _no_interval
     if ours.reach == theirs.reach and len(ours.scores) == len(theirs.scores):
-        counted = ours.estimate.unit == "proportion"
-        folds = Folds((theirs.scores - ours.scores,), ours.reach, counted)
+        folds = Folds((theirs.scores - ours.scores,), ours.reach)
         bound = partial(paired_interval, folds)
     unit = ours.estimate.unit
     return PendingDifference(a, b, ours.estimate.id, True, bound, _PAIRED_TEST, unit=unit)

@@ -23,7 +23,6 @@ from ldpaudit.errors import InputError
 from ldpaudit.files.documents import check_regular
 from ldpaudit.files.writing import PartFile
 from ldpaudit.release import VectorDeclaration
-from ldpaudit.result.hiding import few
 
 Keys = npt.NDArray[np.uint64]
 _METADATA: Final = b"ldpaudit-remembered"
@@ -112,7 +111,7 @@ class RememberedAnswers:
         repeated = len(people) - len(np.unique(people))
         if repeated:
             raise InputError(
-                f"Every person must have one row, where answers are remembered; {few(repeated)} of "
+                f"Every person must have one row, where answers are remembered; {repeated:,} of "
                 f"{len(people)} rows repeat an id (--id)."
             )
         names = [c.name for c, hits in zip(self._columns, self._hits, strict=True) if not hits]

@@ -14,7 +14,6 @@ from ldpaudit.commands.privatize.labels.survey import Tally
 from ldpaudit.datasets.labels import read_texts
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
-from ldpaudit.result.hiding import few
 
 
 class StratumCount:
@@ -53,6 +52,6 @@ class StratumCount:
         if lost:
             raise InputError(
                 f"Every row must have one of the {len(self._values)} strata in the column "
-                f"{quoted(self.by)}; {few(lost)} row(s) have another value or none."
+                f"{quoted(self.by)}; {lost:,} row(s) have another value or none."
             )
         return domain

@@ -31,7 +31,6 @@ from ldpaudit.datasets.labels import (
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import Label
-from ldpaudit.result.hiding import few
 from ldpaudit.running.progress import Progress
 
 CountArray = npt.NDArray[np.int64]
@@ -166,7 +165,7 @@ class NumberCount:
             step = self._domain.labels.step if isinstance(self._domain, GridDomain) else None
             grid = "" if step is None else f" and on its grid of steps of {step:g}"
             raise InputError(
-                f"The labels must lie in the declared range{grid}; {few(self._outside)} of "
+                f"The labels must lie in the declared range{grid}; {self._outside:,} of "
                 f"{self._rows} rows do not.{self._hint}"
             )
         return Survey(self._rows, self._domain, self._counts, pa.array([], pa.float64()))
@@ -218,7 +217,7 @@ class Tally:
         _check_complete(name, rows, self.missing)
         if self.infinite:
             raise InputError(
-                f"Every label must be finite; {few(self.infinite)} of {rows} are infinite."
+                f"Every label must be finite; {self.infinite:,} of {rows} are infinite."
             )
 
 
@@ -226,7 +225,7 @@ def _check_complete(name: str, rows: int, missing: int) -> None:
     if not rows:
         raise InputError(f"The table {quoted(name)} has no rows.")
     if missing:
-        raise InputError(f"Every row must have a label; {few(missing)} of {rows} are missing.")
+        raise InputError(f"Every row must have a label; {missing:,} of {rows} are missing.")
 
 
 def _check_amount(values: tuple[Label, ...], rows: int) -> None:
@@ -255,6 +254,6 @@ def _recounted(domain: ClassDomain, found: CountArray) -> tuple[CountArray, int]
 
 def _outside(outside: int, rows: int) -> str:
     return (
-        f"Every label must be one of the declared classes; {few(outside)} of {rows} rows hold "
+        f"Every label must be one of the declared classes; {outside:,} of {rows} rows hold "
         "another value."
     )

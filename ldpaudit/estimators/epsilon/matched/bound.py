@@ -63,6 +63,6 @@ def matched_bound(
     """
     tests = matched_tests(counts, designed)
     if not tests:
-        return EpsilonBound(0.0, alpha, 0, "matched", 0)
+        return EpsilonBound(0.0, alpha, 0, "matched")
     best = max((test.bound(alpha) for test in tests), key=lambda bound: bound.epsilon)
-    return EpsilonBound(best.epsilon, alpha, best.n, best.method, best.smallest_cell)
+    return EpsilonBound(best.epsilon, alpha, best.n, best.method)

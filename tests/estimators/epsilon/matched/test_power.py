@@ -111,7 +111,7 @@ def test_the_smallest_detectable_epsilon_is_found(truth: float) -> None:
 
 def test_nobody_matched_bounds_nothing() -> None:
     found = matched_bound([MatchedCounts(1, 0, 0, 0, 0)], 0.05)
-    assert (found.epsilon, found.n, found.smallest_cell) == (0.0, 0, 0)
+    assert (found.epsilon, found.n) == (0.0, 0)
 
 
 def test_the_bound_that_a_matching_is_chosen_by() -> None:

@@ -1,0 +1,16 @@
+"""Who may see a result: its first line, wherever it is shown."""
+
+from typing import Final
+
+CONFIDENTIAL: Final = (
+    "As confidential as the true labels: for people who may see them. "
+    "To share the answer, make a public page (--profile public)."
+)
+WITHOUT_TRUTH: Final = (
+    "Made without true labels: as confidential as the release and the files given with it."
+)
+
+
+def access_of(truth: bool) -> str:
+    """Return who may see what was made with true labels, or without."""
+    return CONFIDENTIAL if truth else WITHOUT_TRUTH
