@@ -124,6 +124,7 @@ ESTIMATES: Final = {
     "columns.truth": "Columns of true labels in the release.",
     "columns.deciding": "Columns that tell, or follow from, 98 % of the labels.",
     "columns.lagged": "Columns that tell 98 % of the labels of rows near by.",
+    "columns.decided": "The largest share of people whose label the value of one column decides.",
     "columns.told": "The share of labels that the best single column tells.",
     "columns.position": "The share of labels that the number of the row tells.",
     "columns.row_order": "Rows near each other with the same label, beyond chance.",

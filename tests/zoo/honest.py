@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from ldpaudit.commands.selftest.people import People, classes, people, repeated
 from ldpaudit.release import IntArray
 from zoo.channels import with_rare_class
+from zoo.left_behind import incomes, place_means
 from zoo.numbers import HARMLESS_NUMBERS, HIGH
 from zoo.shared import REMEMBERED
 from zoo.specimen import (
@@ -203,6 +204,8 @@ HONEST = (
     _derived("text", "a text for it", lambda y, _: np.array(["N", "Y"])[y]),
     _derived("score", "a noisy score", lambda y, rng: 2 * y + rng.standard_normal(len(y))),
     _derived("weight", "one over its share", lambda y, _: (len(y) / np.bincount(y))[y]),
+    _derived("place-mean", "the mean of about two people", place_means),
+    _derived("filled-in", "a number, missing ones filled in by its mean,", incomes),
     _harmless(
         "derived-in-sample",
         "A column is a model's score of the rows that it learnt from.",

@@ -16,6 +16,7 @@ REVEALED = Trace(
         "warning:reading: .*determine.*",
     )
 )
+DECIDED = Trace(("fail:features-reveal-label", "warning:columns: .* decides? the true label .*"))
 ORDERED = Trace(("fail:features-reveal-label", "warning:columns: The order of the rows tells .*"))
 IDENTIFIED = Trace(("fail:identifiers",))
 Columns = Callable[[People, np.random.Generator], dict[str, np.ndarray]]
@@ -27,6 +28,14 @@ def _column(name: str, what: str, columns: Columns, needs: tuple[str, ...] = ())
         return release(persons, honest_labels(persons, rng), columns(persons, rng))
 
     return Fault(name, what, of_people(2, work), math.inf, REVEALED, REVEALED, needs=needs)
+
+
+def _some(name: str, what: str, columns: Columns) -> Fault:
+    def work(persons: People, rng: np.random.Generator) -> Specimen:
+        return release(persons, honest_labels(persons, rng), columns(persons, rng))
+
+    alone = Trace((), "a column made from released labels looks alike, and gives nothing away")
+    return Fault(name, what, of_people(2, work), math.inf, DECIDED, alone)
 
 
 def _ordered(name: str, what: str, order: Order) -> Fault:
@@ -103,6 +112,28 @@ def _blocks(persons: People, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate([blocks[i] for i in rng.permutation(len(blocks))])
 
 
+def _encoded(persons: People, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {"place_mean": place_means(persons.codes, rng)}
+
+
+def _filled_in(persons: People, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {"income": incomes(persons.codes, rng)}
+
+
+def place_means(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the mean label in each person's place, about two people in each."""
+    places = rng.integers(0, len(labels) // 2, len(labels))
+    sums, sizes = np.bincount(places, labels), np.bincount(places)
+    return np.round(sums[places] / sizes[places], 4)
+
+
+def incomes(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return numbers, a tenth of them missing and filled in by the mean of the label."""
+    values = np.rint(np.exp(rng.normal(7 + 0.2 * labels, 1)))
+    means = np.array([values[labels == label].mean() for label in (0, 1)]).round(2)
+    return np.where(rng.random(len(labels)) < 0.1, means[labels], values)
+
+
 def _plain(persons: People, rng: np.random.Generator) -> Specimen:
     return release(persons, honest_labels(persons, rng))
 
@@ -148,6 +179,8 @@ LEFT_BEHIND = (
     ),
     _column("decides-98", "A column decides the label in 98 % of rows.", _mostly),
     _column("weights", "Weights are one over the true label's share.", _weights),
+    _some("target-encoding", "A column is the mean true label of about two people.", _encoded),
+    _some("filled-in-by-class", "Missing numbers are the mean of the true class.", _filled_in),
     Fault(
         "split-balanced",
         "The test rows were drawn so that the true labels are equally frequent there.",

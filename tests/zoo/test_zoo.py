@@ -27,7 +27,15 @@ QUICK = {
         "lambda-as-flip",
     ),
     *("period-1000", "household-4", "composition-visits", "seed-numpy", "seed-row-python"),
-    *("sorted-by-truth", "lag-column", "copy", "salted-rows", "decides-98", "zeros-kept"),
+    *(
+        "sorted-by-truth",
+        "lag-column",
+        "copy",
+        "salted-rows",
+        "decides-98",
+        "target-encoding",
+        "zeros-kept",
+    ),
     *("honest", "derived-score", "duplicates", "remembered", "numbers"),
 }
 """One of each kind, for every run of the tests; `make validate` has all."""

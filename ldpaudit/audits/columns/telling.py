@@ -1,6 +1,6 @@
 """What single columns, rows near by and the order of the rows tell about labels."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy.typing as npt
@@ -8,6 +8,7 @@ import numpy.typing as npt
 from ldpaudit.audits.assumptions.columns import derived_columns
 from ldpaudit.audits.columns.labels import Labels, labels_of
 from ldpaudit.audits.interface import AuditContext
+from ldpaudit.estimators.columns.deciding import LEAST_SHARE, Decided, decided
 from ldpaudit.estimators.columns.row_order import Agreement, strongest_agreement
 from ldpaudit.estimators.columns.scan import MOST_ERROR, Scan, rows_to_scan, scan
 from ldpaudit.estimators.columns.worth import MOST_SCANNED, worth_scanning
@@ -46,9 +47,22 @@ def telling(context: AuditContext) -> Finding:
     released = context.release.released if labels.known else None
     order = strongest_agreement(labels.codes, int(labels.codes.max()) + 1, released)
     names = _Names(context, list(arrays))
+    some = {}
+    if known is not None:
+        of_rows = context.release.released[rows]
+        some = {i: decided(a[rows], known, of_rows) for i, a in enumerate(arrays.values())}
     return Finding(
-        estimates=(*_estimates(found, labels, names), *_order_estimates(order, labels)),
-        notes=(*_notes(found, labels, names), *_order_notes(order, labels), *_scanned(context)),
+        estimates=(
+            *_estimates(found, labels, names),
+            *_decided(some, len(rows)),
+            *_order_estimates(order, labels),
+        ),
+        notes=(
+            *_notes(found, labels, names),
+            *_decided_notes({i: one for i, one in some.items() if i not in found.deciding}, names),
+            *_order_notes(order, labels),
+            *_scanned(context),
+        ),
     )
 
 
@@ -105,6 +119,34 @@ def _estimates(found: Scan, labels: Labels, names: _Names) -> Iterator[Estimate]
             method=method,
             assumptions=assumptions,
         )
+
+
+def _decided(some: Mapping[int, Decided], rows: int) -> Iterator[Estimate]:
+    if some:
+        yield Estimate.estimated(
+            "columns.decided",
+            "People whose label the value of one column decides",
+            max(one.share for one in some.values()),
+            unit="proportion",
+            n=rows,
+            method="values whose rows nearly all have one true label, chosen on one half of the "
+            "rows and tested on the other, where neither the label's share nor, of numbers, rows "
+            "just below and above explain it; exact binomial tests at 0.1 % a column",
+            assumptions=(_ASSUMED[True],),
+        )
+
+
+def _decided_notes(some: Mapping[int, Decided], names: _Names) -> Iterator[Note]:
+    for place, one in some.items():
+        if one.share >= LEAST_SHARE:
+            values = "a value" if one.values == 1 else f"{one.values} values"
+            yield Note.warning(
+                "columns",
+                f"{names.counted([place])}: {values} decide{'s' * (one.values == 1)} the true "
+                f"label of {100 * one.share:.2g} % of the people, whatever the noise on it. The "
+                "column may be computed from true labels (target encoding, missing values filled in "
+                "by class), or foretell the label by nature; whoever reads it knows those labels.",
+            )
 
 
 def _order_estimates(order: Agreement | None, labels: Labels) -> Iterator[Estimate]:

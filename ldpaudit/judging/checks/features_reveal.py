@@ -18,6 +18,7 @@ _SHARES = {
 }
 """Shares of labels, and what it means if one is above the limit."""
 _TRUTH = "columns.truth"
+_DECIDED = "columns.decided"
 _ORDERED = "columns.ordered"
 _COUNTS: dict[str, tuple[str, ...]] = {
     "columns.deciding": ("one column decides", "{} columns decide, each by itself,"),
@@ -52,11 +53,11 @@ def draft(case: Case) -> Draft | None:
     section, estimates = case.policy.checks.features_reveal_label, case.evidence.estimates
     if section is None:
         return None
-    known = (name for name in (_TRUTH, *_SHARES, *_COUNTS) if name in estimates)
+    known = (name for name in (_TRUTH, *_SHARES, *_COUNTS, _DECIDED) if name in estimates)
     ids = tuple(name for name in known if name != _OUTSIDER or _says_enough(estimates))
     shares = {name: estimates[name].value for name in ids if name in _SHARES}
     counts = {name: round(estimates[name].value) for name in ids if name in _COUNTS}
-    most = section.max
+    most, some = section.max, estimates[_DECIDED].value if _DECIDED in ids else 0.0
 
     def reasons() -> Iterator[str]:
         beyond = {name: share for name, share in shares.items() if share > most}
@@ -72,6 +73,9 @@ def draft(case: Case) -> Draft | None:
                 yield "the order of the rows tells most labels"
             elif count and name != _ORDERED:
                 yield f"{_COUNTS[name][count > 1].format(count)} at least 98 % of the labels"
+
+        if some > section.max_decided and not counts.get("columns.deciding"):
+            yield f"the value of one column decides the label of {100 * some:.2g} % of the people"
 
     def test(_: float) -> Answer:
         if not ids:

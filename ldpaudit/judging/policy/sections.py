@@ -132,6 +132,7 @@ class RevealSection(CheckSection):
     """The features alone must not tell more than ``max`` of the labels."""
 
     max: Annotated[float, Field(ge=0, le=1)] = 0.98
+    max_decided: Annotated[float, Field(ge=0, le=1)] = 0.01
 
 
 class CountSection(CheckSection):

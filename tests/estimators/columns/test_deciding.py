@@ -1,0 +1,116 @@
+"""Values that decide labels: planted ones are found, and honest columns decide nothing."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from ldpaudit.estimators.columns.deciding import LEAST_SHARE, decided
+
+Column = Callable[[pd.DataFrame, np.ndarray, np.random.Generator], np.ndarray]
+
+
+def kept(labels: np.ndarray, epsilon: float, rng: np.random.Generator) -> np.ndarray:
+    changed = rng.random(len(labels)) > np.exp(epsilon) / (1 + np.exp(epsilon))
+    return np.asarray(labels ^ changed, dtype=np.int32)
+
+
+def table(n: int, share: float, rng: np.random.Generator) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return honest columns, of which some foretell the label, and labels."""
+    x = rng.normal(size=n)
+    chance = 1 / (1 + np.exp(-1.5 * x - np.log(share / (1 - share))))
+    balance = np.where(rng.random(n) < 0.08, 0.0, np.rint(np.exp(rng.normal(6, 1.2, n))))
+    age = np.clip(np.rint(45 + 12 * x), 18, 95)
+    columns = {"x": x.round(2), "age": age, "balance": balance, "job": rng.integers(0, 12, n)}
+    return pd.DataFrame(columns), (rng.random(n) < chance).astype(np.int32)
+
+
+def encoded(labels: np.ndarray, rng: np.random.Generator, weight: float = 0.0) -> np.ndarray:
+    """Return the mean label of people of one place, about two in each."""
+    places = pd.Series(labels).groupby(rng.integers(0, len(labels) // 2, len(labels)))
+    total, size = places.transform("sum"), places.transform("size")
+    mean = (total + weight * labels.mean()) / (size + weight)
+    return np.asarray(mean, dtype=np.float32)
+
+
+def filled_in(
+    values: np.ndarray, labels: np.ndarray, share: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Return numbers whose missing ones are the mean of their class."""
+    means = np.array([values[labels == label].mean() for label in (0, 1)])
+    return np.where(rng.random(len(labels)) < share, means[labels], values).astype(np.float32)
+
+
+def found(column: Column, share: float, epsilon: float, seed: int, n: int = 10_000) -> float:
+    rng = np.random.default_rng([seed, n])
+    frame, labels = table(n, share, rng)
+    released = kept(labels, epsilon, rng)
+    frame["released"] = released
+    return decided(column(frame, labels, rng), labels, released).share
+
+
+PLANTED: dict[str, tuple[Column, float]] = {
+    "target encoding": (lambda _, y, rng: encoded(y, rng), 0.3),
+    "smoothed": (lambda _, y, rng: encoded(y, rng, 1.0), 0.2),
+    "filled in by class": (lambda f, y, rng: filled_in(f["balance"].to_numpy(), y, 0.1, rng), 0.08),
+    "two per cent": (lambda f, y, rng: filled_in(f["balance"].to_numpy(), y, 0.02, rng), 0.015),
+    "a code for each class": (
+        lambda f, y, rng: np.where(rng.random(len(y)) < 0.04, 90 + y, f["job"]),
+        0.03,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_labels_left_in_a_column_for_some_people_are_found(name: str) -> None:
+    column, least = PLANTED[name]
+    assert sum(found(column, 0.55, 1.0, seed) >= least for seed in range(10)) >= 9
+
+
+def test_they_are_found_where_a_label_is_rare_and_where_noise_is_small() -> None:
+    column = PLANTED["filled in by class"][0]
+    assert all(found(column, 0.11, 1.0, seed) > LEAST_SHARE for seed in range(5))
+    assert all(found(column, 0.55, 3.0, seed) > LEAST_SHARE for seed in range(5))
+
+
+HONEST: dict[str, Column] = {
+    name: lambda f, _, __, name=name: f[name].to_numpy(np.int32 if name == "job" else np.float32)
+    for name in ("x", "age", "balance", "job")
+} | {
+    "target encoding": lambda f, _, rng: encoded(f["released"].to_numpy(), rng),
+    "filled in": lambda f, _, rng: filled_in(
+        f["balance"].to_numpy(), f["released"].to_numpy(), 0.1, rng
+    ),
+}
+"""Columns of nature, and two that were computed from the released label."""
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+@pytest.mark.parametrize("share", [0.55, 0.11])
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_columns_decide_nothing(name: str, share: float, epsilon: float) -> None:
+    runs = 25
+    flagged = sum(
+        found(HONEST[name], share, epsilon, seed, 4000) > LEAST_SHARE for seed in range(runs)
+    )
+    assert flagged <= binom.isf(1e-7, runs, 0.01)  # 24 of these: 3e-6 in all
+
+
+def test_a_value_of_many_people_whom_everybody_would_guess_decides_nothing() -> None:
+    rng = np.random.default_rng(0)
+    labels = (rng.random(10_000) < 0.1).astype(np.int32)
+    dead = (rng.random(10_000) < 0.03) & (labels == 0)
+    assert decided(dead.astype(np.int32), labels, kept(labels, 1.0, rng)).share == 0
+
+
+def test_what_changes_gradually_decides_nothing_and_a_step_does() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 40, 20_000).astype(np.float32)
+    gradual = rng.random(20_000) < np.clip((values - 8) / 25, 0.001, 0.95)
+    step = rng.random(20_000) < np.where(values < 8, 0.0, 0.5)
+    for labels, share in ((gradual.astype(np.int32), 0.0), (step.astype(np.int32), 0.2)):
+        assert decided(values, labels, kept(labels, 1.0, rng)).share == pytest.approx(
+            share, abs=0.02
+        )
