@@ -108,14 +108,12 @@ def _value(estimate: Estimate) -> str:
 
 def _power(excess: float | None, truth: bool) -> str:
     if excess is None:
-        return "What could have been missed is not known from the released labels alone."
+        return "How large an excess could go unseen is not known from the released labels alone."
     who = "This audit" if truth else "An audit with the true labels"
     less = "" if truth else " This one had none, and may notice less."
-    if excess == float("inf"):
-        return f"{who} would not even notice a large excess over the claim reliably.{less}"
     return (
-        f"{who} would notice, with 90 % probability, an ε of about {number(excess)} above the "
-        f"claim, or more. A smaller excess may go unseen.{less}"
+        f"{who} would notice, with 90 % probability, a true ε that exceeds the claim by "
+        f"{number(excess)}. A smaller excess may go unseen.{less}"
     )
 
 

@@ -10,6 +10,8 @@ WITHOUT_TRUTH: Final = (
     "Made without true labels: as confidential as the release and the files given with it."
 )
 
+PUBLIC: Final = "For everybody: apart from the decision nothing here depends on a true label."
+
 
 def access_of(truth: bool) -> str:
     """Return who may see what was made with true labels, or without."""

@@ -94,8 +94,8 @@ class PublicFacts(Frozen):
     curves: tuple[Curve, ...] = ()
     """Exact curves of the claim."""
     excess: Number | None = None
-    """The smallest excess of ε over the claim that true labels of classes as large as the released
-    labels imply would show with 90 % power, in nats; None where it is not known."""
+    """An excess of ε over the claim that true labels would show with 90 % power, in nats, with each
+    class as small as the released labels allow at 95 % confidence; None where it is not known."""
     questions: tuple[Question, ...] = ()
     """What the policy asks."""
     left_out: tuple[str, ...] = ()

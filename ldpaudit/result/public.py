@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Final, Literal
 
 from ldpaudit.errors import InputError
+from ldpaudit.result.access import PUBLIC
 from ldpaudit.result.audit_result import (
     AuditResult,
     Decision,
@@ -40,8 +41,8 @@ class PublicPart(Frozen):
     curves: tuple[Curve, ...]
     """Exact curves of the claim."""
     excess: Number | None
-    """About the smallest excess of ε over the claim that an audit with true labels would find, in
-    nats, from the released labels alone, rounded up to one digit."""
+    """An excess of ε over the claim that an audit with true labels finds with 90 % probability, in
+    nats, from the released labels alone, rounded up to one digit; None where it is not known."""
     parts: tuple["PublicPart", ...]
     """Its private columns, or the releases."""
 
@@ -49,8 +50,8 @@ class PublicPart(Frozen):
 class PublicResult(Frozen):
     """What may be shared of an audit: apart from the decision nothing depends on a true label."""
 
-    profile: Literal["public"] = "public"
-    """Whom it is for."""
+    access: str = PUBLIC
+    """Who may see it; the first key of the file."""
     schema_version: Literal["1.0"] = "1.0"
     """The version of this form."""
     ldpaudit_version: str
@@ -78,8 +79,8 @@ class PublicResult(Frozen):
 class PublicComparison(Frozen):
     """What may be shared of a comparison: the public form of each of its results."""
 
-    profile: Literal["public"] = "public"
-    """Whom it is for."""
+    access: str = PUBLIC
+    """Who may see it; the first key of the file."""
     schema_version: Literal["1.0"] = "1.0"
     """The version of this form."""
     releases: tuple[PublicResult, ...]

@@ -139,7 +139,8 @@ def test_the_action_shows_details_where_asked_unless_public(
     assert summary.read_text().startswith("\n## Privacy audit of")
     assert ("claimed-epsilon" in ran.stdout) == (profile == "internal")
     kept = json.loads((checkout / "temp/ldpaudit/audit.json").read_text())
-    assert ("profile" in kept, "checks" in kept) == (profile == "public", profile == "internal")
+    assert kept["access"].startswith("For everybody") == (profile == "public")
+    assert ("checks" in kept) == (profile == "internal")
 
 
 def test_the_action_fails_where_nothing_could_be_audited(script: Any, checkout: Path) -> None:

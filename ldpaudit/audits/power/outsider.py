@@ -28,6 +28,8 @@ from ldpaudit.mechanisms.numeric.view import point_channel
 from ldpaudit.release import FloatArray, IndexArray
 from ldpaudit.result import Estimate, Finding
 
+_ONE_SIDED = 1.645
+"""Standard errors below an estimate: 95 % confidence."""
 WITH_TRUTH = "power.with_truth.min_detectable_excess"
 ROWS_WITH_TRUTH = "power.with_truth.rows_needed"
 _ASSUMPTIONS = (
@@ -81,7 +83,7 @@ def _with_truth(
 ) -> Iterator[Estimate]:
     """Yield what the true labels would show: the publisher's audit of the same release."""
     level = (1 - context.plan.confidence) * INSIDER_SHARES[INSIDER]
-    sizes = _implied_sizes(context, channel)
+    sizes = np.rint(len(context.release) * _all_labels(context, channel)).astype(np.int64)
     if np.count_nonzero(sizes) < 2 or context.release.numeric is not None:
         return
     assumptions = (
@@ -106,9 +108,10 @@ def _with_truth(
 
 
 def excess_by_released_labels(context: AuditContext, alpha: float) -> float | None:
-    """Return the smallest excess that true labels would show, of classes as the release has them.
+    """Return an excess that true labels would show, of classes that released labels bound alone.
 
-    Of a context without true labels; None where the released labels alone cannot say it.
+    Of a context without true labels. Each class is as small as the released ones allow at 95 %
+    confidence; None where no excess would be shown then, or they say nothing of the classes.
     """
     claim = context.claim
     if claim.epsilon is not None and math.isinf(claim.epsilon):
@@ -116,18 +119,30 @@ def excess_by_released_labels(context: AuditContext, alpha: float) -> float | No
     channel = None if feature_dependence(context) or claim.by_stratum else aligned_channel(context)
     if channel is None:
         return None
-    sizes = _implied_sizes(context, channel)
+    if np.linalg.matrix_rank(channel.matrix, tol=1e-9) < len(channel.classes):
+        return None
+    sizes = _smallest_sizes(context, channel)
     if np.count_nonzero(sizes) < 2:
         return None
     limit, level = limit_of(context, channel), alpha * INSIDER_SHARES[INSIDER]
-    return smallest_excess(sizes, channel, limit, level, design_for(sizes, channel))
+    excess = smallest_excess(sizes, channel, limit, level, design_for(sizes, channel))
+    return excess if math.isfinite(excess) else None
 
 
-def _implied_sizes(context: AuditContext, channel: Channel) -> IndexArray:
-    """Return how many have each true label, as the released ones imply; of a group's rows one."""
-    groups = context.release.groups
-    people = len(context.release) if groups is None else len(np.unique(groups))
-    return np.rint(people * _all_labels(context, channel)).astype(np.int64)
+def _smallest_sizes(context: AuditContext, channel: Channel) -> IndexArray:
+    """Return how many have each true label at least, the others the most frequent one.
+
+    Of the rows of a group one counts.
+    """
+    release, inverse = context.release, np.linalg.pinv(channel.matrix)
+    people = len(release) if release.groups is None else len(np.unique(release.groups))
+    seen = np.bincount(release.released, minlength=len(channel.outputs)) / len(release)
+    variance = np.maximum(seen @ inverse**2 - (seen @ inverse) ** 2, 0) / people
+    implied = _all_labels(context, channel)
+    least = np.maximum(implied - _ONE_SIDED * np.sqrt(variance), 0)
+    sizes = np.floor(people * least).astype(np.int64)
+    sizes[implied.argmax()] += people - sizes.sum()
+    return np.asarray(sizes)
 
 
 def _all_labels(context: AuditContext, channel: Channel) -> FloatArray:

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from ldpaudit.audits.allowed_excess import AllowedExcess
 from ldpaudit.audits.epsilon_proofs import INSIDER_SHARES
@@ -10,11 +11,14 @@ from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.audit import INSIDER, MechanismAudit
 from ldpaudit.audits.observational.power import EXCESS
 from ldpaudit.audits.power.audit import PowerAudit
+from ldpaudit.audits.power.outsider import excess_by_released_labels
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms import Channel, ExplicitChannel, Mechanism, UnknownMechanism
 from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
+
+SKEWED = [(500, 0.08), (2000, 0.03), (10_000, 0.02)]
 
 
 def binary(epsilon: float) -> RandomizedResponse:
@@ -191,3 +195,35 @@ def test_double_randomized_response_has_a_power_without_truth() -> None:
     excess = value(AuditContext(release, claim, Plan(seed=0)))
     # Features keep less of the label than the label itself: far from what plain RR would show.
     assert 0.6 < excess < 1.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "share", "draws"),
+    [(2000, 0.05, 25), *(pytest.param(n, s, 200, marks=pytest.mark.validate) for n, s in SKEWED)],
+)
+def test_power_by_released_labels_is_no_larger_than_by_true_ones(
+    rows: int, share: float, draws: int
+) -> None:
+    """Flake rate 1e-6: classes are taken for as small as the released labels allow at 95 %."""
+    exact = value(context(binary(1.0), rows, share=share))
+    contexts = (
+        context(binary(1.0), rows, share=share, seed=seed, with_truth=False)
+        for seed in range(draws)
+    )
+    found = [excess_by_released_labels(one, 0.05) for one in contexts]
+    smaller = sum(one is not None and one < exact for one in found)
+    assert smaller <= binom.isf(1e-6, draws, 0.05)
+
+
+@pytest.mark.parametrize("rows", [1000, 10_000])
+def test_power_by_released_labels_is_near_that_by_true_ones(rows: int) -> None:
+    exact = value(context(binary(1.0), rows, share=0.4))
+    found = excess_by_released_labels(context(binary(1.0), rows, share=0.4, with_truth=False), 0.05)
+    assert found == pytest.approx(exact, rel=0.3)
+
+
+def test_released_labels_of_one_class_say_nothing_of_the_power() -> None:
+    assert (
+        excess_by_released_labels(context(binary(1.0), 60, share=0.0, with_truth=False), 0.05)
+        is None
+    )
