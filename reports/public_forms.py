@@ -12,9 +12,9 @@ from ldpaudit.reports.sarif import SCHEMA
 from ldpaudit.reports.summary.claim import promise
 from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.marked import marked, quoted_name
-from ldpaudit.reports.text.numbers import number, percent, rows
+from ldpaudit.reports.text.numbers import number, rows
 from ldpaudit.reports.text.wording import LIMITS, PUBLISH, SOURCES
-from ldpaudit.result import Estimate, Question
+from ldpaudit.result import Question
 from ldpaudit.result.public import PublicComparison, PublicPart, PublicResult
 
 Public = PublicResult | PublicComparison
@@ -59,7 +59,7 @@ def summary_lines(shared: Public) -> Iterator[tuple[str, bool]]:
 
 
 def question_line(question: Question) -> str:
-    """Return a question of the policy with its limits."""
+    """Return a question of the policy with its limits, its check first."""
     limits = ", ".join(
         f"{name(key)} {value if isinstance(value, str) else number(value)}"
         for key, value in question.limits.items()
@@ -68,7 +68,7 @@ def question_line(question: Question) -> str:
     until = question.accepted_until
     accepted = f" A violation in this file is accepted until {until}." if until else ""
     stated = f" Limits: {shown(limits)}." if limits else ""
-    return f"{shown(question.text)}{stated}{warns}{accepted}"
+    return f"{question.check}: {shown(question.text)}{stated}{warns}{accepted}"
 
 
 def _parts(result: PublicResult) -> Iterator[tuple[str, str, tuple[Pair, ...], str]]:
@@ -97,13 +97,9 @@ def _pairs(part: PublicPart) -> Iterator[Pair]:
     yield "Declared", SOURCES[part.mechanism.declared]
     if part.mechanism.description:
         yield "In words", shown(part.mechanism.description)
-    yield from ((shown(e.title), _value(e)) for e in part.estimates)
-
-
-def _value(estimate: Estimate) -> str:
-    if estimate.unit == "proportion":
-        return percent(estimate.value)
-    return number(estimate.value) + (f" {estimate.unit}" if estimate.unit != "1" else "")
+    for estimate in part.estimates:
+        unit = "" if estimate.unit in ("1", "proportion") else f" {estimate.unit}"
+        yield shown(estimate.title), f"{number(estimate.value)}{unit}"
 
 
 def _power(excess: float | None, truth: bool) -> str:
@@ -120,7 +116,7 @@ def _power(excess: float | None, truth: bool) -> str:
 def _policy(result: PublicResult) -> str:
     digest = f" (SHA-256 {name(result.policy_sha256)})" if result.policy_sha256 else ""
     left = ", ".join(map(name, result.left_out))
-    skipped = f" Not part of this audit, so not answered: {left}." if left else ""
+    skipped = f" Audits that were left out: {left}." if left else ""
     return f"Judged by {name(result.policy or 'a policy of its own')}{digest}.{skipped}"
 
 
@@ -134,7 +130,7 @@ def _in_markdown(result: PublicResult) -> Iterator[str]:
     for title, claim, _, power in _parts(result):
         yield f"- {marked(' '.join(filter(None, (f'{title}:' if title else '', claim, power))))}"
     yield from ("", marked(f"{_SEEN[result.truth]} {_policy(result)} It asks:"), "")
-    yield from (f"- `{q.check}`: {marked(question_line(q), 400)}" for q in result.questions)
+    yield from (f"- {marked(question_line(q), 400)}" for q in result.questions)
     when = f"{result.date}, " if result.date else ""
     yield from ("", f"{when}ldpaudit {marked(result.ldpaudit_version, 40)}", "")
 

@@ -9,6 +9,7 @@ from ldpaudit.result import SCHEMA_VERSION
 STORED: Final = {
     "run": ("ldpaudit.result", "AuditResult", SCHEMA_VERSION),
     "compare": ("ldpaudit.result.comparison", "Comparison", SCHEMA_VERSION),
+    "public": ("ldpaudit.result.public", "PublicResult", "1.0"),
     "sweep": ("ldpaudit.commands.sweep.stored", "StoredSweep", "1.0"),
     "advise": ("ldpaudit.commands.advise.stored", "StoredAdvice", "1.0"),
     "learn": ("ldpaudit.commands.learn.stored", "StoredScore", "1.0"),
@@ -36,5 +37,6 @@ def schema_of(command: str) -> str:
         raise InputError(f"There is no schema {command!r}{did_you_mean(command, STORED, rest)}")
     module, name, version = STORED[command]
     group = "mechanism " if command in ("describe", "design", "audit") else ""
+    group = "run --profile " if command == "public" else group
     title = f"Result of ldpaudit {group}{command}, schema {version}"
     return json_schema(getattr(import_module(module), name), title, f"{command}:{version}")

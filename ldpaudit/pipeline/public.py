@@ -84,8 +84,10 @@ def released_alone(release: Release) -> Release:
     bare = replace(release, truth=None, canaries=None)
     if release.numeric is not None:
         bare = replace(bare, numeric=replace(release.numeric, truth=None))
-    if _states_labels(release) or release.outputs != release.classes:
+    if _states_labels(release):
         return bare
+    if declared_labels(release.declaration, "outputs") is not None:
+        return replace(bare, classes=release.outputs)
     found, codes = np.unique(release.released, return_inverse=True)
     labels = tuple(release.outputs[code] for code in found)
     coded = ReleasedLabels(codes.reshape(-1).astype(np.int32))

@@ -32,6 +32,13 @@ def changed(rng: np.random.Generator, truth: pd.Series, labels: str = "abc") -> 
 
 def one_release(rng: np.random.Generator, only: tuple[str, ...]) -> Case:
     released, truth = small_table(rng, rows=int(rng.integers(40, 90)), labels="abc")
+    if rng.random() < 0.1:
+        released["label"] = released["label"].str.upper()  # Labels of their own, nothing claimed.
+        return (
+            (lambda t: ldpaudit.audit(released, t, only=only, seed=1)),
+            truth,
+            changed(rng, truth),
+        )
     claim = [{"epsilon": 1.0}, {"noise": 0.4}, {"epsilon": 3.0}][rng.integers(3)]
     named = rng.random() < 0.3
     mechanism = {"name": "rr", "classes": list("abcz")} if named else "rr"
