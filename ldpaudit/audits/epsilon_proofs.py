@@ -11,6 +11,7 @@ from ldpaudit.audits.assumptions.stated import FEATURE_BLIND_TEST
 INSIDER = "mechanism.epsilon_lower"
 SUBGROUPS = "mechanism.subgroup_epsilon_lower"
 SHARED_NOISE = "mechanism.shared_noise_epsilon_lower"
+LATTICE = "mechanism.lattice_epsilon_lower"
 OUTSIDER = "release_only.epsilon_lower"
 OTHERS = ("observational.epsilon_lower", "aggregates.epsilon_lower")
 """Bounds where one released label depends on more than one true label; one in an audit."""
@@ -23,6 +24,8 @@ INSIDER_SHARES: Mapping[str, float] = {
     FEATURE_BLIND_TEST: 0.05,
 }
 """With true labels: bounds, and the test of whether the released label depends on the features."""
+LATTICE_SHARE = 0.02
+"""Of numbers, the share of the bound from remainders; that test has so much less."""
 
 
 def shares(found: Collection[str]) -> dict[str, float]:
@@ -37,6 +40,10 @@ def shares(found: Collection[str]) -> dict[str, float]:
         Ids of the audit's bounds and tests.
     """
     if not INSIDER_SHARES.keys().isdisjoint(found):
-        return {name: part for name, part in INSIDER_SHARES.items() if name in found}
+        parts = dict(INSIDER_SHARES)
+        if LATTICE in found:
+            parts[FEATURE_BLIND_TEST] -= LATTICE_SHARE
+            parts[LATTICE] = LATTICE_SHARE
+        return {name: part for name, part in parts.items() if name in found}
     alone = [name for name in (OUTSIDER, *OTHERS) if name in found]
     return dict.fromkeys(alone[:1], 1.0)

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND_TEST, SHARED_NOISE_TEST
-from ldpaudit.audits.epsilon_proofs import INSIDER, SUBGROUPS
+from ldpaudit.audits.epsilon_proofs import INSIDER, LATTICE, SUBGROUPS
 from ldpaudit.judging.checks.interface import Case
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.fits import Slip, agrees, fitted_epsilon, likely_slip, unlike_the_claim
@@ -244,6 +244,16 @@ def _shared_noise(signs: Signs) -> str | None:
     return SHARED if signs.small_p_value(SHARED_NOISE_TEST) else None
 
 
+def _lattice(signs: Signs) -> str | None:
+    found, claimed = signs.case.evidence.estimates.get(LATTICE), signs.case.claim.epsilon
+    if found is None or claimed is None or found.value <= claimed:
+        return None
+    return (
+        "Look at how the noise on numbers is drawn: its steps are not those of the labels, or it "
+        "takes few values, so remainders or digits of released numbers reveal the true ones."
+    )
+
+
 def _by_feature(signs: Signs) -> str | None:
     if not signs.small_p_value(FEATURE_BLIND_TEST):
         return None
@@ -284,6 +294,7 @@ def _unexplained(signs: Signs) -> str:
 
 SIGNATURES: tuple[Signature, ...] = (
     _guessable_seed,
+    _lattice,
     _other_rows,
     _in_the_clear,
     _shared_noise,

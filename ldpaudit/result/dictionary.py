@@ -36,6 +36,8 @@ ESTIMATES: Final = {
     "mechanism.epsilon_lower.<method>": "The same by one method alone, at its own level.",
     "mechanism.subgroup_epsilon_lower": "A lower bound of ε within groups of rows that features "
     "tell apart: finds a part of the rows released as it is.",
+    "mechanism.lattice_epsilon_lower": "A lower bound of ε from remainders and digits of numbers: "
+    "finds noise on a lattice.",
     "mechanism.shared_noise_epsilon_lower": "What the noise of a neighbouring row gives away.",
     "mechanism.epsilon_observed": "ε of the shares that were counted; no bound.",
     "mechanism.channel_consistency": "Whether released labels are distributed as declared, given "

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from zoo.specimen import CLAIM, Fault, Specimen, Trace, declared
 HIGH = 20
 MECHANISM = {"name": "discrete-laplace", "low": 0, "high": HIGH, "step": 1, "epsilon": CLAIM}
 WRONG = Trace(("fail:claimed-channel",))
+LATTICE = Trace(("warning:mechanism: The (noise lies on a lattice|digits of a released).*",))
 _TRUNCATED = math.log(2 * (1 - math.exp(-CLAIM / HIGH)) / -math.expm1(-CLAIM / HIGH)) + CLAIM
 Noise = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
@@ -22,13 +24,16 @@ def geometric(n: int, scale: float, rng: np.random.Generator) -> np.ndarray:
     return rng.geometric(chance, n) - rng.geometric(chance, n)
 
 
-def _numbers(noise: Noise, **settings: bool) -> Callable[[int, np.random.Generator], Specimen]:
+def _numbers(noise: Noise, **settings: Any) -> Callable[[int, np.random.Generator], Specimen]:
     def make(n: int, rng: np.random.Generator) -> Specimen:
         persons = people(n, 2, rng)
         signal = persons.frame["x0"].to_numpy() - persons.frame["x1"].to_numpy()
         labels = np.clip(np.rint(6 + 4 * signal), 0, HIGH).astype(np.int64)
-        frame = persons.frame.assign(label=noise(labels, rng).astype(np.int64))
-        return declared(frame, pd.DataFrame({"label": labels}), MECHANISM | settings)
+        numbers = noise(labels, rng)
+        whole = settings.get("name") != "laplace"
+        frame = persons.frame.assign(label=numbers.astype(np.int64) if whole else numbers)
+        mechanism = {k: v for k, v in (MECHANISM | settings).items() if whole or k != "step"}
+        return declared(frame, pd.DataFrame({"label": labels}), mechanism)
 
     return make
 
@@ -62,6 +67,19 @@ def _clipped(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _rounded(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return 5 * np.rint(_honest(labels, rng) / 5)
+
+
+def _even(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return labels + 2 * geometric(len(labels), HIGH / CLAIM / 2, rng)
+
+
+def _real(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return labels + rng.laplace(0, HIGH / CLAIM, len(labels))
+
+
+def _few_values(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    uniform = (rng.integers(0, 1024, len(labels)) + 0.5) / 1024 - 0.5
+    return labels - HIGH / CLAIM * np.sign(uniform) * np.log(1 - 2 * np.abs(uniform))
 
 
 def redrawn_epsilon() -> float:
@@ -98,6 +116,22 @@ NUMBERS = (
         WRONG,
     ),
     Fault(
+        "parity-kept",
+        "Noise is drawn in steps of 2, so even numbers stay even.",
+        _numbers(_even),
+        math.inf,
+        LATTICE,
+        Trace((), "even and odd numbers look alike"),
+    ),
+    Fault(
+        "few-noise-values",
+        "Laplace noise is made of 1,024 random numbers, so digits tell which.",
+        _numbers(_few_values, name="laplace"),
+        math.inf,
+        LATTICE,
+        Trace(("warning:mechanism: .* to the last digit.*",)),
+    ),
+    Fault(
         "redrawn-in-range",
         "Noise is drawn again until the number lies in the range, declared as clipped.",
         _numbers(_redrawn, clipped=True),
@@ -108,6 +142,13 @@ NUMBERS = (
 )
 HARMLESS_NUMBERS = (
     Fault("numbers", "Discrete Laplace noise as declared.", _numbers(_honest), CLAIM, honest=True),
+    Fault(
+        "real-numbers",
+        "Laplace noise as declared.",
+        _numbers(_real, name="laplace"),
+        CLAIM,
+        honest=True,
+    ),
     Fault(
         "clipped-after",
         "Noisy numbers are clipped to the range afterwards, undeclared: harmless.",

@@ -35,6 +35,7 @@ QUICK = {
         "decides-98",
         "target-encoding",
         "zeros-kept",
+        "parity-kept",
     ),
     *("honest", "derived-score", "duplicates", "remembered", "numbers"),
 }

@@ -144,8 +144,9 @@ def _decided_notes(some: Mapping[int, Decided], names: _Names) -> Iterator[Note]
                 "columns",
                 f"{names.counted([place])}: {values} decide{'s' * (one.values == 1)} the true "
                 f"label of {100 * one.share:.2g} % of the people, whatever the noise on it. The "
-                "column may be computed from true labels (target encoding, missing values filled in "
-                "by class), or foretell the label by nature; whoever reads it knows those labels.",
+                "column may be computed from true labels (target encoding, missing values filled "
+                "in by class), or foretell the label by nature; whoever reads it knows those "
+                "labels.",
             )
 
 

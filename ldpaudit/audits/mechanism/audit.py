@@ -25,6 +25,7 @@ from ldpaudit.audits.mechanism.evidence import (
     outsider_evidence,
 )
 from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
+from ldpaudit.audits.mechanism.lattice import lattice_finding
 from ldpaudit.audits.mechanism.local_reports import report_counts
 from ldpaudit.audits.mechanism.rare_classes import rare_finding
 from ldpaudit.audits.mechanism.strata import strata_finding
@@ -85,10 +86,15 @@ class MechanismAudit:
             return together((exact, strata_finding(context)))
         noise = counted(context)
         agreement, differing = _agreement(context)
-        rare = rare_finding(context)
+        rare, lattice = rare_finding(context), lattice_finding(context)
         insider, outsider = insider_evidence(context), outsider_evidence(context)
-        estimates = [*exact_estimates(context.claim), *agreement, *rare.estimates]
-        bounds: dict[str, Callable[[float], float]] = {}
+        estimates = [
+            *exact_estimates(context.claim),
+            *agreement,
+            *rare.estimates,
+            *lattice.estimates,
+        ]
+        bounds: dict[str, Callable[[float], float]] = dict(lattice.bounds)
         if insider is not None:
             estimates += _insider_estimates(context, insider)
             bounds[INSIDER] = lambda alpha: insider.strongest(alpha).epsilon
@@ -108,7 +114,12 @@ class MechanismAudit:
         return Finding(
             estimates=tuple(estimates),
             curves=tuple(exact_curves(context.claim)),
-            notes=(*differing, *rare.notes, *_notes(context, insider, groups, outsider)),
+            notes=(
+                *differing,
+                *rare.notes,
+                *lattice.notes,
+                *_notes(context, insider, groups, outsider),
+            ),
             bounds=bounds if noise.holds else {},
         )
 
